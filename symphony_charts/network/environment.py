@@ -1,0 +1,62 @@
+"""The environment contract: what every process finds in its environment, on every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from symphony_charts.network.services import Service
+from symphony_charts.spec.pods import ProcessRef
+
+__all__ = ["CONFIG_DIR", "SECRETS_DIR", "Address", "env_prefix", "identity_environment", "service_environment"]
+
+CONFIG_DIR = "/etc/symph/config"
+SECRETS_DIR = "/etc/secrets"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a service is reached: `host` (any replica), `hosts` (one of each replica, in order), and its `port`."""
+
+    host: str
+    hosts: tuple[str, ...]
+    port: int
+
+
+def env_prefix(service: str) -> str:
+    """``replay-server`` -> ``SYMPH_REPLAY_SERVER``."""
+    return "SYMPH_" + service.upper().replace("-", "_")
+
+
+def service_environment(
+    services: Iterable[Service], addresses: Mapping[str, Address], process: ProcessRef, bind_host: str
+) -> dict[str, str]:
+    """The SYMPH_* variables of all `services` as `process` sees them.
+
+    Where `process` listens itself, HOST is `bind_host`, an address of its own pod that it can bind, ADDR still
+    holds the address that others dial, and BIND_HOST says the bindable one again.
+    """
+    environment: dict[str, str] = {}
+    for service in services:
+        prefix, address = env_prefix(service.name), addresses[service.name]
+        listens = service.listener == process
+        environment[f"{prefix}_HOST"] = bind_host if listens else address.host
+        environment[f"{prefix}_PORT"] = str(address.port)
+        environment[f"{prefix}_ADDR"] = f"{address.host}:{address.port}"
+        environment[f"{prefix}_HOSTS"] = ",".join(f"{host}:{address.port}" for host in address.hosts)
+        if listens:
+            environment[f"{prefix}_BIND_HOST"] = bind_host
+    return environment
+
+
+def identity_environment(experiment: str, process: ProcessRef, index: int, replicas: int) -> dict[str, str]:
+    """The variables that tell a process who it is; `index` counts from 0 below `replicas`."""
+    return {
+        "SYMPHONY_ROLE": process.process,
+        "SYMPH_CONFIG_DIR": CONFIG_DIR,
+        "SYMPH_EXPERIMENT": experiment,
+        "SYMPH_GROUP": process.pod,
+        "SYMPH_INDEX": str(index),
+        "SYMPH_REPLICAS": str(replicas),
+        "SYMPH_SECRETS_DIR": SECRETS_DIR,
+    }
