@@ -1,0 +1,35 @@
+"""What a process starts: its entry point and arguments, the same on every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from symphony_charts.spec.model import Process, Step
+
+__all__ = ["EntryPoint", "entry_point"]
+
+_SHELL = ("/bin/sh", "-e", "-c")
+
+
+class EntryPoint(NamedTuple):
+    """Kubernetes' `command` and `args`; None leaves the image's own in place."""
+
+    command: list[str] | None
+    args: list[str] | None
+
+
+def entry_point(process: Process | Step, preamble: Sequence[str] = ()) -> EntryPoint:
+    """What `process` starts after the shell lines of `preamble` and its own.
+
+    `cmds` become one ``sh -e`` script with the preamble's lines in front. In front of a `command` the preamble runs in
+    the same kind of shell, which is then replaced by the command, so signals reach it as they do without a preamble.
+    Without `cmds` and preamble both lists go through untouched; a preamble alone cannot know the image's entry point.
+    """
+    lines = [*preamble, *(process.preamble if isinstance(process, Process) else ())]
+    if process.cmds is not None:
+        return EntryPoint([*_SHELL, "\n".join([*lines, *process.cmds])], None)
+    if lines and process.command:
+        script = "\n".join([*lines, 'exec "$@"'])
+        return EntryPoint([*_SHELL, script, "sh", *process.command], process.args)
+    return EntryPoint(process.command, process.args)
