@@ -1,0 +1,174 @@
+"""Building the programs from their pinned Go modules, once per machine.
+
+A built program is kept in a cache that all checkouts on the machine share, in a folder named after everything that
+went into it; `.tools/` beside this package holds links into that cache (or to a fitting program that already stood on
+the machine). So a second call does nothing, a fresh clone is warm, and a build that was cut short goes on from Go's
+own cache.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from symphony_charts.errors import NotFound, ToolFailed, ToolMissing
+from tests.e2e.tools.catalog import TOOLS, Tool
+from tests.e2e.tools.go import Go, environment, find_go
+
+__all__ = ["FOLDER", "build", "cache_folder", "find_existing", "find_tool", "key_of"]
+
+FOLDER = Path(__file__).resolve().parent.parent / ".tools"
+_MODULES = Path(__file__).resolve().parent
+_BUILD_TIMEOUT_S = 3000
+_HEARTBEAT_S = 30
+
+
+def cache_folder() -> Path:
+    """Where built programs are kept for all checkouts: below $XDG_CACHE_HOME or ~/.cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "symphony-charts" / "e2e-tools"
+
+
+def find_tool(name: str) -> Path:
+    """The program `name`, ready to run.
+
+    Raises NotFound for a name the catalog lacks, ToolMissing if it has not been built.
+    """
+    if name not in TOOLS:
+        raise NotFound(f"no end-to-end tool is called {name}", next=f"one of {', '.join(TOOLS)}")
+    path = FOLDER / name
+    if not path.exists():
+        raise ToolMissing(f"{name} has not been built", at=str(FOLDER), next="make e2e-tools")
+    return path
+
+
+def find_existing(tool: Tool) -> Path | None:
+    """A copy in $KUBEBUILDER_ASSETS or on PATH whose version fits, or None."""
+    places = [os.environ.get("KUBEBUILDER_ASSETS", ""), *os.environ.get("PATH", "").split(os.pathsep)]
+    for place in filter(None, places):
+        path = Path(place) / tool.name
+        if tool.asks and path.is_file() and os.access(path, os.X_OK) and tool.fits(_said(path, tool.asks)):
+            return path
+    return None
+
+
+def key_of(tool: Tool, go: Go) -> str:
+    """What decides the built bytes, in 16 hex digits: Go's version, the module's two files, package and stamp."""
+    folder = _MODULES / tool.group
+    text = "\0".join([go.version, tool.package, repr(sorted(tool.stamp.items()))])
+    parts = [text.encode(), (folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+def build(names: Iterable[str] = ()) -> int:
+    """Make the programs `names` (default: all) stand in `FOLDER`; the number of programs compiled."""
+    wanted = [TOOLS[name] for name in names] or list(TOOLS.values())
+    FOLDER.mkdir(exist_ok=True)
+    missing = []
+    for tool in wanted:
+        existing = find_existing(tool)
+        if existing:
+            _link(tool, existing)
+        else:
+            missing.append(tool)
+    if not missing:
+        return 0
+    cache = cache_folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    go = find_go(cache)
+    compiled = 0
+    for number, tool in enumerate(missing, 1):
+        kept = cache / f"{tool.name}-{key_of(tool, go)}" / tool.name
+        with _only_one(cache / f"{tool.name}.lock"):
+            if not kept.exists():
+                _compile(tool, go, kept, f"[{number}/{len(missing)}] {tool.name}")
+                compiled += 1
+        _link(tool, kept)
+    return compiled
+
+
+def _said(path: Path, asks: tuple[str, ...]) -> str:
+    try:
+        done = subprocess.run([path, *asks], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""  # a program that cannot even say its version is no copy to use
+    return done.stdout + done.stderr if done.returncode == 0 else ""
+
+
+def _link(tool: Tool, target: Path) -> None:
+    """Let `FOLDER/<tool>` point at `target`, in one step, so that a running test never finds it absent."""
+    link = FOLDER / tool.name
+    if link.is_symlink() and link.readlink() == target:
+        return
+    fresh = link.with_name(f".{tool.name}.{os.getpid()}")
+    fresh.symlink_to(target)
+    fresh.replace(link)
+
+
+def _compile(tool: Tool, go: Go, kept: Path, label: str) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    fresh = kept.with_name(f".{tool.name}.{os.getpid()}")
+    flags = " ".join(["-s", "-w", *(f"-X={variable}={value}" for variable, value in sorted(tool.stamp.items()))])
+    argv = [str(go.path), "build", "-p", "2", "-ldflags", flags, "-o", str(fresh), tool.package]
+    nice = shutil.which("nice")
+    argv = [nice, "-n", "15", *argv] if nice else argv
+    started = time.monotonic()
+    print(f"{label}: building", file=sys.stderr, flush=True)
+    with _heartbeat(label, started):
+        done = subprocess.run(
+            argv,
+            cwd=_MODULES / tool.group,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=_BUILD_TIMEOUT_S,
+            check=False,
+        )
+    seconds = time.monotonic() - started
+    if done.returncode != 0:
+        raise ToolFailed(
+            f"go could not build {tool.name}: {done.stderr.strip()[-1500:]}",
+            at=f"tests/e2e/tools/{tool.group}/go.mod",
+            argv=argv,
+            status=done.returncode,
+            stdout=done.stdout,
+            stderr=done.stderr,
+            seconds=seconds,
+        )
+    fresh.replace(kept)
+    print(f"{label}: {kept.stat().st_size >> 20} MiB in {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _heartbeat(label: str, started: float) -> Iterator[None]:
+    """Say every half minute that the build still goes on: a cold one is silent for minutes."""
+    done = threading.Event()
+
+    def beat() -> None:
+        while not done.wait(_HEARTBEAT_S):
+            print(f"{label}: {time.monotonic() - started:.0f} s so far", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@contextmanager
+def _only_one(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock, so that two checkouts never build one program at the same time."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
