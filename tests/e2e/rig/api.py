@@ -1,0 +1,159 @@
+"""A small client of the Kubernetes API: plain HTTPS, JSON in and out, watches that never end.
+
+The official client turns objects into classes and back; a kubelet wants the JSON itself. Objects are nested
+dictionaries here.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from symphony_charts.errors import ToolFailed
+
+__all__ = ["Api", "ApiError", "Object"]
+
+Object: TypeAlias = dict[str, Any]
+"""A Kubernetes object as its JSON says it; the API server has checked its shape."""
+
+_TIMEOUT_S = 30
+_WATCH_S = 300
+_KINDS = {"PATCH": "application/merge-patch+json"}
+
+
+class ApiError(ToolFailed):
+    """The API server refused a request; `status` is the HTTP status."""
+
+
+class Api:
+    """One cluster, reached with the certificates or the token of a kubeconfig; usable from many threads."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        config = yaml.safe_load(kubeconfig.read_text())
+        context = next(c["context"] for c in config["contexts"] if c["name"] == config["current-context"])
+        cluster = next(c["cluster"] for c in config["clusters"] if c["name"] == context["cluster"])
+        user = next(u["user"] for u in config["users"] if u["name"] == context["user"])
+        self._address = urllib.parse.urlsplit(cluster["server"])
+        self._tls = _tls(cluster, user)
+        self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
+        self._local = threading.local()
+
+    def get(self, path: str) -> Object:
+        """The object or list at `path`."""
+        return self.call("GET", path)
+
+    def find(self, path: str) -> Object | None:
+        """The object at `path`, or None if there is none."""
+        return self.call("GET", path, absent_ok=True) or None
+
+    def create(self, path: str, body: Object, *, exists_ok: bool = False) -> Object | None:
+        """The object as created in the collection `path`; None if it was there already and that is fine."""
+        try:
+            return self.call("POST", path, body)
+        except ApiError as error:
+            if exists_ok and error.status == 409:
+                return None
+            raise
+
+    def merge(self, path: str, body: Object, *, absent_ok: bool = True) -> Object | None:
+        """The object after a merge patch; None if it is gone."""
+        return self.call("PATCH", path, body, absent_ok=absent_ok) or None
+
+    def delete(self, path: str, body: Object | None = None) -> None:
+        """Ask for the deletion of what is at `path`; fine if it is gone."""
+        self.call("DELETE", path, body, absent_ok=True)
+
+    def call(self, verb: str, path: str, body: Object | None = None, *, absent_ok: bool = False) -> Object:
+        """The decoded answer; empty for 404, or 409 of a stale deletion, where `absent_ok`.
+
+        Raises ApiError with the server's own message for any other refusal, OSError where it cannot be reached.
+        """
+        status, data = self._exchange(verb, path, body)
+        if status < 400:
+            return json.loads(data) if data else {}
+        if absent_ok and status in (404, 409):
+            return {}
+        try:
+            message = json.loads(data).get("message", "")
+        except ValueError:
+            message = data.decode(errors="replace")
+        raise ApiError(f"{verb} {path}: {message or status}", at=self._address.geturl(), status=status)
+
+    def text(self, path: str) -> str:
+        """The plain answer to a GET, for what is not JSON (logs, health)."""
+        status, data = self._exchange("GET", path, None)
+        if status >= 400:
+            raise ApiError(f"GET {path}: {data.decode(errors='replace')}", at=self._address.geturl(), status=status)
+        return data.decode(errors="replace")
+
+    def watch(self, path: str) -> Iterator[tuple[str, Object]]:
+        """Every object of the collection `path` as ADDED, then a SYNCED, then its changes, until the watch breaks.
+
+        Raises ApiError or OSError when it breaks; a caller lists again then.
+        """
+        page = self.get(path)
+        yield from (("ADDED", item) for item in page["items"])
+        yield "SYNCED", {}
+        version = page["metadata"]["resourceVersion"]
+        connection = self._connect(_WATCH_S + 30)
+        try:
+            query = f"?watch=1&allowWatchBookmarks=true&timeoutSeconds={_WATCH_S}&resourceVersion={version}"
+            connection.request("GET", path + query, headers=self._headers)
+            for line in connection.getresponse():
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise ApiError(f"watch {path}: {event['object'].get('message')}", at=self._address.geturl())
+                if event["type"] != "BOOKMARK":
+                    yield event["type"], event["object"]
+        finally:
+            connection.close()
+
+    def _exchange(self, verb: str, path: str, body: Object | None) -> tuple[int, bytes]:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {**self._headers, "Content-Type": _KINDS.get(verb, "application/json")}
+        kept: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if kept:
+            try:
+                return self._ask(kept, verb, path, data, headers)
+            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                kept.close()  # the server had closed the idle connection: the request never ran, so it may run now
+        fresh = self._local.connection = self._connect(_TIMEOUT_S)
+        return self._ask(fresh, verb, path, data, headers)
+
+    def _ask(
+        self, connection: http.client.HTTPConnection, verb: str, path: str, data: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
+        try:
+            connection.request(verb, path, data, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except BaseException:
+            self._local.connection = None  # half an exchange cannot be followed by another
+            connection.close()
+            raise
+
+    def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
+        host, port = str(self._address.hostname), self._address.port
+        if self._address.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=timeout_s)
+        return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=self._tls)
+
+
+def _tls(cluster: Object, user: Object) -> ssl.SSLContext:
+    authority = cluster.get("certificate-authority-data")
+    tls = ssl.create_default_context(
+        cafile=cluster.get("certificate-authority"),
+        cadata=base64.b64decode(authority).decode() if authority else None,
+    )
+    if "client-certificate" in user:
+        tls.load_cert_chain(user["client-certificate"], user["client-key"])
+    return tls

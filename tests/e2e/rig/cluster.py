@@ -1,0 +1,78 @@
+"""The whole test cluster: the control plane, its nodes, and the process kubelet that plays their agents."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.rig.api import Api
+from tests.e2e.rig.control_plane import ControlPlane, free_ports
+from tests.e2e.rig.nodes import DEFAULT_POOLS
+from tests.e2e.rig.process import Daemon, start, wait_for
+
+__all__ = ["Cluster"]
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A cluster in the state folder `folder`, running or not."""
+
+    folder: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of the cluster's administrator."""
+        return ControlPlane(folder=self.folder).kubeconfig
+
+    def api(self) -> Api:
+        """A client with the administrator's rights."""
+        return Api(self.kubeconfig)
+
+    def daemons(self) -> list[Daemon]:
+        """Its processes."""
+        return ControlPlane(folder=self.folder).daemons()
+
+    def up(self, pools: Path = DEFAULT_POOLS, *, has_load_balancers: bool = True, dies_with_us: bool = False) -> None:
+        """Start everything; return when every node is ready.
+
+        Raises Conflict if it runs already, ToolMissing without a program it needs, ToolFailed if a part will not run.
+        """
+        plane = ControlPlane.up(self.folder, dies_with_us=dies_with_us)
+        try:
+            self._start_kubelet(pools, has_load_balancers, dies_with_us)
+        except BaseException:
+            plane.down()
+            raise
+
+    def down(self) -> None:
+        """Stop everything."""
+        ControlPlane(folder=self.folder).down()
+
+    def _start_kubelet(self, pools: Path, has_load_balancers: bool, dies_with_us: bool) -> None:
+        (port,) = free_ports(1)
+        argv = [sys.executable, "-m", "tests.e2e.rig.kubelet", f"--state={self.folder}", f"--pools={pools.resolve()}"]
+        argv += [f"--port={port}", *([] if has_load_balancers else ["--no-load-balancers"])]
+        # The kubelet's children must find neither our shell's settings nor a half-set Python.
+        env = {"PATH": _path(), "PYTHONPATH": str(_CHECKOUT), "LC_ALL": "C.UTF-8", "HOME": "/root"}
+        kubelet = start(self.folder, "kubelet", argv, dies_with_us=dies_with_us, env=env)
+        api = self.api()
+        wait_for(kubelet, lambda: _all_ready(api), 60)
+
+
+def _path() -> str:
+    """The search path of containers: this interpreter's folder first, then the system's."""
+    system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return f"{Path(sys.executable).parent}:{system}"
+
+
+def _all_ready(api: Api) -> bool:
+    nodes = api.get("/api/v1/nodes")["items"]
+    return bool(nodes) and not any(node["spec"].get("taints") and _is_untouched(node) for node in nodes)
+
+
+def _is_untouched(node: dict[str, object]) -> bool:
+    """Whether the node still bears the taint that admission puts on a new one."""
+    return "node.kubernetes.io/not-ready" in str(node["spec"])

@@ -1,0 +1,225 @@
+"""The control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler on free loopback ports.
+
+Everything about one cluster stands in its state folder: keys, kubeconfigs, logs, etcd's data, and the pids by which it
+is stopped. The API server reaches kubelets by the InternalIP of their nodes, which is this machine's loopback.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import urllib.request
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from symphony_charts.errors import Conflict
+from tests.e2e.rig.api import Api, ApiError
+from tests.e2e.rig.pki import Authority, write_service_account_key
+from tests.e2e.rig.process import Daemon, start, stop_all, wait_for
+from tests.e2e.tools.build import find_tool
+
+__all__ = ["ORDER", "SERVICE_RANGE", "ControlPlane", "free_ports"]
+
+SERVICE_RANGE = "10.96.0.0/16"
+ORDER = ("kubelet", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
+"""In which order the parts are stopped; whatever else runs beside them goes before."""
+
+_CLIENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "admin": ("symph-e2e-admin", ("system:masters",)),
+    "kube-controller-manager": ("system:kube-controller-manager", ()),
+    "kube-scheduler": ("system:kube-scheduler", ()),
+    "kubelet": ("symph-e2e-kubelet", ("system:masters",)),
+}
+_API_NAMES = ("127.0.0.1", "10.96.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlPlane:
+    """A running control plane in the state folder `folder`; made by `up`, found again by `load`."""
+
+    folder: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of the cluster's administrator."""
+        return self.folder / "admin.kubeconfig"
+
+    @classmethod
+    def up(cls, folder: Path, *, dies_with_us: bool = False) -> ControlPlane:
+        """Start a cluster with an empty `folder` of state; return when its first namespace takes pods.
+
+        Raises Conflict if one runs there already, ToolMissing without the programs, ToolFailed if a part will not run.
+        """
+        plane = cls(folder=folder)
+        if any(daemon.is_alive for daemon in plane.daemons()):
+            raise Conflict("a cluster is running already", at=str(folder), next="python -m tests.e2e.rig down")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        folder.chmod(0o700)
+        try:
+            plane._start(dies_with_us)
+        except BaseException:
+            plane.down()
+            raise
+        return plane
+
+    def down(self) -> None:
+        """Stop every process of the cluster; its logs stay."""
+        stop_all(self.folder, last=ORDER)
+
+    def daemons(self) -> list[Daemon]:
+        """The recorded processes, by name."""
+        return [Daemon.load(path) for path in sorted((self.folder / "run").glob("*.json"))]
+
+    def api(self) -> Api:
+        """A client with the administrator's rights."""
+        return Api(self.kubeconfig)
+
+    def add_client(self, authority: Authority, name: str, server: str) -> None:
+        """Write the kubeconfig of one of the known clients."""
+        common_name, groups = _CLIENTS[name]
+        authority.leaf(name, common_name, groups, hosts=("127.0.0.1",) if name == "kubelet" else ())
+        keys = {"client-certificate": str(self._pki / f"{name}.crt"), "client-key": str(self._pki / f"{name}.key")}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {"name": "rig", "cluster": {"server": server, "certificate-authority": str(self._pki / "ca.crt")}}
+            ],
+            "users": [{"name": name, "user": keys}],
+            "contexts": [{"name": "rig", "context": {"cluster": "rig", "user": name}}],
+            "current-context": "rig",
+        }
+        (self.folder / f"{name}.kubeconfig").write_text(yaml.safe_dump(config))
+
+    @property
+    def _pki(self) -> Path:
+        return self.folder / "pki"
+
+    def _start(self, dies_with_us: bool) -> None:
+        ports = dict(zip(("etcd", "peer", "api", "manager", "scheduler"), free_ports(5), strict=True))
+        authority = Authority(self._pki)
+        authority.leaf("apiserver", "kube-apiserver", hosts=_API_NAMES)
+        write_service_account_key(self._pki)
+        for name in _CLIENTS:
+            self.add_client(authority, name, f"https://127.0.0.1:{ports['api']}")
+
+        def run(name: str, flags: Sequence[str]) -> Daemon:
+            return start(self.folder, name, [str(find_tool(name)), *flags], dies_with_us=dies_with_us)
+
+        etcd = run("etcd", _etcd_flags(self.folder, ports))
+        wait_for(etcd, lambda: _answers(f"http://127.0.0.1:{ports['etcd']}/health"), 30)
+        server = run("kube-apiserver", _apiserver_flags(self._pki, ports))
+        wait_for(server, lambda: _is_ready(self.api()), 90)
+        manager = run("kube-controller-manager", _manager_flags(self.folder, ports))
+        scheduler = run("kube-scheduler", _scheduler_flags(self.folder, ports))
+        wait_for(manager, lambda: _answers(f"https://127.0.0.1:{ports['manager']}/healthz"), 60)
+        wait_for(scheduler, lambda: _answers(f"https://127.0.0.1:{ports['scheduler']}/healthz"), 60)
+        api = self.api()
+        account = "/api/v1/namespaces/default/serviceaccounts/default"
+        wait_for(manager, lambda: api.find(account) is not None, 60)
+
+
+def free_ports(count: int) -> list[int]:
+    """`count` different loopback ports that nobody listens on at this moment."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [sock.getsockname()[1] for sock in sockets]
+
+
+def _etcd_flags(folder: Path, ports: Mapping[str, int]) -> list[str]:
+    client, peer = f"http://127.0.0.1:{ports['etcd']}", f"http://127.0.0.1:{ports['peer']}"
+    return [
+        f"--data-dir={folder / 'etcd'}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+        "--unsafe-no-fsync",
+        "--logger=zap",
+        "--log-level=warn",
+    ]
+
+
+def _apiserver_flags(pki: Path, ports: Mapping[str, int]) -> list[str]:
+    return [
+        f"--etcd-servers=http://127.0.0.1:{ports['etcd']}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={ports['api']}",
+        "--advertise-address=127.0.0.1",
+        "--endpoint-reconciler-type=none",  # a loopback address is not a valid endpoint
+        f"--service-cluster-ip-range={SERVICE_RANGE}",
+        f"--tls-cert-file={pki / 'apiserver.crt'}",
+        f"--tls-private-key-file={pki / 'apiserver.key'}",
+        f"--client-ca-file={pki / 'ca.crt'}",
+        "--authorization-mode=Node,RBAC",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={pki / 'sa.pub'}",
+        f"--service-account-signing-key-file={pki / 'sa.key'}",
+        f"--kubelet-client-certificate={pki / 'admin.crt'}",
+        f"--kubelet-client-key={pki / 'admin.key'}",
+        f"--kubelet-certificate-authority={pki / 'ca.crt'}",
+        "--kubelet-preferred-address-types=InternalIP",
+        "--enable-admission-plugins=ExtendedResourceToleration",  # as GKE does for its GPU taint
+        f"--cert-dir={pki / 'generated'}",
+        "--allow-privileged=true",
+        "--profiling=false",
+    ]
+
+
+def _manager_flags(folder: Path, ports: Mapping[str, int]) -> list[str]:
+    pki, config = folder / "pki", folder / "kube-controller-manager.kubeconfig"
+    return [
+        f"--kubeconfig={config}",
+        f"--authentication-kubeconfig={config}",
+        f"--authorization-kubeconfig={config}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={ports['manager']}",
+        f"--cert-dir={pki / 'generated'}",
+        "--leader-elect=false",
+        "--use-service-account-credentials=true",
+        f"--service-account-private-key-file={pki / 'sa.key'}",
+        f"--root-ca-file={pki / 'ca.crt'}",
+        f"--cluster-signing-cert-file={pki / 'ca.crt'}",
+        "--controllers=*",
+        "--kube-api-qps=300",
+        "--kube-api-burst=600",
+        "--profiling=false",
+    ]
+
+
+def _scheduler_flags(folder: Path, ports: Mapping[str, int]) -> list[str]:
+    config = folder / "kube-scheduler.kubeconfig"
+    return [
+        f"--kubeconfig={config}",
+        f"--authentication-kubeconfig={config}",
+        f"--authorization-kubeconfig={config}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={ports['scheduler']}",
+        f"--cert-dir={folder / 'pki' / 'generated'}",
+        "--leader-elect=false",
+        "--kube-api-qps=300",
+        "--kube-api-burst=600",
+        "--profiling=false",
+    ]
+
+
+def _answers(url: str) -> bool:
+    """Whether a health endpoint answers 200; its certificate is one it made up itself."""
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    with urllib.request.urlopen(url, timeout=5, context=tls) as answer:  # noqa: S310 - our own loopback URLs
+        return bool(answer.status == 200)
+
+
+def _is_ready(api: Api) -> bool:
+    try:
+        return api.text("/readyz") == "ok"
+    except ApiError:
+        return False

@@ -1,0 +1,131 @@
+"""Long-running processes of the rig: started, recorded by pid and start time, stopped by that record alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from symphony_charts.errors import ToolFailed
+
+__all__ = ["Daemon", "start", "stop_all", "wait_for"]
+
+_STOP_GRACE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Daemon:
+    """A started process; `began` (clock ticks since boot) tells it from a later one that got the same pid."""
+
+    name: str
+    pid: int
+    began: int
+    log: Path
+
+    @classmethod
+    def load(cls, record: Path) -> Daemon:
+        """The process that `start` recorded in the file `record`."""
+        data = json.loads(record.read_text())
+        return cls(name=record.stem, pid=data["pid"], began=data["began"], log=Path(data["log"]))
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs (a zombie does not)."""
+        found = _stat(self.pid)
+        return found is not None and found[0] == self.began and found[1] != "Z"
+
+    @property
+    def memory_mib(self) -> float:
+        """Resident memory in MiB, 0 when it is gone."""
+        try:
+            pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        except (OSError, IndexError):
+            return 0.0
+        return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+    def last_words(self, lines: int = 8) -> str:
+        """The end of its log."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def stop(self) -> None:
+        """End it: TERM, then KILL after ten seconds. Fine if it is gone."""
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            if not self.is_alive:
+                return
+            os.kill(self.pid, sign)
+            deadline = time.monotonic() + _STOP_GRACE_S
+            while self.is_alive and time.monotonic() < deadline:
+                _reap(self.pid)
+                time.sleep(0.02)
+
+
+def start(
+    folder: Path, name: str, argv: Sequence[str], *, dies_with_us: bool = False, env: Mapping[str, str] | None = None
+) -> Daemon:
+    """Start `argv` in a session of its own, log to ``<folder>/log/<name>.log``, record it in ``<folder>/run``.
+
+    With `dies_with_us` the kernel ends it when the calling process does, however that ends.
+    """
+    log = folder / "log" / f"{name}.log"
+    record = folder / "run" / f"{name}.json"
+    for path in (log, record):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    setpriv = shutil.which("setpriv") if dies_with_us else None
+    argv = [setpriv, "--pdeathsig", "KILL", "--", *argv] if setpriv else list(argv)
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, env=env, cwd="/"
+        )
+    child.returncode = 0  # it outlives this object on purpose: without this, Popen warns when it is collected
+    found = _stat(child.pid)
+    record.write_text(json.dumps({"pid": child.pid, "began": found[0] if found else 0, "log": str(log)}))
+    return Daemon.load(record)
+
+
+def stop_all(folder: Path, last: Sequence[str] = ()) -> None:
+    """Stop every process recorded below `folder`; those named in `last` go last, in that order."""
+    records = {path.stem: path for path in (folder / "run").glob("*.json")}
+    for name in [*(n for n in records if n not in last), *(n for n in last if n in records)]:
+        Daemon.load(records[name]).stop()
+        records[name].unlink()
+
+
+def wait_for(daemon: Daemon, is_ready: Callable[[], bool], timeout_s: float) -> None:
+    """Return when `is_ready` says so; an OSError it raises means not yet.
+
+    Raises ToolFailed with the end of the log if the process dies or the time is over.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            if is_ready():
+                return
+        except OSError:
+            pass
+        if not daemon.is_alive:
+            raise ToolFailed(f"{daemon.name} died while starting:\n{daemon.last_words()}", at=str(daemon.log))
+        if time.monotonic() > deadline:
+            raise ToolFailed(f"{daemon.name} not ready in {timeout_s:g} s:\n{daemon.last_words()}", at=str(daemon.log))
+        time.sleep(0.05)
+
+
+def _stat(pid: int) -> tuple[int, str] | None:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return int(fields[19]), fields[0]
+
+
+def _reap(pid: int) -> None:
+    """Collect the exit status if it is a child of ours, so that it does not stay as a zombie."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return
