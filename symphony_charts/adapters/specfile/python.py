@@ -1,0 +1,92 @@
+"""Python files that define an experiment, run in this process; their errors name the user's line."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from symphony_charts.errors import SpecError, SymphError
+
+__all__ = ["run_file"]
+
+_NAMES = ("experiment", "main")
+_MODULE = "__symph_spec__"
+_LIBRARIES = frozenset(("site-packages", "dist-packages"))
+
+
+def run_file(path: Path) -> object:
+    """What the Python file `path` calls `experiment`; a function of that name (or `main`) is called for it.
+
+    Raises SpecError with ``file:line`` of the user's own code when it fails or defines nothing of the kind.
+    """
+    source = path.read_bytes()
+    module = ModuleType(_MODULE)
+    module.__file__ = str(path.absolute())
+    with _imports_beside(path, module):
+        try:
+            exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - running it is what was asked
+            made = _made_by(module, path)
+        except SymphError as error:
+            raise _with_line(error, path) from error
+        except SystemExit as error:
+            raise SpecError.one(f"the file called exit({error.code!r})", at=_line_in(path, error)) from error
+        except Exception as error:  # the user's code may raise anything; it is reported as theirs
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise SpecError.one(what, at=_line_in(path, error), next="the file itself raised this") from error
+    return made
+
+
+def _made_by(module: ModuleType, path: Path) -> object:
+    for name in _NAMES:
+        made = getattr(module, name, None)
+        if made is None:
+            continue
+        made = made() if callable(made) and not hasattr(made, "finish") else made
+        if made is None:
+            raise SpecError.one(f"`{name}()` returned nothing", at=str(path), next="return the experiment")
+        return made
+    next_step = "name the experiment `experiment`, or define `def experiment():` that returns it"
+    raise SpecError.one("the file defines no experiment", at=str(path), next=next_step)
+
+
+@contextmanager
+def _imports_beside(path: Path, module: ModuleType) -> Iterator[None]:
+    """Let the file import its neighbours; afterwards they are forgotten, so that another file finds its own."""
+    folder = str(path.absolute().parent)
+    known = set(sys.modules)
+    sys.path.insert(0, folder)
+    sys.modules[_MODULE] = module
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        for name in set(sys.modules) - known:
+            if name == _MODULE or _is_neighbour(sys.modules[name], folder):
+                del sys.modules[name]
+
+
+def _is_neighbour(module: ModuleType, folder: str) -> bool:
+    """Whether `module` belongs to the project of the spec file, and is no library that happens to lie below it."""
+    file = getattr(module, "__file__", None)
+    if file is None or module.__name__.partition(".")[0] == "symphony_charts":
+        return False
+    return Path(file).is_relative_to(folder) and _LIBRARIES.isdisjoint(Path(file).parts)
+
+
+def _with_line(error: SymphError, path: Path) -> SymphError:
+    if isinstance(error, SpecError):
+        return SpecError(error.problems, at=_line_in(path, error))
+    error.at = error.at or _line_in(path, error)
+    return error
+
+
+def _line_in(path: Path, error: BaseException) -> str:
+    """``file:line`` of the last step of `error` in the file itself."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f"{path}:{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"{path}:{lines[-1]}" if lines else str(path)

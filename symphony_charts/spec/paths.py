@@ -1,0 +1,21 @@
+"""Paths into data: ``processes.learner.binds[0]``, written the same in every error."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["join", "nearest"]
+
+
+def join(path: str, step: str | int) -> str:
+    """`path` one step further: a key after a dot, an index in brackets."""
+    if isinstance(step, int):
+        return f"{path}[{step}]"
+    return f"{path}.{step}" if path else step
+
+
+def nearest(word: str, choices: Iterable[str]) -> str | None:
+    """The one of `choices` that `word` was probably meant to be, or None."""
+    found = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
+    return found[0] if found else None

@@ -1,0 +1,315 @@
+"""Shorthand of the text form, expanded: what people may write, as the one shape that the records have.
+
+Only what fits a short form is touched; anything else passes unchanged and meets the type check after this.
+The forms are listed in docs/spec.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from symphony_charts.errors import Problem
+from symphony_charts.spec.paths import join
+from symphony_charts.spec.text import plain, scalar_text
+from symphony_charts.spec.volumes import VolumeTable, inline_volume, parse_mounts, volume_kinds
+
+__all__ = ["expand"]
+
+Data: TypeAlias = "dict[str, object]"
+_Expander: TypeAlias = "Callable[[_Expansion, object, str], object]"
+
+GPU_RESOURCE = "nvidia.com/gpu"
+_RESTARTS = {"Always": "always", "OnFailure": "on-failure", "Never": "never", "on_failure": "on-failure"}
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the path in the container that POSIX shared memory uses
+
+
+def expand(data: Data) -> tuple[Data, list[Problem]]:
+    """`data` with all shorthand expanded, and the faults that only show here. `data` itself stays as it is."""
+    expansion = _Expansion(data)
+    return expansion.experiment(data), expansion.problems
+
+
+class _Expansion:
+    def __init__(self, data: Data) -> None:
+        self.problems: list[Problem] = []
+        volumes = data.get("volumes")
+        named = {key: self._volume(value) for key, value in volumes.items()} if isinstance(volumes, dict) else {}
+        self._volumes = VolumeTable(named)
+
+    def experiment(self, data: Data) -> Data:
+        result = self._fields(data, _EXPERIMENT, "")
+        if self._volumes.volumes and isinstance(result.get("volumes", {}), dict):
+            result["volumes"] = self._volumes.volumes
+        return result
+
+    def _fields(self, data: Data, expanders: dict[str, _Expander], path: str) -> Data:
+        return {
+            key: expander(self, value, join(path, key)) if (expander := expanders.get(key)) else value
+            for key, value in data.items()
+        }
+
+    # --- small shapes ------------------------------------------------------------------------------------------------
+
+    def words(self, value: object, _path: str) -> object:
+        """A list of text; one text is a list of one."""
+        if isinstance(value, str):
+            return [value]
+        return [scalar_text(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+    def texts(self, value: object, _path: str) -> object:
+        return {key: scalar_text(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    def env(self, value: object, path: str) -> object:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if item is None:
+                    what = f'the variable "{key}" has no value'
+                    self.problems.append(
+                        Problem(what=what, path=join(path, str(key)), next='write "" for an empty one')
+                    )
+            return {key: "" if item is None else scalar_text(item) for key, item in value.items()}
+        return value
+
+    def services(self, value: object, path: str) -> object:
+        """``replay``, ``[replay, {tensorboard: 6006}]`` or ``{tensorboard: 6006}`` as name -> port."""
+        if isinstance(value, str):
+            return {value: None}
+        if not isinstance(value, (list, tuple)):
+            return value
+        ports: Data = {}
+        for index, item in enumerate(value):
+            for name, port in (
+                {item: None} if isinstance(item, str) else item if isinstance(item, dict) else {}
+            ).items():
+                if name in ports and ports[name] != port:
+                    what = f'the service "{name}" has two entries'
+                    self.problems.append(Problem(what=what, path=join(path, index), next="keep one of them"))
+                ports[name] = port
+            if not isinstance(item, (str, dict)):
+                what = "a service is a name or `{name: port}`"
+                self.problems.append(Problem(what=what, path=join(path, index), next="write `- replay`"))
+        return ports
+
+    def names(self, value: object, path: str) -> object:
+        """`connects`: names; a map of names to nothing is taken, too, ports are not."""
+        if isinstance(value, dict):
+            for name, port in value.items():
+                if port is not None:
+                    what = f'"{name}" cannot be connected to on a port of one\'s own choice'
+                    next_step = "fix the port where the service is bound: `binds: {name: port}`"
+                    self.problems.append(Problem(what=what, path=join(path, str(name)), next=next_step))
+            return list(value)
+        return self.words(value, path)
+
+    def restart(self, value: object, _path: str) -> object:
+        return _RESTARTS.get(value, value) if isinstance(value, str) else value
+
+    def free(self, value: object, _path: str) -> object:
+        return plain(value)
+
+    def assignment(self, value: object, _path: str) -> object:
+        return {"assign_to": value} if isinstance(value, str) else plain(value)
+
+    def port_range(self, value: object, _path: str) -> object:
+        """``7000-8999``, as Symphony writes it."""
+        if isinstance(value, str) and (found := re.fullmatch(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*", value)):
+            return [int(found[1]), int(found[2])]
+        return value
+
+    def secrets(self, value: object, path: str) -> object:
+        items = [value] if isinstance(value, (str, dict)) else value
+        if not isinstance(items, (list, tuple)):
+            return value
+        return [
+            {"file": item}
+            if isinstance(item, str)
+            else self._fields(item, {"only": _Expansion.words}, join(path, index))
+            if isinstance(item, dict)
+            else item
+            for index, item in enumerate(items)
+        ]
+
+    def configs(self, value: object, _path: str) -> object:
+        return self._values(value, lambda item: {"text": item} if isinstance(item, str) else item)
+
+    def expose(self, value: object, _path: str) -> object:
+        return self._values(value, lambda item: {"type": item} if isinstance(item, str) else item)
+
+    def _values(self, value: object, change: Callable[[object], object]) -> object:
+        return {key: change(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    def tolerations(self, value: object, _path: str) -> object:
+        items = [value] if isinstance(value, dict) else value
+        if not isinstance(items, (list, tuple)):
+            return value
+        return [
+            {("seconds" if key == "tolerationSeconds" else key): part for key, part in item.items()}
+            if isinstance(item, dict)
+            else item
+            for item in items
+        ]
+
+    def probe(self, value: object, path: str) -> object:
+        """``ready: 8080`` (a TCP port, by number or service name), and the same below `tcp`, `http` and `exec`."""
+        if isinstance(value, (str, int)) and not isinstance(value, bool):
+            return {"tcp": {"port": value}}
+        if not isinstance(value, dict):
+            return value
+        probe = dict(value)
+        for kind in ("tcp", "http"):
+            if isinstance(probe.get(kind), (str, int)):
+                probe[kind] = {"port": probe[kind]}
+        if isinstance(probe.get("exec"), (str, list, tuple)):
+            probe["exec"] = {"command": self.words(probe["exec"], path)}
+        return probe
+
+    # --- processes ---------------------------------------------------------------------------------------------------
+
+    def process_map(self, value: object, path: str) -> object:
+        return self._each(value, path, self.process)
+
+    def group_map(self, value: object, path: str) -> object:
+        return self._each(value, path, lambda item, here: self._fields(item, _GROUP, here))
+
+    def step_map(self, value: object, path: str) -> object:
+        return self._each(value, path, lambda item, here: self._fields(item, _STEP, here))
+
+    def _each(self, value: object, path: str, change: Callable[[Data, str], object]) -> object:
+        if not isinstance(value, dict):
+            return value
+        return {
+            key: change(item, join(path, str(key))) if isinstance(item, dict) else item for key, item in value.items()
+        }
+
+    def process(self, data: Data, path: str) -> Data:
+        result = self._fields(data, _PROCESS, path)
+        for field in ("requests", "limits"):
+            resources = result.get(field)
+            if isinstance(resources, dict) and not {"mem", "gpu", GPU_RESOURCE}.isdisjoint(resources):
+                self._resources(result, dict(resources), field, path)
+        return result
+
+    def _resources(self, process: Data, resources: Data, field: str, path: str) -> None:
+        """`mem` is memory; GPUs are counted once, in `gpus`, for requests and limits alike."""
+        if "mem" in resources:
+            memory = resources.pop("mem")
+            if resources.setdefault("memory", memory) != memory:
+                what = "`mem` and `memory` say two things"
+                self.problems.append(Problem(what=what, path=join(path, field), next="keep one of them"))
+        for key in ("gpu", GPU_RESOURCE):
+            if key not in resources:
+                continue
+            count = resources.pop(key)
+            number = int(count) if isinstance(count, str) and count.isdecimal() and len(count) < 6 else count
+            if process.setdefault("gpus", number) != number:
+                what = f"`gpus: {process['gpus']}` and `{key}: {count}` say two things"
+                next_step = "count the GPUs in `gpus` alone"
+                self.problems.append(Problem(what=what, path=join(join(path, field), key), next=next_step))
+        process[field] = resources
+
+    def mounts(self, value: object, path: str) -> object:
+        items = [value] if isinstance(value, (str, dict)) else value
+        if not isinstance(items, (list, tuple)):
+            return value
+        result: list[object] = []
+        for index, item in enumerate(items):
+            here = join(path, index)
+            many = parse_mounts(item, here, self.problems.append) if isinstance(item, str) else [item]
+            result += [self._mount(mount, here) if isinstance(mount, dict) else mount for mount in many]
+        return result
+
+    def _mount(self, mount: Data, path: str) -> Data:
+        inline = inline_volume(mount, path, self.problems.append)
+        kinds = volume_kinds()
+        result = {key: value for key, value in mount.items() if key not in kinds and key != "name"}
+        if inline is None:
+            if any(kind in mount for kind in kinds):
+                result.setdefault("volume", "")
+            return result if "name" not in mount else {**result, "name": mount["name"]}
+        volume, suggestion = inline
+        if "shm" in mount:
+            result.setdefault("at", _SHARED_MEMORY)
+        name = mount.get("name", suggestion)
+        result["volume"] = self._declare(volume, name, path, is_named="name" in mount)
+        return result
+
+    def _declare(self, volume: Data, name: object, path: str, is_named: bool) -> str:
+        if not isinstance(name, str):
+            self.problems.append(Problem(what="the name of a volume is text", path=join(path, "name"), next="quote it"))
+            return ""
+        if not is_named:
+            return self._volumes.declare(volume, name)
+        if self._volumes.volumes.setdefault(name, volume) != volume:
+            what = f'the volume "{name}" has two contents'
+            self.problems.append(Problem(what=what, path=path, next="give one of them another name"))
+        return name
+
+    def _volume(self, value: object) -> object:
+        """A declared volume may use the inline form, too: ``data: {nfs: {server: s, path: /p}}``."""
+        if isinstance(value, dict) and "type" not in value and len(value) == 1:
+            inline = inline_volume(value, "volumes", self.problems.append)
+            return inline[0] if inline else value
+        return value
+
+    def local(self, value: object, path: str) -> object:
+        return self._fields(value, _LOCAL, path) if isinstance(value, dict) else value
+
+
+_LOCAL: dict[str, _Expander] = {
+    "command": _Expansion.words,
+    "args": _Expansion.words,
+    "cmds": _Expansion.words,
+    "preamble": _Expansion.words,
+    "pass_env": _Expansion.words,
+    "env": _Expansion.env,
+}
+_POD: dict[str, _Expander] = {
+    "restart": _Expansion.restart,
+    "node_selector": _Expansion.texts,
+    "capabilities": _Expansion.texts,
+    "tolerations": _Expansion.tolerations,
+    "labels": _Expansion.texts,
+    "annotations": _Expansion.texts,
+    "pod_overlay": _Expansion.free,
+}
+_PROCESS: dict[str, _Expander] = {
+    **_POD,
+    "command": _Expansion.words,
+    "args": _Expansion.words,
+    "cmds": _Expansion.words,
+    "preamble": _Expansion.words,
+    "env": _Expansion.env,
+    "binds": _Expansion.services,
+    "exposes": _Expansion.services,
+    "connects": _Expansion.names,
+    "requests": _Expansion.texts,
+    "limits": _Expansion.texts,
+    "mounts": _Expansion.mounts,
+    "ready": _Expansion.probe,
+    "after": _Expansion.words,
+    "assign_to": _Expansion.assignment,
+    "local": _Expansion.local,
+    "container_overlay": _Expansion.free,
+}
+_GROUP: dict[str, _Expander] = {**_POD, "processes": _Expansion.process_map}
+_STEP: dict[str, _Expander] = {
+    key: _PROCESS[key] for key in ("command", "args", "cmds", "env", "mounts", "requests", "limits")
+} | {"groups": _Expansion.words}
+_EXPERIMENT: dict[str, _Expander] = {
+    "processes": _Expansion.process_map,
+    "groups": _Expansion.group_map,
+    "prepare": _Expansion.step_map,
+    "order": _Expansion.words,
+    "configs": _Expansion.configs,
+    "secrets": _Expansion.secrets,
+    "port_range": _Expansion.port_range,
+    "done_when": _Expansion.words,
+    "expose": _Expansion.expose,
+    "image_pull_secrets": _Expansion.words,
+    "networks": _Expansion.words,
+    "labels": _Expansion.texts,
+    "annotations": _Expansion.texts,
+    "local": _Expansion.local,
+}

@@ -1,0 +1,148 @@
+"""Data as YAML that every reader takes the same way: YAML 1.1 (PyYAML, Ruby), YAML 1.2 (Rust, JavaScript) and Go's.
+
+A string stands bare only if no reader can take it for anything else; all others are double-quoted as in JSON, and text
+of several lines is a literal block where that is exact. Lines are never folded, so values survive byte for byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from json.encoder import encode_basestring
+
+__all__ = ["dump", "dump_all", "quote"]
+
+# Readers differ on these words (`y` and `on` are booleans in YAML 1.1 alone), so all of them are quoted.
+_WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"])
+_BARE = re.compile(r"[A-Za-z_/](?:[A-Za-z0-9_./@+-]|[:,=](?=[A-Za-z0-9_./-])| (?=[A-Za-z0-9/]))*", re.ASCII)
+# YAML's printable set without NEL, LS, PS and the byte order mark, which readers treat as line breaks or drop.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_NOT_LITERAL = re.compile(r"[^\S\n]\n|[^\S\n]\Z|\n\n\n\n|\n\n\Z|\A\s|\r|\n[^\S\n ]|\A\S*\Z")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# A key longer than this cannot be written on one line in YAML (1024 characters, counted in the file).
+_LONGEST_KEY = 240
+
+_INDENTS = tuple("  " * depth for depth in range(64))
+
+
+def dump(data: object) -> str:
+    """One YAML document: maps in their order, block style, UTF-8, a newline at the end.
+
+    Takes what JSON can hold (and tuples as lists). Raises TypeError for anything else, and ValueError for half of a
+    surrogate pair, which no encoding can hold.
+    """
+    lines: list[str] = []
+    if isinstance(data, Mapping) and data:
+        _write_map(data, 0, lines, "")
+    elif isinstance(data, (list, tuple)) and data:
+        _write_list(data, 0, lines, "")
+    else:
+        lines.append(_inline(data, 0))
+    lines.append("")
+    return "\n".join(lines)
+
+
+def dump_all(documents: Iterable[object]) -> str:
+    """Several YAML documents, each begun by ``---``."""
+    return "".join("---\n" + dump(document) for document in documents)
+
+
+def quote(text: str) -> str:
+    """`text` in double quotes, with escapes that JSON and YAML share where JSON has them."""
+    quoted = encode_basestring(text)
+    if _UNPRINTABLE.search(quoted):
+        quoted = _UNPRINTABLE.sub(_escape, quoted)
+    return quoted
+
+
+def _write_map(data: Mapping[object, object], depth: int, lines: list[str], lead: str) -> None:
+    """Append the entries of `data`; `lead` (the dashes of enclosing lists) replaces the indent of the first line."""
+    pad = _indent(depth)
+    start = lead or pad
+    for key, value in data.items():
+        if not isinstance(key, str):
+            raise TypeError(f"YAML written here has string keys only, not {key!r}")
+        head = start + _key(key, pad)
+        start = pad
+        if isinstance(value, str):
+            lines.append(f"{head} {_text(value, depth + 1)}")
+        elif isinstance(value, Mapping) and value:
+            lines.append(head)
+            _write_map(value, depth + 1, lines, "")
+        elif isinstance(value, (list, tuple)) and value:
+            lines.append(head)
+            _write_list(value, depth + 1, lines, "")
+        else:
+            lines.append(f"{head} {_inline(value, depth + 1)}")
+
+
+def _write_list(data: Iterable[object], depth: int, lines: list[str], lead: str) -> None:
+    pad = _indent(depth)
+    start = lead or pad
+    for value in data:
+        head = start + "- "
+        start = pad
+        if isinstance(value, str):
+            lines.append(head + _text(value, depth + 1))
+        elif isinstance(value, Mapping) and value:
+            _write_map(value, depth + 1, lines, head)
+        elif isinstance(value, (list, tuple)) and value:
+            _write_list(value, depth + 1, lines, head)
+        else:
+            lines.append(head + _inline(value, depth + 1))
+
+
+def _inline(value: object, depth: int) -> str:
+    if isinstance(value, str):
+        return _text(value, depth)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        return "{}"
+    if isinstance(value, (list, tuple)):
+        return "[]"
+    raise TypeError(f"YAML cannot hold {type(value).__name__} {value!r}")
+
+
+def _text(text: str, depth: int) -> str:
+    if _BARE.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    if "\n" in text and not _NOT_LITERAL.search(text) and not _UNPRINTABLE.search(text):
+        pad = _indent(depth)
+        chomp, body = ("|", text[:-1]) if text.endswith("\n") else ("|-", text)
+        return f"{chomp}\n" + "\n".join(pad + line if line else "" for line in body.split("\n"))
+    return quote(text)
+
+
+def _key(key: str, pad: str) -> str:
+    if _BARE.fullmatch(key) and key.lower() not in _WORDS and len(key) <= _LONGEST_KEY:
+        return key + ":"
+    quoted = quote(key)
+    return quoted + ":" if len(quoted) <= _LONGEST_KEY else f"? {quoted}\n{pad}:"
+
+
+def _number(value: float) -> str:
+    if value != value:
+        return ".nan"
+    if value in (float("inf"), float("-inf")):
+        return ".inf" if value > 0 else "-.inf"
+    digits, exponent, power = float.__repr__(value).partition("e")
+    # YAML 1.1 takes an exponent only after a dot and with a sign: 1e-07 would be read as text.
+    return f"{digits if '.' in digits else digits + '.0'}{exponent}{power}"
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if _SURROGATE.match(match[0]):
+        raise ValueError(f"half of a surrogate pair (U+{code:04X}) is not a character")
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def _indent(depth: int) -> str:
+    return _INDENTS[depth] if depth < len(_INDENTS) else "  " * depth
