@@ -1,0 +1,190 @@
+"""Typed reading of loose data: every fault is noted with its place, and reading goes on to find the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from symphony_charts.errors import Problem, SpecError
+
+__all__ = ["Faults", "Fields", "as_text"]
+
+LINE_KEY = "__start_line__"
+
+
+@dataclass(slots=True)
+class Faults:
+    """The faults of one file; `line_of` finds the line of a path when the reader did not carry one."""
+
+    file: str = ""
+    line_of: Callable[[str], int | None] = lambda _path: None
+    found: list[tuple[str, str, str, int | None]] = field(default_factory=list)
+
+    def add(self, what: str, path: str, next: str = "", line: int | None = None) -> None:
+        """Note that `what` is wrong at `path`."""
+        self.found.append((what, path, next, line))
+
+    def check(self) -> None:
+        """Raises SpecError with every fault noted, each with file, line and path."""
+        if self.found:
+            raise SpecError(
+                Problem(what=what, path=self._place(path, line), next=nxt) for what, path, nxt, line in self.found
+            )
+
+    def _place(self, path: str, line: int | None) -> str:
+        line = line if line is not None else self.line_of(path)
+        head = f"{self.file or 'input'}:{line}" if line is not None else self.file
+        return ", ".join(part for part in (head, path) if part)
+
+
+def as_text(value: object) -> str | None:
+    """A scalar as Kubernetes would show it (True -> ``true``, 8 -> ``8``), or None for what is no scalar."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, (str, int, float)) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """One object of the input, at `path`. A field that is absent or null gives the getter's empty value."""
+
+    data: dict[str, object]
+    path: str
+    faults: Faults
+
+    @classmethod
+    def of(cls, value: object, path: str, faults: Faults) -> Fields:
+        """`value` as an object, taking the single element of a list; a fault and an empty object otherwise."""
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if isinstance(value, dict):
+            return cls({str(key): item for key, item in value.items()}, path, faults)
+        if value is not None and value != []:
+            faults.add(f"an object is expected, not {_kind(value)}", path)
+        return cls({}, path, faults)
+
+    def at(self, key: str) -> str:
+        """The path of `key`."""
+        return f"{self.path}.{key}" if self.path else key
+
+    def fault(self, what: str, key: str = "", next: str = "") -> None:
+        """Note a fault of `key`, or of the whole object."""
+        line = self.data.get(LINE_KEY)
+        self.faults.add(what, self.at(key) if key else self.path, next, line if isinstance(line, int) else None)
+
+    def has(self, key: str) -> bool:
+        """Whether `key` is there and not null, empty list or empty text."""
+        return self.data.get(key) not in (None, [], "", {})
+
+    def text(self, *keys: str, required: bool = False) -> str:
+        """The text of the first of `keys` that is there; numbers and booleans are turned into text."""
+        for key in keys:
+            value = self.data.get(key)
+            if value is None:
+                continue
+            text = as_text(value)
+            if text is None:
+                self.fault(f"a text is expected, not {_kind(value)}", key)
+                return ""
+            if "${" in text:
+                self.fault(f"cannot evaluate {text}", key, "give the output of `terraform show -json PLAN` instead")
+                return ""
+            return text
+        if required:
+            self.fault(f'"{keys[0]}" is missing')
+        return ""
+
+    def number(self, *keys: str, minimum: int = 0) -> int | None:
+        """The whole number of the first of `keys` that is there; JSON's int64-as-text is accepted."""
+        for key in keys:
+            value = self.data.get(key)
+            if value is None or value == "":
+                continue
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
+            if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
+                value = int(value)
+            if isinstance(value, bool) or not isinstance(value, int):
+                self._no_number(key, value)
+                return None
+            if value < minimum:
+                self.fault(f"{key} is {value}, below {minimum}", key)
+                return None
+            return value
+        return None
+
+    def _no_number(self, key: str, value: object) -> None:
+        if isinstance(value, str) and "${" in value:
+            self.fault(f"cannot evaluate {value}", key, "give the output of `terraform show -json PLAN` instead")
+        else:
+            shown = f'"{value}"' if isinstance(value, str) else _kind(value)
+            self.fault(f"a whole number is expected, not {shown}", key)
+
+    def flag(self, *keys: str) -> bool:
+        """Whether the first of `keys` that is there is true (also as the text ``true``)."""
+        for key in keys:
+            value = self.data.get(key)
+            if value is None:
+                continue
+            if isinstance(value, str) and value.lower() in ("true", "false"):
+                return value.lower() == "true"
+            if isinstance(value, bool):
+                return value
+            self.fault(f"true or false is expected, not {_kind(value)}", key)
+            return False
+        return False
+
+    def block(self, *keys: str) -> Fields:
+        """The object of the first of `keys` that is there (a list of one counts as its element), else an empty one."""
+        for key in keys:
+            if self.has(key):
+                return Fields.of(self.data[key], self.at(key), self.faults)
+        return Fields({}, self.at(keys[0]), self.faults)
+
+    def blocks(self, *keys: str) -> Iterator[Fields]:
+        """The objects under the first of `keys` that is there: a list of them, or one."""
+        for key in keys:
+            value = self.data.get(key)
+            if value in (None, [], ""):
+                continue
+            if isinstance(value, dict):
+                yield Fields.of(value, self.at(key), self.faults)
+            elif isinstance(value, list):
+                for index, item in enumerate(value):
+                    yield Fields.of(item, f"{self.at(key)}[{index}]", self.faults)
+            else:
+                self.fault(f"a list is expected, not {_kind(value)}", key)
+            return
+
+    def texts(self, key: str) -> list[str]:
+        """The list of texts under `key`."""
+        value = self.data.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.fault(f"a list is expected, not {_kind(value)}", key)
+            return []
+        texts = [as_text(item) for item in value]
+        if None in texts:
+            self.fault("texts are expected in the list", key)
+        return [text for text in texts if text is not None]
+
+    def mapping(self, key: str) -> dict[str, str]:
+        """The map of texts under `key`; numbers and booleans become what a node label shows."""
+        fields, result = self.block(key), {}
+        for name, value in fields.data.items():
+            if name == LINE_KEY:
+                continue
+            text = as_text(value)
+            if text is None:
+                fields.fault(f"a text is expected, not {_kind(value)}", name)
+            else:
+                result[name] = text
+        return result
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", int: "a number", float: "a number"}
+    return "null" if value is None else names.get(type(value), type(value).__name__)

@@ -1,0 +1,160 @@
+"""The node model against the figures of GKE's own autoscaler and against real nodes of 2017 to 2026."""
+
+from __future__ import annotations
+
+import pytest
+
+from symphony_charts.placement.allocatable import (
+    NodeSpec,
+    allocatable,
+    capacity,
+    kube_reserved_cpu,
+    kube_reserved_disk,
+    kube_reserved_memory,
+)
+
+NEWEST = "1.36.0-gke.3712000"
+
+# machine, vCPU, MiB, allocatable millicores, kube-reserved MiB, capacity bytes, allocatable bytes, more
+VECTORS = [
+    ("e2-small", 2, 2048, 940, 512, 2066104320, 1424375808, {}),
+    ("e2-medium", 2, 4096, 940, 1019, 4108980224, 2935623680, {}),
+    ("e2-standard-4", 4, 16384, 3920, 2623, 16773140480, 13917868032, {}),
+    ("n1-standard-1", 1, 3840, 940, 960, 3845021696, 2733531136, {}),
+    ("n1-standard-2", 2, 7680, 1930, 1736, 7802854912, 5877669376, {}),
+    ("n1-standard-8", 8, 30720, 7910, 3483, 31547653632, 27790605824, {}),
+    ("n1-highmem-8", 8, 53248, 7910, 4834, 54764743168, 49591069184, {}),
+    ("n2-standard-16", 16, 65536, 15890, 5572, 67428610048, 61481086976, {}),
+    ("n2-standard-32", 32, 131072, 31850, 9381, 135069896704, 125128347648, {}),
+    ("n2-highcpu-96", 96, 98304, 95690, 7538, 101249253376, 93240229888, {}),
+    ("c3-standard-88", 88, 360448, 87710, 13968, 371918932827, 357167565659, {}),
+    ("n2d-standard-224", 224, 917504, 223370, 25110, 946905119662, 920470518702, {}),
+    ("g2-standard-8", 8, 32768, 7910, 3606, 33658298368, 29772275712, {}),
+    ("a2-highgpu-1g", 12, 87040, 11900, 6862, 89623407232, 82323221120, {}),
+    ("a2-ultragpu-8g", 96, 1392640, 95690, 34612, 1437334514316, 1400936344204, {}),
+    ("a3-highgpu-8g", 208, 1916928, 207410, 45098, 1978497984279, 1931104446231, {}),
+    ("a3-ultragpu-8g", 224, 3022848, 223370, 67216, 3120014678732, 3049428736716, {}),
+    ("a4-highgpu-8g", 224, 4063232, 223370, 88024, 4193885939440, 4101481228016, {}),
+    ("ct5lp-hightpu-4t", 112, 196608, 111650, 10692, 202760339456, 191444107264, {}),
+    ("ct5p-hightpu-4t", 208, 458752, 207410, 15935, 473387083445, 456573167285, {}),
+    ("ct6e-standard-4t", 180, 737280, 179480, 21505, 760880176862, 738225692382, {}),
+    ("tpu7x-standard-4t", 224, 1015808, 223370, 27076, 1048373270280, 1019877168904, {}),
+    ("c4a-standard-16", 16, 65536, 15890, 5572, 67303923712, 61356400640, {"arch": "arm64"}),
+    ("n2-standard-16", 16, 65536, 15890, 5572, 67421712384, 61474189312, {"distribution": "ubuntu"}),
+    ("n2-standard-16", 16, 65536, 15490, 5572, 67428610048, 61481086976, {"max_pods": 256}),
+    ("e2-standard-4", 4, 16384, 3920, 2727, 16773140480, 13808816128, {"image_streaming": True}),
+    ("e2-standard-4", 4, 16384, 3920, 2150, 16773140480, 14413844480, {"reservation": "v2"}),
+]
+
+
+@pytest.mark.parametrize(("machine", "vcpu", "mib", "cpu", "reserved", "whole", "free", "more"), VECTORS)
+def test_a_node_offers_what_the_autoscaler_of_gke_computes(
+    machine: str, vcpu: int, mib: int, cpu: int, reserved: int, whole: int, free: int, more: dict[str, object]
+) -> None:
+    node = NodeSpec(machine_type=machine, vcpu=vcpu, memory_mib=mib, version=NEWEST, **more)  # type: ignore[arg-type]  # one table for all fields
+    offer = allocatable(node)
+    assert (offer["cpu"], kube_reserved_memory(node), capacity(node)["memory"], offer["memory"]) == (
+        cpu,
+        reserved,
+        whole,
+        free,
+    )
+
+
+def test_the_reservation_of_1_37_caps_memory_and_cpu_of_a_large_machine() -> None:
+    node = NodeSpec(machine_type="a3-highgpu-8g", vcpu=208, memory_mib=1916928, version=NEWEST, reservation="v2")
+    assert kube_reserved_memory(node) == 2150
+    assert allocatable(node)["memory"] == 1976138688279
+    assert kube_reserved_cpu(NodeSpec(vcpu=512, memory_mib=1 << 20, reservation="v2")) == 1000
+
+
+@pytest.mark.parametrize(
+    ("mib", "pods", "distribution", "streaming", "reserved"),
+    [
+        (16384, 110, "cos", False, 2150),
+        (16384, 30, "cos", False, 950),
+        (16384, 30, "ubuntu", False, 1150),
+        (16384, 30, "cos", True, 1054),
+    ],
+)
+def test_the_reservation_of_1_37_counts_pods(
+    mib: int, pods: int, distribution: str, streaming: bool, reserved: int
+) -> None:
+    node = NodeSpec(
+        vcpu=4,
+        memory_mib=mib,
+        max_pods=pods,
+        distribution=distribution,  # type: ignore[arg-type]  # a table of literals
+        image_streaming=streaming,
+        reservation="v2",
+    )
+    assert kube_reserved_memory(node) == reserved
+
+
+@pytest.mark.parametrize(("mib", "plain", "streaming"), [(2000, 500, 520), (8000, 1800, 1872), (200000, 10760, 11190)])
+def test_image_streaming_adds_four_percent_of_each_tier(mib: int, plain: int, streaming: int) -> None:
+    assert kube_reserved_memory(NodeSpec(vcpu=4, memory_mib=mib)) == plain
+    assert kube_reserved_memory(NodeSpec(vcpu=4, memory_mib=mib, image_streaming=True)) == streaming
+
+
+def test_more_than_110_pods_keep_400_millicores_more() -> None:
+    assert kube_reserved_cpu(NodeSpec(vcpu=4, memory_mib=16384)) == 80
+    assert kube_reserved_cpu(NodeSpec(vcpu=8, memory_mib=16384, max_pods=256)) == 490
+
+
+@pytest.mark.parametrize(
+    ("gib", "whole", "reserved", "free"),
+    [
+        (15, 11374620672, 7, 2720965820),
+        (30, 27226841811, 15, 8398030230),
+        (50, 48363136663, 23, 18830760973),
+        (100, 101203873792, 41, 47060071478),
+        (200, 206899202276, 76, 104604903117),
+        (500, 523985187727, 100, 364212485774),
+        (1000, 1052461830144, 100, 839841463162),
+    ],
+)
+def test_a_boot_disk_offers_what_real_nodes_show(gib: int, whole: int, reserved: int, free: int) -> None:
+    node = NodeSpec(vcpu=4, memory_mib=16384, boot_disk_gib=gib, version=NEWEST)
+    assert capacity(node)["ephemeral-storage"] == whole
+    assert kube_reserved_disk(node) == reserved
+    assert allocatable(node)["ephemeral-storage"] == free
+
+
+def test_a_real_e2_small_of_2024_is_met_to_the_byte() -> None:
+    node = NodeSpec(machine_type="e2-small", vcpu=2, memory_mib=2048, version="1.29.6-gke.1038001")
+    assert capacity(node)["memory"] == 2024160 * 1024
+    assert allocatable(node)["memory"] == 1397472 * 1024
+    assert allocatable(node)["cpu"] == 940
+
+
+def test_a_real_n2_standard_4_of_october_2026_is_met_within_16_kib() -> None:
+    node = NodeSpec(machine_type="n2-standard-4", vcpu=4, memory_mib=16384, version="1.36.3-gke.1767000")
+    offer = allocatable(node)
+    assert abs(offer["memory"] - 13591652 * 1024) <= 16 * 1024
+    assert (offer["cpu"], offer["ephemeral-storage"]) == (3920, 47060071478)
+
+
+# Nodes older than any table: capacity is theirs, the difference to allocatable is what the formula must give.
+@pytest.mark.parametrize(
+    ("vcpu", "mib", "difference_mib"),
+    [(16, 106496, 8129), (4, 15360, 2636), (1, 3840, 1060), (2, 7680, 1836), (4, 16384, 2723)],
+)
+def test_real_nodes_keep_the_predicted_memory(vcpu: int, mib: int, difference_mib: int) -> None:
+    assert kube_reserved_memory(NodeSpec(vcpu=vcpu, memory_mib=mib)) + 100 == difference_mib
+
+
+def test_image_streaming_explains_the_sample_node_of_the_gke_documentation() -> None:
+    node = NodeSpec(vcpu=4, memory_mib=16384, image_streaming=True)
+    assert 16393264 * 1024 - (kube_reserved_memory(node) + 100) * 1024 * 1024 == 13498416 * 1024
+
+
+def test_local_ssds_replace_the_boot_disk() -> None:
+    node = NodeSpec(vcpu=4, memory_mib=16384, local_ssds=1)
+    assert capacity(node)["ephemeral-storage"] == 375 * 1024**3 - 7289472 * 1024
+
+
+def test_effective_reservations_replace_the_formula() -> None:
+    node = NodeSpec(vcpu=4, memory_mib=16384, reserved_cpu=100, reserved_memory_mib=1000)
+    assert allocatable(node)["cpu"] == 3900
+    assert capacity(node)["memory"] - allocatable(node)["memory"] == 1100 * 1024 * 1024
