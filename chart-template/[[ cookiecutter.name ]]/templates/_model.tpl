@@ -1,0 +1,141 @@
+{{- /*
+symph.model: the whole experiment of this release as JSON: names, live services, addresses, and per group the pod template
+and the identity of its run. All objects are printed from it.
+*/ -}}
+{{- define "symph.model" -}}
+{{- include "symph.checkDigest" . -}}
+{{- $values := include "symph.values" . | fromJson -}}
+{{- $fullname := include "symph.fullname" . -}}
+{{- $model := dict "values" $values "fullname" $fullname "experiment" ($values.experiment | default .Chart.Name) -}}
+{{- $_ := set $model "identity" (include "symph.identity" . | fromJson) -}}
+{{- $_ := set $model "labels" (include "symph.labels" . | fromJson) -}}
+{{- $_ := set $model "secretName" ($values.secrets.name | default (include "symph.join" (list $fullname "secrets" 63))) -}}
+{{- $_ := set $model "groups" (include "symph.groups" $model | fromJson) -}}
+{{- $_ := set $model "services" (include "symph.services" $model | fromJson) -}}
+{{- include "symph.setAddresses" $model -}}
+{{- include "symph.setConfigs" $model -}}
+{{- range $name, $group := $model.groups -}}
+{{- $_ := set $group "template" (include "symph.podTemplate" (dict "model" $model "group" $group) | fromJson) -}}
+{{- end -}}
+{{- $run := include "symph.run" $model -}}
+{{- $_ := set $model "run" $run -}}
+{{- range $name, $group := $model.groups -}}
+{{- if not $group.keep -}}
+{{- $_ := set $group.template.metadata.labels "symph.dev/run" $run -}}
+{{- end -}}
+{{- $_ := set $group "workload" (ternary (printf "%s-%s" $group.base $run) $group.base $group.isFinite) -}}
+{{- end -}}
+{{- toJson $model -}}
+{{- end -}}
+
+{{- /* symph.groups: the groups that run (replicas above 0), with what follows from their values. */ -}}
+{{- define "symph.groups" -}}
+{{- $model := . -}}
+{{- $out := dict -}}
+{{- range $name, $group := .values.groups -}}
+{{- $replicas := include "symph.int" (list $group.replicas 1 (printf "groups.%s.replicas" $name)) | int -}}
+{{- if gt $replicas 0 -}}
+{{- $finite := false -}}
+{{- range $process, $container := $group.containers -}}
+{{- if ne ($container.lifecycle | default "finite") "service" -}}
+{{- $finite = true -}}
+{{- end -}}
+{{- end -}}
+{{- $base := include "symph.join" (list $model.fullname $name 43) -}}
+{{- $_ := set $out $name (dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "isIndexed" (and $finite (gt $replicas 1)) "keep" (and (not $finite) (eq (toString $group.keep) "true")) "base" $base "pods" (printf "%s-pods" $base)) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- /* symph.services: the services whose listener runs, with name, port and the hosts of each replica. */ -}}
+{{- define "symph.services" -}}
+{{- $model := . -}}
+{{- $out := dict -}}
+{{- range $name, $service := .values.services -}}
+{{- $group := index $model.groups ($service.group | toString) -}}
+{{- if $group -}}
+{{- if hasKey ($group.values.containers | default dict) ($service.process | toString) -}}
+{{- $host := include "symph.join" (list $model.fullname $name 63) -}}
+{{- $hosts := list $host -}}
+{{- if gt (int $group.replicas) 1 -}}
+{{- $hosts = list -}}
+{{- $pod := ternary (printf "%s-$(SYMPH_RUN)" $group.base) $group.base $group.isFinite -}}
+{{- range $index := until (int $group.replicas) -}}
+{{- $hosts = append $hosts (printf "%s-%d.%s" $pod $index $group.pods) -}}
+{{- end -}}
+{{- end -}}
+{{- $port := include "symph.int" (list $service.port nil (printf "services.%s.port" $name)) | int -}}
+{{- $_ := set $out $name (dict "name" $name "host" $host "hosts" $hosts "port" $port "group" $service.group "process" $service.process "prefix" (printf "SYMPH_%s" ($name | upper | replace "-" "_")) "isRunHosts" $group.isIndexed "bind" (eq (toString $service.bind) "true") "expose" ($service.expose | default "") "values" $service) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- /* symph.setAddresses: what every process finds about every service; hosts that contain the run come as env entries. */ -}}
+{{- define "symph.setAddresses" -}}
+{{- $data := dict -}}
+{{- $runHosts := dict -}}
+{{- range $name, $service := .services -}}
+{{- $port := toString $service.port -}}
+{{- $hosts := list -}}
+{{- range $service.hosts -}}
+{{- $hosts = append $hosts (printf "%s:%s" . $port) -}}
+{{- end -}}
+{{- $_ := set $data (printf "%s_HOST" $service.prefix) $service.host -}}
+{{- $_ := set $data (printf "%s_PORT" $service.prefix) $port -}}
+{{- $_ := set $data (printf "%s_ADDR" $service.prefix) (printf "%s:%s" $service.host $port) -}}
+{{- $_ := set (ternary $runHosts $data $service.isRunHosts) (printf "%s_HOSTS" $service.prefix) (join "," $hosts) -}}
+{{- end -}}
+{{- $_ := set . "runHosts" $runHosts -}}
+{{- if $data -}}
+{{- $_ := set . "addresses" (dict "name" (include "symph.join" (list .fullname (printf "addresses-%s" (toJson $data | sha256sum | trunc 8)) 63)) "data" $data) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* symph.setConfigs: the configuration files as one ConfigMap, and how they are mounted. */ -}}
+{{- define "symph.setConfigs" -}}
+{{- $data := dict -}}
+{{- $binary := dict -}}
+{{- $items := list -}}
+{{- range $name, $file := .values.configs -}}
+{{- $item := dict "key" $name "path" $name -}}
+{{- if not (kindIs "invalid" $file.mode) -}}
+{{- $_ := set $item "mode" (include "symph.int" (list $file.mode nil (printf "configs.%s.mode" $name)) | int) -}}
+{{- end -}}
+{{- $items = append $items $item -}}
+{{- if hasKey $file "base64" -}}
+{{- $_ := set $binary $name $file.base64 -}}
+{{- else -}}
+{{- $_ := set $data $name (include "symph.scalar" ($file.text | default "")) -}}
+{{- end -}}
+{{- end -}}
+{{- if $items -}}
+{{- $content := dict "data" $data "binaryData" $binary -}}
+{{- $name := include "symph.join" (list .fullname (printf "config-%s" (toJson $content | sha256sum | trunc 8)) 63) -}}
+{{- $_ := set . "configs" (dict "name" $name "items" $items "data" $data "binaryData" $binary) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /*
+symph.run: eight hex digits that change whenever a field changes that Kubernetes does not let change in a Job, in any
+group of the run, or runKey. The pod templates enter without the label of the run, which would make the hash circular.
+*/ -}}
+{{- define "symph.run" -}}
+{{- $groups := dict -}}
+{{- range $name, $group := .groups -}}
+{{- if not $group.keep -}}
+{{- $fields := dict "isFinite" $group.isFinite "template" $group.template -}}
+{{- if $group.isFinite -}}
+{{- $_ := set $fields "job" (pick (include "symph.jobFields" $group | fromJson) "backoffLimitPerIndex" "completionMode" "completions" "maxFailedIndexes") -}}
+{{- end -}}
+{{- $_ := set $groups $name $fields -}}
+{{- end -}}
+{{- end -}}
+{{- $key := "" -}}
+{{- if not (kindIs "invalid" .values.runKey) -}}
+{{- $key = include "symph.scalar" .values.runKey -}}
+{{- end -}}
+{{- dict "groups" $groups "runKey" $key | toJson | sha256sum | trunc 8 -}}
+{{- end -}}

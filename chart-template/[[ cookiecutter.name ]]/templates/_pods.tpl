@@ -1,0 +1,139 @@
+{{- /* symph.podTemplate (dict "model" "group"): the pod template of a group, without the label of the run, as JSON. */ -}}
+{{- define "symph.podTemplate" -}}
+{{- $model := .model -}}
+{{- $group := .group -}}
+{{- $g := .group.values -}}
+{{- $defaults := .model.values.defaults -}}
+{{- $spec := dict "enableServiceLinks" false -}}
+{{- $_ := set $spec "automountServiceAccountToken" (eq (toString ($g.automountServiceAccountToken | default $defaults.automountServiceAccountToken)) "true") -}}
+{{- $containers := include "symph.podContainers" . | fromJson -}}
+{{- with $containers.init -}}
+{{- $_ := set $spec "initContainers" . -}}
+{{- end -}}
+{{- $_ := set $spec "containers" $containers.main -}}
+{{- with (include "symph.podVolumes" . | fromJsonArray) -}}
+{{- $_ := set $spec "volumes" . -}}
+{{- end -}}
+{{- range $key := list "serviceAccountName" "priorityClassName" "schedulerName" "affinity" "topologySpreadConstraints" "tolerations" -}}
+{{- with (index $g $key | default (index $defaults $key)) -}}
+{{- $_ := set $spec $key . -}}
+{{- end -}}
+{{- end -}}
+{{- with (include "symph.overlay" (dict "base" (include "symph.strings" $defaults.nodeSelector | fromJson) "over" (include "symph.strings" $g.nodeSelector | fromJson)) | fromJson) -}}
+{{- $_ := set $spec "nodeSelector" . -}}
+{{- end -}}
+{{- with ($g.securityContext | default $defaults.podSecurityContext) -}}
+{{- $_ := set $spec "securityContext" . -}}
+{{- end -}}
+{{- with $defaults.imagePullSecrets -}}
+{{- $secrets := list -}}
+{{- range (include "symph.list" . | fromJsonArray) -}}
+{{- $secrets = append $secrets (dict "name" .) -}}
+{{- end -}}
+{{- $_ := set $spec "imagePullSecrets" $secrets -}}
+{{- end -}}
+{{- $grace := $g.terminationGracePeriodSeconds -}}
+{{- if kindIs "invalid" $grace -}}
+{{- $grace = $defaults.terminationGracePeriodSeconds -}}
+{{- end -}}
+{{- $_ := set $spec "terminationGracePeriodSeconds" (include "symph.int" (list $grace 30 (printf "groups.%s.terminationGracePeriodSeconds" $group.name)) | int) -}}
+{{- $_ := set $spec "restartPolicy" (ternary ($g.restartPolicy | default "Never") "Always" $group.isFinite) -}}
+{{- if $group.isIndexed -}}
+{{- $_ := set $spec "subdomain" $group.pods -}}
+{{- end -}}
+{{- $metadata := dict "labels" (include "symph.podLabels" . | fromJson) "annotations" (include "symph.podAnnotations" (dict "model" $model "group" $group "first" (index $containers.main 0).name) | fromJson) -}}
+{{- include "symph.overlay" (dict "base" (dict "metadata" $metadata "spec" $spec) "over" ($g.overlay | default dict)) -}}
+{{- end -}}
+
+{{- /* symph.podContainers: steps and, in a pod that ends, its services come first, as init containers. */ -}}
+{{- define "symph.podContainers" -}}
+{{- $model := .model -}}
+{{- $group := .group -}}
+{{- $init := list -}}
+{{- $main := list -}}
+{{- $steps := $group.values.initContainers | default dict -}}
+{{- range $name := (include "symph.ordered" (dict "map" $steps "order" $group.values.initOrder) | fromJsonArray) -}}
+{{- $init = append $init (include "symph.container" (dict "model" $model "group" $group "name" $name "container" (index $steps $name) "role" "step") | fromJson) -}}
+{{- end -}}
+{{- $containers := $group.values.containers | default dict -}}
+{{- if not $containers -}}
+{{- fail (printf "groups.%s has no containers; set its replicas to 0 to leave it out" $group.name) -}}
+{{- end -}}
+{{- range $name := (include "symph.ordered" (dict "map" $containers "order" $group.values.order) | fromJsonArray) -}}
+{{- $container := index $containers $name -}}
+{{- if and $group.isFinite (eq ($container.lifecycle | default "finite") "service") -}}
+{{- $init = append $init (include "symph.container" (dict "model" $model "group" $group "name" $name "container" $container "role" "sidecar") | fromJson) -}}
+{{- else -}}
+{{- $main = append $main (include "symph.container" (dict "model" $model "group" $group "name" $name "container" $container "role" "main") | fromJson) -}}
+{{- end -}}
+{{- end -}}
+{{- dict "init" $init "main" $main | toJson -}}
+{{- end -}}
+
+{{- define "symph.podVolumes" -}}
+{{- $model := .model -}}
+{{- $group := .group -}}
+{{- $out := list -}}
+{{- range $name, $source := $group.values.volumes -}}
+{{- $out = append $out (mergeOverwrite (deepCopy $source) (dict "name" $name)) -}}
+{{- end -}}
+{{- with $model.configs -}}
+{{- $out = append $out (dict "name" "symph-config" "configMap" (dict "name" .name "items" .items)) -}}
+{{- end -}}
+{{- $secrets := dict -}}
+{{- range $role, $containers := dict "step" $group.values.initContainers "main" $group.values.containers -}}
+{{- range $name, $container := $containers -}}
+{{- with (include "symph.secretVolume" (dict "model" $model "group" $group "name" $name "role" $role) | fromJson) -}}
+{{- $_ := set $secrets .name . -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $volume := $secrets -}}
+{{- $out = append $out $volume -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- define "symph.podLabels" -}}
+{{- $labels := include "symph.strings" .model.values.labels | fromJson -}}
+{{- $labels = include "symph.overlay" (dict "base" $labels "over" (include "symph.strings" .group.values.labels | fromJson)) | fromJson -}}
+{{- $labels = mergeOverwrite $labels .model.identity -}}
+{{- $_ := set $labels "app.kubernetes.io/component" "experiment" -}}
+{{- $_ := set $labels "symph.dev/experiment" .model.experiment -}}
+{{- $_ := set $labels "symph.dev/group" .group.name -}}
+{{- $containers := keys (.group.values.containers | default dict) -}}
+{{- if eq (len $containers) 1 -}}
+{{- $_ := set $labels "symph.dev/process" (first $containers) -}}
+{{- end -}}
+{{- toJson $labels -}}
+{{- end -}}
+
+{{- define "symph.podAnnotations" -}}
+{{- $out := dict "kubectl.kubernetes.io/default-container" .first -}}
+{{- with .model.values.networks -}}
+{{- $_ := set $out "k8s.v1.cni.cncf.io/networks" (include "symph.list" . | fromJsonArray | join ",") -}}
+{{- end -}}
+{{- $out = include "symph.overlay" (dict "base" $out "over" (include "symph.strings" .model.values.annotations | fromJson)) | fromJson -}}
+{{- include "symph.overlay" (dict "base" $out "over" (include "symph.strings" .group.values.annotations | fromJson)) -}}
+{{- end -}}
+
+{{- /* symph.jobFields: the fields of a Job beside its pod template. */ -}}
+{{- define "symph.jobFields" -}}
+{{- $retries := include "symph.int" (list .values.backoffLimit 0 (printf "groups.%s.backoffLimit" .name)) | int -}}
+{{- $out := dict -}}
+{{- if .isIndexed -}}
+{{- $_ := set $out "completionMode" "Indexed" -}}
+{{- $_ := set $out "completions" .replicas -}}
+{{- $_ := set $out "parallelism" .replicas -}}
+{{- end -}}
+{{- if and .isIndexed (gt $retries 0) (eq (.values.restartPolicy | default "Never") "Never") -}}
+{{- $_ := set $out "backoffLimitPerIndex" $retries -}}
+{{- $_ := set $out "maxFailedIndexes" 0 -}}
+{{- else -}}
+{{- $_ := set $out "backoffLimit" $retries -}}
+{{- end -}}
+{{- if not (kindIs "invalid" .values.activeDeadlineSeconds) -}}
+{{- $_ := set $out "activeDeadlineSeconds" (include "symph.int" (list .values.activeDeadlineSeconds nil (printf "groups.%s.activeDeadlineSeconds" .name)) | int) -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}

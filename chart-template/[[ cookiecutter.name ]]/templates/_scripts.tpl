@@ -1,0 +1,52 @@
+{{- /* Shell that runs in containers. A dollar sign before a bracket would be a reference to Kubernetes, so there is none. */ -}}
+
+{{- /* symph.dialScript: connects to each host:port of its arguments, for up to a minute each; says which failed. */ -}}
+{{- define "symph.dialScript" -}}
+dial() {
+  if command -v nc >/dev/null 2>&1; then nc -z -w 2 "$1" "$2"
+  elif command -v python3 >/dev/null 2>&1; then
+    python3 -c 'import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 2).close()' "$1" "$2"
+  else timeout 2 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$2"
+  fi
+}
+status=0
+for address in "$@"; do
+  left=30
+  until dial "${address%:*}" "${address##*:}" 2>/dev/null; do
+    left=`expr "$left" - 1`
+    if [ "$left" -eq 0 ]; then echo "no answer: $address"; status=1; break; fi
+    sleep 2
+  done
+  if [ "$left" -ne 0 ]; then echo "answers: $address"; fi
+done
+exit "$status"
+{{- end -}}
+
+{{- /*
+symph.holdScript: runs its arguments and, after they succeeded, stands in for them until it is stopped: it listens on
+the ports of this container, so that what the experiment ended too early to show can still be dialled.
+*/ -}}
+{{- define "symph.holdScript" -}}
+{{- $ports := list -}}
+{{- range $name, $service := (include "symph.listening" . | fromJson) -}}
+{{- $ports = append $ports (toString $service.port) -}}
+{{- end -}}
+trap 'kill "$child" 2>/dev/null; exit 143' TERM
+"$@" & child=$!
+wait "$child" || exit $?
+echo "symph: ended well and is held up"
+set --{{ range $ports }} {{ . }}{{ end }}
+if command -v python3 >/dev/null 2>&1; then
+  python3 -c '
+import socket, sys, time
+servers = [socket.create_server(("", int(port))) for port in sys.argv[1:]]
+while True: time.sleep(3600)
+' "$@" & child=$!
+elif command -v nc >/dev/null 2>&1; then
+  for port in "$@"; do (while :; do nc -l -p "$port" >/dev/null </dev/null; done) & done
+  sleep 2147483647 & child=$!
+else
+  sleep 2147483647 & child=$!
+fi
+wait "$child"
+{{- end -}}

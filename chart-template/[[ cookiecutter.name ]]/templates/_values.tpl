@@ -1,0 +1,154 @@
+{{- /* Values as the other templates read them: no nulls, whole numbers as numbers, every top-level map there. */ -}}
+
+{{- define "symph.values" -}}
+{{- $values := toJson .Values | fromJson -}}
+{{- include "symph.prune" (dict "map" $values "path" "values") -}}
+{{- range list "configs" "defaults" "groups" "networkPolicy" "secrets" "services" "tests" "workload" -}}
+{{- if not (hasKey $values .) -}}
+{{- $_ := set $values . dict -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $values -}}
+{{- end -}}
+
+{{- /* symph.prune: drops nulls from a map and all below it, in place; a null in a list is a mistake and fails. */ -}}
+{{- define "symph.prune" -}}
+{{- $map := .map -}}
+{{- $path := .path -}}
+{{- range $key, $value := $map -}}
+{{- if kindIs "invalid" $value -}}
+{{- $_ := unset $map $key -}}
+{{- else if kindIs "map" $value -}}
+{{- include "symph.prune" (dict "map" $value "path" (printf "%s.%s" $path $key)) -}}
+{{- else if kindIs "slice" $value -}}
+{{- include "symph.pruneList" (dict "list" $value "path" (printf "%s.%s" $path $key)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "symph.pruneList" -}}
+{{- $path := .path -}}
+{{- range $index, $value := .list -}}
+{{- if kindIs "invalid" $value -}}
+{{- fail (printf "%s[%d] is null: give the whole list" $path $index) -}}
+{{- else if kindIs "map" $value -}}
+{{- include "symph.prune" (dict "map" $value "path" (printf "%s[%d]" $path $index)) -}}
+{{- else if kindIs "slice" $value -}}
+{{- include "symph.pruneList" (dict "list" $value "path" (printf "%s[%d]" $path $index)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* symph.scalar: the text of a string, number or boolean; numbers never as 1e+07. */ -}}
+{{- define "symph.scalar" -}}
+{{- if kindIs "string" . -}}
+{{- . -}}
+{{- else -}}
+{{- toJson . -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* symph.int (list value default what): a whole number, given as a number or as its digits. */ -}}
+{{- define "symph.int" -}}
+{{- $value := index . 0 -}}
+{{- if kindIs "invalid" $value -}}
+{{- index . 1 -}}
+{{- else -}}
+{{- $text := include "symph.scalar" $value -}}
+{{- if not (regexMatch "^(?:0|[1-9][0-9]{0,9})$" $text) -}}
+{{- fail (printf "%s must be a whole number, not %s" (index . 2) $text) -}}
+{{- end -}}
+{{- int64 $text -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* symph.list: a list of strings as JSON; a lone string is a list of one. */ -}}
+{{- define "symph.list" -}}
+{{- $out := list -}}
+{{- if kindIs "slice" . -}}
+{{- range . -}}
+{{- $out = append $out (include "symph.scalar" .) -}}
+{{- end -}}
+{{- else if not (kindIs "invalid" .) -}}
+{{- $out = append $out (include "symph.scalar" .) -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- /* symph.strings: a map with the text of each value, as JSON. */ -}}
+{{- define "symph.strings" -}}
+{{- $out := dict -}}
+{{- range $key, $value := . -}}
+{{- $_ := set $out $key (include "symph.scalar" $value) -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- /* symph.ordered (dict "map" "order"): the keys of a map as JSON, those of `order` first, the rest sorted. */ -}}
+{{- define "symph.ordered" -}}
+{{- $map := .map -}}
+{{- $out := list -}}
+{{- range .order -}}
+{{- if and (hasKey $map .) (not (has . $out)) -}}
+{{- $out = append $out . -}}
+{{- end -}}
+{{- end -}}
+{{- range (keys $map | sortAlpha) -}}
+{{- if not (has . $out) -}}
+{{- $out = append $out . -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- /* symph.overlay (dict "base" "over"): maps merge, lists of named items merge by name, all else is replaced. */ -}}
+{{- define "symph.overlay" -}}
+{{- $base := .base -}}
+{{- range $key, $over := .over -}}
+{{- $old := index $base $key -}}
+{{- if and (kindIs "map" $over) (kindIs "map" $old) -}}
+{{- $_ := set $base $key (include "symph.overlay" (dict "base" $old "over" $over) | fromJson) -}}
+{{- else if and (include "symph.isNamed" $over) (include "symph.isNamed" $old) -}}
+{{- $_ := set $base $key (include "symph.overlayList" (dict "base" $old "over" $over) | fromJsonArray) -}}
+{{- else -}}
+{{- $_ := set $base $key $over -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $base -}}
+{{- end -}}
+
+{{- define "symph.overlayList" -}}
+{{- $base := .base -}}
+{{- range $item := .over -}}
+{{- $merged := list -}}
+{{- $found := false -}}
+{{- range $old := $base -}}
+{{- if eq $old.name $item.name -}}
+{{- $found = true -}}
+{{- $merged = append $merged (include "symph.overlay" (dict "base" $old "over" $item) | fromJson) -}}
+{{- else -}}
+{{- $merged = append $merged $old -}}
+{{- end -}}
+{{- end -}}
+{{- if not $found -}}
+{{- $merged = append $merged $item -}}
+{{- end -}}
+{{- $base = $merged -}}
+{{- end -}}
+{{- toJson $base -}}
+{{- end -}}
+
+{{- /* symph.isNamed: "true" for a list whose items all are maps with a name. */ -}}
+{{- define "symph.isNamed" -}}
+{{- if and (kindIs "slice" .) . -}}
+{{- $named := true -}}
+{{- range . -}}
+{{- if not (kindIs "map" .) -}}
+{{- $named = false -}}
+{{- else if not (kindIs "string" (index . "name")) -}}
+{{- $named = false -}}
+{{- end -}}
+{{- end -}}
+{{- if $named -}}true{{- end -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,80 @@
+{{- /* What Jobs, StatefulSets, Services and policies say about a group; all take (dict "model" "group"). */ -}}
+
+{{- define "symph.workloadLabels" -}}
+{{- $labels := mergeOverwrite (deepCopy .model.labels) (dict "symph.dev/group" .group.name) -}}
+{{- if not .group.keep -}}
+{{- $_ := set $labels "symph.dev/run" .model.run -}}
+{{- end -}}
+{{- if and .group.isFinite (eq (.model.values.workload.gang | default "none") "kueue") .model.values.workload.queue -}}
+{{- $_ := set $labels "kueue.x-k8s.io/queue-name" .model.values.workload.queue -}}
+{{- end -}}
+{{- toJson $labels -}}
+{{- end -}}
+
+{{- /* symph.workloadAnnotations: marks the Jobs whose success ends the experiment. */ -}}
+{{- define "symph.workloadAnnotations" -}}
+{{- $out := dict -}}
+{{- $name := .group.name -}}
+{{- range .model.values.doneWhen -}}
+{{- if eq $name (first (splitList "/" .)) -}}
+{{- $_ := set $out "symph.dev/done-when" "true" -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- /* symph.selector: the pods of a group, whatever their run. */ -}}
+{{- define "symph.selector" -}}
+{{- mergeOverwrite (deepCopy .model.identity) (dict "symph.dev/group" .group.name) | toJson -}}
+{{- end -}}
+
+{{- /* symph.runSelector: the pods of a group in this run only, so that no Service reaches an old pod. */ -}}
+{{- define "symph.runSelector" -}}
+{{- $selector := include "symph.selector" . | fromJson -}}
+{{- if not .group.keep -}}
+{{- $_ := set $selector "symph.dev/run" .model.run -}}
+{{- end -}}
+{{- toJson $selector -}}
+{{- end -}}
+
+{{- /* symph.isHeadless: "true" where the address of each replica is needed: every StatefulSet, and Jobs that are dialled. */ -}}
+{{- define "symph.isHeadless" -}}
+{{- $name := .group.name -}}
+{{- $needed := not .group.isFinite -}}
+{{- if .group.isIndexed -}}
+{{- range .model.services -}}
+{{- if eq .group $name -}}
+{{- $needed = true -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $needed -}}true{{- end -}}
+{{- end -}}
+
+{{- /* symph.policyRules: one rule per service of the group: from those who connect, the test pod, or anyone if exposed. */ -}}
+{{- define "symph.policyRules" -}}
+{{- $model := .model -}}
+{{- $rules := list -}}
+{{- range $name, $service := .model.services -}}
+{{- if eq $service.group $.group.name -}}
+{{- $rule := dict "ports" (list (dict "port" $service.port "protocol" "TCP")) -}}
+{{- if not $service.expose -}}
+{{- $from := list (dict "podSelector" (dict "matchLabels" (mergeOverwrite (deepCopy $model.identity) (dict "app.kubernetes.io/component" "test")))) -}}
+{{- range $other, $group := $model.groups -}}
+{{- $connects := false -}}
+{{- range $process, $container := $group.values.containers -}}
+{{- if has $name ($container.connects | default list) -}}
+{{- $connects = true -}}
+{{- end -}}
+{{- end -}}
+{{- if $connects -}}
+{{- $from = append $from (dict "podSelector" (dict "matchLabels" (include "symph.selector" (dict "model" $model "group" $group) | fromJson))) -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $rule "from" $from -}}
+{{- end -}}
+{{- $rules = append $rules $rule -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $rules -}}
+{{- end -}}

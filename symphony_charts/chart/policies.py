@@ -1,0 +1,48 @@
+"""Who may dial whom: the twin of ``networkpolicies.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from symphony_charts.chart.release_model import LiveService, Model
+from symphony_charts.chart.values import Values, is_true, sub
+from symphony_charts.workloads.group import Group
+
+__all__ = ["network_policies"]
+
+
+def network_policies(model: Model) -> Iterator[dict[str, object]]:
+    """A policy per group that lets in exactly the declared connects, when they are switched on."""
+    if not is_true(sub(model.values, "networkPolicy").get("enabled")):
+        return
+    for name, group in model.groups.items():
+        spec: Values = {"podSelector": {"matchLabels": _selector(model, name)}, "policyTypes": ["Ingress"]}
+        rules = [_rule(model, service) for service in model.services.values() if service.group == name]
+        if rules:
+            spec["ingress"] = rules
+        yield {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {"name": group.base, "labels": {**model.labels, "symph.dev/group": name}},
+            "spec": spec,
+        }
+
+
+def _rule(model: Model, service: LiveService) -> Values:
+    rule: Values = {"ports": [{"port": service.port, "protocol": "TCP"}]}
+    if not service.expose:
+        dialling = [group.name for group in model.groups.values() if _connects(group, service.name)]
+        test = {**model.identity, "app.kubernetes.io/component": "test"}
+        selectors = [test, *(_selector(model, name) for name in dialling)]
+        rule["from"] = [{"podSelector": {"matchLabels": selector}} for selector in selectors]
+    return rule
+
+
+def _connects(group: Group, service: str) -> bool:
+    containers = sub(dict(group.values), "containers")
+    declared = (sub(containers, name).get("connects") for name in containers)
+    return any(isinstance(connects, list) and service in connects for connects in declared)
+
+
+def _selector(model: Model, group: str) -> dict[str, str]:
+    return {**model.identity, "symph.dev/group": group}

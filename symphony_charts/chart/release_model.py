@@ -1,0 +1,176 @@
+"""What a release is, computed from its values once: the twin of ``templates/_model.tpl``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from symphony_charts.chart import gojson, names
+from symphony_charts.chart.names import Release
+from symphony_charts.chart.values import Values, integer, is_true, normalise, scalar, sub
+from symphony_charts.network.environment import env_prefix
+from symphony_charts.workloads.group import Group
+
+__all__ = ["ConfigData", "LiveService", "Model", "build_model", "service_addresses"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveService:
+    """A service whose listener runs: `host` is its Service, `hosts` one name per replica, in order."""
+
+    name: str
+    host: str
+    hosts: tuple[str, ...]
+    port: int
+    group: str
+    process: str
+    has_run_hosts: bool
+    is_bound: bool
+    expose: str
+    values: Values
+
+    @property
+    def prefix(self) -> str:
+        """What its environment variables begin with."""
+        return env_prefix(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigData:
+    """The ConfigMap of configuration files and how its keys are mounted."""
+
+    name: str
+    items: list[object]
+    data: dict[str, str]
+    binary: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """All that the objects of a release are made from, but for the identity of its run.
+
+    `run_hosts` are the HOSTS variables that contain that identity; the others stand in `addresses`, the data of the
+    ConfigMap `addresses_name`.
+    """
+
+    values: Values
+    fullname: str
+    experiment: str
+    identity: dict[str, str]
+    labels: dict[str, str]
+    secret_name: str
+    groups: dict[str, Group]
+    services: dict[str, LiveService]
+    run_hosts: dict[str, str]
+    addresses: dict[str, str]
+    addresses_name: str
+    configs: ConfigData | None
+    defaults: Values = field(default_factory=dict)
+
+
+def build_model(values: Mapping[str, object], release: Release) -> Model:
+    """The model of `release` under merged `values`. Raises SpecError where the templates fail."""
+    clean = normalise(values)
+    full = names.fullname(clean, release)
+    groups = _groups(clean, full)
+    services = _services(clean, full, groups)
+    addresses, run_hosts = service_addresses(services)
+    digest = names.sha256(gojson.dumps(addresses))[:8]
+    return Model(
+        values=clean,
+        fullname=full,
+        experiment=scalar(clean.get("experiment") or release.chart_name),
+        identity=names.identity(clean, release),
+        labels=names.labels(clean, release),
+        secret_name=scalar(sub(clean, "secrets").get("name") or names.join(full, "secrets", 63)),
+        groups=groups,
+        services=services,
+        run_hosts=run_hosts,
+        addresses=addresses,
+        addresses_name=names.join(full, f"addresses-{digest}", 63),
+        configs=_configs(clean, full),
+        defaults=sub(clean, "defaults"),
+    )
+
+
+def service_addresses(services: Mapping[str, LiveService]) -> tuple[dict[str, str], dict[str, str]]:
+    """The SYMPH_* variables of all services: those that hold for any run, and those that contain its identity."""
+    addresses: dict[str, str] = {}
+    run_hosts: dict[str, str] = {}
+    for service in services.values():
+        addresses[f"{service.prefix}_HOST"] = service.host
+        addresses[f"{service.prefix}_PORT"] = str(service.port)
+        addresses[f"{service.prefix}_ADDR"] = f"{service.host}:{service.port}"
+        target = run_hosts if service.has_run_hosts else addresses
+        target[f"{service.prefix}_HOSTS"] = ",".join(f"{host}:{service.port}" for host in service.hosts)
+    return dict(sorted(addresses.items())), dict(sorted(run_hosts.items()))
+
+
+def _groups(values: Values, full: str) -> dict[str, Group]:
+    groups = {}
+    for name in sorted(sub(values, "groups")):
+        group = sub(sub(values, "groups"), name)
+        replicas = integer(group.get("replicas"), 1, f"groups.{name}.replicas")
+        if replicas == 0:
+            continue
+        containers = sub(group, "containers")
+        finite = any((sub(containers, key).get("lifecycle") or "finite") != "service" for key in containers)
+        groups[name] = Group(
+            name=name,
+            values=group,
+            replicas=replicas,
+            is_finite=finite,
+            keep=not finite and is_true(group.get("keep")),
+            base=names.join(full, name, 43),
+        )
+    return groups
+
+
+def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[str, LiveService]:
+    services = {}
+    for name in sorted(sub(values, "services")):
+        service = sub(sub(values, "services"), name)
+        group = groups.get(scalar(service.get("group")))
+        process = scalar(service.get("process"))
+        if group is None or process not in sub(dict(group.values), "containers"):
+            continue
+        host = names.join(full, name, 63)
+        services[name] = LiveService(
+            name=name,
+            host=host,
+            hosts=_replica_hosts(group) if group.replicas > 1 else (host,),
+            port=integer(service.get("port"), None, f"services.{name}.port"),
+            group=group.name,
+            process=process,
+            has_run_hosts=group.is_indexed,
+            is_bound=is_true(service.get("bind")),
+            expose=scalar(service.get("expose") or ""),
+            values=service,
+        )
+    return services
+
+
+def _replica_hosts(group: Group) -> tuple[str, ...]:
+    pod = f"{group.base}-$(SYMPH_RUN)" if group.is_finite else group.base
+    return tuple(f"{pod}-{index}.{group.pods}" for index in range(group.replicas))
+
+
+def _configs(values: Values, full: str) -> ConfigData | None:
+    files = sub(values, "configs")
+    if not files:
+        return None
+    items: list[object] = []
+    data: dict[str, str] = {}
+    binary: dict[str, object] = {}
+    for name in sorted(files):
+        file = sub(files, name)
+        item: Values = {"key": name, "path": name}
+        if file.get("mode") is not None:
+            item["mode"] = integer(file["mode"], None, f"configs.{name}.mode")
+        items.append(item)
+        if "base64" in file:
+            binary[name] = file["base64"]
+        else:
+            data[name] = scalar(file.get("text") or "")
+    digest = names.sha256(gojson.dumps({"data": data, "binaryData": binary}))[:8]
+    return ConfigData(name=names.join(full, f"config-{digest}", 63), items=items, data=data, binary=binary)
