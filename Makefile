@@ -1,0 +1,66 @@
+# One entry a task. Every target says what it does; `make demo` and `make test` work on a bare machine that has
+# only git, Python 3.10+, make and root for apt.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help setup check fmt lint type imports test golden demo e2e-tools e2e oracle bench docs build clean
+
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
+
+setup: ## Python environment, test tools (helm, kubectl), tmux; a no-op when all is there
+	@scripts/setup
+
+check: setup ## format, lint, types, import graph
+	@echo "== ruff format"; ruff format --check --quiet .
+	@echo "== ruff check"; ruff check --quiet .
+	@echo "== mypy --strict"; mypy
+	@echo "== import graph"; python -m pytest -q tests/test_imports.py
+
+fmt: setup ## format the code
+	@ruff format . && ruff check --fix .
+
+lint: setup ## lint only
+	@ruff check .
+
+type: setup ## types only
+	@mypy
+
+test: setup ## the test suite
+	@echo "== pytest (2 workers)"; start=$$SECONDS; \
+	SYMPH_REQUIRE_TOOLS=1 python -m pytest -q -n 2 --dist worksteal; \
+	echo "tests took $$((SECONDS - start)) s"
+
+golden: setup ## rewrite the golden files, to be read as a diff
+	@SYMPH_GOLDEN=rewrite python -m pytest -q tests -k golden
+
+demo: setup ## package, render and lint two experiments; run a third in tmux
+	@scripts/demo
+
+e2e-tools: setup ## build the control plane and chart tools for e2e from Go modules
+	@python -m tests.e2e.tools build
+
+e2e: e2e-tools ## the heavy suites: charts on a real control plane
+	@start=$$SECONDS; SYMPH_REQUIRE_TOOLS=1 python -m pytest -q tests/e2e -m "e2e or slow" -p no:cacheprovider; \
+	echo "e2e took $$((SECONDS - start)) s"
+
+oracle: setup ## placement against the real kube-scheduler: make oracle N=200
+	@python -m tests.e2e.oracle $(or $(N),50)
+
+bench: setup ## every speed figure, as ratios in one run
+	@for file in benchmarks/*.py; do echo "== $$file"; python $$file; done
+
+docs: setup ## the documentation site, in docs/site
+	@python scripts/build_docs.py
+
+build: setup ## wheel and sdist, in dist
+	@python -m build --outdir dist .
+
+clean: ## remove what the targets made
+	@rm -rf $(VENV) .cache dist build docs/site .pytest_cache .mypy_cache .ruff_cache .hypothesis
