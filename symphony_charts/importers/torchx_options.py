@@ -1,0 +1,198 @@
+"""TorchX's run options: their names, types and defaults, and what of an experiment each one is.
+
+Sources: meta-pytorch/torchx, torchx/schedulers/kubernetes_mcad_scheduler.py (release 0.7.0) and
+kubernetes_scheduler.py (2026.10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from symphony_charts.importers.fields import Fields
+from symphony_charts.importers.report import Log
+from symphony_charts.spec.paths import nearest
+
+__all__ = ["OPTIONS", "Option", "RunOptions", "parse_cfg", "read_options"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option as `symph runopts` lists it; `becomes` is the field of the experiment that it sets."""
+
+    name: str
+    type: str
+    default: str
+    becomes: str
+    help: str
+    schedulers: tuple[str, ...] = ("kubernetes_mcad", "kubernetes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The values of the options for one run; None where not said."""
+
+    namespace: str | None = None
+    image_repo: str | None = None
+    service_account: str | None = None
+    priority: int | None = None
+    priority_class_name: str | None = None
+    image_secret: str | None = None
+    coscheduler_name: str | None = None
+    network: str | None = None
+    queue: str | None = None
+    reserved_millicpu: int | None = None
+    reserved_memmb: int | None = None
+    efa_device_count: int | None = None
+
+
+_MCAD = ("kubernetes_mcad",)
+_VOLCANO = ("kubernetes",)
+
+OPTIONS: tuple[Option, ...] = (
+    Option(name="namespace", type="str", default="default", becomes="namespace", help="namespace the job runs in"),
+    Option(
+        name="image_repo",
+        type="str",
+        default="None",
+        becomes="image, and `symph package --image-repo`",
+        help="repository that patched images are pushed to; example.com/your/container",
+    ),
+    Option(
+        name="service_account",
+        type="str",
+        default="None",
+        becomes="service_account",
+        help="service account of the pods",
+    ),
+    Option(
+        name="priority",
+        type="int",
+        default="None",
+        becomes="workload.priority",
+        help="priority of the job as a whole; higher goes first",
+        schedulers=_MCAD,
+    ),
+    Option(
+        name="priority_class_name",
+        type="str",
+        default="None",
+        becomes="workload.priority_class",
+        help="PriorityClass of the pods (`priority_class` under scheduler kubernetes)",
+    ),
+    Option(
+        name="image_secret",
+        type="str",
+        default="None",
+        becomes="image_pull_secrets",
+        help="Secret with the registry's credentials",
+        schedulers=_MCAD,
+    ),
+    Option(
+        name="coscheduler_name",
+        type="str",
+        default="None",
+        becomes="workload.scheduler_name, workload.gang: coscheduling",
+        help="second scheduler that places each role's pods together",
+        schedulers=_MCAD,
+    ),
+    Option(
+        name="network",
+        type="str",
+        default="None",
+        becomes="networks",
+        help="additional pod network (needs multus)",
+        schedulers=_MCAD,
+    ),
+    Option(
+        name="queue",
+        type="str",
+        default="None",
+        becomes="workload.queue",
+        help="queue that admits the job",
+        schedulers=_VOLCANO,
+    ),
+    Option(
+        name="reserved_millicpu",
+        type="int",
+        default="100",
+        becomes="processes.*.requests (only when given)",
+        help="millicores taken off the CPU request for the node's own use",
+        schedulers=_VOLCANO,
+    ),
+    Option(
+        name="reserved_memmb",
+        type="int",
+        default="1024",
+        becomes="processes.*.requests (only when given)",
+        help="megabytes taken off the memory request for the node's own use",
+        schedulers=_VOLCANO,
+    ),
+    Option(
+        name="efa_device_count",
+        type="int",
+        default="None",
+        becomes="processes.*.limits[vpc.amazonaws.com/efa]",
+        help="number of EFA devices instead of the resource's; 0 takes them away",
+        schedulers=_VOLCANO,
+    ),
+)
+
+# Other names of an option, and options that only steer TorchX itself.
+_SYNONYMS = {"priority_class": "priority_class_name"}
+_ONLY_TORCHX = ("quiet", "validate_spec", "priority_boost")
+
+
+def parse_cfg(text: str, log: Log) -> RunOptions:
+    """The options of ``key=value,key=value``, as ``torchx run -cfg`` takes them.
+
+    A piece without ``=`` belongs to the value before it, as in TorchX.
+    """
+    values: dict[str, object] = {}
+    key = ""
+    for piece in text.split(","):
+        name, equals, value = piece.partition("=")
+        if equals:
+            key = name.strip()
+            values[key] = value
+        elif key:
+            values[key] = f"{values[key]},{piece}"
+        elif piece.strip():
+            log.fault("cfg", f'"{piece}" is no option', "write key=value,key=value")
+    return read_options(values, log, "cfg")
+
+
+def read_options(values: Mapping[str, object], log: Log, path: str) -> RunOptions:
+    """The options that a map holds; unknown ones are faults, as a silent typo would change the run."""
+    fields = Fields({_SYNONYMS.get(key, key): _none(value) for key, value in values.items()}, path, log)
+    options = RunOptions(
+        namespace=fields.text("namespace"),
+        image_repo=fields.text("image_repo"),
+        service_account=fields.text("service_account"),
+        priority=fields.integer("priority", -(2**31), 2**31 - 1),
+        priority_class_name=fields.text("priority_class_name"),
+        image_secret=fields.text("image_secret"),
+        coscheduler_name=fields.text("coscheduler_name"),
+        network=fields.text("network"),
+        queue=fields.text("queue"),
+        reserved_millicpu=fields.integer("reserved_millicpu", 0),
+        reserved_memmb=fields.integer("reserved_memmb", 0),
+        efa_device_count=fields.integer("efa_device_count", 0),
+    )
+    for key in _ONLY_TORCHX:
+        if key in fields:
+            fields.skip(key)
+            log.note(fields.at(key), f"`{key}` steers TorchX itself; it has no meaning here")
+    for key in list(fields.unread()):
+        known = [option.name for option in OPTIONS]
+        meant = nearest(key, known)
+        log.fault(fields.at(key), f'unknown option "{key}"', f'did you mean "{meant}"?' if meant else _list(known))
+    return options
+
+
+def _none(value: object) -> object:
+    return None if value in ("", "None", "null") else value
+
+
+def _list(names: list[str]) -> str:
+    return f"options: {', '.join(names)}"
