@@ -1,0 +1,277 @@
+"""The kubelet: watches pods bound to its nodes and runs each, and forwards Services to the pods behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.errors import SymphError
+from tests.e2e.rig.api import Api, Object
+from tests.e2e.rig.kubelet.dns import DnsServer
+from tests.e2e.rig.kubelet.environment import Lookup
+from tests.e2e.rig.kubelet.images import read_images
+from tests.e2e.rig.kubelet.network import Network
+from tests.e2e.rig.kubelet.pod import Machine, Pod
+from tests.e2e.rig.kubelet.services import forwards, names
+from tests.e2e.rig.nodes import LEASE_S, Pool, now, register, renew
+
+__all__ = ["Agent", "Settings"]
+
+_FIRST_BACKOFF_S = 1.0
+_LOAD_BALANCERS = "192.0.2."  # TEST-NET-1: nobody's, so it leads nowhere but here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What one kubelet process is told."""
+
+    state: Path
+    kubeconfig: Path
+    pools: list[Pool]
+    port: int
+    images: Path
+    has_load_balancers: bool = True
+
+
+class Agent:
+    """All nodes of one cluster."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.api = Api(settings.kubeconfig)
+        self.pods: dict[str, Pod] = {}
+        self._loop = asyncio.get_running_loop()
+        self._threads = ThreadPoolExecutor(max_workers=16)
+        self._nodes: set[str] = set()
+        self._services: dict[str, Object] = {}
+        self._slices: dict[str, Object] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._dirty = asyncio.Event()
+        self._told: dict[str, Object] = {}
+        self._to_tell: dict[str, Object] = {}
+        self._telling: dict[str, asyncio.Task[None]] = {}
+        self._background: set[asyncio.Future[Any]] = set()
+        self._network: Network
+        self._machine: Machine
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set, then end every pod at once."""
+        scratch = self.settings.state / "pods"
+        scratch.mkdir(parents=True, exist_ok=True)
+        self._network = await Network.up(str(scratch / "router"))
+        self._machine = self._make_machine(scratch)
+        dns = self._network.socket_for_dns()
+        await self._loop.create_datagram_endpoint(lambda: DnsServer(lambda: self._names), sock=dns)
+        self._nodes = set(await self.in_thread(register, self.api, self.settings.pools, self.settings.port))
+        self._keep(self._renew_leases())
+        self._keep(self._forward_services())
+        for path, handle in (
+            ("/api/v1/services", self._on_service),
+            ("/apis/discovery.k8s.io/v1/endpointslices", self._on_slice),
+            ("/api/v1/pods", self._on_pod),
+        ):
+            threading.Thread(target=self._watch, args=(path, handle), daemon=True).start()
+        await stop.wait()
+        await asyncio.gather(*(pod.stop(0) for pod in list(self.pods.values())), return_exceptions=True)
+        await self._network.down()
+
+    async def in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of a call that blocks."""
+        return await self._loop.run_in_executor(self._threads, functools.partial(function, *arguments))
+
+    def find_pod(self, namespace: str, name: str) -> Pod | None:
+        """The pod of that name, if it runs here."""
+        for pod in self.pods.values():
+            if (pod.pod["metadata"]["namespace"], pod.pod["metadata"]["name"]) == (namespace, name):
+                return pod
+        return None
+
+    # --- what the API server says ---
+
+    def _watch(self, path: str, handle: Callable[[str, Object], None]) -> None:
+        """In a thread of its own: feed every event to the loop, and begin again whenever the watch breaks."""
+        while True:
+            seen: set[str] = set()
+            try:
+                for kind, item in self.api.watch(path):
+                    if kind == "SYNCED":
+                        self._loop.call_soon_threadsafe(handle, kind, {"seen": seen.copy()})
+                    else:
+                        seen.add(item["metadata"]["uid"])
+                        self._loop.call_soon_threadsafe(handle, kind, item)
+            except (OSError, SymphError, ValueError) as error:
+                print(f"watch {path} broke: {error}", file=sys.stderr, flush=True)
+            except RuntimeError:
+                return  # the loop is closed: the kubelet ends
+            threading.Event().wait(0.3)
+
+    def _on_service(self, kind: str, item: Object) -> None:
+        self._store(self._services, kind, item)
+        if kind in ("ADDED", "MODIFIED") and self.settings.has_load_balancers:
+            self._give_address(item)
+
+    def _on_slice(self, kind: str, item: Object) -> None:
+        self._store(self._slices, kind, item)
+
+    def _store(self, store: dict[str, Object], kind: str, item: Object) -> None:
+        if kind == "SYNCED":
+            for uid in set(store) - item["seen"]:
+                del store[uid]
+        elif kind == "DELETED":
+            store.pop(item["metadata"]["uid"], None)
+        else:
+            store[item["metadata"]["uid"]] = item
+        self._dirty.set()
+
+    def _on_pod(self, kind: str, item: Object) -> None:
+        if kind == "SYNCED":
+            for uid in set(self.pods) - item["seen"]:
+                self._keep(self._remove(self.pods[uid], 0))
+            return
+        if item["spec"].get("nodeName") not in self._nodes:
+            return
+        uid, meta = item["metadata"]["uid"], item["metadata"]
+        mine = self.pods.get(uid)
+        is_over = item["status"].get("phase") in ("Succeeded", "Failed")
+        if mine:
+            mine.pod["metadata"] = meta
+        if kind == "DELETED":
+            if mine:
+                self._keep(self._remove(mine, 0))
+        elif "deletionTimestamp" in meta:
+            if mine:
+                self._keep(self._remove(mine, float(meta.get("deletionGracePeriodSeconds", 30))))
+            else:
+                self._keep(self._delete(item))
+        elif mine is None and not is_over:
+            item["status"] = {"conditions": item["status"].get("conditions", [])}
+            self.pods[uid] = Pod(item, self._machine)
+
+    async def _remove(self, pod: Pod, grace_s: float) -> None:
+        await pod.stop(grace_s)
+        self.pods.pop(pod.pod["metadata"]["uid"], None)
+
+    # --- what it tells the API server ---
+
+    def _tell(self, pod: Object, status: Object) -> None:
+        uid = pod["metadata"]["uid"]
+        self._to_tell[uid] = status
+        if uid not in self._telling:
+            task = self._telling[uid] = asyncio.ensure_future(self._tell_all(pod))
+            task.add_done_callback(lambda _: self._telling.pop(uid, None))
+
+    async def _tell_all(self, pod: Object) -> None:
+        """Patch the status until what was told last is what there is to tell; changes meanwhile are told as one."""
+        meta = pod["metadata"]
+        uid, path = meta["uid"], _path(pod)
+        while uid in self._to_tell:
+            status = self._to_tell.pop(uid)
+            if status != self._told.get(uid):
+                body = {"metadata": {"uid": uid}, "status": status}
+                await self.in_thread(self.api.merge, f"{path}/status", body)
+                self._told[uid] = status
+
+    async def _delete(self, pod: Object) -> None:
+        """Tell the last status, then confirm that the pod is gone."""
+        uid = pod["metadata"]["uid"]
+        telling = self._telling.get(uid)
+        if telling:
+            await asyncio.gather(telling, return_exceptions=True)
+        body = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+        await self.in_thread(self.api.delete, _path(pod), body)
+        self._told.pop(uid, None)
+
+    def _event(self, pod: Object, reason: str, message: str, is_warning: bool) -> None:
+        meta = pod["metadata"]
+        body = {
+            "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
+            "involvedObject": {
+                "kind": "Pod", "apiVersion": "v1", "name": meta["name"], "namespace": meta["namespace"],
+                "uid": meta["uid"],
+            },
+            "reason": reason,
+            "message": message[:1000],
+            "type": "Warning" if is_warning else "Normal",
+            "source": {"component": "kubelet", "host": pod["spec"]["nodeName"]},
+            "firstTimestamp": now(),
+            "lastTimestamp": now(),
+            "count": 1,
+        }  # fmt: skip
+        self._keep(self._post_event(f"/api/v1/namespaces/{meta['namespace']}/events", body))
+
+    async def _post_event(self, path: str, body: Object) -> None:
+        try:
+            await self.in_thread(self.api.create, path, body)
+        except SymphError as error:
+            # A namespace that is going away takes no new objects.
+            print(f"event not recorded: {error}", file=sys.stderr, flush=True)
+
+    def _give_address(self, service: Object) -> None:
+        if service["spec"].get("type") == "LoadBalancer" and not service["status"].get("loadBalancer"):
+            last = int(service["spec"]["clusterIP"].rpartition(".")[2])
+            body = {"status": {"loadBalancer": {"ingress": [{"ip": f"{_LOAD_BALANCERS}{last}"}]}}}
+            self._keep(self.in_thread(self.api.merge, f"{_path(service, 'services')}/status", body))
+
+    # --- what it does by itself ---
+
+    async def _forward_services(self) -> None:
+        while True:
+            await self._dirty.wait()
+            await asyncio.sleep(0.01)  # a release changes many at once
+            self._dirty.clear()
+            services, slices = list(self._services.values()), list(self._slices.values())
+            self._names = names(services, slices)
+            await self._network.forward(forwards(services, slices))
+
+    async def _renew_leases(self) -> None:
+        while True:
+            await asyncio.sleep(LEASE_S / 4)
+            for name in self._nodes:
+                await self.in_thread(renew, self.api, name)
+
+    def _keep(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run `work` beside everything else; what it raises is printed, not lost."""
+        task = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Future[Any]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and task.exception():
+            traceback.print_exception(task.exception(), file=sys.stderr)  # type: ignore[call-overload]  # None is out
+            sys.stderr.flush()
+
+    def _make_machine(self, scratch: Path) -> Machine:
+        def lookup_in(namespace: str) -> Lookup:
+            return lambda kind, name: self.api.find(f"/api/v1/namespaces/{namespace}/{kind}/{name}")
+
+        checkout = Path(__file__).resolve().parents[4]
+        keep = {str(checkout), os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix)}
+        return Machine(
+            pods=scratch,
+            logs=self.settings.state / "containers",
+            path=os.environ["PATH"],
+            keep=tuple(sorted(keep)),
+            images=read_images(self.settings.images),
+            network=self._network,
+            first_backoff_s=_FIRST_BACKOFF_S,
+            lookup_in=lookup_in,
+            services=lambda: self._services.values(),
+            tell=self._tell,
+            event=self._event,
+            delete=self._delete,
+            in_thread=self.in_thread,
+        )
+
+
+def _path(item: Object, collection: str = "pods") -> str:
+    return f"/api/v1/namespaces/{item['metadata']['namespace']}/{collection}/{item['metadata']['name']}"

@@ -1,0 +1,243 @@
+"""One container of a running pod: started, probed, started again by its policy, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from tests.e2e.rig.api import Object
+from tests.e2e.rig.kubelet.channel import Exit, Launched, StartError, launch
+from tests.e2e.rig.kubelet.environment import ConfigMissing
+from tests.e2e.rig.kubelet.probes import probe_once, watch_probe
+from tests.e2e.rig.kubelet.status import ContainerState
+
+__all__ = ["Container", "Host"]
+
+_CONFIG_RETRY_S = 0.5
+_BACKOFF_RESET_S = 600.0
+
+
+class Host(Protocol):
+    """What a container needs of its pod."""
+
+    address: str
+    sandbox_pid: int
+    first_backoff_s: float
+
+    async def launch_spec(self, container: Object, root: Path, log: Path) -> Object:
+        """What to give the launcher; raises ConfigMissing."""
+
+    def container_folder(self, name: str) -> Path:
+        """Where its logs are kept."""
+
+    def changed(self) -> None:
+        """Its state is different now: tell the API server."""
+
+    def event(self, reason: str, message: str, *, is_warning: bool = False) -> None:
+        """Something worth an Event happened."""
+
+
+class Container:
+    """A container and its current run, if any."""
+
+    def __init__(self, spec: Object, host: Host, *, is_init: bool, restarts: str) -> None:
+        """`restarts` is its restart policy: Always, OnFailure or Never."""
+        self.spec, self.host, self.restarts = spec, host, restarts
+        is_sidecar = is_init and spec.get("restartPolicy") == "Always"
+        self.state = ContainerState(spec["name"], spec["image"], is_init=is_init, is_sidecar=is_sidecar)
+        self.run: Launched | None = None
+        self.run_spec: Object = {}
+        self.has_started = asyncio.Event()
+        self._probes: list[asyncio.Task[None]] = []
+
+    @property
+    def name(self) -> str:
+        """Its name in the pod."""
+        return self.state.name
+
+    async def supervise(self) -> int:
+        """Run it, again and again as its policy says; the last exit code."""
+        backoff = self.host.first_backoff_s
+        while True:
+            began = time.monotonic()
+            ended = await self._run_once()
+            again = self.restarts == "Always" or (self.restarts == "OnFailure" and ended.code != 0)
+            if not again:
+                return ended.code
+            if time.monotonic() - began > _BACKOFF_RESET_S:
+                backoff = self.host.first_backoff_s
+            await asyncio.sleep(0)
+            self.state.restarts += 1
+            if self.state.restarts > 1:
+                self.host.event("BackOff", f"Back-off restarting failed container {self.name}", is_warning=True)
+                self.state.wait("CrashLoopBackOff", f"back-off {backoff:g}s restarting failed container={self.name}")
+                self.host.changed()
+                await asyncio.sleep(backoff)
+                backoff = min(backoff * 2, 300.0)
+            self.state.last_state = self.state.state if "terminated" in self.state.state else self.state.last_state
+
+    async def stop(self, grace_s: float) -> None:
+        """End the current run: preStop hook, TERM, after `grace_s` seconds KILL."""
+        self._end_probes()
+        run = self.run
+        if run is None or "terminated" in self.state.state:
+            return
+        deadline = time.monotonic() + grace_s
+        self.host.event("Killing", f"Stopping container {self.name}")
+        hook = self.spec.get("lifecycle", {}).get("preStop", {})
+        if grace_s > 0:
+            await self._pre_stop(hook, grace_s)
+        run.send("TERM" if grace_s > 0 else "KILL")
+        try:
+            ended = await asyncio.wait_for(run.wait(), max(0.0, deadline - time.monotonic()))
+        except asyncio.TimeoutError:
+            run.send("KILL")
+            ended = await run.wait()
+        if "terminated" not in self.state.state:
+            self.state.end(ended)
+        self.host.changed()
+
+    async def execute(self, argv: list[str], timeout_s: float) -> tuple[int, str]:
+        """Run `argv` inside; its exit code (-1 if it took too long) and output."""
+        ours, theirs = await _pipe()
+        try:
+            command = await self.start_exec(argv, (-3, theirs, theirs))
+        except StartError as error:
+            os.close(theirs)
+            return 126, str(error)
+        os.close(theirs)
+        try:
+            output = await asyncio.wait_for(ours.read(), timeout_s)
+            return (await command.wait()).code, output.decode(errors="replace")
+        except asyncio.TimeoutError:
+            command.send("KILL")
+            return -1, f"timed out after {timeout_s:g} s"
+
+    async def start_exec(self, argv: list[str], streams: tuple[int, int, int]) -> Launched:
+        """Start `argv` inside the running container on the given descriptors (-3: none).
+
+        Raises StartError if it does not run or `argv` cannot be started.
+        """
+        if self.run is None or not self.run.is_running:
+            raise StartError(f"container {self.name} is not running")
+        spec = {**self.run_spec, "mode": "exec", "argv": argv, "target": self.run.pid}
+        return await launch(spec, streams)
+
+    async def _run_once(self) -> Exit:
+        folder = self.host.container_folder(self.name)
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            spec = await self._resolve(folder)
+            self.run_spec = spec
+            self.run = await launch(spec)
+        except StartError as error:
+            self.host.event("Failed", f"Error: {error}", is_warning=True)
+            ended = Exit(code=128)
+            self.state.end(ended, "StartError", str(error))
+            self.host.changed()
+            return ended
+        self.state.run(f"process://{uuid.uuid4().hex}")
+        self.host.event("Started", f"Started container {self.name}")
+        self._start_probes(self.run.pid)
+        self.host.changed()
+        ended = await self.run.wait()
+        self._end_probes()
+        self.state.end(ended)
+        self.host.changed()
+        return ended
+
+    async def _resolve(self, folder: Path) -> Object:
+        """The launcher's instructions, waiting for ConfigMaps and Secrets that are not there yet."""
+        told = False
+        while True:
+            try:
+                log = folder / f"{self.state.restarts}.log"
+                log.touch()
+                return await self.host.launch_spec(self.spec, folder / "root", log)
+            except ConfigMissing as error:
+                self.state.wait("CreateContainerConfigError", str(error))
+                if not told:
+                    self.host.event("Failed", f"Error: {error}", is_warning=True)
+                told = True
+                self.host.changed()
+                await asyncio.sleep(_CONFIG_RETRY_S)
+
+    async def _pre_stop(self, hook: Object, grace_s: float) -> None:
+        if "exec" in hook:
+            await self.execute(hook["exec"]["command"], grace_s)
+        elif "sleep" in hook:
+            await asyncio.sleep(min(hook["sleep"]["seconds"], grace_s))
+
+    # --- probes ---
+
+    def _start_probes(self, pid: int) -> None:
+        startup = self.spec.get("startupProbe")
+        if startup:
+            self._watch(startup, pid, self._on_startup, starts_as=None)
+        else:
+            self._on_startup(True, "")
+
+    def _on_startup(self, passed: bool, said: str) -> None:
+        if not passed:
+            return self._kill("Startup", said)
+        pid = self.run.pid if self.run else 0
+        self.state.is_started = True
+        self.has_started.set()
+        readiness, liveness = self.spec.get("readinessProbe"), self.spec.get("livenessProbe")
+        self.state.is_ready = readiness is None
+        if readiness:
+            self._watch(readiness, pid, self._on_readiness, starts_as=False)
+        if liveness:
+            self._watch(liveness, pid, self._on_liveness, starts_as=True)
+        self.host.changed()
+        return None
+
+    def _on_readiness(self, passed: bool, said: str) -> None:
+        self.state.is_ready = passed
+        if not passed:
+            self.host.event("Unhealthy", f"Readiness probe failed: {said}", is_warning=True)
+        self.host.changed()
+
+    def _on_liveness(self, passed: bool, said: str) -> None:
+        if not passed:
+            self._kill("Liveness", said)
+
+    def _kill(self, kind: str, said: str) -> None:
+        self.host.event("Unhealthy", f"{kind} probe failed: {said}", is_warning=True)
+        self._probes.append(asyncio.ensure_future(self._end_unhealthy()))
+
+    async def _end_unhealthy(self) -> None:
+        run = self.run
+        if run:
+            run.send("TERM")
+            try:
+                await asyncio.wait_for(run.wait(), 5)
+            except asyncio.TimeoutError:
+                run.send("KILL")
+
+    def _watch(self, probe: Object, pid: int, report: Callable[[bool, str], None], *, starts_as: bool | None) -> None:
+        async def check() -> str:
+            return await probe_once(probe, self.spec, self.host.sandbox_pid, self.host.address, self.execute)
+
+        self._probes.append(asyncio.ensure_future(watch_probe(probe, check, report, starts_as=starts_as)))
+
+    def _end_probes(self) -> None:
+        current = asyncio.current_task()
+        for task in self._probes:
+            if task is not current:
+                task.cancel()
+        self._probes.clear()
+
+
+async def _pipe() -> tuple[asyncio.StreamReader, int]:
+    """A pipe: a reader for us, a descriptor for the command."""
+    ours, theirs = os.pipe()
+    reader = asyncio.StreamReader()
+    transport_of = asyncio.get_running_loop().connect_read_pipe
+    await transport_of(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb"))
+    return reader, theirs

@@ -1,0 +1,173 @@
+"""What a container is started with: its environment and its command line, by the kubelet's rules.
+
+Source: kubernetes/kubernetes, pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables) and
+third_party/forked/golang/expansion/expand.go.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+
+from tests.e2e.rig.api import Object
+
+__all__ = ["ConfigMissing", "Lookup", "command_line", "environment_of", "expand", "quantity", "service_links"]
+
+Lookup = Callable[[str, str], "Object | None"]
+"""(collection, name) -> the object of the pod's namespace, or None: ``lookup("configmaps", "addresses")``."""
+
+_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
+_NAME = re.compile(r"[-._a-zA-Z0-9]+")
+_SUFFIXES = {
+    "": Fraction(1), "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "k": Fraction(1000),
+    **{s: Fraction(1000) ** i for i, s in enumerate("MGTPE", 2)},
+    **{f"{s}i": Fraction(1024) ** i for i, s in enumerate("KMGTPE", 1)},
+}  # fmt: skip
+
+
+class ConfigMissing(Exception):  # noqa: N818 - what the kubelet calls CreateContainerConfigError
+    """A ConfigMap, Secret or key that the container needs is not there."""
+
+
+def expand(text: str, values: Mapping[str, str]) -> str:
+    """`text` with ``$(NAME)`` replaced where `values` has it, ``$$`` by ``$``; anything else stays as it is."""
+
+    def one(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name is None:
+            return "$"
+        return values.get(name, match.group(0))
+
+    return _REFERENCE.sub(one, text)
+
+
+def environment_of(
+    pod: Object, container: Object, lookup: Lookup, links: Mapping[str, str], addresses: Mapping[str, str]
+) -> dict[str, str]:
+    """The variables of `container`; `links` are those of services, `addresses` hold ``podIP`` and ``hostIP``.
+
+    Raises ConfigMissing, naming the object, if one that is not optional is absent.
+    """
+    values: dict[str, str] = {}
+    for source in container.get("envFrom", []):
+        values.update(_all_keys(source, lookup))
+    for entry in container.get("env", []):
+        if entry.get("valueFrom"):
+            found = _value_from(entry["valueFrom"], pod, container, lookup, addresses)
+            if found is not None:
+                values[entry["name"]] = found
+        else:
+            values[entry["name"]] = expand(entry.get("value") or "", {**links, **values})
+    return {**{name: value for name, value in links.items() if name not in values}, **values}
+
+
+def command_line(container: Object, environment: Mapping[str, str]) -> list[str]:
+    """Command and arguments with references expanded; what the image would add is not known here."""
+    words = [*container.get("command", []), *container.get("args", [])]
+    return [expand(word, environment) for word in words]
+
+
+def service_links(services: Iterable[Object], namespace: str, *, all_of_them: bool) -> dict[str, str]:
+    """The variables that tell of Services: those of `namespace` if `all_of_them`, and always the API server's own.
+
+    Source: pkg/kubelet/envvars/envvars.go (FromServices).
+    """
+    found: dict[str, str] = {}
+    for service in services:
+        name, place = service["metadata"]["name"], service["metadata"]["namespace"]
+        is_master = (place, name) == ("default", "kubernetes")
+        address = service["spec"].get("clusterIP") or "None"
+        if address == "None" or not (is_master or (all_of_them and place == namespace)):
+            continue
+        found.update(_link(name.upper().replace("-", "_"), address, service["spec"].get("ports", [])))
+    return found
+
+
+def quantity(text: str) -> Fraction:
+    """A Kubernetes quantity (``100m``, ``2Gi``, ``1e3``) as an exact number."""
+    match = re.fullmatch(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]*)", text.strip())
+    if not match or match.group(2) not in _SUFFIXES:
+        raise ValueError(f"not a quantity: {text!r}")
+    return Fraction(Decimal(match.group(1))) * _SUFFIXES[match.group(2)]
+
+
+def _all_keys(source: Object, lookup: Lookup) -> dict[str, str]:
+    field, kind = ("configMapRef", "configmaps") if "configMapRef" in source else ("secretRef", "secrets")
+    reference = source[field]
+    found = lookup(kind, reference["name"])
+    if found is None:
+        if reference.get("optional"):
+            return {}
+        raise ConfigMissing(f'{kind[:-1]} "{reference["name"]}" not found')
+    prefix = source.get("prefix", "")
+    return {prefix + key: value for key, value in _texts(found).items() if _NAME.fullmatch(prefix + key)}
+
+
+def _value_from(
+    source: Object, pod: Object, container: Object, lookup: Lookup, addresses: Mapping[str, str]
+) -> str | None:
+    for field, kind in (("configMapKeyRef", "configmaps"), ("secretKeyRef", "secrets")):
+        if field in source:
+            return _one_key(source[field], kind, lookup)
+    if "fieldRef" in source:
+        return field_of(pod, source["fieldRef"]["fieldPath"], addresses)
+    return _resource(container, source["resourceFieldRef"])
+
+
+def _one_key(reference: Object, kind: str, lookup: Lookup) -> str | None:
+    found = lookup(kind, reference["name"])
+    texts = _texts(found) if found else {}
+    if reference["key"] in texts:
+        return texts[reference["key"]]
+    if reference.get("optional"):
+        return None
+    if found is None:
+        raise ConfigMissing(f'{kind[:-1]} "{reference["name"]}" not found')
+    raise ConfigMissing(f'couldn\'t find key {reference["key"]} in {kind[:-1]} "{reference["name"]}"')
+
+
+def _texts(found: Object) -> dict[str, str]:
+    data = found.get("data") or {}
+    if "type" not in found:
+        return dict(data)
+    return {key: b64decode(value).decode(errors="replace") for key, value in data.items()}
+
+
+def field_of(pod: Object, path: str, addresses: Mapping[str, str]) -> str:
+    """What the downward API says for `path`, such as ``metadata.labels['app']`` or ``status.podIP``."""
+    keyed = re.fullmatch(r"metadata\.(labels|annotations)\['(.*)'\]", path)
+    if keyed:
+        return str(pod["metadata"].get(keyed.group(1), {}).get(keyed.group(2), ""))
+    if path.startswith("status."):
+        return addresses.get(path.removeprefix("status.").removesuffix("s"), "")
+    value = pod
+    for part in path.split("."):
+        value = value.get(part, {})
+    return str(value or "")
+
+
+def _resource(container: Object, reference: Object) -> str:
+    kind, _, name = reference["resource"].partition(".")
+    amount = container.get("resources", {}).get(kind, {}).get(name, "0")
+    divisor = quantity(str(reference.get("divisor") or "1")) or Fraction(1)
+    return str(math.ceil(quantity(str(amount)) / divisor))
+
+
+def _link(prefix: str, address: str, ports: list[Object]) -> dict[str, str]:
+    found = {f"{prefix}_SERVICE_HOST": address}
+    if ports:
+        first = ports[0]
+        found[f"{prefix}_SERVICE_PORT"] = str(first["port"])
+        found[f"{prefix}_PORT"] = f"{first.get('protocol', 'TCP').lower()}://{address}:{first['port']}"
+    for port in ports:
+        protocol, number = port.get("protocol", "TCP"), port["port"]
+        if port.get("name"):
+            found[f"{prefix}_SERVICE_PORT_{port['name'].upper().replace('-', '_')}"] = str(number)
+        stem = f"{prefix}_PORT_{number}_{protocol}"
+        found[stem] = f"{protocol.lower()}://{address}:{number}"
+        found |= {f"{stem}_PROTO": protocol.lower(), f"{stem}_PORT": str(number), f"{stem}_ADDR": address}
+    return found

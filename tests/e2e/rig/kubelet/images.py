@@ -1,0 +1,40 @@
+"""What stands in for container images: a table of patterns; an unknown image is this machine's own file system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import yaml
+
+__all__ = ["Image", "find_image", "read_images"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """What an image would bring: entry point, working directory, variables, user, folders put first on PATH."""
+
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    workdir: str = "/"
+    env: Mapping[str, str] = field(default_factory=dict)
+    user: int = 0
+    path: tuple[str, ...] = ()
+
+
+def read_images(path: Path) -> dict[str, Image]:
+    """The table in a YAML file: pattern -> fields of `Image`; folders of `path` count from the file."""
+    rows = yaml.safe_load(path.read_text())["images"]
+    found = {}
+    for pattern, row in rows.items():
+        lists = {key: tuple(row[key]) for key in ("entrypoint", "command") if key in row}
+        folders = tuple(str((path.parent / folder).resolve()) for folder in row.get("path", []))
+        found[pattern] = Image(**{**row, **lists, "path": folders})
+    return found
+
+
+def find_image(images: Mapping[str, Image], name: str) -> Image:
+    """The first entry whose pattern fits `name`, or a bare one."""
+    return next((image for pattern, image in images.items() if fnmatchcase(name, pattern)), Image())

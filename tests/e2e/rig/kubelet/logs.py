@@ -1,0 +1,78 @@
+"""Reading the log files of containers as `kubectl logs` asks for them.
+
+Source of the options: kubernetes/api core/v1 PodLogOptions; of the line format: kubernetes/cri-client pkg/logs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["LogRequest", "read_log", "select_lines"]
+
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRequest:
+    """What of a log is wanted; `since` is a moment as in the log."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    tail: int | None = None
+    since: str = ""
+    limit_bytes: int | None = None
+
+    @classmethod
+    def parse(cls, query: Mapping[str, str]) -> LogRequest:
+        """The request in a query string."""
+        since = query.get("sinceTime", "")
+        if "sinceSeconds" in query:
+            moment = dt.datetime.now(dt.timezone.utc) - dt.timedelta(seconds=int(query["sinceSeconds"]))
+            since = moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return cls(
+            follow=query.get("follow") == "true",
+            previous=query.get("previous") == "true",
+            timestamps=query.get("timestamps") == "true",
+            tail=int(query["tailLines"]) if "tailLines" in query else None,
+            since=since,
+            limit_bytes=int(query["limitBytes"]) if "limitBytes" in query else None,
+        )
+
+
+def select_lines(text: bytes, request: LogRequest) -> bytes:
+    """What of the log `text`, whole lines in the runtime's format, answers `request`."""
+    lines = [line for line in text.split(b"\n") if line]
+    if request.since:
+        lines = [line for line in lines if line.split(b" ", 1)[0] >= request.since.encode()]
+    if request.tail is not None:
+        lines = lines[-request.tail :] if request.tail else []
+    return b"".join(_plain(line, timestamps=request.timestamps) for line in lines)[: request.limit_bytes]
+
+
+async def read_log(path: Path, request: LogRequest, is_over: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """The log's content; with `follow`, what is added too, until `is_over` says that nothing more comes."""
+    with path.open("rb") as file:
+        done = is_over()
+        text = file.read()
+        rest = text[text.rfind(b"\n") + 1 :]
+        yield select_lines(text[: len(text) - len(rest)], request)
+        later = LogRequest(timestamps=request.timestamps)
+        while request.follow and not done:
+            await asyncio.sleep(_POLL_S)
+            done = is_over()
+            text = rest + file.read()
+            rest = text[text.rfind(b"\n") + 1 :]
+            more = select_lines(text[: len(text) - len(rest)], later)
+            if more:
+                yield more
+
+
+def _plain(line: bytes, *, timestamps: bool) -> bytes:
+    moment, _, flag, content = (line.split(b" ", 3) + [b""])[:4]
+    end = b"\n" if flag == b"F" else b""
+    return (moment + b" " if timestamps else b"") + content + end

@@ -1,0 +1,148 @@
+"""The pods' network: one router namespace, and a point-to-point link from it to each pod.
+
+Everything lives in namespaces that live as long as a process of ours, so nothing of the machine's own network is
+touched and nothing can stay behind. All traffic between pods passes the router, where Services are rewritten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import itertools
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from symphony_charts.errors import ToolFailed, ToolMissing
+from tests.e2e.rig.control_plane import SERVICE_RANGE
+from tests.e2e.rig.kubelet.channel import Launched, launch
+from tests.e2e.rig.kubelet.services import DNS_ADDRESS, Forward, ruleset
+
+__all__ = ["Network", "check_tools", "inside"]
+
+_GATEWAY = "169.254.1.1"
+_POD_SYSCTLS = {
+    "net/ipv4/ip_unprivileged_port_start": "0",
+    "net/ipv4/ping_group_range": "0 2147483647",
+    "net/ipv6/conf/all/disable_ipv6": "1",
+}
+_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check_tools() -> None:
+    """Raise ToolMissing unless this machine can make pods: root, and the programs ``ip``, ``nft``, ``nsenter``."""
+    if os.geteuid() != 0:
+        raise ToolMissing("the process kubelet makes namespaces and mounts: it needs root", next="run as root")
+    missing = [program for program in ("ip", "nft", "nsenter") if not shutil.which(program)]
+    if missing:
+        raise ToolMissing(
+            f"the process kubelet needs {', '.join(missing)}", next="apt-get install iproute2 nftables util-linux"
+        )
+
+
+@contextmanager
+def inside(pid: int) -> Iterator[None]:
+    """Run the block in the network namespace of `pid`; a socket made there stays there.
+
+    Only the calling thread moves, and the block must not await.
+    """
+    home, there = os.open("/proc/thread-self/ns/net", os.O_RDONLY), os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+    try:
+        _setns(there)
+        try:
+            yield
+        finally:
+            _setns(home)
+    finally:
+        os.close(home)
+        os.close(there)
+
+
+class Network:
+    """The router, and who is attached to it."""
+
+    def __init__(self, router: Launched) -> None:
+        self._router = router
+        self._numbers = itertools.count(2)
+        self._rules: list[Forward] | None = None
+
+    @classmethod
+    async def up(cls, scratch: str) -> Network:
+        """Make the router, with the address of the cluster's DNS on it."""
+        sysctls = {"net/ipv4/ip_forward": "1", "net/ipv4/conf/all/rp_filter": "0", **_POD_SYSCTLS}
+        spec = {"mode": "sandbox", "hostname": "router", "sysctls": sysctls, "memory": {scratch: ""}}
+        router = await launch(spec)
+        setup = ["link set lo up", f"addr add {_GATEWAY}/32 dev lo", f"addr add {DNS_ADDRESS}/32 dev lo"]
+        await _ip(router.launcher_pid, setup)
+        return cls(router)
+
+    def socket_for_dns(self) -> socket.socket:
+        """A UDP socket that the cluster's DNS answers on."""
+        with inside(self._router.launcher_pid):
+            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.bind((DNS_ADDRESS, 53))
+        sock.setblocking(False)
+        return sock
+
+    @staticmethod
+    def pod_sysctls() -> dict[str, str]:
+        """The kernel settings of a pod's namespace."""
+        return dict(_POD_SYSCTLS)
+
+    async def attach(self, pid: int) -> str:
+        """Link the namespace of `pid` to the router; its new address."""
+        number = next(self._numbers)
+        address = f"10.244.{number >> 8 & 255}.{number & 255}"
+        await _ip(
+            self._router.launcher_pid,
+            [
+                f"link add p{number} type veth peer name eth0 netns {pid}",
+                f"link set p{number} up",
+                f"route add {address}/32 dev p{number}",
+            ],
+        )
+        await _ip(
+            pid,
+            [
+                f"addr add {address}/32 dev eth0",
+                "link set lo up",
+                "link set eth0 up",
+                f"route add {_GATEWAY}/32 dev eth0 scope link",
+                f"route add default via {_GATEWAY}",
+            ],
+        )
+        return address
+
+    async def forward(self, rules: list[Forward]) -> None:
+        """Make `rules` the whole of what Services do, in one step."""
+        if rules != self._rules:
+            await _run(self._router.launcher_pid, ["nft", "-f", "-"], ruleset(rules, SERVICE_RANGE))
+            self._rules = rules
+
+    async def down(self) -> None:
+        """Remove the router."""
+        await self._router.release()
+
+
+async def _ip(pid: int, commands: list[str]) -> None:
+    await _run(pid, ["ip", "-batch", "-"], "\n".join(commands) + "\n")
+
+
+async def _run(pid: int, argv: list[str], text: str) -> None:
+    """Run a program in the network namespace of `pid`."""
+    pipe = asyncio.subprocess.PIPE
+    whole = ["nsenter", f"--net=/proc/{pid}/ns/net", "--", *argv]
+    process = await asyncio.create_subprocess_exec(*whole, stdin=pipe, stdout=pipe, stderr=pipe)
+    out, err = await asyncio.wait_for(process.communicate(text.encode()), 30)
+    if process.returncode != 0:
+        said = (err or out).decode(errors="replace").strip()
+        raise ToolFailed(f"{argv[0]} failed: {said}", argv=whole, status=process.returncode, stderr=said)
+
+
+def _setns(handle: int) -> None:
+    if _libc.setns(handle, _NEWNET) == -1:
+        code = ctypes.get_errno()
+        raise OSError(code, f"setns: {os.strerror(code)}")

@@ -1,0 +1,43 @@
+"""The user, groups and capabilities that a container runs with.
+
+Source: kubernetes/kubernetes pkg/securitycontext/util.go; the default capabilities are those of containerd.
+"""
+
+from __future__ import annotations
+
+from tests.e2e.rig.api import Object
+
+__all__ = ["identity_of"]
+
+_NAMES = ["CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"]
+_DEFAULT = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP"]
+_NOBODY = 65534
+
+
+def identity_of(pod: Object, container: Object, image_user: int) -> Object:
+    """The launcher's `user`, `group`, `groups`, `capabilities`, `no_new_privileges` and `read_only_root`.
+
+    An image that must not run as root, and says no user itself, is taken to say nobody.
+    """
+    general, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
+    both = {**general, **own}
+    user = both.get("runAsUser", _NOBODY if both.get("runAsNonRoot") and image_user == 0 else image_user)
+    group = both.get("runAsGroup", 0)
+    groups = [*general.get("supplementalGroups", []), *([general["fsGroup"]] if "fsGroup" in general else [])]
+    return {
+        "user": user,
+        "group": group,
+        "groups": sorted({group, *groups}),
+        "capabilities": _capabilities(own),
+        "no_new_privileges": own.get("allowPrivilegeEscalation") is False and not own.get("privileged"),
+        "read_only_root": bool(own.get("readOnlyRootFilesystem")),
+    }
+
+
+def _capabilities(own: Object) -> list[int]:
+    if own.get("privileged"):
+        return list(range(len(_NAMES)))
+    asked = own.get("capabilities") or {}
+    kept = set() if "ALL" in asked.get("drop", []) else set(_DEFAULT) - set(asked.get("drop", []))
+    kept |= set(_NAMES) if "ALL" in asked.get("add", []) else set(asked.get("add", []))
+    return sorted(_NAMES.index(name.removeprefix("CAP_")) for name in kept)

@@ -1,0 +1,105 @@
+"""The kubelet's own API, which the API server calls: logs so far as plain HTTP, exec and port-forward as streams."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.e2e.rig.kubelet.logs import LogRequest, read_log
+
+if TYPE_CHECKING:
+    from tests.e2e.rig.kubelet.agent import Agent
+
+__all__ = ["Request", "serve"]
+
+_HEAD_LIMIT = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The head of an HTTP request; header names are in lower case."""
+
+    verb: str
+    parts: list[str]
+    query: dict[str, list[str]]
+    headers: Mapping[str, str]
+
+    def one(self) -> dict[str, str]:
+        """The first value of each parameter."""
+        return {name: values[0] for name, values in self.query.items()}
+
+
+async def serve(agent: Agent, pki: Path, port: int) -> asyncio.Server:
+    """Listen on loopback for callers that bear a certificate of the cluster's authority."""
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(pki / "ca.crt"))
+    tls.verify_mode = ssl.CERT_REQUIRED
+    tls.load_cert_chain(pki / "kubelet.crt", pki / "kubelet.key")
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await _answer(agent, reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
+            pass  # the caller went away
+        finally:
+            writer.close()
+
+    return await asyncio.start_server(handle, "127.0.0.1", port, ssl=tls, limit=_HEAD_LIMIT)
+
+
+async def _answer(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    request = _parse((await reader.readuntil(b"\r\n\r\n")).decode("latin-1"))
+    if request.parts[:1] == ["containerLogs"] and len(request.parts) == 4:
+        await _logs(agent, request, writer)
+    else:
+        _refuse(writer, 404, f"no such path: /{'/'.join(request.parts)}")
+    await writer.drain()
+
+
+async def _logs(agent: Agent, request: Request, writer: asyncio.StreamWriter) -> None:
+    _, namespace, name, container_name = request.parts
+    wanted = LogRequest.parse(request.one())
+    pod = agent.find_pod(namespace, name)
+    container = next((c for c in pod.containers if c.name == container_name), None) if pod else None
+    if pod is None or container is None:
+        return _refuse(writer, 404, f"container {container_name} of pod {name} does not run here")
+    number = container.state.restarts - (1 if wanted.previous else 0)
+    path = pod.container_folder(container_name) / f"{number}.log"
+    if not path.exists():
+        which = "previous terminated" if wanted.previous else "current"
+        return _refuse(writer, 400, f'{which} container "{container_name}" in pod "{name}" not found')
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n")
+
+    def is_over() -> bool:
+        run = container.run
+        return container.state.restarts != number or run is None or not run.is_running
+
+    async for piece in read_log(path, wanted, is_over):
+        if piece:
+            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            await writer.drain()
+    writer.write(b"0\r\n\r\n")
+    return None
+
+
+def _parse(head: str) -> Request:
+    first, *lines = head.split("\r\n")
+    verb, target, _ = first.split(" ", 2)
+    url = urllib.parse.urlsplit(target)
+    pairs = (line.split(":", 1) for line in lines if ":" in line)
+    return Request(
+        verb=verb,
+        parts=[urllib.parse.unquote(part) for part in url.path.strip("/").split("/")],
+        query=urllib.parse.parse_qs(url.query, keep_blank_values=True),
+        headers={name.strip().lower(): value.strip() for name, value in pairs},
+    )
+
+
+def _refuse(writer: asyncio.StreamWriter, code: int, message: str) -> None:
+    body = f"{message}\n".encode()
+    head = f"HTTP/1.1 {code} Refused\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
+    writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)

@@ -1,0 +1,143 @@
+"""What is known of a pod's containers, and the status that the API server is told.
+
+Source: kubernetes/kubernetes pkg/kubelet/kubelet_pods.go (getPhase) and pkg/kubelet/status/generate.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.e2e.rig.api import Object
+from tests.e2e.rig.kubelet.channel import Exit
+from tests.e2e.rig.nodes import now
+
+__all__ = ["ContainerState", "phase_of", "status_of"]
+
+
+@dataclass(slots=True)
+class ContainerState:
+    """One container of a pod, as its status tells it; `is_init` and `is_sidecar` as its place in the pod says."""
+
+    name: str
+    image: str
+    is_init: bool = False
+    is_sidecar: bool = False
+    state: Object = field(default_factory=lambda: {"waiting": {"reason": "PodInitializing"}})
+    last_state: Object = field(default_factory=dict)
+    restarts: int = 0
+    is_ready: bool = False
+    is_started: bool = False
+    container_id: str = ""
+
+    def wait(self, reason: str, message: str = "") -> None:
+        """It does not run, for `reason`."""
+        if "terminated" in self.state:
+            self.last_state = self.state
+        self.state = {"waiting": {"reason": reason, **({"message": message} if message else {})}}
+        self.is_ready = self.is_started = False
+
+    def run(self, container_id: str) -> None:
+        """It runs from now on."""
+        self.container_id = container_id
+        self.state = {"running": {"startedAt": now()}}
+
+    def end(self, exit: Exit, reason: str = "", message: str = "") -> None:
+        """It has ended."""
+        began = self.state.get("running", {}).get("startedAt", now())
+        self.is_ready = self.is_started = False
+        self.state = {
+            "terminated": {
+                "exitCode": exit.code,
+                "reason": reason or ("Completed" if exit.code == 0 else "Error"),
+                "startedAt": began,
+                "finishedAt": now(),
+                "containerID": self.container_id,
+                **({"signal": exit.signal} if exit.signal else {}),
+                **({"message": message} if message else {}),
+            }
+        }
+
+    @property
+    def exit_code(self) -> int | None:
+        """What it ended with, None while it has not."""
+        ended = self.state.get("terminated")
+        return int(ended["exitCode"]) if ended else None
+
+    def to_json(self) -> Object:
+        """Its entry in the pod's status."""
+        return {
+            "name": self.name,
+            "image": self.image,
+            "imageID": f"process://{self.image}",
+            "containerID": self.container_id,
+            "state": self.state,
+            "lastState": self.last_state,
+            "restartCount": self.restarts,
+            "ready": self.is_ready,
+            "started": self.is_started,
+        }
+
+
+def phase_of(restart_policy: str, containers: Iterable[ContainerState], *, is_initialised: bool) -> str:
+    """The pod's phase, from its ordinary containers; sidecars do not count."""
+    states = list(containers)
+    if not is_initialised:
+        return "Pending"
+    if any("running" in state.state for state in states):
+        return "Running"
+    codes = [state.exit_code for state in states]
+    if all(code is not None for code in codes) and restart_policy != "Always":
+        if all(code == 0 for code in codes):
+            return "Succeeded"
+        if restart_policy == "Never":
+            return "Failed"
+        return "Running"
+    if all("waiting" in state.state and not state.last_state for state in states):
+        return "Pending"
+    return "Running"
+
+
+def status_of(
+    pod: Object, states: Iterable[ContainerState], phase: str, address: str, *, is_initialised: bool
+) -> Object:
+    """The status to merge into the pod's; times of conditions that did not change are kept."""
+    states = list(states)
+    mains = [state for state in states if not state.is_init]
+    is_over = phase in ("Succeeded", "Failed")
+    all_ready = is_initialised and not is_over and all(s.is_ready for s in states if not s.is_init or s.is_sidecar)
+    why = "PodCompleted" if is_over else "ContainersNotReady"
+    wanted = [
+        ("PodReadyToStartContainers", bool(address) and not is_over, ""),
+        ("Initialized", is_initialised, "PodCompleted" if phase == "Succeeded" else ""),
+        ("ContainersReady", all_ready, "" if all_ready else why),
+        ("Ready", all_ready, "" if all_ready else why),
+    ]
+    previous = {c["type"]: c for c in pod["status"].get("conditions", [])}
+    conditions = [_condition(previous.get(kind), kind, holds, reason) for kind, holds, reason in wanted]
+    known = {kind for kind, _, _ in wanted}
+    conditions += [condition for kind, condition in previous.items() if kind not in known]
+    return {
+        "phase": phase,
+        "hostIP": "127.0.0.1",
+        "hostIPs": [{"ip": "127.0.0.1"}],
+        **({"podIP": address, "podIPs": [{"ip": address}]} if address else {}),
+        "startTime": pod["status"].get("startTime") or now(),
+        "conditions": conditions,
+        "initContainerStatuses": [state.to_json() for state in states if state.is_init],
+        "containerStatuses": [state.to_json() for state in mains],
+        "observedGeneration": pod["metadata"].get("generation"),
+    }
+
+
+def _condition(previous: Object | None, kind: str, holds: bool, reason: str) -> Object:
+    status = "True" if holds else "False"
+    same = previous is not None and previous["status"] == status
+    since = previous["lastTransitionTime"] if previous and same else now()
+    return {
+        "type": kind,
+        "status": status,
+        "lastProbeTime": None,
+        "lastTransitionTime": since,
+        **({"reason": reason} if reason else {}),
+    }

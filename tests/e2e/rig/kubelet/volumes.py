@@ -1,0 +1,126 @@
+"""The volumes of a pod as folders on this machine, and the files of ConfigMaps, Secrets and downward API in them.
+
+Source of layout and modes: kubernetes/kubernetes pkg/volume/util/atomic_writer.go and pkg/volume/{configmap,secret}.
+"""
+
+from __future__ import annotations
+
+import os
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.rig.api import Object
+from tests.e2e.rig.kubelet.environment import Lookup, field_of
+
+__all__ = ["File", "VolumeMissing", "files_of", "is_read_only", "memory_size", "write_files"]
+
+_DEFAULT_MODE = 0o644
+
+
+class VolumeMissing(Exception):  # noqa: N818 - what the kubelet calls FailedMount
+    """An object that a volume is made from is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """One file of a volume, at the relative path `path`."""
+
+    path: str
+    data: bytes
+    mode: int
+
+
+def files_of(volume: Object, pod: Object, lookup: Lookup, addresses: Mapping[str, str]) -> list[File] | None:
+    """The files of a configMap, secret, projected or downwardAPI volume; None for any other kind.
+
+    Raises VolumeMissing, naming the object, if one that is not optional is absent.
+    """
+    if "configMap" in volume:
+        return _keys(volume["configMap"], "configmaps", volume["configMap"]["name"], lookup)
+    if "secret" in volume:
+        return _keys(volume["secret"], "secrets", volume["secret"]["secretName"], lookup)
+    if "downwardAPI" in volume:
+        return _downward(volume["downwardAPI"], pod, addresses)
+    if "projected" in volume:
+        return _projected(volume["projected"], pod, lookup, addresses)
+    return None
+
+
+def is_read_only(volume: Object) -> bool:
+    """Whether containers cannot write to it whatever they ask for."""
+    return any(kind in volume for kind in ("configMap", "secret", "projected", "downwardAPI", "hostPath"))
+
+
+def memory_size(volume: Object) -> str | None:
+    """The size of an emptyDir in memory in bytes ("" for no limit of its own), or None if it is none."""
+    empty = volume.get("emptyDir")
+    if not isinstance(empty, dict) or empty.get("medium") != "Memory":
+        return None
+    return str(empty.get("sizeLimit", ""))
+
+
+def write_files(folder: Path, files: list[File], group: int | None) -> None:
+    """Put `files` into `folder` the kubelet's way: real files below ``..v1``, links to them on top."""
+    data = folder / "..v1"
+    data.mkdir(parents=True)
+    (folder / "..data").symlink_to("..v1")
+    for file in files:
+        path = data / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.data)
+        path.chmod(file.mode | (0o440 if group is not None else 0))
+        if group is not None:
+            os.chown(path, -1, group)
+        top = file.path.split("/")[0]
+        if not (folder / top).is_symlink():
+            (folder / top).symlink_to(f"..data/{top}")
+
+
+def _keys(source: Object, kind: str, name: str, lookup: Lookup) -> list[File]:
+    found = lookup(kind, name)
+    if found is None:
+        if source.get("optional"):
+            return []
+        raise VolumeMissing(f'{kind[:-1]} "{name}" not found')
+    data = {key: text.encode() for key, text in (found.get("data") or {}).items()} if kind == "configmaps" else {}
+    encoded = found.get("binaryData") if kind == "configmaps" else found.get("data")
+    data |= {key: b64decode(text) for key, text in (encoded or {}).items()}
+    mode = source.get("defaultMode", _DEFAULT_MODE)
+    items = source.get("items") or [{"key": key, "path": key} for key in sorted(data)]
+    absent = [item["key"] for item in items if item["key"] not in data]
+    if absent and not source.get("optional"):
+        raise VolumeMissing(f'{kind[:-1]} "{name}" references non-existent key: {absent[0]}')
+    return [
+        File(path=item["path"], data=data[item["key"]], mode=item.get("mode", mode))
+        for item in items
+        if item["key"] in data
+    ]
+
+
+def _downward(source: Object, pod: Object, addresses: Mapping[str, str]) -> list[File]:
+    files = []
+    for item in source.get("items", []):
+        path = item.get("fieldRef", {}).get("fieldPath", "")
+        text = field_of(pod, path, addresses) if path else ""
+        if path in ("metadata.labels", "metadata.annotations"):
+            pairs = pod["metadata"].get(path.removeprefix("metadata."), {})
+            text = "\n".join(f'{key}="{value}"' for key, value in sorted(pairs.items()))
+        mode = item.get("mode", source.get("defaultMode", _DEFAULT_MODE))
+        files.append(File(path=item["path"], data=text.encode(), mode=mode))
+    return files
+
+
+def _projected(source: Object, pod: Object, lookup: Lookup, addresses: Mapping[str, str]) -> list[File]:
+    files: list[File] = []
+    mode = source.get("defaultMode", _DEFAULT_MODE)
+    for part in source.get("sources", []):
+        if "configMap" in part:
+            files += _keys({"defaultMode": mode, **part["configMap"]}, "configmaps", part["configMap"]["name"], lookup)
+        elif "secret" in part:
+            files += _keys({"defaultMode": mode, **part["secret"]}, "secrets", part["secret"]["name"], lookup)
+        elif "downwardAPI" in part:
+            files += _downward({"defaultMode": mode, **part["downwardAPI"]}, pod, addresses)
+        # A service account's token would reach no API server from a pod's network: it is left out.
+    return files
