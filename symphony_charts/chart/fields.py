@@ -1,0 +1,156 @@
+"""Every value of a chart: where it stands, its type, what it means. Schema, README and comments are made from this."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+__all__ = ["FIELDS", "REQUIRED", "TOP", "Field", "Kind"]
+
+Kind = Literal[
+    "bool", "env", "integer", "object", "objects", "port", "quantities", "scalar", "strings", "text", "texts"
+]
+
+
+class Field(NamedTuple):
+    """One value; ``*`` in its path stands for a name that the experiment gives."""
+
+    path: str
+    kind: Kind
+    meaning: str
+
+
+# The sections of values.yaml, in their order.
+TOP: dict[str, str] = {
+    "experiment": "The name that processes and labels know the experiment by.",
+    "groups": "The pods, keyed by name: how many, what runs in them, where. A group with 0 replicas is left out.",
+    "services": "The ports that processes listen on, keyed by name; addresses in the environment follow from them.",
+    "configs": "Configuration files, keyed by name; they stand in /etc/symph/config of every process.",
+    "secrets": "The existing Secret whose keys stand as files in /etc/secrets; its content is never part of a chart.",
+    "doneWhen": "The processes whose success ends the experiment, as group/process; empty: all that end by themselves.",
+    "runKey": "Change it to run the same experiment again.",
+    "hold": "Keep processes that succeeded up, listening on their ports; for tests of the chart.",
+    "labels": "Labels of every object and pod.",
+    "annotations": "Annotations of every pod.",
+    "networks": "Further networks of every pod (Multus).",
+    "networkPolicy": "Let in only the connections that the experiment declares.",
+    "defaults": "What every pod and container gets unless its own values say otherwise.",
+    "workload": "How the experiment is queued.",
+    "tests": "The pod that `helm test` starts; it dials every bound service.",
+    "nameOverride": "Replaces the chart's name in names and labels.",
+    "fullnameOverride": "Replaces what all names start with.",
+    "extra": "Free for your own templates (templates/extra-*).",
+    "global": "Shared with a parent chart.",
+    "specDigest": "Which version of the experiment these values belong to; never set it.",
+}
+
+_PROGRAM = (
+    ("image", "text", "The image."),
+    ("imagePullPolicy", "text", "Always, IfNotPresent or Never."),
+    ("command", "texts", "The entry point, in place of the image's own."),
+    ("args", "texts", "Its arguments; a lone string is one argument."),
+    ("workingDir", "text", "The folder it starts in."),
+    ("env", "env", "Environment variables: text, or a Kubernetes `valueFrom`."),
+    ("resources.requests", "quantities", "What it asks for; memory asked for is its limit too unless one is given."),
+    ("resources.limits", "quantities", "What it may use at most; GPUs stand here."),
+    ("mounts.*.mountPath", "text", "Where a volume of the group is seen."),
+    ("mounts.*.volume", "text", "The volume, when the mount is not named after it."),
+    ("mounts.*.readOnly", "bool", "Whether it can only be read."),
+    ("mounts.*.subPath", "text", "The part of the volume that is seen."),
+    ("securityContext", "object", "In place of defaults.securityContext."),
+    ("overlay", "object", "Merged into the finished container."),
+)
+
+_POD = (
+    ("replicas", "integer", "How many pods; each knows its number as SYMPH_INDEX."),
+    ("order", "texts", "The order of the containers; those not listed follow by name."),
+    ("initOrder", "texts", "The order of the init containers."),
+    ("restartPolicy", "text", "Of a pod that ends: Never or OnFailure."),
+    ("backoffLimit", "integer", "How often a failed pod is started again."),
+    ("activeDeadlineSeconds", "integer", "After how many seconds a pod that has not ended fails."),
+    ("terminationGracePeriodSeconds", "integer", "Seconds between TERM and KILL."),
+    ("keep", "bool", "Let a pod of services outlive a new run."),
+    ("labels", "strings", "Labels of the pods."),
+    ("annotations", "strings", "Annotations of the pods."),
+    ("nodeSelector", "strings", "Labels that a node must have."),
+    ("tolerations", "objects", "Taints that the pods bear."),
+    ("affinity", "object", "Kubernetes' affinity."),
+    ("topologySpreadConstraints", "objects", "Kubernetes' topology spread constraints."),
+    ("serviceAccountName", "text", "The service account."),
+    ("automountServiceAccountToken", "bool", "Whether the pods get its token."),
+    ("priorityClassName", "text", "The priority class."),
+    ("schedulerName", "text", "The scheduler."),
+    ("securityContext", "object", "In place of defaults.podSecurityContext."),
+    ("volumes.*", "object", "A volume of the pods, as Kubernetes writes its source."),
+    ("overlay", "object", "Merged into the finished pod: metadata and spec."),
+)
+
+_MAIN = (
+    ("lifecycle", "text", "finite: it ends by itself; service: it runs until the experiment ends."),
+    ("connects", "texts", "The services it dials; the network policy lets exactly these through."),
+    ("readinessProbe", "object", "Kubernetes' probe; a port may be the name of a service."),
+)
+
+FIELDS: tuple[Field, ...] = (
+    Field("experiment", "text", TOP["experiment"]),
+    *(Field(f"groups.*.{path}", kind, meaning) for path, kind, meaning in _POD),  # type: ignore[arg-type]  # Kind
+    *(Field(f"groups.*.containers.*.{path}", kind, meaning) for path, kind, meaning in (*_PROGRAM, *_MAIN)),  # type: ignore[arg-type]  # Kind
+    *(Field(f"groups.*.initContainers.*.{path}", kind, meaning) for path, kind, meaning in _PROGRAM),  # type: ignore[arg-type]  # Kind
+    Field("services.*.group", "text", "The group that listens."),
+    Field("services.*.process", "text", "The process in it that listens."),
+    Field("services.*.port", "port", "The port, the same inside and outside of the pod."),
+    Field("services.*.bind", "bool", "Whether other processes dial it."),
+    Field("services.*.expose", "text", "LoadBalancer, NodePort, ClusterIP, Ingress or Gateway; empty: not exposed."),
+    Field("services.*.host", "text", "The host name at an Ingress or Gateway."),
+    Field("services.*.className", "text", "The class of an Ingress."),
+    Field("services.*.gateway", "text", "The Gateway, as name or namespace/name."),
+    Field("services.*.sourceRanges", "texts", "Addresses that a load balancer lets in; empty: the whole world."),
+    Field("services.*.annotations", "strings", "Annotations of what exposes it."),
+    Field("configs.*.text", "text", "Its content."),
+    Field("configs.*.base64", "text", "Its content when it is not text."),
+    Field("configs.*.mode", "integer", "Its mode as a decimal number (420 is 0644)."),
+    Field("secrets.name", "text", "The Secret; empty: <full name>-secrets."),
+    Field("secrets.files.*.only", "texts", "The processes that see the key, as group/process; empty: all."),
+    Field("doneWhen", "texts", TOP["doneWhen"]),
+    Field("runKey", "scalar", TOP["runKey"]),
+    Field("hold", "bool", TOP["hold"]),
+    Field("labels", "strings", TOP["labels"]),
+    Field("annotations", "strings", TOP["annotations"]),
+    Field("networks", "texts", TOP["networks"]),
+    Field("networkPolicy.enabled", "bool", TOP["networkPolicy"]),
+    Field("defaults.imagePullPolicy", "text", "Always, IfNotPresent or Never; empty: as Kubernetes decides."),
+    Field("defaults.imagePullSecrets", "texts", "Secrets that images are pulled with."),
+    Field("defaults.resources.requests", "quantities", "Asked for where a container says nothing."),
+    Field("defaults.resources.limits", "quantities", "Limits where a container says nothing."),
+    Field("defaults.env", "env", "Environment variables of every process."),
+    Field("defaults.nodeSelector", "strings", "Labels that every node must have."),
+    Field("defaults.tolerations", "objects", "Taints that every pod bears."),
+    Field("defaults.affinity", "object", "Kubernetes' affinity of every pod."),
+    Field("defaults.topologySpreadConstraints", "objects", "Kubernetes' topology spread constraints of every pod."),
+    Field("defaults.terminationGracePeriodSeconds", "integer", "Seconds between TERM and KILL."),
+    Field("defaults.automountServiceAccountToken", "bool", "Whether pods get the token of their service account."),
+    Field("defaults.serviceAccountName", "text", "The service account of every pod."),
+    Field("defaults.priorityClassName", "text", "The priority class of every pod."),
+    Field("defaults.schedulerName", "text", "The scheduler of every pod."),
+    Field("defaults.securityContext", "object", "The security context of every container."),
+    Field("defaults.podSecurityContext", "object", "The security context of every pod."),
+    Field("workload.kind", "text", "What runs the processes: jobs."),
+    Field("workload.gang", "text", "How they are admitted together: none or kueue."),
+    Field("workload.queue", "text", "The queue that admits them."),
+    Field("tests.enabled", "bool", TOP["tests"]),
+    Field("tests.image", "text", "An image with a shell and nc, python3 or bash."),
+    Field("nameOverride", "text", TOP["nameOverride"]),
+    Field("fullnameOverride", "text", TOP["fullnameOverride"]),
+    Field("extra", "object", TOP["extra"]),
+    Field("global", "object", TOP["global"]),
+    Field("specDigest", "text", TOP["specDigest"]),
+)
+
+# A mistyped name in `--set groups.agnet.replicas=3` makes a new group, which lacks what every group must have.
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "groups.*": ("containers",),
+    "groups.*.containers.*": ("image",),
+    "groups.*.initContainers.*": ("image",),
+    "groups.*.containers.*.mounts.*": ("mountPath",),
+    "groups.*.initContainers.*.mounts.*": ("mountPath",),
+    "services.*": ("group", "port", "process"),
+}

@@ -1,0 +1,133 @@
+"""Charts on disk, real helm, and its objects beside those of `assemble`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+import yaml
+
+from symphony_charts.adapters import data, specfile
+from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.chart.merge import merge, parse_set
+from symphony_charts.chart.package import Chart, ChartTemplate, build_chart
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.model import Experiment
+from tests.tools import HELM_VERSIONS, helm
+
+Objects: TypeAlias = dict[tuple[str, str], dict[str, object]]
+
+EXAMPLES = sorted(Path(__file__).resolve().parents[2].glob("examples/*/experiment.*"))
+EXAMPLE_NAMES = [path.parent.name for path in EXAMPLES if not path.name.endswith(".lock.yaml")]
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML as JSON types: all that is not a JSON number, boolean or null is text, as helm's own reader has it."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"(?:null|~|)\Z"), ["n", "~", ""])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(?:true|false)\Z"), ["t", "f"])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"-?(?:0|[1-9][0-9]*)\Z"), list("-0123456789"))
+_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-0123456789"))
+_Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(node.value))
+
+
+@cache
+def template() -> ChartTemplate:
+    """The chart template of the checkout."""
+    return ChartTemplate(data.folder("chart-template"))
+
+
+def experiment_of(**data: object) -> Experiment:
+    """A finished experiment with a name and an image where none is given."""
+    return from_data({"name": "exp", "image": "busybox:1.37.0", **data})
+
+
+def chart_of(experiment: Experiment, version: str = "0.1.0") -> Chart:
+    """Its chart."""
+    return build_chart(experiment, allocate(experiment), version, template())
+
+
+@cache
+def example_chart(name: str) -> Chart:
+    """The chart of one of the examples."""
+    path = next(path for path in EXAMPLES if path.parent.name == name)
+    return chart_of(specfile.read(path).experiment)
+
+
+def write_chart(chart: Chart, folder: Path) -> Path:
+    """The chart's files below `folder`."""
+    for path, content in chart.files.items():
+        file = folder / chart.name / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    return folder / chart.name
+
+
+def run_helm(version: str, *args: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """helm with an environment of its own; skips the test where it is not unpacked."""
+    program = helm(version)
+    if program is None:
+        reason = f"helm {version} is not unpacked: python -m tests.tools"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    home = program.parent / "home"
+    env = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0"}
+    ended = subprocess.run(
+        [str(program), *map(str, args)], capture_output=True, text=True, timeout=60, env=env, check=False
+    )
+    if check and ended.returncode:
+        raise AssertionError(f"helm {version} {' '.join(map(str, args))}:\n{ended.stderr}\n{ended.stdout}")
+    return ended
+
+
+def helm_objects(version: str, folder: Path, *args: str, release: str = "r1") -> Objects:
+    """What `helm template` prints."""
+    return index(yaml.load_all(run_helm(version, "template", release, folder, *args).stdout, _Loader))
+
+
+def native_objects(
+    chart: Chart, sets: Sequence[str] = (), values: Mapping[str, object] | None = None, release: str = "r1"
+) -> Objects:
+    """What `assemble` gives, after JSON as helm's are."""
+    merged = merge(merge(chart.values, values or {}), parse_set(sets))
+    made = assemble(merged, Release(name=release, chart_name=chart.name, chart_version=chart.version))
+    return index(json.loads(json.dumps(made)))
+
+
+def index(objects: object) -> Objects:
+    """Objects by kind and name; two of one name are an error."""
+    found: Objects = {}
+    for item in objects:  # type: ignore[attr-defined]  # parsed YAML
+        if item:
+            key = (item["kind"], item["metadata"]["name"])
+            assert key not in found, f"two objects are {key}"
+            found[key] = item
+    return found
+
+
+def assert_same(
+    chart: Chart, folder: Path, sets: Sequence[str] = (), values: Mapping[str, object] | None = None
+) -> None:
+    """Both helms and `assemble` agree on every object."""
+    where = write_chart(chart, folder)
+    args = [word for text in sets for word in ("--set", text)]
+    if values is not None:
+        file = folder / "over.yaml"
+        file.write_text(json.dumps(values, ensure_ascii=False) + "\n")
+        args += ["-f", str(file)]
+    wanted = native_objects(chart, sets, values)
+    for version in HELM_VERSIONS:
+        got = helm_objects(version, where, *args)
+        assert sorted(got) == sorted(wanted), version
+        for key, item in got.items():
+            assert item == wanted[key], (version, key)
