@@ -70,7 +70,7 @@ class Agent:
         self._network = await Network.up(str(scratch / "router"))
         self._machine = self._make_machine(scratch)
         dns = self._network.socket_for_dns()
-        await self._loop.create_datagram_endpoint(lambda: DnsServer(lambda: self._names), sock=dns)
+        await self._loop.create_datagram_endpoint(self._make_dns, sock=dns)
         self._nodes = set(await self.in_thread(register, self.api, self.settings.pools, self.settings.port))
         self._keep(self._renew_leases())
         self._keep(self._forward_services())
@@ -247,8 +247,14 @@ class Agent:
     def _forget(self, task: asyncio.Future[Any]) -> None:
         self._background.discard(task)
         if not task.cancelled() and task.exception():
-            traceback.print_exception(task.exception(), file=sys.stderr)  # type: ignore[call-overload]  # None is out
+            traceback.print_exception(task.exception(), file=sys.stderr)
             sys.stderr.flush()
+
+    def _make_dns(self) -> DnsServer:
+        return DnsServer(self._current_names)
+
+    def _current_names(self) -> dict[str, tuple[str, ...]]:
+        return self._names
 
     def _make_machine(self, scratch: Path) -> Machine:
         def lookup_in(namespace: str) -> Lookup:
@@ -265,7 +271,7 @@ class Agent:
             network=self._network,
             first_backoff_s=_FIRST_BACKOFF_S,
             lookup_in=lookup_in,
-            services=lambda: self._services.values(),
+            services=self._services.values,
             tell=self._tell,
             event=self._event,
             delete=self._delete,

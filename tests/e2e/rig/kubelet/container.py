@@ -26,8 +26,11 @@ class Host(Protocol):
     """What a container needs of its pod."""
 
     address: str
-    sandbox_pid: int
     first_backoff_s: float
+
+    @property
+    def sandbox_pid(self) -> int:
+        """The process that holds the pod's namespaces."""
 
     async def launch_spec(self, container: Object, root: Path, log: Path) -> Object:
         """What to give the launcher; raises ConfigMissing."""

@@ -9,6 +9,7 @@ import asyncio
 import ipaddress
 import struct
 from collections.abc import Callable, Mapping
+from typing import cast
 
 __all__ = ["DnsServer", "answer"]
 
@@ -27,8 +28,8 @@ class DnsServer(asyncio.DatagramProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the way back."""
-        assert isinstance(transport, asyncio.DatagramTransport)
-        self._transport = transport
+        # Not an isinstance: before Python 3.12 the loop's own class does not derive from it.
+        self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str | int, int]) -> None:
         """Answer one query; what is no query gets no answer."""

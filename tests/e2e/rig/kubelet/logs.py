@@ -73,6 +73,6 @@ async def read_log(path: Path, request: LogRequest, is_over: Callable[[], bool])
 
 
 def _plain(line: bytes, *, timestamps: bool) -> bytes:
-    moment, _, flag, content = (line.split(b" ", 3) + [b""])[:4]
+    moment, _, flag, content = [*line.split(b" ", 3), b""][:4]
     end = b"\n" if flag == b"F" else b""
     return (moment + b" " if timestamps else b"") + content + end

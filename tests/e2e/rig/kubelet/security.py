@@ -9,8 +9,18 @@ from tests.e2e.rig.api import Object
 
 __all__ = ["identity_of"]
 
-_NAMES = ["CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"]
-_DEFAULT = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP"]
+_NAMES = tuple(
+    """
+    CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE
+    NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN
+    SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE
+    MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE
+    """.split()  # noqa: SIM905 - forty quoted names would hide that their order is the kernel's numbering
+)
+_DEFAULT = {
+    "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW",
+    "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP",
+}  # fmt: skip
 _NOBODY = 65534
 
 
@@ -38,6 +48,6 @@ def _capabilities(own: Object) -> list[int]:
     if own.get("privileged"):
         return list(range(len(_NAMES)))
     asked = own.get("capabilities") or {}
-    kept = set() if "ALL" in asked.get("drop", []) else set(_DEFAULT) - set(asked.get("drop", []))
+    kept = set() if "ALL" in asked.get("drop", []) else _DEFAULT - set(asked.get("drop", []))
     kept |= set(_NAMES) if "ALL" in asked.get("add", []) else set(asked.get("add", []))
     return sorted(_NAMES.index(name.removeprefix("CAP_")) for name in kept)
