@@ -39,7 +39,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(?:true|fal
 _Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"-?(?:0|[1-9][0-9]*)\Z"), list("-0123456789"))
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-0123456789"))
-_Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(node.value))
+_Loader.add_constructor("tag:yaml.org,2002:float", lambda _loader, node: float(node.value))
 
 
 @cache
@@ -79,7 +79,9 @@ def run_helm(version: str, *args: str | Path, check: bool = True) -> subprocess.
     program = helm(version)
     if program is None:
         reason = f"helm {version} is not unpacked: python -m tests.tools"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
     home = program.parent / "home"
     env = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0"}
     ended = subprocess.run(

@@ -5,13 +5,120 @@ If this holds, everything that is computed natively (lint, plan, diff, fit) spea
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
-from tests.chart.harness import EXAMPLE_NAMES, assert_same, example_chart
+from symphony_charts.spec.load import from_data
+from tests.chart.harness import (
+    EXAMPLE_NAMES,
+    assert_same,
+    chart_of,
+    example_chart,
+    experiment_of,
+    helm_objects,
+    native_objects,
+    write_chart,
+)
+from tests.chart.strategies import HOSTILE, experiments, hostile_text
+from tests.tools import HELM_VERSIONS
+
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", EXAMPLE_NAMES)
 def test_helm_prints_what_assemble_makes(name: str, tmp_path: Path) -> None:
     assert_same(example_chart(name), tmp_path)
+
+
+@FEW
+@given(experiments())
+def test_helm_prints_what_assemble_makes_of_generated_experiments(data: dict[str, object]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        assert_same(chart_of(from_data(data)), Path(folder))
+
+
+OVERRIDES = [
+    ["groups.agent.replicas=32"],
+    ["groups.agent.replicas=1"],
+    ["groups.learner.replicas=3"],
+    ["groups.agent.replicas=0"],
+    ["groups.agent=null"],
+    ["groups.learner=null"],
+    ["services.replay-server.port=7777"],
+    ["services.replay-server=null"],
+    ["groups.agent.containers.agent.image=other:2"],
+    ["groups.agent.containers.agent.resources.requests.cpu=2"],
+    ["groups.agent.containers.agent.resources.limits.memory=3Gi"],
+    ["groups.agent.containers.agent.env.LR=0.00000015"],
+    ["groups.agent.containers.agent.env.BIG=10000000"],
+    ["groups.agent.containers.agent.env.DEBUG=true"],
+    ["groups.agent.containers.agent.env.SYMPH_INDEX=9"],
+    ["groups.agent.containers.agent.args=one string"],
+    ["groups.agent.containers.agent.args={a,b,3}"],
+    ["groups.agent.containers.agent.lifecycle=service"],
+    ["groups.agent.nodeSelector.pool=v100"],
+    [
+        "groups.agent.volumes.scratch.emptyDir.medium=Memory",
+        "groups.agent.containers.agent.mounts.scratch.mountPath=/s",
+    ],
+    ["groups.agent.backoffLimit=4"],
+    ["groups.agent.overlay.spec.hostIPC=true"],
+    ["groups.agent.containers.agent.overlay.stdin=true"],
+    ["runKey=7"],
+    ["hold=true"],
+    ["networkPolicy.enabled=true"],
+    ["services.tensorboard.expose=Ingress", "services.tensorboard.host=tb.example.org"],
+    ["services.tensorboard.expose=Gateway", "services.tensorboard.gateway=infra/public"],
+    ["services.tensorboard.expose=NodePort"],
+    ["services.tensorboard.expose=ClusterIP"],
+    ["services.tensorboard.sourceRanges={10.0.0.0/8,192.168.0.0/16}"],
+    ["fullnameOverride=a-name-that-is-longer-than-any-name-of-a-release-could-ever-sensibly-be"],
+    ["nameOverride=other"],
+    ["tests.enabled=false"],
+    ["defaults.env.EVERYWHERE=1", "defaults.imagePullPolicy=Always", "defaults.imagePullSecrets={a,b}"],
+    ["defaults.nodeSelector.pool=x", "groups.agent.nodeSelector.pool=y"],
+    ["labels.team=ml", "annotations.note=x", "networks={a,b}"],
+    ["secrets.files.token.only={agent/agent}", "secrets.files.all.only={}", "secrets.name=mine"],
+]
+
+
+@pytest.mark.parametrize("sets", OVERRIDES, ids=lambda sets: sets[0][:60])
+def test_helm_and_assemble_agree_under_overrides(sets: list[str], tmp_path: Path) -> None:
+    assert_same(example_chart("rl"), tmp_path, sets)
+
+
+def test_a_group_added_by_a_values_file_works(tmp_path: Path) -> None:
+    group = {"containers": {"watch": {"image": "busybox:1.37.0", "command": "sleep", "lifecycle": "service"}}}
+    values = {
+        "groups": {"watcher": group},
+        "services": {"watch": {"group": "watcher", "process": "watch", "port": 9000}},
+    }
+    assert_same(example_chart("rl"), tmp_path, values=values)
+
+
+@FEW
+@given(st.lists(hostile_text, min_size=1, max_size=8))
+@example(list(HOSTILE))
+def test_hostile_strings_come_back_intact(texts: list[str]) -> None:
+    env = {f"E{index}": text for index, text in enumerate(texts)}
+    experiment = experiment_of(
+        processes={"p": {"command": ["prog", *texts], "args": texts, "env": env, "annotations": {"note": texts[0]}}},
+        configs={f"f{index}": {"text": text} for index, text in enumerate(texts)},
+    )
+    chart = chart_of(experiment)
+    with tempfile.TemporaryDirectory() as folder:
+        where = write_chart(chart, Path(folder))
+        for version in HELM_VERSIONS:
+            objects = helm_objects(version, where)
+            (job,) = [item for key, item in objects.items() if key[0] == "Job"]
+            (config,) = [item for key, item in objects.items() if key[0] == "ConfigMap"]
+            container = job["spec"]["template"]["spec"]["containers"][0]  # type: ignore[index]  # parsed YAML
+            assert container["command"] == ["prog", *texts]
+            assert container["args"] == texts
+            assert {entry["name"]: entry.get("value") for entry in container["env"]}.items() >= env.items()
+            assert config["data"] == {f"f{index}": text for index, text in enumerate(texts)}
+            assert objects == native_objects(chart)
