@@ -23,7 +23,7 @@ _KINDS = {
     "device": "path",
     "git": "repository",
 }
-_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the path in the container that POSIX shared memory uses
+_SHARED_NAME = "devshm"
 _ALIASES = {"source": "src", "destination": "dst", "target": "dst", "ro": "readonly", "permissions": "perm"}
 _KNOWN = ("type", "src", "dst", "readonly", "perm")
 
@@ -67,7 +67,11 @@ def inline_volume(mount: dict[str, object], path: str, report: Report) -> tuple[
     kind = said[0]
     value = mount[kind]
     if kind == "shm":
-        return {"type": "empty_dir", "memory": True, **({"size": value} if isinstance(value, str) else {})}, "shm"
+        return {
+            "type": "empty_dir",
+            "memory": True,
+            **({"size": value} if isinstance(value, str) else {}),
+        }, _SHARED_NAME
     field = _KINDS[kind]
     if isinstance(value, dict):
         volume = {"type": kind, **value}
@@ -128,11 +132,11 @@ def _mount(options: dict[str, str], path: str, report: Report) -> dict[str, obje
 
 
 def _name_of(volume: dict[str, object], kind: str) -> str:
+    """Symphony's names: the server of NFS, the last part of a path, the name of a repository, claim or Secret."""
     if kind == "empty_dir":
-        return "shm" if volume.get("memory") else "scratch"
-    source = volume.get(_KINDS[kind] or "path")
-    last = str(source or "").rstrip("/").rpartition("/")[2].removesuffix(".git")
-    return f"{kind}-{last}" if last else kind
+        return _SHARED_NAME if volume.get("memory") else "scratch"
+    source = volume.get("server" if kind == "nfs" else _KINDS[kind] or "path")
+    return str(source or kind).rstrip("/").rpartition("/")[2].removesuffix(".git")
 
 
 def _label(wanted: str) -> str:

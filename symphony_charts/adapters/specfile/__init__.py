@@ -1,7 +1,8 @@
 """Spec files as experiments: YAML, JSON or Python, with the files they name and the lock file beside them.
 
 A Python file defines `experiment` (a builder, an Experiment or plain data) or a function `experiment()` or `main()`
-that returns one. It runs in this process with its folder first on `sys.path`.
+that returns one; without either, the one experiment that it launches is read and not started. It runs in this process
+with its folder first on `sys.path`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from symphony_charts.spec.load import from_data
 from symphony_charts.spec.model import ConfigFile, Experiment, SecretFile
 from symphony_charts.spec.yaml_text import line_of, load
 
-__all__ = ["SpecFile", "read", "read_lock", "read_many"]
+__all__ = ["SpecFile", "lock_path_of", "read", "read_lock", "read_many", "with_files"]
 
 # What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
@@ -51,14 +52,19 @@ def read(path: str | Path) -> SpecFile:
     """
     path = Path(path).expanduser()
     experiment = _read_python(path) if path.suffix == ".py" else _read_text(path)
-    lock_path = path.with_name(f"{path.stem}.lock.yaml")
-    return SpecFile(path=path, experiment=_with_files(experiment, path), lock_path=lock_path, lock=read_lock(lock_path))
+    lock_path = lock_path_of(path)
+    return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
 
 
 def read_many(paths: Iterable[str | Path]) -> Iterator[SpecFile]:
     """`read` of each path, in order, as they are asked for."""
     for path in paths:
         yield read(path)
+
+
+def lock_path_of(path: Path) -> Path:
+    """Where the lock file of the spec file `path` stands."""
+    return path.with_name(f"{path.stem}.lock.yaml")
 
 
 def read_lock(path: Path) -> Lock:
@@ -78,7 +84,8 @@ def read_lock(path: Path) -> Lock:
 def _read_text(path: Path) -> Experiment:
     text = _text_of(path)
     try:
-        return from_data(_json(text) if path.suffix == ".json" else load(text))
+        experiment = from_data(_json(text) if path.suffix == ".json" else load(text))
+        return with_files(experiment, path.parent)
     except SpecError as error:
         raise _located(error, path, text) from error
 
@@ -87,7 +94,7 @@ def _read_python(path: Path) -> Experiment:
     _text_of(path)
     made = run_file(path)
     try:
-        return _experiment_of(made)
+        return with_files(_experiment_of(made), path.parent)
     except SpecError as error:
         raise SpecError(error.problems, at=str(path)) from error
 
@@ -145,24 +152,28 @@ def _place(path: Path, text: str, inside: str) -> str:
     return file if not inside or inside.startswith("line ") else f"{file}, {inside}"
 
 
-def _with_files(experiment: Experiment, path: Path) -> Experiment:
-    """`experiment` with the content of its config files in it, and the paths of secret files absolute."""
+def with_files(experiment: Experiment, folder: Path) -> Experiment:
+    """`experiment` with the content of its config files in it, and the paths of secret files absolute.
+
+    Relative paths count from `folder`. Raises SpecError for all files that cannot be read.
+    """
     if not experiment.configs and not experiment.secrets:
         return experiment
     problems: list[Problem] = []
-    configs = {name: _config(name, config, path, problems) for name, config in experiment.configs.items()}
-    secrets = [_secret(secret, path) for secret in experiment.secrets]
+    folder = folder.absolute()
+    configs = {name: _config(name, config, folder, problems) for name, config in experiment.configs.items()}
+    secrets = [_secret(secret, folder) for secret in experiment.secrets]
     if problems:
-        raise SpecError(problems, at=str(path))
+        raise SpecError(problems)
     return msgspec.structs.replace(experiment, configs=configs, secrets=secrets)
 
 
-def _config(name: str, config: ConfigFile, path: Path, problems: list[Problem]) -> ConfigFile:
+def _config(name: str, config: ConfigFile, folder: Path, problems: list[Problem]) -> ConfigFile:
     if config.file is None:
         return config
     where = f"configs.{name}.file"
     try:
-        data = _resolve(config.file, path).read_bytes()
+        data = _resolve(config.file, folder).read_bytes()
     except OSError as error:
         what = f'cannot read "{config.file}": {error.strerror}'
         problems.append(Problem(what=what, path=where, next="relative paths count from the folder of the spec file"))
@@ -180,11 +191,11 @@ def _config(name: str, config: ConfigFile, path: Path, problems: list[Problem]) 
     return ConfigFile(text=text, mode=config.mode)
 
 
-def _secret(secret: SecretFile, path: Path) -> SecretFile:
+def _secret(secret: SecretFile, folder: Path) -> SecretFile:
     return msgspec.structs.replace(
-        secret, file=str(_resolve(secret.file, path)), key=secret.key or Path(secret.file).name
+        secret, file=str(_resolve(secret.file, folder)), key=secret.key or Path(secret.file).name
     )
 
 
-def _resolve(name: str, path: Path) -> Path:
-    return path.absolute().parent / Path(name).expanduser()
+def _resolve(name: str, folder: Path) -> Path:
+    return folder / Path(name).expanduser()

@@ -11,8 +11,9 @@ from types import ModuleType
 
 from symphony_charts.errors import SpecError, SymphError
 
-__all__ = ["run_file"]
+__all__ = ["note_launch", "run_file"]
 
+_LAUNCHED = "__symph_launched__"
 _NAMES = ("experiment", "main")
 _MODULE = "__symph_spec__"
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))
@@ -40,6 +41,15 @@ def run_file(path: Path) -> object:
     return made
 
 
+def note_launch(experiment: object) -> bool:
+    """Whether a spec file is being read just now: then `experiment` is what it describes, and nothing is started."""
+    module = sys.modules.get(_MODULE)
+    if module is None:
+        return False
+    module.__dict__.setdefault(_LAUNCHED, []).append(experiment)
+    return True
+
+
 def _made_by(module: ModuleType, path: Path) -> object:
     for name in _NAMES:
         made = getattr(module, name, None)
@@ -49,6 +59,12 @@ def _made_by(module: ModuleType, path: Path) -> object:
         if made is None:
             raise SpecError.one(f"`{name}()` returned nothing", at=str(path), next="return the experiment")
         return made
+    launched = module.__dict__.get(_LAUNCHED, [])
+    if len(launched) == 1:
+        return launched[0]
+    if launched:
+        next_step = "define `def experiment():` that returns the one to read"
+        raise SpecError.one(f"the file launches {len(launched)} experiments", at=str(path), next=next_step)
     next_step = "name the experiment `experiment`, or define `def experiment():` that returns it"
     raise SpecError.one("the file defines no experiment", at=str(path), next=next_step)
 

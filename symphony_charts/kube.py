@@ -1,0 +1,29 @@
+"""Symphony's `symphony.kube`: its names for the builders, which are the same on every backend, and the dispatcher."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from symphony_charts.cluster.kube_cluster import KubeCluster
+from symphony_charts.cluster.specs import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+
+__all__ = [
+    "KubeCluster",
+    "KubeExperimentSpec",
+    "KubeProcessGroupSpec",
+    "KubeProcessSpec",
+    "Process",
+    "ProcessGroup",
+]
+
+KubeExperimentSpec = ExperimentSpec
+KubeProcessGroupSpec = ProcessGroup = ProcessGroupSpec
+KubeProcessSpec = Process = ProcessSpec
+
+
+def __getattr__(name: str) -> object:
+    # The dispatcher brings the machine catalogue along, which only its users need.
+    if name == "GKEDispatcher":
+        value: object = import_module("symphony_charts.cluster.gke_dispatcher").GKEDispatcher
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
