@@ -1,0 +1,118 @@
+"""Files that a shell script writes from within itself, lifted out of it.
+
+``cat <<EOF > conf.py`` ... ``EOF`` becomes ``cat < "$SYMPH_CONFIG_DIR/conf.py" > conf.py``, and the text between is
+a configuration file of the experiment: readable, checked, diffed, and free of the shell's quoting. Only what the
+shell would write without looking anything up is lifted; a body with ``$VARIABLE`` in it stays where it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["Lifted", "lift", "literal_body"]
+
+_OPERATOR = re.compile(r"""<<(?P<dash>-?)[ \t]*(?P<quote>['"]?)(?P<word>[A-Za-z_][A-Za-z0-9_]*)(?P=quote)""")
+_FILE = r"""(?:"(?P<double>[^"`\\]+)"|'(?P<single>[^']+)'|(?P<bare>[^\s;&|<>()`'"\\]+))"""
+_TARGET = re.compile(rf"(?:(?<![<>&0-9])>>?[ \t]*|\btee[ \t]+(?:-a[ \t]+)?){_FILE}")
+_BASE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifted:
+    """A script without the bodies in `files` (file name to text); `kept` are lines of bodies that had to stay."""
+
+    script: str
+    files: dict[str, str]
+    kept: tuple[int, ...]
+
+
+def lift(script: str, taken: dict[str, str]) -> Lifted:
+    """`script` with its here-documents lifted out; a name of `taken` is used again only for the same text."""
+    lines = script.split("\n")
+    result: list[str] = []
+    files: dict[str, str] = {}
+    kept: list[int] = []
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        operator = _operator(line)
+        end = _end(lines, index, operator) if operator else None
+        if operator is None or end is None:
+            result.append(line)
+            index += 1
+            continue
+        name = _file_name(line)
+        body = literal_body(_body(lines[index + 1 : end], operator), is_quoted=bool(operator["quote"]))
+        if name is None or body is None:
+            kept.append(index + 1)
+            result += lines[index : end + 1]
+        else:
+            name = _free_name(name, body, taken | files)
+            files[name] = body
+            result.append(f'{line[: operator.start()]}< "$SYMPH_CONFIG_DIR/{name}"{line[operator.end() :]}')
+        index = end + 1
+    return Lifted(script="\n".join(result), files=files, kept=tuple(kept))
+
+
+def literal_body(body: str, *, is_quoted: bool) -> str | None:
+    """What the shell writes for `body`; None if that depends on variables or commands.
+
+    Under an unquoted delimiter a backslash protects ``$``, a backtick, itself and a line's end, and nothing else.
+    """
+    if is_quoted:
+        return body
+    written: list[str] = []
+    index = 0
+    while index < len(body):
+        letter, after = body[index], body[index + 1 : index + 2]
+        if letter == "`" or (letter == "$" and re.match(r"[A-Za-z0-9_{(@*#?$!-]", after)):
+            return None
+        if letter == "\\" and after in ("$", "`", "\\", "\n") and after:
+            written.append("" if after == "\n" else after)
+            index += 2
+            continue
+        written.append(letter)
+        index += 1
+    return "".join(written)
+
+
+def _operator(line: str) -> re.Match[str] | None:
+    """The one here-document operator of a line; None if there are several, or it stands in quotes or a comment."""
+    found = [match for match in _OPERATOR.finditer(line) if not line[: match.start()].endswith("<")]
+    if len(found) != 1:
+        return None
+    before = line[: found[0].start()]
+    is_plain = before.count("'") % 2 == 0 and before.count('"') % 2 == 0 and not re.search(r"(?:^|\s)#", before)
+    return found[0] if is_plain else None
+
+
+def _end(lines: list[str], start: int, operator: re.Match[str]) -> int | None:
+    for index in range(start + 1, len(lines)):
+        line = lines[index].lstrip("\t") if operator["dash"] else lines[index]
+        if line == operator["word"]:
+            return index
+    return None
+
+
+def _body(lines: list[str], operator: re.Match[str]) -> str:
+    kept = [line.lstrip("\t") for line in lines] if operator["dash"] else lines
+    return "".join(f"{line}\n" for line in kept)
+
+
+def _file_name(line: str) -> str | None:
+    """The base name of the file that the line writes to."""
+    target = _TARGET.search(line)
+    if target is None:
+        return None
+    path = target["double"] or target["single"] or target["bare"]
+    name = path.rpartition("/")[2]
+    return name if _BASE_NAME.fullmatch(name) else None
+
+
+def _free_name(name: str, body: str, taken: dict[str, str]) -> str:
+    stem, dot, suffix = name.partition(".")
+    unique, count = name, 2
+    while taken.get(unique, body) != body:
+        unique, count = f"{stem}-{count}{dot}{suffix}", count + 1
+    return unique
