@@ -46,6 +46,19 @@ class Api:
         self._tls = _tls(cluster, user)
         self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
         self._local = threading.local()
+        self._open: list[http.client.HTTPConnection] = []
+
+    def __enter__(self) -> Api:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every kept connection, those of other threads too: none of them may be in use."""
+        while self._open:
+            self._open.pop().close()
+        self._local = threading.local()
 
     def get(self, path: str) -> Object:
         """The object or list at `path`."""
@@ -127,6 +140,7 @@ class Api:
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
                 kept.close()  # the server had closed the idle connection: the request never ran, so it may run now
         fresh = self._local.connection = self._connect(_TIMEOUT_S)
+        self._open.append(fresh)
         return self._ask(fresh, verb, path, data, headers)
 
     def _ask(

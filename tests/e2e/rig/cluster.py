@@ -58,8 +58,8 @@ class Cluster:
         # The kubelet's children must find neither our shell's settings nor a half-set Python.
         env = {"PATH": _path(), "PYTHONPATH": str(_CHECKOUT), "LC_ALL": "C.UTF-8", "HOME": "/root"}
         kubelet = start(self.folder, "kubelet", argv, dies_with_us=dies_with_us, env=env)
-        api = self.api()
-        wait_for(kubelet, lambda: _all_ready(api), 60)
+        with self.api() as api:
+            wait_for(kubelet, lambda: _all_ready(api), 60)
 
 
 def _path() -> str:

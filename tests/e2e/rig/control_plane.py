@@ -115,14 +115,15 @@ class ControlPlane:
         etcd = run("etcd", _etcd_flags(self.folder, ports))
         wait_for(etcd, lambda: _answers(f"http://127.0.0.1:{ports['etcd']}/health"), 30)
         server = run("kube-apiserver", _apiserver_flags(self._pki, ports))
-        wait_for(server, lambda: _is_ready(self.api()), 90)
+        with self.api() as api:
+            wait_for(server, lambda: _is_ready(api), 90)
         manager = run("kube-controller-manager", _manager_flags(self.folder, ports))
         scheduler = run("kube-scheduler", _scheduler_flags(self.folder, ports))
         wait_for(manager, lambda: _answers(f"https://127.0.0.1:{ports['manager']}/healthz"), 60)
         wait_for(scheduler, lambda: _answers(f"https://127.0.0.1:{ports['scheduler']}/healthz"), 60)
-        api = self.api()
         account = "/api/v1/namespaces/default/serviceaccounts/default"
-        wait_for(manager, lambda: api.find(account) is not None, 60)
+        with self.api() as api:
+            wait_for(manager, lambda: api.find(account) is not None, 60)
 
 
 def free_ports(count: int) -> list[int]:

@@ -224,7 +224,12 @@ class Container:
                 run.send("KILL")
 
     def _watch(self, probe: Object, pid: int, report: Callable[[bool, str], None], *, starts_as: bool | None) -> None:
+        run = self.run
+
         async def check() -> str:
+            # asyncio.wait_for may swallow the cancellation of a probe, before Python 3.12.
+            if run is None or not run.is_running:
+                raise asyncio.CancelledError
             return await probe_once(probe, self.spec, self.host.sandbox_pid, self.host.address, self.execute)
 
         self._probes.append(asyncio.ensure_future(watch_probe(probe, check, report, starts_as=starts_as)))

@@ -1,0 +1,168 @@
+"""The test cluster and what every end-to-end test holds.
+
+With KUBECONFIG set, the tests run against that cluster, and those that need the rig's own nodes are skipped. Without
+it the session starts a cluster of its own; under xdist the controlling process does, and the workers share it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.charts import ExampleCharts
+from tests.e2e.programs import Programs
+from tests.e2e.release import Release, describe
+from tests.e2e.rig.api import Api
+from tests.e2e.rig.cluster import Cluster
+from tests.e2e.rig.control_plane import ControlPlane
+from tests.tools import HELM_VERSIONS, helm, kubectl, unpack_all
+
+_FOREIGN = os.environ.get("KUBECONFIG", "")
+_SHARED = "SYMPH_E2E_CLUSTER"
+_STATE = pytest.StashKey[Cluster]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Know our marks; where workers will be started, start the cluster that they share."""
+    config.addinivalue_line("markers", "rig: needs the rig's own nodes, which run containers as processes here")
+    is_controller = not hasattr(config, "workerinput") and bool(getattr(config.option, "numprocesses", None))
+    if is_controller and not _FOREIGN and not config.option.collectonly:
+        cluster = config.stash[_STATE] = _start()
+        os.environ[_SHARED] = str(cluster.folder)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the shared cluster."""
+    if _STATE in config.stash:
+        _stop(config.stash[_STATE])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here is e2e; what needs the rig is skipped on a foreign cluster."""
+    for item in items:
+        item.add_marker(pytest.mark.e2e)
+        if _FOREIGN and item.get_closest_marker("rig"):
+            item.add_marker(pytest.mark.skip(reason="needs the rig's own nodes; KUBECONFIG names another cluster"))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Add what went on in the test's namespace to the report of a failure."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's Result, untyped in a wrapper's yield
+    place = getattr(item, "funcargs", {}).get("namespace")
+    programs = getattr(item, "funcargs", {}).get("programs")
+    if report.when == "call" and report.failed and place and programs:
+        report.sections.append((f"namespace {place}", describe(programs, place)))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster | None]:
+    """The rig's cluster, or None where KUBECONFIG names another."""
+    shared = os.environ.get(_SHARED)
+    if _FOREIGN:
+        yield None
+    elif shared:
+        yield Cluster(folder=Path(shared))
+    else:
+        own = _start()
+        yield own
+        _stop(own)
+
+
+@pytest.fixture(scope="session")
+def programs(cluster: Cluster | None, tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    """helm's and kubectl's way to the cluster."""
+    unpack_all()
+    found = kubectl() or Path(shutil.which("kubectl") or "")
+    if not found.is_file():
+        pytest.fail("no kubectl: python -m tests.tools says what to install")
+    kubeconfig = cluster.kubeconfig if cluster else Path(_FOREIGN).resolve()
+    return Programs(kubeconfig=kubeconfig, home=tmp_path_factory.mktemp("home"), kubectl_path=found)
+
+
+@pytest.fixture(scope="session")
+def api(cluster: Cluster | None, programs: Programs) -> Iterator[Api]:
+    """A client of the cluster; another cluster's credentials may take many forms, which kubectl knows."""
+    if cluster:
+        with cluster.api() as client:
+            yield client
+        return
+    with ExitStack() as stack:
+        argv = [str(programs.kubectl_path), "proxy", "--port=0"]
+        proxy = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=dict(programs.environment()))
+        stack.callback(proxy.wait)
+        stack.callback(proxy.terminate)
+        assert proxy.stdout
+        address = proxy.stdout.readline().rpartition(" ")[2].strip()
+        config = programs.home / "proxy.kubeconfig"
+        config.write_text(_PROXY_CONFIG.format(address=address))
+        yield stack.enter_context(Api(config))
+
+
+_PROXY_CONFIG = """
+clusters: [{{name: proxy, cluster: {{server: "http://{address}"}}}}]
+users: [{{name: none, user: {{}}}}]
+contexts: [{{name: proxy, context: {{cluster: proxy, user: none}}}}]
+current-context: proxy
+"""
+
+
+@pytest.fixture
+def namespace(programs: Programs) -> Iterator[str]:
+    """A namespace of this test; its deletion is not waited for."""
+    name = f"e2e-{uuid.uuid4().hex[:8]}"
+    programs.kubectl("create", "namespace", name)
+    programs.kubectl("label", "namespace", name, "symph.dev/e2e=true")
+    yield name
+    programs.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(params=HELM_VERSIONS)
+def any_helm(request: pytest.FixtureRequest) -> Path:
+    """Each helm in turn."""
+    return _helm(request.param)
+
+
+@pytest.fixture
+def release(programs: Programs, api: Api, namespace: str) -> Callable[..., Release]:
+    """Makes releases in the test's namespace: ``release("ring")``, with the newest helm unless told."""
+
+    def make(name: str, helm_path: Path | None = None) -> Release:
+        path = helm_path or _helm(HELM_VERSIONS[-1])
+        return Release(name=name, namespace=namespace, helm_path=path, programs=programs, api=api)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def charts(tmp_path_factory: pytest.TempPathFactory) -> ExampleCharts:
+    """The chart of every example, by name."""
+    return ExampleCharts(tmp_path_factory.mktemp("charts"))
+
+
+def _helm(version: str) -> Path:
+    path = helm(version)
+    if path is None:
+        pytest.fail(f"no helm {version}: python -m tests.tools says what to install")
+    return path
+
+
+def _start() -> Cluster:
+    cluster = Cluster(folder=Path(tempfile.mkdtemp(prefix="symph-e2e-")) / "cluster")
+    cluster.up(dies_with_us=True)
+    return cluster
+
+
+def _stop(cluster: Cluster) -> None:
+    cluster.down()
+    ControlPlane(folder=cluster.folder).down()
+    shutil.rmtree(cluster.folder.parent, ignore_errors=True)

@@ -1,0 +1,98 @@
+"""Running helm, kubectl and the chart tools against the test cluster; a failure shows everything they said."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+__all__ = ["Output", "Programs", "eventually"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a program said; `code` is its exit status."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """Programs by path, with the environment that leads them to the cluster."""
+
+    kubeconfig: Path
+    home: Path
+    kubectl_path: Path
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, timeout_s: float = 90) -> str:
+        """What kubectl prints; AssertionError if it fails."""
+        return self.run([str(self.kubectl_path), *arguments], stdin=stdin, timeout_s=timeout_s).out
+
+    def environment(self) -> Mapping[str, str]:
+        """The environment of every program: nothing of the user's but PATH."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "KUBECONFIG": str(self.kubeconfig),
+            "LC_ALL": "C",
+            "HELM_CACHE_HOME": str(self.home / "helm-cache"),
+            "HELM_CONFIG_HOME": str(self.home / "helm-config"),
+            "HELM_DATA_HOME": str(self.home / "helm-data"),
+        }
+
+    def try_run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: str | None = None,
+        timeout_s: float = 90,
+        cwd: Path | None = None,
+        more_env: Mapping[str, str] | None = None,
+    ) -> Output:
+        """What a program said, whatever its exit status."""
+        done = subprocess.run(
+            argv,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            env={**self.environment(), **(more_env or {})},
+            cwd=cwd,
+            check=False,
+        )
+        return Output(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: str | None = None,
+        timeout_s: float = 90,
+        cwd: Path | None = None,
+        more_env: Mapping[str, str] | None = None,
+    ) -> Output:
+        """What a program said; AssertionError with all of it if it fails."""
+        done = self.try_run(argv, stdin=stdin, timeout_s=timeout_s, cwd=cwd, more_env=more_env)
+        assert done.code == 0, f"{' '.join(map(str, argv))}\nexit {done.code}\n{done.out}\n{done.err}"
+        return done
+
+
+def eventually(check: Callable[[], _T | None], timeout_s: float, what: Callable[[], str] | str) -> _T:
+    """The first result of `check` that is true; AssertionError saying `what` if none comes in time."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        result = check()
+        if result:
+            return result
+        if time.monotonic() > deadline:
+            said = what if isinstance(what, str) else what()
+            raise AssertionError(f"not within {timeout_s:g} s: {said}")
+        time.sleep(0.15)

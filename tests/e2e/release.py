@@ -1,0 +1,191 @@
+"""A helm release in a namespace of the test cluster: its verbs, its objects, its pods, and the proof that it works."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tests.e2e.programs import Output, Programs, eventually
+from tests.e2e.rig.api import Api, Object
+
+__all__ = ["Release", "describe", "prove"]
+
+_HOLD = ("--set", "hold=true")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """The release `name` in `namespace`, handled by one version of helm."""
+
+    name: str
+    namespace: str
+    helm_path: Path
+    programs: Programs
+    api: Api
+
+    # --- helm's verbs ---
+
+    def helm(self, *arguments: str, timeout_s: float = 120) -> Output:
+        """What helm said; AssertionError if it failed."""
+        return self.programs.run([*self._helm, *arguments], timeout_s=timeout_s)
+
+    def try_helm(self, *arguments: str, timeout_s: float = 120) -> Output:
+        """What helm said, whatever its exit status."""
+        return self.programs.try_run([*self._helm, *arguments], timeout_s=timeout_s)
+
+    def install(self, chart: Path, *arguments: str) -> None:
+        """``helm install``."""
+        self.helm("install", self.name, str(chart), *arguments)
+
+    def upgrade(self, chart: Path, *arguments: str) -> None:
+        """``helm upgrade``."""
+        self.helm("upgrade", self.name, str(chart), *arguments)
+
+    def uninstall(self) -> None:
+        """``helm uninstall``."""
+        self.helm("uninstall", self.name)
+
+    def render(self, chart: Path, *arguments: str) -> list[Object]:
+        """The objects of ``helm template``, tests left out."""
+        text = self.helm("template", self.name, str(chart), "--no-hooks", *arguments).out
+        return [document for document in yaml.safe_load_all(text) if document]
+
+    # --- what is in the cluster ---
+
+    def objects(self, kind: str) -> list[Object]:
+        """The objects of one kind (``jobs``, ``pods``...) that bear the release's label."""
+        selector = f"app.kubernetes.io/instance={self.name}"
+        argv = ["-n", self.namespace, "get", kind, "-l", selector, "-o", "json"]
+        return list(json.loads(self.programs.kubectl(*argv))["items"])
+
+    def pods(self, *, with_tests: bool = False) -> list[Object]:
+        """Its pods, but those of ``helm test``."""
+        return [p for p in self.objects("pods") if with_tests or not _is_test(p)]
+
+    def runs(self) -> set[str]:
+        """The run labels of its Jobs."""
+        return {job["metadata"]["labels"]["symph.dev/run"] for job in self.objects("jobs")}
+
+    def log(self, group: str, container: str | None = None) -> str:
+        """The log of the containers of one group, all pods in order of name."""
+        pods = sorted(p["metadata"]["name"] for p in self.pods() if _label(p, "group") == group)
+        assert pods, f"no pod of group {group} in {self.namespace}"
+        which = ["-c", container] if container else []
+        return "".join(self.programs.kubectl("-n", self.namespace, "logs", pod, *which) for pod in pods)
+
+    def wait_finished(self, timeout_s: float = 60) -> None:
+        """Return when every Job is complete."""
+        eventually(self._are_jobs_complete, timeout_s, lambda: f"complete\n{describe(self.programs, self.namespace)}")
+
+    def wait_ready(self, timeout_s: float = 60) -> None:
+        """Return when every pod is ready and there is one for each Job and StatefulSet."""
+        eventually(self._are_pods_ready, timeout_s, lambda: f"ready\n{describe(self.programs, self.namespace)}")
+
+    def wait_gone(self, timeout_s: float = 60) -> None:
+        """Return when nothing of the release is left."""
+        kinds = "jobs,statefulsets,services,configmaps,secrets,pods,networkpolicies,ingresses"
+        eventually(
+            lambda: not [o for o in self.objects(kinds) if not _is_test(o)],
+            timeout_s,
+            lambda: "gone: " + ", ".join(_title(o) for o in self.objects(kinds)),
+        )
+
+    @property
+    def _helm(self) -> list[str]:
+        return [str(self.helm_path), "-n", self.namespace]
+
+    def _are_jobs_complete(self) -> bool:
+        jobs = self.objects("jobs")
+        for job in jobs:
+            failed = _condition(job, "Failed")
+            assert not failed, f"{_title(job)} failed: {failed}\n{describe(self.programs, self.namespace)}"
+        return bool(jobs) and all(_condition(job, "Complete") for job in jobs)
+
+    def _are_pods_ready(self) -> bool:
+        wanted = sum(o["spec"].get("parallelism", 1) for o in self.objects("jobs"))
+        wanted += sum(o["spec"].get("replicas", 1) for o in self.objects("statefulsets"))
+        ready = [p for p in self.pods() if _condition(p, "Ready") and "deletionTimestamp" not in p["metadata"]]
+        return bool(wanted) and len(ready) == wanted
+
+
+def prove(release: Release, chart: Path, arguments: Sequence[str] = ()) -> None:
+    """Install `chart` held up, and show that the cluster takes every object, runs every pod, and serves every Service.
+
+    Raises AssertionError with a message that names the object at fault.
+    """
+    dry_run(release, release.render(chart, *arguments))
+    release.install(chart, *_HOLD, *arguments)
+    release.wait_ready()
+    eventually(lambda: not _without_pods(release), 20, lambda: f"Services that lead to a pod: {_without_pods(release)}")
+    tested = release.try_helm("test", release.name, "--logs", "--timeout", "60s")
+    assert tested.code == 0, (
+        f"helm test: {tested.out}\n{tested.err}\n{_test_logs(release)}\n{describe(release.programs, release.namespace)}"
+    )
+
+
+def dry_run(release: Release, objects: Iterable[Object]) -> None:
+    """Let the API server judge every object with strict field validation."""
+    for item in objects:
+        argv = [str(release.programs.kubectl_path), "-n", release.namespace, "apply", "--server-side"]
+        argv += ["--dry-run=server", "--validate=strict", "-f", "-"]
+        done = release.programs.try_run(argv, stdin=yaml.safe_dump(item))
+        assert done.code == 0, f"the API server refuses {_title(item)}: {done.err}"
+
+
+def describe(programs: Programs, namespace: str) -> str:
+    """What is going on in a namespace, for whoever reads a failure: pods, their states, warnings, ends of logs."""
+    pods = json.loads(programs.kubectl("-n", namespace, "get", "pods", "-o", "json"))["items"]
+    lines = [line for pod in pods for line in _pod_lines(programs, namespace, pod)]
+    columns = "custom-columns=OBJECT:.involvedObject.name,WHY:.reason,WHAT:.message"
+    argv = ["-n", namespace, "get", "events", "--field-selector", "type=Warning", "-o", columns]
+    return "\n".join([*lines, programs.kubectl(*argv)])
+
+
+def _pod_lines(programs: Programs, namespace: str, pod: Object) -> list[str]:
+    name, status = pod["metadata"]["name"], pod["status"]
+    lines = [f"Pod/{name} {status.get('phase')}"]
+    for entry in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
+        lines.append(f"  {entry['name']}: {json.dumps(entry['state'])} ready={entry['ready']}")
+        argv = [str(programs.kubectl_path), "-n", namespace, "logs", name, "-c", entry["name"], "--tail=15"]
+        lines += [f"    | {line}" for line in programs.try_run(argv).out.splitlines()]
+    return lines
+
+
+def _without_pods(release: Release) -> list[str]:
+    """The Services of the release to which no ready endpoint belongs."""
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{release.namespace}/endpointslices"
+    served = set()
+    for piece in release.api.get(path)["items"]:
+        if any(e.get("conditions", {}).get("ready") for e in piece.get("endpoints") or []):
+            served.add(piece["metadata"]["labels"]["kubernetes.io/service-name"])
+    services = [s for s in release.objects("services") if s["spec"].get("selector")]
+    return [_title(service) for service in services if service["metadata"]["name"] not in served]
+
+
+def _test_logs(release: Release) -> str:
+    pods = [p["metadata"]["name"] for p in release.pods(with_tests=True) if _is_test(p)]
+    return "\n".join(release.programs.kubectl("-n", release.namespace, "logs", pod) for pod in pods)
+
+
+def _label(item: Object, name: str) -> str:
+    return str(item["metadata"].get("labels", {}).get(f"symph.dev/{name}", ""))
+
+
+def _is_test(item: Object) -> bool:
+    return "helm.sh/hook" in item["metadata"].get("annotations", {})
+
+
+def _condition(item: Object, kind: str) -> str:
+    """The message (or type) of a condition that holds, else empty."""
+    for condition in item["status"].get("conditions", []):
+        if condition["type"] == kind and condition["status"] == "True":
+            return str(condition.get("message") or kind)
+    return ""
+
+
+def _title(item: Object) -> str:
+    return f"{item['kind']}/{item['metadata']['name']}"
