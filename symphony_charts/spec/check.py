@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from symphony_charts.errors import SpecError
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.spec.check_env import env_faults
 from symphony_charts.spec.check_names import name_faults, with_clean_names
+from symphony_charts.spec.check_network import network_faults
+from symphony_charts.spec.check_pods import image_faults, pod_faults
+from symphony_charts.spec.check_references import reference_faults
+from symphony_charts.spec.check_storage import storage_faults
+from symphony_charts.spec.check_text import text_faults
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.places import places_of
 
 __all__ = ["finish"]
+
+_CHECKS = (network_faults, reference_faults, pod_faults, env_faults, storage_faults, text_faults)
 
 
 def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
     """`exp` with sanitised names and the owner's prefix, and nothing left that could be wrong.
 
-    `for_cluster` adds what only a cluster needs: an image for each process. Finishing twice changes nothing.
+    `for_cluster` adds what only a cluster needs, such as an image for each process. Finishing twice changes nothing.
     Raises SpecError with all faults at once.
     """
     experiment, problems = with_clean_names(exp)
     problems += name_faults(experiment)
+    places = places_of(experiment)
+    if not places:
+        problems.append(Problem(what="the experiment has no process", path="processes", next="add one"))
+    for check in _CHECKS:
+        problems += check(experiment, places)
     if for_cluster:
-        problems += []
+        problems += image_faults(experiment, places)
     if problems:
         raise SpecError(problems)
     return experiment

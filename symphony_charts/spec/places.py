@@ -1,0 +1,33 @@
+"""Where each process stands in an experiment, as the checks walk it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.pods import ProcessRef
+
+__all__ = ["Place", "places_of"]
+
+
+class Place(NamedTuple):
+    """A process with its `ref` and its `path` in the experiment; `in_group` if it shares its pod."""
+
+    ref: ProcessRef
+    path: str
+    process: Process
+    in_group: bool
+
+
+def places_of(experiment: Experiment) -> list[Place]:
+    """All processes, groups first."""
+    grouped = [
+        Place(ProcessRef(group, name), f"groups.{group}.processes.{name}", process, True)
+        for group, settings in experiment.groups.items()
+        for name, process in settings.processes.items()
+    ]
+    lone = [
+        Place(ProcessRef(name, name), f"processes.{name}", process, False)
+        for name, process in experiment.processes.items()
+    ]
+    return grouped + lone
