@@ -6,12 +6,21 @@ The forms are listed in docs/spec.md.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeAlias
 
 from symphony_charts.errors import Problem
 from symphony_charts.spec.paths import join
+from symphony_charts.spec.short_forms import (
+    assignment,
+    by_field,
+    port_range,
+    probe,
+    restart,
+    texts,
+    tolerations,
+    words,
+)
 from symphony_charts.spec.text import plain, scalar_text
 from symphony_charts.spec.volumes import VolumeTable, inline_volume, parse_mounts, volume_kinds
 
@@ -21,7 +30,6 @@ Data: TypeAlias = "dict[str, object]"
 _Expander: TypeAlias = "Callable[[_Expansion, object, str], object]"
 
 GPU_RESOURCE = "nvidia.com/gpu"
-_RESTARTS = {"Always": "always", "OnFailure": "on-failure", "Never": "never", "on_failure": "on-failure"}
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the path in the container that POSIX shared memory uses
 
 
@@ -51,15 +59,6 @@ class _Expansion:
         }
 
     # --- small shapes ------------------------------------------------------------------------------------------------
-
-    def words(self, value: object, _path: str) -> object:
-        """A list of text; one text is a list of one."""
-        if isinstance(value, str):
-            return [value]
-        return [scalar_text(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-    def texts(self, value: object, _path: str) -> object:
-        return {key: scalar_text(item) for key, item in value.items()} if isinstance(value, dict) else value
 
     def env(self, value: object, path: str) -> object:
         if isinstance(value, dict):
@@ -101,22 +100,7 @@ class _Expansion:
                     next_step = "fix the port where the service is bound: `binds: {name: port}`"
                     self.problems.append(Problem(what=what, path=join(path, str(name)), next=next_step))
             return list(value)
-        return self.words(value, path)
-
-    def restart(self, value: object, _path: str) -> object:
-        return _RESTARTS.get(value, value) if isinstance(value, str) else value
-
-    def free(self, value: object, _path: str) -> object:
-        return plain(value)
-
-    def assignment(self, value: object, _path: str) -> object:
-        return {"assign_to": value} if isinstance(value, str) else plain(value)
-
-    def port_range(self, value: object, _path: str) -> object:
-        """``7000-8999``, as Symphony writes it."""
-        if isinstance(value, str) and (found := re.fullmatch(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*", value)):
-            return [int(found[1]), int(found[2])]
-        return value
+        return words(value)
 
     def secrets(self, value: object, path: str) -> object:
         items = [value] if isinstance(value, (str, dict)) else value
@@ -125,45 +109,11 @@ class _Expansion:
         return [
             {"file": item}
             if isinstance(item, str)
-            else self._fields(item, {"only": _Expansion.words}, join(path, index))
+            else self._fields(item, {"only": _form(words)}, join(path, index))
             if isinstance(item, dict)
             else item
             for index, item in enumerate(items)
         ]
-
-    def configs(self, value: object, _path: str) -> object:
-        return self._values(value, lambda item: {"text": item} if isinstance(item, str) else item)
-
-    def expose(self, value: object, _path: str) -> object:
-        return self._values(value, lambda item: {"type": item} if isinstance(item, str) else item)
-
-    def _values(self, value: object, change: Callable[[object], object]) -> object:
-        return {key: change(item) for key, item in value.items()} if isinstance(value, dict) else value
-
-    def tolerations(self, value: object, _path: str) -> object:
-        items = [value] if isinstance(value, dict) else value
-        if not isinstance(items, (list, tuple)):
-            return value
-        return [
-            {("seconds" if key == "tolerationSeconds" else key): part for key, part in item.items()}
-            if isinstance(item, dict)
-            else item
-            for item in items
-        ]
-
-    def probe(self, value: object, path: str) -> object:
-        """``ready: 8080`` (a TCP port, by number or service name), and the same below `tcp`, `http` and `exec`."""
-        if isinstance(value, (str, int)) and not isinstance(value, bool):
-            return {"tcp": {"port": value}}
-        if not isinstance(value, dict):
-            return value
-        probe = dict(value)
-        for kind in ("tcp", "http"):
-            if isinstance(probe.get(kind), (str, int)):
-                probe[kind] = {"port": probe[kind]}
-        if isinstance(probe.get("exec"), (str, list, tuple)):
-            probe["exec"] = {"command": self.words(probe["exec"], path)}
-        return probe
 
     # --- processes ---------------------------------------------------------------------------------------------------
 
@@ -257,59 +207,64 @@ class _Expansion:
         return self._fields(value, _LOCAL, path) if isinstance(value, dict) else value
 
 
+def _form(change: Callable[[object], object]) -> _Expander:
+    """An expander that needs neither the place nor the rest of the experiment."""
+    return lambda _self, value, _path: change(value)
+
+
 _LOCAL: dict[str, _Expander] = {
-    "command": _Expansion.words,
-    "args": _Expansion.words,
-    "cmds": _Expansion.words,
-    "preamble": _Expansion.words,
-    "pass_env": _Expansion.words,
+    "command": _form(words),
+    "args": _form(words),
+    "cmds": _form(words),
+    "preamble": _form(words),
+    "pass_env": _form(words),
     "env": _Expansion.env,
 }
 _POD: dict[str, _Expander] = {
-    "restart": _Expansion.restart,
-    "node_selector": _Expansion.texts,
-    "capabilities": _Expansion.texts,
-    "tolerations": _Expansion.tolerations,
-    "labels": _Expansion.texts,
-    "annotations": _Expansion.texts,
-    "pod_overlay": _Expansion.free,
+    "restart": _form(restart),
+    "node_selector": _form(texts),
+    "capabilities": _form(texts),
+    "tolerations": _form(tolerations),
+    "labels": _form(texts),
+    "annotations": _form(texts),
+    "pod_overlay": _form(plain),
 }
 _PROCESS: dict[str, _Expander] = {
     **_POD,
-    "command": _Expansion.words,
-    "args": _Expansion.words,
-    "cmds": _Expansion.words,
-    "preamble": _Expansion.words,
+    "command": _form(words),
+    "args": _form(words),
+    "cmds": _form(words),
+    "preamble": _form(words),
     "env": _Expansion.env,
     "binds": _Expansion.services,
     "exposes": _Expansion.services,
     "connects": _Expansion.names,
-    "requests": _Expansion.texts,
-    "limits": _Expansion.texts,
+    "requests": _form(texts),
+    "limits": _form(texts),
     "mounts": _Expansion.mounts,
-    "ready": _Expansion.probe,
-    "after": _Expansion.words,
-    "assign_to": _Expansion.assignment,
+    "ready": _form(probe),
+    "after": _form(words),
+    "assign_to": _form(assignment),
     "local": _Expansion.local,
-    "container_overlay": _Expansion.free,
+    "container_overlay": _form(plain),
 }
 _GROUP: dict[str, _Expander] = {**_POD, "processes": _Expansion.process_map}
 _STEP: dict[str, _Expander] = {
     key: _PROCESS[key] for key in ("command", "args", "cmds", "env", "mounts", "requests", "limits")
-} | {"groups": _Expansion.words}
+} | {"groups": _form(words)}
 _EXPERIMENT: dict[str, _Expander] = {
     "processes": _Expansion.process_map,
     "groups": _Expansion.group_map,
     "prepare": _Expansion.step_map,
-    "order": _Expansion.words,
-    "configs": _Expansion.configs,
+    "order": _form(words),
+    "configs": _form(lambda value: by_field(value, "text")),
     "secrets": _Expansion.secrets,
-    "port_range": _Expansion.port_range,
-    "done_when": _Expansion.words,
-    "expose": _Expansion.expose,
-    "image_pull_secrets": _Expansion.words,
-    "networks": _Expansion.words,
-    "labels": _Expansion.texts,
-    "annotations": _Expansion.texts,
+    "port_range": _form(port_range),
+    "done_when": _form(words),
+    "expose": _form(lambda value: by_field(value, "type")),
+    "image_pull_secrets": _form(words),
+    "networks": _form(words),
+    "labels": _form(texts),
+    "annotations": _form(texts),
     "local": _Expansion.local,
 }
