@@ -104,7 +104,7 @@ def _pod_settings(draw: st.DrawFn, finite: bool) -> dict[str, object]:
         "node_selector": st.just({"pool": "n"}),
         "labels": st.just({"tier": "on"}),
         "annotations": st.dictionaries(st.sampled_from(["example.org/a", "b"]), hostile_text, min_size=1),
-        "tolerations": st.just([{"key": "spot", "operator": "Exists", "seconds": 5}]),
+        "tolerations": st.just([{"key": "spot", "operator": "Exists", "effect": "NoExecute", "seconds": 5}]),
         "service_account": st.just("runner"),
         "priority_class": st.just("high"),
         "grace_period": st.sampled_from([0, 5]),
