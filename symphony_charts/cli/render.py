@@ -1,0 +1,92 @@
+"""`symph render`: the Kubernetes objects of an experiment."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from symphony_charts.cli import common, output
+from symphony_charts.cli.package import add_values, overrides_of
+
+__all__ = ["configure", "run"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from symphony_charts.chart.package import Chart
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph render`."""
+    common.add_specs(parser, many=False)
+    common.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
+    parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
+    parser.add_argument("-n", "--namespace", default="default", help="its namespace, for --helm (default: default)")
+    parser.add_argument("--no-tests", action="store_true", help="leave out the pod that `helm test` starts")
+    parser.add_argument("--helm", action="store_true", help="let the helm on this machine render the chart")
+    add_values(parser)
+    common.add_examples(
+        parser,
+        "symph render experiment.yaml",
+        "symph render experiment.yaml --set groups.agent.replicas=32 -o name",
+        "symph render experiment.yaml | kubectl apply --server-side --dry-run=server -f -",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the objects: natively, or as real helm renders them."""
+    from symphony_charts.adapters import specfile
+    from symphony_charts.chart.package import build_chart
+    from symphony_charts.cluster.packaging import template
+    from symphony_charts.network.services import allocate
+
+    spec = specfile.read(args.spec)
+    services = allocate(spec.experiment, spec.pins)
+    chart = build_chart(spec.experiment, services, spec.lock.version or "0.1.0", template())
+    objects = _by_helm(args, chart) if args.helm else _native(args, chart)
+    if args.no_tests:
+        objects = [item for item in objects if not _is_test(item)]
+    _print(args, objects)
+    return 0
+
+
+def _native(args: argparse.Namespace, chart: Chart) -> list[dict[str, object]]:
+    from symphony_charts.chart.assemble import Release, assemble
+    from symphony_charts.chart.merge import merge
+
+    release = Release(
+        name=args.release or chart.name,
+        namespace=args.namespace,
+        chart_name=chart.name,
+        chart_version=chart.version,
+    )
+    return assemble(merge(chart.values, overrides_of(args)), release)
+
+
+def _by_helm(args: argparse.Namespace, chart: Chart) -> list[dict[str, object]]:
+    from symphony_charts.adapters.helm import template_chart
+
+    return template_chart(
+        chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values=overrides_of(args)
+    )
+
+
+def _is_test(item: dict[str, object]) -> bool:
+    metadata = item.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return isinstance(annotations, dict) and annotations.get("helm.sh/hook") == "test"
+
+
+def _print(args: argparse.Namespace, objects: list[dict[str, object]]) -> None:
+    if args.output == "name":
+        for item in objects:
+            metadata = item["metadata"]
+            name = metadata["name"] if isinstance(metadata, dict) else ""
+            output.line(f"{str(item['kind']).lower()}/{name}")
+    elif args.output == "json":
+        import json
+
+        sys.stdout.write(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n")
+    else:
+        from symphony_charts.spec.yaml_text import dump_all
+
+        sys.stdout.write(dump_all(objects))

@@ -1,0 +1,127 @@
+"""From a spec file to a chart folder and an archive on disk: what is read, which version it gets, what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from symphony_charts.adapters import data
+from symphony_charts.adapters.files import write_file
+from symphony_charts.adapters.specfile import SpecFile
+from symphony_charts.chart.ownership import RECORD, WritePlan, is_users, plan_write
+from symphony_charts.chart.package import Chart, ChartTemplate, build_chart
+from symphony_charts.chart.values import Values
+from symphony_charts.chart.version import FIRST_VERSION, ValuesChange, compare_values, next_version
+from symphony_charts.errors import SpecError, ToolFailed
+from symphony_charts.network.lock import Lock, render
+from symphony_charts.network.services import Service, allocate, pins_of
+from symphony_charts.spec.yaml_text import load
+
+__all__ = ["Packaged", "prepare", "read_values", "template", "write"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packaged:
+    """A chart that is ready to be written to `folder` and `archive_path`, and the lock file that goes with it.
+
+    `last` is the version before, None for the first one; `change` says how its values differ, None if nothing does.
+    """
+
+    spec: SpecFile
+    services: tuple[Service, ...]
+    chart: Chart
+    last: str | None
+    change: ValuesChange | None
+    folder: Path
+    plan: WritePlan
+    lock: str
+
+    @property
+    def archive_path(self) -> Path:
+        """Where the archive goes."""
+        return self.folder.parent / f"{self.chart.name}-{self.chart.version}.tgz"
+
+
+def template() -> ChartTemplate:
+    """The chart template of this installation."""
+    return ChartTemplate(data.folder("chart-template"))
+
+
+def prepare(
+    spec: SpecFile, dest: Path, filled: ChartTemplate, *, overrides: Values | None = None, version: str | None = None
+) -> Packaged:
+    """The chart of `spec` as it will stand below `dest`; nothing is written.
+
+    The version is the last one if the content is the same, else the next by what changed. Raises SpecError for what
+    cannot be packaged, and Conflict where a generated file was edited.
+    """
+    services = allocate(spec.experiment, spec.pins)
+    folder = dest / spec.experiment.name
+    present = _read_folder(folder)
+    extra = {path: content for path, content in present.items() if path.startswith("templates/extra-")}
+    first = version or spec.lock.version or FIRST_VERSION
+    chart = build_chart(spec.experiment, services, first, filled, overrides=overrides, extra=extra)
+    change = _change(spec.lock, chart, present)
+    if version is None and change is not None and spec.lock.version is not None:
+        chart = chart.with_version(next_version(spec.lock.version, change))
+    ours = {path: content for path, content in chart.files.items() if not is_users(path)}
+    lock = Lock(ports=pins_of(services), version=chart.version, digest=chart.digest)
+    return Packaged(
+        spec=spec,
+        services=services,
+        chart=chart,
+        last=spec.lock.version,
+        change=change,
+        folder=folder,
+        plan=plan_write(ours, present, str(folder)),
+        lock=render(lock),
+    )
+
+
+def write(packaged: Packaged) -> int:
+    """Writes what changed; the number of files touched (0 on a second run)."""
+    touched = 0
+    for path in packaged.plan.removes:
+        (packaged.folder / path).unlink(missing_ok=True)
+        touched += 1
+    # The record comes last: if writing stops half-way, the next run sees files of ours that it may replace.
+    for path, content in sorted(packaged.plan.writes.items(), key=lambda item: item[0] == RECORD):
+        touched += write_file(packaged.folder / path, content)
+    touched += write_file(packaged.archive_path, packaged.chart.archive)
+    touched += write_file(packaged.spec.lock_path, packaged.lock.encode())
+    return touched
+
+
+def read_values(path: Path) -> Values:
+    """The values file `path`. Raises SpecError when it holds anything but a map."""
+    try:
+        values = load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SpecError.one(f"cannot read values: {error}", at=str(path)) from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise SpecError.one("a values file holds a map", at=str(path))
+    return values
+
+
+def _change(lock: Lock, chart: Chart, present: Mapping[str, bytes]) -> ValuesChange | None:
+    """How the content differs from what the lock file remembers; None if it does not, or nothing is remembered."""
+    if lock.version is None or lock.digest == chart.digest:
+        return None
+    if f'version: "{lock.version}"'.encode() not in present.get("Chart.yaml", b"").splitlines():
+        return ValuesChange()  # the last version is not here to compare with
+    before = load(present.get("values.yaml", b"{}").decode())
+    return compare_values(before if isinstance(before, dict) else {}, chart.values)
+
+
+def _read_folder(folder: Path) -> dict[str, bytes]:
+    try:
+        return {
+            file.relative_to(folder).as_posix(): file.read_bytes()
+            for file in sorted(folder.rglob("*"))
+            if file.is_file()
+        }
+    except OSError as error:
+        raise ToolFailed(f"cannot read {folder}: {error.strerror}", at=str(folder)) from error
