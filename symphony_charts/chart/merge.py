@@ -44,7 +44,7 @@ def parse_set(texts: Iterable[str]) -> Values:
     """
     result: Values = {}
     for text in texts:
-        for part in _split(text, ","):
+        for part in filter(None, _split(text, ",")):
             key, equals, value = _cut(part, "=")
             if not equals or not key:
                 raise UsageError(f'--set takes KEY=VALUE, got "{text}"')
@@ -67,7 +67,7 @@ def _split(text: str, separator: str) -> list[str]:
             start = index + 1
         index += 1
     parts.append(text[start:])
-    return [part for part in parts if part] if separator == "," else parts
+    return parts
 
 
 def _cut(text: str, separator: str) -> tuple[str, bool, str]:
@@ -113,7 +113,7 @@ def _assign(target: Values, steps: list[str | int], value: object) -> None:
 def _typed_or_list(text: str) -> object:
     if text.startswith("{") and text.endswith("}"):
         inner = text[1:-1]
-        return [_typed(item) for item in _split(inner, ",")] if inner else []
+        return [_typed(item) for item in _split(inner, ",")]
     return _typed(text)
 
 

@@ -1,0 +1,36 @@
+"""The folders of files that end up in someone else's place, from a checkout or from an installed wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from symphony_charts.errors import NotFound
+
+__all__ = ["FOLDERS", "folder", "path"]
+
+FOLDERS = ("chart-template", "gitops", "local")
+
+_PACKAGE = Path(__file__).parent.parent
+# What a checkout holds that is not part of the content.
+_NOT_CONTENT = (".gitkeep", "__pycache__")
+
+
+def folder(name: str) -> dict[str, bytes]:
+    """The files of one folder by their ``/``-separated path inside it, sorted. Raises NotFound for another name."""
+    root = path(name)
+    found = {
+        file.relative_to(root).as_posix(): file.read_bytes()
+        for file in root.rglob("*")
+        if file.is_file() and not set(_NOT_CONTENT) & set(file.relative_to(root).parts)
+    }
+    return dict(sorted(found.items()))
+
+
+def path(name: str) -> Path:
+    """Where one folder lies on this machine; read it only. Raises NotFound if it is not there."""
+    # An editable install has no _data: there the checkout's own folder is next to the package.
+    places = (_PACKAGE / "_data" / name, _PACKAGE.parent / name)
+    for place in places if name in FOLDERS else ():
+        if place.is_dir():
+            return place
+    raise NotFound(f'symphony-charts has no data folder "{name}"', str(_PACKAGE), "reinstall symphony-charts")

@@ -1,0 +1,71 @@
+"""Processes of this machine: who belongs to a run, and ending them for certain. Linux only (/proc)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["is_alive", "members", "mount_namespace", "parent_and_session", "signal_process"]
+
+_PROC = Path("/proc")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether `pid` is a process that runs; a zombie does not."""
+    return pid > 0 and parent_and_session(pid) is not None
+
+
+def parent_and_session(pid: int) -> tuple[int, int] | None:
+    """Parent and session of `pid`, or None when it is gone or a zombie."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name in parentheses may hold anything, spaces and parentheses included.
+    state, parent, _, session = text.rpartition(")")[2].split()[:4]
+    return None if state in "ZX" else (int(parent), int(session))
+
+
+def mount_namespace(pid: int) -> int:
+    """The number of the mount namespace of `pid`, 0 when it cannot be read."""
+    try:
+        return (_PROC / str(pid) / "ns" / "mnt").stat().st_ino
+    except OSError:
+        return 0
+
+
+def members(namespaces: set[int], sessions: set[int], cookie: bytes) -> list[int]:
+    """All processes in one of the mount `namespaces` or `sessions`, or with `cookie` (``NAME=value``) at start.
+
+    The caller and its own namespace never count.
+    """
+    own, mine = mount_namespace(os.getpid()), os.getpid()
+    wanted = namespaces - {own, 0}
+    found = []
+    for entry in os.scandir(_PROC):
+        if not entry.name.isdigit() or int(entry.name) == mine:
+            continue
+        pid = int(entry.name)
+        facts = parent_and_session(pid)
+        if facts is None:
+            continue
+        if facts[1] in sessions or mount_namespace(pid) in wanted or _has_cookie(pid, cookie):
+            found.append(pid)
+    return found
+
+
+def _has_cookie(pid: int, cookie: bytes) -> bool:
+    try:
+        return cookie in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def signal_process(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each process that is still there."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)

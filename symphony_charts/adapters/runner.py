@@ -1,0 +1,149 @@
+"""The one way this package starts a program and waits for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from symphony_charts.errors import ToolFailed, ToolMissing
+
+__all__ = ["Completed", "base_env", "run"]
+
+# A hook or `git rebase --exec` exports GIT_DIR, GIT_INDEX_FILE and the like, and a git started there would work on the
+# wrong repository. Of Git's variables only those pass with which people choose identity, transport and settings.
+_GIT_KEPT = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_", "GIT_SSH", "GIT_SSL_", "GIT_HTTP_", "GIT_PROXY_")
+_GIT_KEPT_NAMES = frozenset({"GIT_ASKPASS", "GIT_EXEC_PATH", "GIT_ALLOW_PROTOCOL", "GIT_TERMINAL_PROMPT"})
+_SCRUBBED = frozenset({"GIT_CONFIG_PARAMETERS", "HELM_DEBUG", "HELM_NAMESPACE", "LANGUAGE", "LD_PRELOAD"})
+_SCRUBBED_PREFIXES = ("LC_", "PYTHON", "TMUX")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """A program that ended: its argv, exit status (negative: the signal), both streams and the seconds it took."""
+
+    argv: tuple[str, ...]
+    status: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """stdout as UTF-8."""
+        return self.stdout.decode("utf-8", "replace")
+
+    @property
+    def error_text(self) -> str:
+        """stderr as UTF-8."""
+        return self.stderr.decode("utf-8", "replace")
+
+    def failure(self, what: str = "", at: str = "", next: str = "") -> ToolFailed:
+        """The error that says this program failed, for callers that judge the status themselves."""
+        said = what or f"{Path(self.argv[0]).name} failed with exit status {self.status}"
+        return ToolFailed(
+            said,
+            at,
+            next,
+            argv=self.argv,
+            status=self.status,
+            stdout=self.text,
+            stderr=self.error_text,
+            seconds=self.seconds,
+        )
+
+
+def base_env() -> dict[str, str]:
+    """The environment programs get: the user's own, without what redirects git, Python or tmux, messages in English."""
+    return {**{name: value for name, value in os.environ.items() if _passes(name)}, "LC_ALL": "C"}
+
+
+def _passes(name: str) -> bool:
+    if name in _SCRUBBED or name.startswith(_SCRUBBED_PREFIXES):
+        return False
+    return not name.startswith("GIT_") or name.startswith(_GIT_KEPT) or name in _GIT_KEPT_NAMES
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    input: bytes | str | None = None,
+    timeout_s: float = 60.0,
+    env: Mapping[str, str | None] | None = None,
+    cwd: Path | str | None = None,
+    check: bool = True,
+) -> Completed:
+    """Start a program, feed it `input` (else nothing), and wait; never through a shell, never with a terminal.
+
+    `env` is laid over `base_env`, None removing a variable. Raises ToolMissing if there is no such program, ToolFailed
+    if it takes longer than `timeout_s` (it and its children are then killed), or ends with another status than 0 unless
+    `check` is false.
+    """
+    changes = env or {}
+    full = {name: value for name, value in {**base_env(), **changes}.items() if value is not None}
+    fed = input.encode() if isinstance(input, str) else input
+    started = time.monotonic()
+    process = _start(argv, full, cwd, has_input=fed is not None)
+    try:
+        stdout, stderr = process.communicate(fed, timeout_s)
+    except subprocess.TimeoutExpired:
+        stdout, stderr = _kill(process)
+        ended = _completed(argv, process, stdout, stderr, started)
+        raise ended.failure(f"{Path(argv[0]).name} took longer than {timeout_s:g} s and was stopped") from None
+    except BaseException:
+        _kill(process)
+        raise
+    ended = _completed(argv, process, stdout, stderr, started)
+    if check and ended.status:
+        raise ended.failure()
+    return ended
+
+
+def _start(
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path | str | None, *, has_input: bool
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            list(argv),
+            stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            cwd=cwd,
+            # A session of its own, so that a timeout can end the helpers a program started as well.
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        if cwd is not None and not Path(cwd).is_dir():
+            raise ToolFailed(f"cannot start {argv[0]}: no such folder", str(cwd), argv=tuple(argv)) from error
+        raise ToolMissing(f"{argv[0]} is not installed", "", f"install {argv[0]}, then: symph doctor") from error
+    except OSError as error:
+        raise ToolFailed(f"cannot start {argv[0]}: {error.strerror}", argv=tuple(argv)) from error
+
+
+def _kill(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """End the program and its session; what it had written until then."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    try:
+        return process.communicate(timeout=5)
+    except subprocess.TimeoutExpired:
+        # A helper that left the session holds the pipes; the program itself is gone.
+        return b"", b""
+
+
+def _completed(
+    argv: Sequence[str], process: subprocess.Popen[bytes], stdout: bytes, stderr: bytes, started: float
+) -> Completed:
+    return Completed(
+        argv=tuple(argv),
+        status=process.returncode if process.returncode is not None else -signal.SIGKILL,
+        stdout=stdout,
+        stderr=stderr,
+        seconds=time.monotonic() - started,
+    )

@@ -1,0 +1,97 @@
+"""A private tmux server per run: started from one file of commands, then read and driven by pane ids."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from symphony_charts.adapters import runner
+from symphony_charts.errors import ToolFailed
+
+__all__ = ["Pane", "attach", "kill_server", "list_panes", "respawn", "select", "server_pid", "start"]
+
+# A tmux server that has run out of descriptors answers no client; no call may hang on it.
+_TIMEOUT_S = 10.0
+_FORMAT = "#{@slot} #{pane_id} #{pane_pid} #{pane_dead}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pane:
+    """One pane: the process slot it runs, its id (``%3``), the pid of its own program, whether that has ended."""
+
+    slot: int
+    id: str
+    pid: int
+    is_dead: bool
+
+
+def start(socket: Path, commands: Path, prefix: Sequence[str], env: dict[str, str]) -> None:
+    """Start a server that runs the tmux commands in the file `commands`; `prefix` is put before its argv.
+
+    The server sees `env` and nothing else. Raises ToolFailed with what tmux said, ToolMissing without tmux.
+    """
+    argv = [*prefix, "tmux", "-S", str(socket), "-f", "/dev/null", "start-server", ";", "source-file", str(commands)]
+    only = {**dict.fromkeys(os.environ), **env, "LC_ALL": None}
+    done = runner.run(argv, env=only, timeout_s=60, check=False)
+    if done.status or done.error_text.strip():
+        raise done.failure(f"tmux did not start the run: {done.error_text.strip() or done.status}")
+
+
+def list_panes(socket: Path) -> list[Pane]:
+    """All panes of the server in order of creation; empty when there is no server."""
+    done = _tmux(socket, "list-panes", "-a", "-F", _FORMAT)
+    if done.status:
+        return []
+    rows = [line.split() for line in done.text.splitlines()]
+    return [
+        Pane(slot=int(slot), id=pane, pid=int(pid), is_dead=dead == "1")
+        for slot, pane, pid, dead in (row for row in rows if len(row) == 4)
+    ]
+
+
+def server_pid(socket: Path) -> int:
+    """The pid of the server, 0 when there is none."""
+    done = _tmux(socket, "display-message", "-p", "#{pid}")
+    return int(done.text) if done.status == 0 and done.text.strip().isdigit() else 0
+
+
+def respawn(socket: Path, pane: str) -> None:
+    """Run the pane's own program again."""
+    done = _tmux(socket, "respawn-pane", "-k", "-t", pane)
+    if done.status:
+        raise done.failure(f"tmux did not restart pane {pane}: {done.error_text.strip()}")
+
+
+def kill_server(socket: Path) -> None:
+    """End the server and remove its socket."""
+    try:
+        _tmux(socket, "kill-server")
+    except ToolFailed:
+        # A hung server; the sweep ends it by its namespace or session.
+        pass
+    finally:
+        socket.unlink(missing_ok=True)
+
+
+def select(socket: Path, slot: int) -> None:
+    """Make the pane of process `slot` the one that an attaching client sees."""
+    import libtmux
+
+    server = libtmux.Server(socket_path=str(socket), config_file="/dev/null")
+    for pane in list_panes(socket):
+        if pane.slot == slot:
+            server.cmd("select-window", "-t", pane.id)
+            server.cmd("select-pane", "-t", pane.id)
+
+
+def attach(socket: Path) -> None:
+    """Become a tmux client of the server; returns only by an error."""
+    env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+    argv = ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"]
+    os.execvpe("tmux", argv, env)  # noqa: S606 - there is no shell; this process becomes the client
+
+
+def _tmux(socket: Path, *words: str) -> runner.Completed:
+    return runner.run(["tmux", "-S", str(socket), "-f", "/dev/null", *words], timeout_s=_TIMEOUT_S, check=False)

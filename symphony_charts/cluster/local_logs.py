@@ -1,0 +1,90 @@
+"""Logs of processes: the raw bytes as they came, and beside them when they came.
+
+The log itself is written by the pane's pipe or by the process, so no byte depends on us. `LogClock` is told by the
+kernel (inotify) that logs have grown and notes time and size in ``log.idx`` (lines of milliseconds and bytes).
+"""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+__all__ = ["LogClock", "read_index", "stamped_lines"]
+
+_IN_MODIFY = 0x2
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class LogClock:
+    """Notes when each of `logs` grew. `descriptor` becomes readable when there is something to `note`."""
+
+    def __init__(self, logs: Sequence[Path]) -> None:
+        self.descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.descriptor < 0:
+            raise OSError(ctypes.get_errno(), "inotify_init1")
+        self._logs: dict[int, Path] = {}
+        self._sizes: dict[Path, int] = {}
+        for log in logs:
+            log.touch(mode=0o600)
+            watch = _LIBC.inotify_add_watch(self.descriptor, os.fsencode(log), _IN_MODIFY)
+            if watch >= 0:
+                self._logs[watch] = log
+            self._sizes[log] = _last_size(log)
+        self.note()
+
+    def note(self) -> None:
+        """Write down time and size of every log that has grown since."""
+        try:
+            # The events say no more than the sizes do; draining them is enough.
+            while os.read(self.descriptor, 1 << 16):
+                pass
+        except BlockingIOError:
+            pass
+        now_ms = int(time.time() * 1000)
+        for log, noted in self._sizes.items():
+            size = log.stat().st_size
+            if size > noted:
+                with log.with_name("log.idx").open("a", encoding="ascii") as index:
+                    index.write(f"{now_ms} {size}\n")
+                self._sizes[log] = size
+
+
+def read_index(log: Path) -> tuple[list[int], list[int]]:
+    """The sizes that `log` had and the times in milliseconds at which it had them, both ascending."""
+    try:
+        rows = [line.split() for line in log.with_name("log.idx").read_text(encoding="ascii").splitlines()]
+    except FileNotFoundError:
+        rows = []
+    good = [(int(row[1]), int(row[0])) for row in rows if len(row) == 2]
+    return [size for size, _ in good], [moment for _, moment in good]
+
+
+def stamped_lines(log: Path, start: int = 0) -> Iterator[tuple[int, float, str]]:
+    """The lines of `log` from byte `start`: offset after the line, seconds since 1970, text without its line end."""
+    sizes, times = read_index(log)
+    try:
+        data = log.read_bytes()[start:]
+    except FileNotFoundError:
+        return
+    offset = start
+    for line in _lines(data):
+        place = bisect.bisect_right(sizes, offset)
+        moment = times[place] if place < len(times) else int(time.time() * 1000)
+        offset += len(line)
+        yield offset, moment / 1000, line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Split at line feeds only: a lone carriage return is a progress bar, not a new line."""
+    return [part + b"\n" for part in data.split(b"\n")[:-1]] + (
+        [data.rsplit(b"\n", 1)[-1]] if data[-1:] != b"\n" else []
+    )
+
+
+def _last_size(log: Path) -> int:
+    sizes, _ = read_index(log)
+    return sizes[-1] if sizes else 0

@@ -1,0 +1,322 @@
+"""Starting and stopping experiments on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from symphony_charts.adapters import data, processes, runner, tmux
+from symphony_charts.adapters.dirs import runtime_dir, state_dir
+from symphony_charts.cluster.local_store import Run, live_runs, runs_of, write_json
+from symphony_charts.errors import CheckFailed, Conflict, SpecError, SymphError, ToolFailed
+from symphony_charts.local.addresses import AddressRange, candidate_ranges
+from symphony_charts.local.mounts import key_of
+from symphony_charts.local.plan import make_plan, replicas_here
+from symphony_charts.local.records import LocalPlan, Machine, PlannedProcess
+from symphony_charts.local.scripts import check_path, mounts_script, quote, start_script, tmux_commands
+from symphony_charts.network.services import Service, allocate
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import pods_of
+
+__all__ = ["down", "ensure_supervised", "launch", "plan_here", "up", "wait"]
+
+# What stays open in a tmux server besides one terminal and one log pipe per pane.
+_SPARE_FDS = 64
+# What showing files at a pod's paths takes: a private tmpfs, and an overlay over a folder of the machine.
+_PROBE = (
+    "mount -t tmpfs symph /mnt && mkdir /mnt/u /mnt/w"
+    " && mount -t overlay -o lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w symph /etc"
+)
+
+
+def launch(experiment: Experiment, *, force: bool = False, dry_run: bool = False) -> Run | None:
+    """Start `experiment` with freshly allocated ports; with `dry_run` print what would be started."""
+    return up(experiment, allocate(experiment), folder=Path.cwd(), force=force, dry_run=dry_run)
+
+
+def up(
+    experiment: Experiment,
+    services: Sequence[Service],
+    *,
+    folder: Path,
+    force: bool = False,
+    dry_run: bool = False,
+) -> Run | None:
+    """Start `experiment`, whose relative paths count from `folder`; returns once every process has been started.
+
+    Raises Conflict when it runs already (`force` ends that run first), SpecError when it cannot run on one machine,
+    ToolMissing without tmux, ToolFailed when the machine refuses.
+    """
+    if dry_run:
+        sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run")))
+        return None
+    found = runs_of(experiment.name)
+    if found and found[-1].is_live:
+        if not force:
+            what = f'experiment "{experiment.name}" runs already'
+            raise Conflict(what, next=f"symph down {experiment.name}, or start it with --force")
+        down(found[-1])
+    run_id = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(2)
+    plan = plan_here(experiment, services, folder, run_id)
+    run = Run(state_dir() / "local" / experiment.name / run_id)
+    check_path(str(run.folder))
+    _raise_limits(len(plan.processes))
+    try:
+        _lay_out(run, plan, folder)
+        _start(run, plan)
+    except BaseException:
+        tmux.kill_server(run.socket)
+        shutil.rmtree(run.folder, ignore_errors=True)
+        raise
+    return run
+
+
+def down(run: Run, timeout_s: float = 120.0) -> None:
+    """End a run and wait until nothing of it is left; raises CheckFailed naming what survives."""
+    if not run.is_live:
+        return
+    ensure_supervised(run)
+    processes.signal_process([int(run.state()["supervisor"])], signal.SIGTERM)
+    _await_end(run, timeout_s)
+    left = run.state()["survivors"]
+    if left:
+        raise CheckFailed(f"processes survived: {', '.join(map(str, left))}", next="look at them: ps -p PID -f")
+
+
+def wait(run: Run) -> int:
+    """Wait until a run is over; its exit status: 0, or the status of the first process that failed."""
+    while run.is_live:
+        ensure_supervised(run)
+        _await_end(run, None)
+    state = run.state()
+    return int(state["failed"]["status"]) if state.get("failed") else 0
+
+
+def ensure_supervised(run: Run) -> None:
+    """Give a live run whose supervisor is gone a new one."""
+    if not run.is_live or run.is_supervised:
+        return
+    _supervise(run)
+
+
+def plan_here(experiment: Experiment, services: Sequence[Service], folder: Path, run_id: str) -> LocalPlan:
+    """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing."""
+    contents, problems = {}, []
+    for number, secret in enumerate(experiment.secrets):
+        path = folder / Path(secret.file).expanduser()
+        try:
+            contents[key_of(secret)] = path.read_bytes()
+        except OSError as error:
+            problems.append(SpecError.one(f"secret file {path}: {error.strerror}", f"secrets[{number}]").problems[0])
+    if problems:
+        raise SpecError(problems)
+    machine = Machine(
+        run_id=run_id,
+        run_dir=str(state_dir() / "local" / experiment.name / run_id),
+        spec_dir=str(folder.resolve()),
+        hostname=socket.gethostname(),
+        addresses=_free_range(experiment, services),
+        has_namespace=bool(namespace_prefix()),
+        caller_env=dict(os.environ),
+        secrets=contents,
+    )
+    return make_plan(experiment, services, machine)
+
+
+def describe(plan: LocalPlan) -> str:
+    """A plan in words, without the values of variables."""
+    lines = [f"{plan.experiment}  at {plan.base_address}"]
+    for process in plan.processes:
+        name = f"{process.group}/{process.name}" if process.group else process.name
+        lines.append(f"  {name}: {' '.join(map(quote_if_needed, process.argv))}")
+    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
+
+
+def quote_if_needed(word: str) -> str:
+    """`word` as one would type it in a shell."""
+    return word if word and all(char.isalnum() or char in "-_./=:,@%+" for char in word) else quote(word)
+
+
+def namespace_prefix() -> list[str]:
+    """The command that gives a program a mount namespace of its own here; empty where that is not allowed."""
+    if sys.platform != "linux" or shutil.which("unshare") is None:
+        return []
+    prefix = ["unshare", "--mount", "--propagation", "private"]
+    if os.geteuid() != 0:
+        prefix[1:1] = ["--user", "--map-current-user", "--keep-caps"]
+    done = runner.run([*prefix, "/bin/sh", "-c", _PROBE], timeout_s=10, check=False)
+    return prefix if done.status == 0 else []
+
+
+def _free_range(experiment: Experiment, services: Sequence[Service]) -> AddressRange:
+    """The experiment's usual addresses if its ports are free there, else the next ones that are."""
+    pods = [pod for pod in pods_of(experiment).values() for _ in range(replicas_here(pod))]
+    used = {run.plan()["base_address"] for run in live_runs()}
+    for candidate in candidate_ranges(experiment.name, len(pods)):
+        places = [
+            (candidate.address(index), service.port)
+            for index, pod in enumerate(pods)
+            for service in services
+            if service.listener.pod == pod.name
+        ]
+        if candidate.address(0) not in used and all(_is_free(*place) for place in places):
+            return candidate
+    raise ToolFailed("no free range of loopback addresses was found", next="is something listening on 0.0.0.0?")
+
+
+def _is_free(address: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def _raise_limits(count: int) -> None:
+    """Let the server hold a terminal and a log pipe per process; refuse before anything starts if it cannot."""
+    needed = 2 * count + _SPARE_FDS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < needed <= hard or (soft < needed and hard == resource.RLIM_INFINITY):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    elif soft < needed:
+        raise ToolFailed(f"{count} processes need {needed} open files, {hard} are allowed", next="raise ulimit -n")
+    terminals = int(Path("/proc/sys/kernel/pty/max").read_text(encoding="ascii"))
+    if count + 16 > terminals:
+        raise ToolFailed(f"{count} processes need as many terminals, {terminals} are allowed")
+
+
+def _lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
+    """Write everything the run needs into its folder, readable by its owner alone."""
+    run.folder.mkdir(parents=True, mode=0o700)
+    runtime_dir().mkdir(parents=True, exist_ok=True, mode=0o700)
+    for name, content in data.folder("local").items():
+        if name.endswith(".sh"):
+            _write(run.folder / name, content)
+    for file in plan.files:
+        _write(run.folder / file.path, file.content, file.mode)
+    for place in plan.folders:
+        Path(place).mkdir(parents=True, exist_ok=True)
+    for process in plan.processes:
+        _lay_out_process(run, process)
+    if plan.binds or any(process.binds for process in plan.processes):
+        _write(run.folder / "enter", mounts_script(str(run.folder), plan.binds).encode())
+    _write(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
+    write_json(run.folder / "plan.json", {**_public(plan), "folder": str(folder)})
+    write_json(run.folder / "state.json", _first_state(plan))
+
+
+def _lay_out_process(run: Run, process: PlannedProcess) -> None:
+    folder = run.process_dir(process.slot)
+    folder.mkdir(parents=True, mode=0o700)
+    _write(folder / "start", start_script(process).encode())
+    _write(folder / "log", b"")
+    if process.binds:
+        _write(folder / "mounts", mounts_script(str(run.folder), process.binds).encode())
+    if not process.tty:
+        _write(folder / "plain", b"")
+    if process.waits:
+        os.mkfifo(folder / "go", 0o600)
+
+
+def _start(run: Run, plan: LocalPlan) -> None:
+    """One call of tmux starts everything; then what it made is counted."""
+    env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    prefix = namespace_prefix() if plan.has_namespace else []
+    if prefix and (run.folder / "enter").exists():
+        prefix = [*prefix, "/bin/sh", str(run.folder / "enter")]
+    tmux.start(run.socket, run.folder / "up.conf", prefix, {**env, "TERM": "tmux-256color"})
+    panes = tmux.list_panes(run.socket)
+    if len(panes) != len(plan.processes):
+        raise ToolFailed(f"tmux started {len(panes)} of {len(plan.processes)} processes")
+    _supervise(run)
+
+
+def _supervise(run: Run) -> None:
+    """Start a supervisor and wait until it has written its first state."""
+    with (run.folder / "supervisor.log").open("ab") as log:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "symphony_charts.cluster.local_supervisor", str(run.folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[1:])},
+        )
+    deadline = time.monotonic() + 20
+    while child.poll() is None and time.monotonic() < deadline:
+        state = run.state()
+        if state["supervisor"] == child.pid or state["phase"] not in ("starting", "running", "stopping"):
+            return
+        time.sleep(0.005)
+    if child.poll() is None:
+        raise ToolFailed("the supervisor did not answer", str(run.folder / "supervisor.log"))
+    if run.is_live:
+        raise ToolFailed("the supervisor ended early", str(run.folder / "supervisor.log"))
+
+
+def _await_end(run: Run, timeout_s: float | None) -> None:
+    """Sleep until the supervisor of `run` is gone."""
+    pid = int(run.state()["supervisor"])
+    if not processes.is_alive(pid):
+        return
+    import select
+
+    descriptor = os.pidfd_open(pid)
+    try:
+        ready, _, _ = select.select([descriptor], [], [], timeout_s)
+    finally:
+        os.close(descriptor)
+    if not ready:
+        raise SymphError(f'experiment "{run.experiment}" did not end within {timeout_s:g} s')
+
+
+def _public(plan: LocalPlan) -> Mapping[str, object]:
+    """The plan without environment, content of files and start scripts: what any verb may read."""
+    hidden = {"env", "preamble"}
+    listed = [{k: v for k, v in asdict(process).items() if k not in hidden} for process in plan.processes]
+    shown = {key: value for key, value in asdict(plan).items() if key not in {"processes", "files"}}
+    # Through JSON once, so that tuples are lists for everybody.
+    result: Mapping[str, object] = json.loads(json.dumps({**shown, "processes": listed}))
+    return result
+
+
+def _first_state(plan: LocalPlan) -> dict[str, object]:
+    names = ("slot", "name", "group", "pod")
+    return {
+        "experiment": plan.experiment,
+        "phase": "starting",
+        "supervisor": 0,
+        "started": time.time(),
+        "processes": [
+            {
+                **{name: getattr(process, name) for name in names},
+                "phase": "waiting",
+                "ready": False,
+                "restarts": 0,
+                "status": None,
+            }
+            for process in plan.processes
+        ],
+    }
+
+
+def _write(path: Path, content: bytes, mode: int = 0o600) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    path.chmod(mode)

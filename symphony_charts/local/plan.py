@@ -1,0 +1,304 @@
+"""An experiment -> the plan of its processes on one machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import PurePosixPath
+
+import msgspec
+
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.local.environment import caller_environment, merge_environment, pod_fields
+from symphony_charts.local.expand import expand
+from symphony_charts.local.mounts import config_dir, layout, mount_binds, own_secrets, secrets_dir
+from symphony_charts.local.order import without_cycles
+from symphony_charts.local.records import Check, LocalPlan, Machine, OnExit, PlannedProcess, Restart, Wait
+from symphony_charts.network.commands import entry_point
+from symphony_charts.network.environment import Address, identity_environment, service_environment
+from symphony_charts.network.services import Service
+from symphony_charts.spec.model import Experiment, Probe, Process, Step
+from symphony_charts.spec.pods import Pod, ProcessRef, find_process, pods_of
+
+__all__ = ["make_plan"]
+
+# A pod's grace period when nothing is said, in seconds (Kubernetes' default).
+_GRACE_S = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Replica:
+    """One pod of a run: replica `index` of `pod` under `name`, at `address`."""
+
+    pod: Pod
+    name: str
+    index: int
+    count: int
+    address: str
+
+
+def make_plan(experiment: Experiment, services: Sequence[Service], machine: Machine) -> LocalPlan:
+    """Everything that `experiment` runs here: argv, environment, files, order and policies of each process.
+
+    Raises SpecError with every process that cannot run on one machine, and why.
+    """
+    replicas = list(_replicas(experiment, machine))
+    context = _Context(experiment, tuple(services), machine, replicas)
+    planned = context.plan_all()
+    files = layout(experiment, machine)
+    folders = {bind.source for process in planned for bind in process.binds if bind.source.startswith(machine.run_dir)}
+    return LocalPlan(
+        experiment=experiment.name,
+        processes=tuple(planned),
+        done_when=tuple(_done_when(experiment, planned)),
+        files=files.files,
+        folders=tuple(sorted(folders)),
+        binds=files.binds,
+        has_namespace=machine.has_namespace,
+        base_address=machine.addresses.address(0),
+        ports={service.name: service.port for service in services},
+        notes=files.notes,
+    )
+
+
+def local_process(process: Process) -> Process:
+    """`process` with its `local:` overrides in place."""
+    if process.local is None:
+        return process
+    local = process.local
+    changes: dict[str, object] = {}
+    if local.cmds is not None:
+        changes = {"command": None, "args": None}
+    elif local.command is not None:
+        changes = {"cmds": None}
+    own = {"command": local.command, "args": local.args, "cmds": local.cmds, "cwd": local.cwd}
+    changes.update({key: value for key, value in own.items() if value is not None})
+    return msgspec.structs.replace(process, **changes)
+
+
+def replicas_here(pod: Pod) -> int:
+    """How many replicas of `pod` run on one machine."""
+    own = [process.local.replicas for process in pod.processes.values() if process.local is not None]
+    chosen = [count for count in own if count is not None]
+    return chosen[0] if chosen else pod.settings.replicas
+
+
+def _replicas(experiment: Experiment, machine: Machine) -> Iterator[_Replica]:
+    number = 0
+    for pod in pods_of(experiment).values():
+        count = replicas_here(pod)
+        for index in range(count):
+            name = f"{pod.name}-{index}" if count > 1 else pod.name
+            address = machine.addresses.address(number)
+            yield _Replica(pod=pod, name=name, index=index, count=count, address=address)
+            number += 1
+
+
+class _Context:
+    """What planning one process needs of all the others."""
+
+    def __init__(
+        self, experiment: Experiment, services: tuple[Service, ...], machine: Machine, replicas: Sequence[_Replica]
+    ) -> None:
+        self.experiment, self.services, self.machine, self.replicas = experiment, services, machine, replicas
+        self.addresses = {service.name: self._address(service) for service in services}
+        self.slots: dict[tuple[str, str], list[int]] = {}
+        self.dialled_first = self._dialled_first()
+        slot = 0
+        for replica in replicas:
+            for name in [*self._steps(replica), *replica.pod.processes]:
+                self.slots.setdefault((replica.pod.name, name), []).append(slot)
+                slot += 1
+
+    def plan_all(self) -> list[PlannedProcess]:
+        """Every process in slot order; all that cannot run here are reported together."""
+        problems: list[Problem] = []
+        planned: list[PlannedProcess] = []
+        for replica in self.replicas:
+            before: list[int] = []
+            for name, step in self._steps(replica).items():
+                self._add(planned, problems, replica, f"prepare.{name}", name, step, before)
+                before = [len(planned) - 1]
+            for name, process in replica.pod.processes.items():
+                path = f"{replica.pod.path}.processes.{name}" if replica.pod.is_group else replica.pod.path
+                self._add(planned, problems, replica, path, name, process, before)
+        if problems:
+            raise SpecError(problems)
+        return planned
+
+    def _steps(self, replica: _Replica) -> dict[str, Step]:
+        steps = self.experiment.prepare.items()
+        return {name: step for name, step in steps if not step.groups or replica.pod.name in step.groups}
+
+    def _address(self, service: Service) -> Address:
+        hosts = [replica.address for replica in self.replicas if replica.pod.name == service.listener.pod]
+        hosts = hosts or [self.machine.addresses.address(0)]
+        return Address(host=hosts[0], hosts=tuple(hosts), port=service.port)
+
+    def _add(
+        self,
+        planned: list[PlannedProcess],
+        problems: list[Problem],
+        replica: _Replica,
+        path: str,
+        name: str,
+        process: Process | Step,
+        before: Sequence[int],
+    ) -> None:
+        try:
+            one = self._plan(len(planned), replica, path, name, process)
+        except SpecError as error:
+            problems += [replace(problem, path=f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
+            return
+        waits = (*(Wait(slot=slot, until="done") for slot in before), *one.waits)
+        planned.append(replace(one, waits=waits))
+
+    def _plan(self, slot: int, replica: _Replica, path: str, name: str, process: Process | Step) -> PlannedProcess:
+        experiment, machine, ref = self.experiment, self.machine, ProcessRef(replica.pod.name, name)
+        local = process.local if isinstance(process, Process) else None
+        process = local_process(process) if isinstance(process, Process) else process
+        tty = experiment.local.tty if local is None or local.tty is None else local.tty
+        env = self._environment(ref, replica, process, tty)
+        entry = entry_point(process)
+        if not entry.command:
+            what = f'process "{name}" starts what its image says, and images are not used on this machine'
+            raise SpecError([Problem(what=what, next="give it `local: {command: [...]}` or `local: {cmds: [...]}`")])
+        argv = tuple(expand(word, env) for word in [*entry.command, *(entry.args or [])])
+        cwd = process.cwd or experiment.local.cwd or machine.spec_dir
+        mounts = (
+            *mount_binds(experiment, process.mounts, replica.name, machine),
+            *own_secrets(experiment, ref, machine),
+        )
+        preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble
+        facts = _PolicyFacts.of(experiment, replica.pod, process)
+        content = [argv, env, cwd, preamble, [asdict(bind) for bind in mounts]]
+        return PlannedProcess(
+            slot=slot,
+            name=f"{name}-{replica.index}" if replica.count > 1 else name,
+            group=replica.pod.name if replica.pod.is_group else "",
+            pod=replica.name,
+            process=name,
+            index=replica.index,
+            is_step=isinstance(process, Step),
+            is_service=facts.is_service,
+            argv=argv,
+            env=env,
+            preamble=tuple(preamble),
+            cwd=str(PurePosixPath(machine.spec_dir) / cwd),
+            tty=tty,
+            address=replica.address,
+            waits=tuple(self._waits(ref, process)),
+            checks=tuple(self._checks(ref, replica, process)),
+            restart=facts.restart,
+            retries=facts.retries,
+            on_exit=facts.on_exit,
+            grace_s=replica.pod.settings.grace_period or _GRACE_S,
+            deadline_s=replica.pod.settings.deadline,
+            binds=mounts,
+            spec_path=path,
+            digest=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
+        )
+
+    def _environment(self, ref: ProcessRef, replica: _Replica, process: Process | Step, tty: bool) -> dict[str, str]:
+        experiment, machine = self.experiment, self.machine
+        symph = {
+            **service_environment(self.services, self.addresses, ref, replica.address),
+            **identity_environment(experiment.name, ref, replica.index, replica.count),
+            "SYMPH_CONFIG_DIR": config_dir(machine),
+            "SYMPH_SECRETS_DIR": secrets_dir(machine),
+            "SYMPH_RUN": machine.run_id,
+        }
+        base = {**caller_environment(experiment, machine, replica.name, tty), **symph}
+        own = process.local.env if isinstance(process, Process) and process.local is not None else {}
+        fields = pod_fields(experiment, ref, replica.name, replica.address, machine)
+        return merge_environment(base, process.env, fields, {**experiment.local.env, **own})
+
+    def _waits(self, ref: ProcessRef, process: Process | Step) -> Iterator[Wait]:
+        if isinstance(process, Step):
+            return
+        pods = pods_of(self.experiment)
+        for name in process.after:
+            other = find_process(self.experiment, name)
+            is_service = pods[other.pod].processes[other.process].lifecycle == "service"
+            for slot in self.slots[(other.pod, other.process)]:
+                yield Wait(slot=slot, until="ready" if is_service else "done")
+        for other in self.dialled_first[ref]:
+            for slot in self.slots.get((other.pod, other.process), []):
+                yield Wait(slot=slot, until="ready")
+
+    def _dialled_first(self) -> dict[ProcessRef, list[ProcessRef]]:
+        """For each process the listeners it connects to and can wait for: not those that wait for it in turn."""
+        listeners = {service.name: service.listener for service in self.services}
+        connects: dict[ProcessRef, list[ProcessRef]] = {}
+        strict: dict[ProcessRef, list[ProcessRef]] = {}
+        for pod in pods_of(self.experiment).values():
+            for name, process in pod.processes.items():
+                ref = ProcessRef(pod.name, name)
+                targets = [listeners[service] for service in process.connects if service in listeners]
+                connects[ref] = [target for target in dict.fromkeys(targets) if target != ref]
+                strict[ref] = [find_process(self.experiment, other) for other in process.after]
+        return without_cycles(connects, strict)
+
+    def _checks(self, ref: ProcessRef, replica: _Replica, process: Process | Step) -> Iterator[Check]:
+        if isinstance(process, Step):
+            return
+        if process.ready is not None:
+            yield _probe_check(process.ready, replica.address, {s.name: s.port for s in self.services})
+            return
+        for service in self.services:
+            if service.listener == ref:
+                yield Check(kind="tcp", host=replica.address, port=service.port, automatic=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PolicyFacts:
+    """What happens when a process ends."""
+
+    is_service: bool
+    restart: Restart
+    retries: int
+    on_exit: OnExit
+
+    @classmethod
+    def of(cls, experiment: Experiment, pod: Pod, process: Process | Step) -> _PolicyFacts:
+        is_service = isinstance(process, Process) and process.lifecycle == "service"
+        settings, local = pod.settings, process.local if isinstance(process, Process) else None
+        # A service beside finite processes is a sidecar, which the kubelet always starts again.
+        restart: Restart = "always" if is_service else "never"
+        if settings.restart is not None and not (is_service and pod.is_finite):
+            restart = settings.restart
+        retries = settings.retries if settings.retries is not None else experiment.workload.retries
+        if not is_service and restart == "never" and retries:
+            restart = "on-failure"
+        on_exit = (local.on_exit if local is not None else None) or experiment.local.on_exit
+        return cls(is_service=is_service, restart=restart, retries=retries, on_exit=on_exit)
+
+
+def _probe_check(probe: Probe, address: str, ports: Mapping[str, int]) -> Check:
+    port: int | str = probe.tcp.port if probe.tcp else probe.http.port if probe.http else 0
+    number = ports[port] if isinstance(port, str) and port in ports else int(port)
+    common = Check(
+        kind="tcp",
+        host=address,
+        port=number,
+        initial_delay_s=probe.initial_delay,
+        period_s=probe.period,
+        timeout_s=probe.timeout,
+    )
+    if probe.http is not None:
+        return replace(common, kind="http", path=probe.http.path, is_tls=probe.http.scheme == "HTTPS")
+    if probe.exec is not None:
+        return replace(common, kind="exec", command=tuple(probe.exec.command))
+    return common
+
+
+def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Iterator[int]:
+    named = {find_process(experiment, name) for name in experiment.done_when}
+    for process in planned:
+        if process.is_step or (process.is_service and not named):
+            continue
+        pod = process.group or process.pod.removesuffix(f"-{process.index}")
+        if not named or any(ref.process == process.process and ref.pod in (process.group, pod) for ref in named):
+            yield process.slot

@@ -1,0 +1,135 @@
+"""An experiment as a plan for one machine: what each pane runs, and when.
+
+The records hold no clock, no process id and nothing that is found out while running. Process `slot` numbers are
+positions in `LocalPlan.processes`; they name folders and panes, so that no name of a user ever reaches a shell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from symphony_charts.local.addresses import AddressRange
+
+__all__ = ["Bind", "Check", "File", "LocalPlan", "Machine", "OnExit", "PlannedProcess", "Restart", "Wait"]
+
+OnExit = Literal["stop-all", "keep", "restart"]
+Restart = Literal["always", "on-failure", "never"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What a plan needs to know of the machine and of this run.
+
+    `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder; `secrets` the
+    content of each declared secret file by key. `has_namespace` says whether private mounts are possible.
+    """
+
+    run_id: str
+    run_dir: str
+    spec_dir: str
+    hostname: str
+    addresses: AddressRange
+    has_namespace: bool
+    caller_env: Mapping[str, str]
+    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file that processes see; `path` is relative to the run's private folder, `mode` the permission bits."""
+
+    path: str
+    content: bytes = field(repr=False)
+    mode: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """`source` (an absolute path of this machine) seen at the absolute path `target`."""
+
+    source: str
+    target: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Do not start before the process in `slot` is ready, or has ended well."""
+
+    slot: int
+    until: Literal["ready", "done"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """How readiness is found out: a connection to `host`:`port`, a GET of `path`, or `command` exiting 0.
+
+    Times are in seconds. An `automatic` check comes from a bound port; it is tried quickly and then less often.
+    """
+
+    kind: Literal["tcp", "http", "exec"]
+    host: str = ""
+    port: int = 0
+    path: str = "/"
+    is_tls: bool = False
+    command: tuple[str, ...] = ()
+    initial_delay_s: float = 0.0
+    period_s: float = 10.0
+    timeout_s: float = 1.0
+    automatic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedProcess:
+    """One program on this machine.
+
+    `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `pod` the replica of the
+    pod, which is also the tmux window. `binds` are paths that only this pod sees. `spec_path` is where it stands in
+    the experiment, `digest` covers everything whose change needs a restart.
+    """
+
+    slot: int
+    name: str
+    group: str
+    pod: str
+    process: str
+    index: int
+    is_step: bool
+    is_service: bool
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(repr=False)
+    preamble: tuple[str, ...]
+    cwd: str
+    tty: bool
+    address: str
+    waits: tuple[Wait, ...]
+    checks: tuple[Check, ...]
+    restart: Restart
+    retries: int
+    on_exit: OnExit
+    grace_s: int
+    deadline_s: int | None
+    binds: tuple[Bind, ...]
+    spec_path: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalPlan:
+    """All processes of a run. `done_when` lists the slots whose success ends it; `notes` is what users must know.
+
+    `folders` are private folders to make and `binds` the paths that all processes see in place; both are absolute.
+    """
+
+    experiment: str
+    processes: tuple[PlannedProcess, ...]
+    done_when: tuple[int, ...]
+    files: tuple[File, ...]
+    folders: tuple[str, ...]
+    binds: tuple[Bind, ...]
+    has_namespace: bool
+    base_address: str
+    ports: dict[str, int]
+    notes: tuple[str, ...]
