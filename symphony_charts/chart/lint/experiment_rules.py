@@ -1,0 +1,71 @@
+"""Rules about the experiment itself: what it says that a cluster does not do, or does otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from symphony_charts.chart.lint.finding import Finding
+from symphony_charts.spec.model import DeviceVolume, Experiment, Process
+from symphony_charts.spec.pods import Pod, ProcessRef, find_process, pods_of
+
+__all__ = ["check_experiment"]
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|CREDENTIALS)(?:_|$)", re.IGNORECASE
+)
+_SHELL_WORDS = ("cd ", "export ", "set ", "exec ", "#", "exit", "wait")
+
+
+def check_experiment(experiment: Experiment) -> Iterator[Finding]:
+    """Warnings with paths in the spec."""
+    pods = pods_of(experiment)
+    yield from _done_when(experiment, pods)
+    for pod in pods.values():
+        for name, process in pod.processes.items():
+            path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
+            yield from _process(experiment, process, path)
+
+
+def _done_when(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding]:
+    """Nothing stops the rest under plain Jobs; a service inside a pod that ends is stopped with it."""
+    done = {find_process(experiment, name) for name in experiment.done_when}
+    for pod in pods.values():
+        for name, process in pod.processes.items():
+            ref = ProcessRef(pod.name, name)
+            outlives = process.lifecycle == "service" and not pod.is_finite
+            if outlives or (process.lifecycle == "finite" and done and ref not in done):
+                yield Finding(
+                    rule="runs-on",
+                    severity="warning",
+                    path=f"{pod.path}.processes.{name}" if pod.is_group else pod.path,
+                    what=f"{ref} runs on after the experiment is done; plain Jobs do not stop it",
+                    next="end it with `symph down` or `retire`",
+                )
+
+
+def _process(experiment: Experiment, process: Process, path: str) -> Iterator[Finding]:
+    if process.cmds is not None:
+        yield from _cmds(process.cmds, path)
+    if process.after:
+        what = "the cluster starts all pods at once; `after` orders processes on one machine only"
+        yield _warning("after", f"{path}.after", what, "let the process wait for what it connects to")
+    for name, value in process.env.items():
+        if isinstance(value, str) and value and "$(" not in value and _SECRET_NAME.search(name):
+            what = f"{name} looks like a secret, and its value would stand in the chart"
+            yield _warning("secret-in-env", f"{path}.env.{name}", what, f"use `{name}: {{secret: NAME, key: KEY}}`")
+    for index, mount in enumerate(process.mounts):
+        if isinstance(experiment.volumes[mount.volume], DeviceVolume):
+            what = "a device of the node makes the container privileged"
+            yield _warning("privileged-device", f"{path}.mounts[{index}]", what, "use a device plugin if there is one")
+
+
+def _cmds(cmds: list[str], path: str) -> Iterator[Finding]:
+    lines = [line.strip() for text in cmds for line in text.splitlines() if line.strip()]
+    if lines and not lines[-1].startswith(_SHELL_WORDS):
+        what = "the shell stays process 1 and passes no TERM on: what it runs is killed after the grace period"
+        yield _warning("cmds-exec", f"{path}.cmds[{len(cmds) - 1}]", what, "begin it with `exec`")
+
+
+def _warning(rule: str, path: str, what: str, next: str) -> Finding:
+    return Finding(rule=rule, severity="warning", path=path, what=what, next=next)

@@ -1,0 +1,50 @@
+"""What lint finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "maps", "pod_of", "sub", "title"]
+
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+Objects = list[dict[str, object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One fault or doubt: `rule` is its id, `path` where it is (experiment or object), `next` the way out."""
+
+    rule: str
+    severity: Severity
+    path: str
+    what: str
+    next: str = ""
+
+
+def title(item: dict[str, object]) -> str:
+    """``Job/rl-agent-1a2b3c4d``."""
+    return f"{item.get('kind')}/{sub(item, 'metadata').get('name')}"
+
+
+def sub(value: object, *keys: str) -> dict[str, object]:
+    """The map below `keys`, empty where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def maps(value: object, key: str) -> list[dict[str, object]]:
+    """The maps in the list at `key`."""
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def pod_of(item: dict[str, object]) -> tuple[str, dict[str, object]] | None:
+    """The path of the pod (``metadata`` and ``spec``) inside an object, and the pod itself."""
+    if item.get("kind") == "Pod":
+        return "", item
+    if item.get("kind") in ("Job", "StatefulSet", "Deployment"):
+        return "spec.template.", sub(item, "spec", "template")
+    return None

@@ -1,0 +1,142 @@
+"""Whether what one object says of another is true: names, keys, ports, selectors, sizes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from symphony_charts.chart.lint.finding import Finding, Objects, maps, pod_of, sub, title
+
+__all__ = ["check_references"]
+
+
+def check_references(objects: Objects, prefix: str) -> Iterator[Finding]:
+    """A finding for each reference that leads nowhere; names that begin with `prefix` must be in the chart itself."""
+    yield from _twice(objects)
+    names = {(str(item.get("kind")), str(sub(item, "metadata").get("name"))) for item in objects}
+    pods = [(item, *found) for item in objects if (found := pod_of(item)) is not None]
+    for item, path, pod in pods:
+        yield from _pod_references(item, path, pod, names, prefix, objects)
+    templates = [(sub(pod, "metadata", "labels"), sub(pod, "spec")) for item, _, pod in pods if item["kind"] != "Pod"]
+    for item in objects:
+        if item.get("kind") == "Service":
+            yield from _service(item, templates)
+        elif item.get("kind") == "StatefulSet":
+            yield from _stateful_set(item, names)
+        elif item.get("kind") in ("Ingress", "HTTPRoute"):
+            yield from _backend(item, objects)
+
+
+def _error(rule: str, path: str, what: str, next: str = "") -> Finding:
+    return Finding(rule=rule, severity="error", path=path, what=what, next=next)
+
+
+def _twice(objects: Objects) -> Iterator[Finding]:
+    for name, count in sorted(Counter(title(item) for item in objects).items()):
+        if count > 1:
+            yield _error("duplicate", name, f"{count} objects are called {name}; the last would win without a word")
+
+
+def _pod_references(
+    item: dict[str, object],
+    path: str,
+    pod: dict[str, object],
+    names: set[tuple[str, str]],
+    prefix: str,
+    objects: Objects,
+) -> Iterator[Finding]:
+    spec = sub(pod, "spec")
+    volumes = {str(volume.get("name")) for volume in maps(spec, "volumes")}
+    for kind, name, keys, where in _mentioned(spec):
+        place = f"{title(item)}.{path}{where}"
+        if (kind, name) in names:
+            yield from _keys(objects, kind, name, keys, place)
+        elif kind == "ConfigMap" and name.startswith(f"{prefix}-"):
+            yield _error("reference", place, f"no {kind} {name} in the chart")
+        else:
+            what = f"{kind} {name} must exist in the namespace" + (f", with {', '.join(keys)}" if keys else "")
+            yield Finding(rule="needs", severity="info", path=place, what=what)
+    for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]:
+        place = f"{title(item)}.{path}spec.containers.{member.get('name')}"
+        for mount in maps(member, "volumeMounts"):
+            if str(mount.get("name")) not in volumes:
+                yield _error("reference", place, f"mounts volume {mount.get('name')}, which the pod does not have")
+
+
+def _mentioned(spec: dict[str, object]) -> Iterator[tuple[str, str, list[str], str]]:
+    """Kind, name and keys of every ConfigMap and Secret that a pod needs, and where it says so."""
+    for volume in maps(spec, "volumes"):
+        for kind, source, field in (("ConfigMap", "configMap", "name"), ("Secret", "secret", "secretName")):
+            said = sub(volume, source)
+            if said and not said.get("optional"):
+                keys = [str(entry.get("key")) for entry in maps(said, "items")]
+                yield kind, str(said.get(field)), keys, f"spec.volumes.{volume.get('name')}"
+    for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]:
+        where = f"spec.containers.{member.get('name')}"
+        for entry in maps(member, "envFrom"):
+            for kind, source in (("ConfigMap", "configMapRef"), ("Secret", "secretRef")):
+                if sub(entry, source) and not sub(entry, source).get("optional"):
+                    yield kind, str(sub(entry, source).get("name")), [], f"{where}.envFrom"
+        for entry in maps(member, "env"):
+            for kind, source in (("ConfigMap", "configMapKeyRef"), ("Secret", "secretKeyRef")):
+                said = sub(entry, "valueFrom", source)
+                if said and not said.get("optional"):
+                    yield kind, str(said.get("name")), [str(said.get("key"))], f"{where}.env.{entry.get('name')}"
+    pull = [str(entry.get("name")) for entry in maps(spec, "imagePullSecrets")]
+    for name in pull:
+        yield "Secret", name, [], "spec.imagePullSecrets"
+
+
+def _keys(objects: Objects, kind: str, name: str, keys: list[str], place: str) -> Iterator[Finding]:
+    held: set[str] = set()
+    for item in objects:
+        if (item.get("kind"), sub(item, "metadata").get("name")) == (kind, name):
+            held |= set(sub(item, "data")) | set(sub(item, "binaryData")) | set(sub(item, "stringData"))
+    for key in keys:
+        if key not in held:
+            yield _error("reference", place, f"{kind} {name} has no key {key}")
+
+
+def _service(
+    item: dict[str, object], templates: list[tuple[dict[str, object], dict[str, object]]]
+) -> Iterator[Finding]:
+    selector = sub(item, "spec", "selector").items()
+    fitting = [spec for labels, spec in templates if selector <= labels.items()]
+    if not fitting:
+        yield _error("selector", f"{title(item)}.spec.selector", "no pod of the chart has these labels")
+        return
+    open_ports = {
+        port.get("containerPort")
+        for spec in fitting
+        for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]
+        for port in maps(member, "ports")
+    }
+    for port in maps(sub(item, "spec"), "ports"):
+        if port.get("targetPort") not in open_ports:
+            what = f"port {port.get('targetPort')} is not one on which its pods listen"
+            yield _error("target-port", f"{title(item)}.spec.ports", what)
+
+
+def _stateful_set(item: dict[str, object], names: set[tuple[str, str]]) -> Iterator[Finding]:
+    service = sub(item, "spec").get("serviceName")
+    if ("Service", service) not in names:
+        yield _error("reference", f"{title(item)}.spec.serviceName", f"no Service {service} in the chart")
+
+
+def _backend(item: dict[str, object], objects: Objects) -> Iterator[Finding]:
+    ports = {
+        (sub(service, "metadata").get("name"), port.get("port"))
+        for service in objects
+        if service.get("kind") == "Service"
+        for port in maps(sub(service, "spec"), "ports")
+    }
+    for rule in maps(sub(item, "spec"), "rules"):
+        backends = [(entry.get("name"), entry.get("port")) for entry in maps(rule, "backendRefs")]
+        for entry in maps(sub(rule, "http"), "paths"):
+            service = sub(entry, "backend", "service")
+            backends.append((service.get("name"), sub(service, "port").get("number")))
+        for backend in backends:
+            if backend not in ports:
+                yield _error(
+                    "reference", f"{title(item)}.spec.rules", f"no Service {backend[0]} with port {backend[1]}"
+                )

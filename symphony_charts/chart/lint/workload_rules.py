@@ -1,0 +1,145 @@
+"""Rules for what a chart must not hold: what breaks a run, a re-run, a rollout or a pod's start."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterator
+
+from symphony_charts.chart.lint.finding import Finding, Objects, maps, pod_of, sub, title
+
+__all__ = ["MAX_ENV_BYTES", "check_images", "check_sizes", "check_workloads"]
+
+# Linux refuses to start a program with a single argument or variable this long (MAX_ARG_STRLEN in binfmts.h).
+MAX_ENV_BYTES = 131_072
+_MAX_OBJECT_BYTES = 1024 * 1024
+_MAX_WORKLOAD_NAME = 52
+_HOOKS = ("helm.sh/hook", "argocd.argoproj.io/hook")
+_INTERNAL = re.compile(r"internal|scheme", re.IGNORECASE)
+
+# Source: distribution/reference, reference.go.
+_DOMAIN = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*(?::[0-9]+)?"
+_PATH = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    rf"(?:{_DOMAIN}/)?{_PATH}(?:/{_PATH})*(?::(?P<tag>\w[\w.-]{{0,127}}))?(?P<digest>@[a-z0-9]+:[0-9a-f]{{32,}})?",
+    re.ASCII,
+)
+
+
+def check_workloads(objects: Objects) -> Iterator[Finding]:
+    """Names too long, Jobs that would vanish or run for ever, load balancers that are open to the world."""
+    for item in objects:
+        kind, spec, name = item.get("kind"), sub(item, "spec"), str(sub(item, "metadata").get("name"))
+        if kind in ("Job", "StatefulSet") and len(name) > _MAX_WORKLOAD_NAME:
+            yield _error("name-length", f"{title(item)}.metadata.name", f"{len(name)} characters; 52 is the most")
+        if kind == "Job":
+            yield from _job(item, spec)
+        if kind == "Service" and spec.get("type") == "LoadBalancer":
+            yield from _load_balancer(item, spec)
+        hooks = sub(item, "metadata", "annotations")
+        if kind in ("Job", "StatefulSet") and any(
+            key.startswith(("helm.sh/hook", "argocd.argoproj.io/hook")) for key in hooks
+        ):
+            yield _error("hook", f"{title(item)}.metadata.annotations", "an experiment must not run as a hook")
+
+
+def check_images(objects: Objects) -> Iterator[Finding]:
+    """Images that no registry can serve, and those that may be another one tomorrow."""
+    seen: set[str] = set()
+    for path, member in _members(objects):
+        image = str(member.get("image", ""))
+        if image in seen:
+            continue
+        seen.add(image)
+        match = _IMAGE.fullmatch(image)
+        if match is None:
+            yield Finding(
+                rule="image-syntax",
+                severity="warning",
+                path=f"{path}.image",
+                what=f'"{image}" is not how an image is written',
+                next="write it as [registry/]name[:tag][@digest]",
+            )
+        elif match["digest"] is None and match["tag"] in (None, "latest", "head", "canary"):
+            yield Finding(
+                rule="image-latest",
+                severity="warning",
+                path=f"{path}.image",
+                what=f'"{image}" may be another image tomorrow, and a new one starts no new run',
+                next="give it a fixed tag or a digest",
+            )
+
+
+def check_sizes(objects: Objects, archive_bytes: int) -> Iterator[Finding]:
+    """What does not fit into a program's environment, into an object, or into helm's release."""
+    for path, member in _members(objects):
+        texts = [(f"env.{entry.get('name')}", str(entry.get("value", ""))) for entry in maps(member, "env")]
+        for key in ("command", "args"):
+            words = member.get(key)
+            texts += [
+                (f"{key}[{index}]", str(word)) for index, word in enumerate(words if isinstance(words, list) else [])
+            ]
+        for where, text in texts:
+            if len(text.encode()) >= MAX_ENV_BYTES:
+                what = f"{len(text.encode())} bytes; no program starts with {MAX_ENV_BYTES} or more in one string"
+                yield _error("env-size", f"{path}.{where}", what, "use a config file")
+    for item in objects:
+        if item.get("kind") in ("ConfigMap", "Secret"):
+            data = {**sub(item, "data"), **sub(item, "binaryData")}
+            size = sum(len(str(key).encode()) + len(str(value).encode()) for key, value in data.items())
+            if size > _MAX_OBJECT_BYTES:
+                yield _error(
+                    "size", title(item), f"{size} bytes; Kubernetes takes 1 MiB", "mount large files from a volume"
+                )
+            for key, value in sub(item, "data").items():
+                if len(str(value).encode()) >= MAX_ENV_BYTES and key.startswith("SYMPH_"):
+                    yield _error("env-size", f"{title(item)}.data.{key}", "too long for an environment variable")
+    manifest = len(zlib.compress(json.dumps(objects).encode()))
+    # helm keeps chart and manifest compressed and base64-encoded in one Secret.
+    release = (archive_bytes + manifest) * 4 // 3
+    if release > _MAX_OBJECT_BYTES:
+        yield _error("size", "release", f"about {release} bytes; helm keeps a release in a Secret of at most 1 MiB")
+
+
+def _error(rule: str, path: str, what: str, next: str = "") -> Finding:
+    return Finding(rule=rule, severity="error", path=path, what=what, next=next)
+
+
+def _members(objects: Objects) -> Iterator[tuple[str, dict[str, object]]]:
+    for item in objects:
+        found = pod_of(item)
+        if found is not None:
+            for kind in ("initContainers", "containers"):
+                for member in maps(sub(found[1], "spec"), kind):
+                    yield f"{title(item)}.{found[0]}spec.{kind}.{member.get('name')}", member
+
+
+def _job(item: dict[str, object], spec: dict[str, object]) -> Iterator[Finding]:
+    if "ttlSecondsAfterFinished" in spec:
+        path = f"{title(item)}.spec.ttlSecondsAfterFinished"
+        yield _error("job-ttl", path, "the Job would vanish when done, and Argo CD would run it again", "take it out")
+    pod = sub(spec, "template", "spec")
+    if pod.get("restartPolicy") not in ("Never", "OnFailure"):
+        yield _error("job-restart", f"{title(item)}.spec.template.spec.restartPolicy", "a Job takes Never or OnFailure")
+    for member in maps(pod, "containers"):
+        if not sub(member, "resources").get("requests") and not sub(member, "resources").get("limits"):
+            yield Finding(
+                rule="no-requests",
+                severity="warning",
+                path=f"{title(item)}.spec.template.spec.containers.{member.get('name')}.resources",
+                what="asks for nothing, so the scheduler does not count it",
+            )
+
+
+def _load_balancer(item: dict[str, object], spec: dict[str, object]) -> Iterator[Finding]:
+    annotations = sub(item, "metadata", "annotations")
+    inside = any(_INTERNAL.search(f"{key}={value}") for key, value in annotations.items())
+    if not spec.get("loadBalancerSourceRanges") and not inside:
+        yield Finding(
+            rule="load-balancer-open",
+            severity="warning",
+            path=f"{title(item)}.spec",
+            what="a load balancer that the whole world may reach",
+            next="set `expose.<service>.source_ranges`, an internal annotation, or another type",
+        )
