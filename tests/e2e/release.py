@@ -12,8 +12,11 @@ import yaml
 from tests.e2e.programs import Output, Programs, eventually
 from tests.e2e.rig.api import Api, Object
 
-__all__ = ["Release", "describe", "prove"]
+__all__ = ["Release", "describe", "dry_run", "pod_result", "prove", "start_pod"]
 
+READY_TIMEOUT_S = 60.0
+SERVICE_TIMEOUT_S = 20.0
+DIAL_TIMEOUT_S = 20
 _HOLD = ("--set", "hold=true")
 
 
@@ -81,6 +84,15 @@ class Release:
         """Return when every Job is complete."""
         eventually(self._are_jobs_complete, timeout_s, lambda: f"complete\n{describe(self.programs, self.namespace)}")
 
+    def wait_started(self, timeout_s: float = 60) -> None:
+        """Return when there are pods and none is waiting to start."""
+
+        def is_so() -> bool:
+            phases = [pod["status"]["phase"] for pod in self.pods()]
+            return bool(phases) and "Pending" not in phases
+
+        eventually(is_so, timeout_s, lambda: f"started\n{describe(self.programs, self.namespace)}")
+
     def wait_ready(self, timeout_s: float = 60) -> None:
         """Return when every pod is ready and there is one for each Job and StatefulSet."""
         eventually(self._are_pods_ready, timeout_s, lambda: f"ready\n{describe(self.programs, self.namespace)}")
@@ -119,8 +131,14 @@ def prove(release: Release, chart: Path, arguments: Sequence[str] = ()) -> None:
     """
     dry_run(release, release.render(chart, *arguments))
     release.install(chart, *_HOLD, *arguments)
-    release.wait_ready()
-    eventually(lambda: not _without_pods(release), 20, lambda: f"Services that lead to a pod: {_without_pods(release)}")
+    release.wait_ready(READY_TIMEOUT_S)
+    eventually(
+        lambda: not _without_pods(release),
+        SERVICE_TIMEOUT_S,
+        lambda: f"Services without a ready pod: {', '.join(_without_pods(release))}",
+    )
+    silent = _silent_services(release)
+    assert not silent, f"nobody answers at {', '.join(silent)}\n{describe(release.programs, release.namespace)}"
     tested = release.try_helm("test", release.name, "--logs", "--timeout", "60s")
     assert tested.code == 0, (
         f"helm test: {tested.out}\n{tested.err}\n{_test_logs(release)}\n{describe(release.programs, release.namespace)}"
@@ -164,6 +182,52 @@ def _without_pods(release: Release) -> list[str]:
             served.add(piece["metadata"]["labels"]["kubernetes.io/service-name"])
     services = [s for s in release.objects("services") if s["spec"].get("selector")]
     return [_title(service) for service in services if service["metadata"]["name"] not in served]
+
+
+def start_pod(programs: Programs, namespace: str, name: str, command: Sequence[str]) -> None:
+    """Start a pod outside any release that runs `command` once, with Python at hand."""
+    container = {"name": name, "image": "python:3.12-slim", "command": list(command)}
+    spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [container]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+    programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(pod))
+
+
+def pod_result(programs: Programs, namespace: str, name: str, timeout_s: float = 60) -> str:
+    """The log of such a pod once it has ended."""
+
+    def phase() -> str:
+        return programs.kubectl("-n", namespace, "get", "pod", name, "-o", "jsonpath={.status.phase}")
+
+    eventually(lambda: phase() in ("Succeeded", "Failed"), timeout_s, lambda: describe(programs, namespace))
+    return programs.kubectl("-n", namespace, "logs", name)
+
+
+_DIAL = """
+import socket, sys, threading, time
+deadline = time.monotonic() + float(sys.argv[1])
+def dial(address):
+    host, port = address.rsplit(":", 1)
+    while True:
+        try:
+            return socket.create_connection((host, int(port)), 2).close()
+        except OSError:
+            if time.monotonic() > deadline:
+                return print(address, flush=True)
+            time.sleep(0.2)
+threads = [threading.Thread(target=dial, args=(address,)) for address in sys.argv[2:]]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+
+
+def _silent_services(release: Release) -> list[str]:
+    """The ports of Services that take no connection from a pod beside the release."""
+    services = [s for s in release.objects("services") if s["spec"].get("selector") and s["spec"].get("ports")]
+    addresses = [f"{s['metadata']['name']}:{p['port']}" for s in services for p in s["spec"]["ports"]]
+    command = ["python", "-c", _DIAL, str(DIAL_TIMEOUT_S), *addresses]
+    start_pod(release.programs, release.namespace, f"dial-{release.name}", command)
+    silent = pod_result(release.programs, release.namespace, f"dial-{release.name}")
+    return [f"Service/{address}" for address in silent.split()]
 
 
 def _test_logs(release: Release) -> str:

@@ -51,6 +51,7 @@ def test_rl_learns_from_its_agents_and_ends(release: Releases, charts: ExampleCh
 def test_surreal_comes_up_and_every_service_answers(release: Releases, charts: ExampleCharts, any_helm: Path) -> None:
     run = release("surreal", any_helm)
     run.install(charts["surreal"])
+    run.wait_started()
     answers = [f"{service}: {by} heard agent-0" for service, by in _SURREAL_SERVERS.items()]
     eventually(lambda: all(line in run.log("agent-0") for line in answers), 60, lambda: run.log("agent-0"))
     run.uninstall()

@@ -70,8 +70,10 @@ async def _logs(agent: Agent, request: Request, writer: asyncio.StreamWriter) ->
     number = container.state.restarts - (1 if wanted.previous else 0)
     path = pod.container_folder(container_name) / f"{number}.log"
     if not path.exists():
-        which = "previous terminated" if wanted.previous else "current"
-        return _refuse(writer, 400, f'{which} container "{container_name}" in pod "{name}" not found')
+        why = container.state.state.get("waiting", {}).get("reason", "")
+        said = f"is waiting to start: {why}" if why and not wanted.previous else "not found"
+        which = "previous terminated " if wanted.previous else ""
+        return _refuse(writer, 400, f'{which}container "{container_name}" in pod "{name}" {said}')
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n")
 
     def is_over() -> bool:

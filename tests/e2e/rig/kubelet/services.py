@@ -46,13 +46,13 @@ def ruleset(rules: Iterable[Forward], service_range: str) -> str:
     forwarded = [_dnat(rule) for rule in rules if rule.targets]
     itself = sorted({address for rule in rules for address, _ in rule.targets})
     hairpins = [f"ip saddr {address} ip daddr {address} masquerade" for address in itself]
-    # Whatever still bears a service's address after the rewriting has nowhere to go.
-    refusals = [f"ip daddr {service_range} reject with icmp type port-unreachable"]
+    # Whatever still bears a service's address after the rewriting leads nowhere, and its sender learns so at once.
+    stray = f"ip daddr {service_range} ip daddr != {DNS_ADDRESS}"
+    refusals = [f"{stray} meta l4proto tcp reject with tcp reset", f"{stray} reject with icmp type port-unreachable"]
     lines = ["table ip symph {}", "delete table ip symph", "table ip symph {"]
     lines += _chain("dstnat", "type nat hook prerouting priority dstnat; policy accept;", forwarded)
     lines += _chain("srcnat", "type nat hook postrouting priority srcnat; policy accept;", hairpins)
-    tcp = [f"ip daddr {service_range} meta l4proto tcp reject with tcp reset"]
-    lines += _chain("refuse", "type filter hook forward priority filter; policy accept;", tcp + refusals)
+    lines += _chain("refuse", "type filter hook prerouting priority filter; policy accept;", refusals)
     return "\n".join([*lines, "}", ""])
 
 

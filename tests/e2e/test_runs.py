@@ -1,0 +1,163 @@
+"""What an upgrade, a rollback and an uninstall do to runs: a changed run is a new run, and only then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.charts import ExampleCharts, package_data
+from tests.e2e.programs import Programs, eventually
+from tests.e2e.release import Release, start_pod
+
+Releases = Callable[..., Release]
+
+# Answers its WORD to every connection, and takes its time to end: the old one outlives the start of the new one.
+_SERVER = """
+import os, signal, socket, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (time.sleep(3), sys.exit(0)))
+server = socket.create_server((os.environ["SYMPH_API_HOST"], int(os.environ["SYMPH_API_PORT"])))
+print("serving", os.environ["WORD"], flush=True)
+while True:
+    try:
+        connection, _ = server.accept()
+    except OSError:
+        continue
+    with connection:
+        connection.sendall(os.environ["WORD"].encode())
+"""
+
+_DIALER = """
+import socket, sys, time
+host, port = sys.argv[1], int(sys.argv[2])
+while True:
+    try:
+        with socket.create_connection((host, port), timeout=0.3) as connection:
+            word = connection.recv(10).decode()
+    except OSError:
+        word = "-"
+    print(word, flush=True)
+    time.sleep(0.02)
+"""
+
+
+def _sleeper(seconds: str = "0") -> dict[str, object]:
+    return {
+        "name": "naps",
+        "image": "busybox:1.37.0",
+        "processes": {"nap": {"cmds": ["echo napping $WORD; sleep " + seconds], "env": {"WORD": "one"}}},
+    }
+
+
+def _pod_names(release: Release) -> set[str]:
+    return {pod["metadata"]["name"] for pod in release.pods()}
+
+
+def test_a_changed_value_makes_a_new_run_and_removes_the_old(release: Releases, tmp_path: Path, any_helm: Path) -> None:
+    chart, run = package_data(_sleeper(), tmp_path), release("naps", any_helm)
+    run.install(chart)
+    run.wait_finished()
+    (before,) = run.runs()
+    run.upgrade(chart, "--set", "groups.nap.containers.nap.env.WORD=two")
+    run.wait_finished()
+    (after,) = run.runs()
+    assert after != before
+    eventually(lambda: len(run.pods()) == 1, 20, "the old run's pods go")
+    assert "napping two" in run.log("nap")
+
+
+def test_an_unchanged_upgrade_runs_nothing_again(release: Releases, tmp_path: Path, any_helm: Path) -> None:
+    chart, run = package_data(_sleeper(), tmp_path), release("naps", any_helm)
+    run.install(chart)
+    run.wait_finished()
+    before = _pod_names(run)
+    run.upgrade(chart)
+    run.upgrade(package_data(_sleeper(), tmp_path / "later", version="0.1.1"))
+    assert _pod_names(run) == before
+
+
+@pytest.mark.rig
+def test_a_service_never_leads_to_an_old_pod_after_it_led_to_a_new_one(
+    release: Releases, tmp_path: Path, programs: Programs, namespace: str
+) -> None:
+    spec: dict[str, object] = {
+        "name": "words",
+        "image": "python:3.12-slim",
+        "processes": {
+            "server": {
+                "command": ["python", "-c", _SERVER.replace("$", "$$")],
+                "env": {"WORD": "one"},
+                "binds": {"api": 7500},
+            }
+        },
+    }
+    chart, run = package_data(spec, tmp_path), release("words")
+    run.install(chart)
+    run.wait_ready()
+    start_pod(programs, namespace, "dialer", ["python", "-c", _DIALER, "words-api", "7500"])
+
+    def heard() -> list[str]:
+        return programs.kubectl("-n", namespace, "logs", "dialer").split()
+
+    eventually(lambda: heard().count("one") > 5, 20, "answers from the first run")
+    run.upgrade(chart, "--set", "groups.server.containers.server.env.WORD=two")
+    eventually(lambda: heard().count("two") > 100, 30, lambda: f"answers from the second run: {heard()[-20:]}")
+    answers = [word for word in heard() if word != "-"]
+    assert "one" not in answers[answers.index("two") :]
+
+
+def test_two_releases_of_one_chart_run_side_by_side(release: Releases, charts: ExampleCharts) -> None:
+    first, second = release("left"), release("right")
+    first.install(charts["integrate"])
+    second.install(charts["integrate"])
+    for run in (first, second):
+        run.wait_finished()
+        assert "= 333.3333" in run.log("master")
+    first.uninstall()
+    first.wait_gone()
+    assert second.objects("jobs")
+
+
+def test_a_rollback_runs_the_older_experiment_again(release: Releases, tmp_path: Path, any_helm: Path) -> None:
+    chart, run = package_data(_sleeper(), tmp_path), release("naps", any_helm)
+    run.install(chart)
+    run.wait_finished()
+    before, first_pods = run.runs(), _pod_names(run)
+    run.upgrade(chart, "--set", "groups.nap.containers.nap.env.WORD=two")
+    run.wait_finished()
+    run.helm("rollback", "naps", "1")
+    run.wait_finished()
+    eventually(lambda: len(run.pods()) == 1, 20, "only the pods of one run")
+    assert run.runs() == before
+    assert not _pod_names(run) & first_pods
+    assert "napping one" in run.log("nap")
+
+
+def test_a_failed_upgrade_changes_nothing_that_a_good_one_does_not_mend(
+    release: Releases, tmp_path: Path, any_helm: Path
+) -> None:
+    chart, run = package_data(_sleeper(), tmp_path), release("naps", any_helm)
+    run.install(chart)
+    run.wait_finished()
+    # One object that only the API server refuses, after others of the new run were made.
+    extra = chart / "templates" / "extra-refused.yaml"
+    extra.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n")
+    failed = run.try_helm(
+        "upgrade", "naps", str(chart), "--cleanup-on-fail", "--set", "groups.nap.containers.nap.env.WORD=x"
+    )
+    extra.unlink()
+    assert failed.code != 0
+    assert "Not_A_Name" in failed.err
+    run.upgrade(chart, "--set", "groups.nap.containers.nap.env.WORD=four")
+    run.wait_finished()
+    eventually(lambda: len(run.runs()) == 1, 20, lambda: f"one run: {run.runs()}")
+    run.uninstall()
+    run.wait_gone()
+
+
+def test_replicas_given_at_install_run_that_often(release: Releases, charts: ExampleCharts) -> None:
+    run = release("many")
+    run.install(charts["rl"], "--set", "groups.agent.replicas=4")
+    run.wait_finished()
+    assert len([p for p in run.pods() if p["metadata"]["labels"]["symph.dev/group"] == "agent"]) == 4
