@@ -9,7 +9,7 @@ from symphony_charts.importers.pod_container import read_process, read_step
 from symphony_charts.importers.pod_volumes import PodVolumes
 from symphony_charts.importers.volumes import Volumes
 
-__all__ = ["PodParts", "read_pod"]
+__all__ = ["PodParts", "read_pod", "read_settings"]
 
 _SETTINGS = {
     "serviceAccountName": "service_account",
@@ -98,7 +98,20 @@ def _ports(container: Fields) -> dict[str, int]:
 
 
 def _read_spec(spec: Fields, parts: PodParts, volumes: PodVolumes) -> None:
-    settings = parts.settings
+    secrets = [item.required_text("name", "") for item in spec.maps("imagePullSecrets")]
+    parts.image_pull_secrets = [name for name in secrets if name]
+    parts.scheduler_name = spec.text("schedulerName")
+    if (policy := spec.text("restartPolicy")) is not None:
+        if policy not in _POLICIES:
+            spec.log.fault(
+                spec.at("restartPolicy"), f'"{policy}" is no restart policy', f"one of {', '.join(_POLICIES)}"
+            )
+        parts.restart = _POLICIES.get(policy)
+    read_settings(spec, parts.settings, volumes)
+
+
+def read_settings(spec: Fields, settings: dict[str, object], volumes: PodVolumes) -> None:
+    """Put the fields of a pod's spec that nobody read yet into `settings`, as those of an experiment's pod."""
     for theirs, ours in _SETTINGS.items():
         if (text := spec.text(theirs)) is not None and text:
             settings[ours] = text
@@ -112,19 +125,10 @@ def _read_spec(spec: Fields, parts: PodParts, volumes: PodVolumes) -> None:
         settings["grace_period"] = seconds
     if (seconds := spec.integer("activeDeadlineSeconds", 1, 2**31 - 1)) is not None:
         settings["deadline"] = seconds
-    secrets = [item.required_text("name", "") for item in spec.maps("imagePullSecrets")]
-    parts.image_pull_secrets = [name for name in secrets if name]
-    parts.scheduler_name = spec.text("schedulerName")
-    if (policy := spec.text("restartPolicy")) is not None:
-        if policy not in _POLICIES:
-            spec.log.fault(
-                spec.at("restartPolicy"), f'"{policy}" is no restart policy', f"one of {', '.join(_POLICIES)}"
-            )
-        parts.restart = _POLICIES.get(policy)
-    _read_rest(spec, parts, volumes)
+    _read_rest(spec, settings, volumes)
 
 
-def _read_rest(spec: Fields, parts: PodParts, volumes: PodVolumes) -> None:
+def _read_rest(spec: Fields, settings: dict[str, object], volumes: PodVolumes) -> None:
     """What no field of an experiment says stays as an overlay of the pod."""
     overlay = spec.rest()
     for key in overlay:
@@ -132,7 +136,7 @@ def _read_rest(spec: Fields, parts: PodParts, volumes: PodVolumes) -> None:
     if volumes.foreign:
         overlay["volumes"] = list(volumes.foreign.values())
     if overlay:
-        parts.settings["pod_overlay"] = {"spec": overlay}
+        settings["pod_overlay"] = {"spec": overlay}
 
 
 def _toleration(item: Fields) -> dict[str, object]:

@@ -51,6 +51,10 @@ class Imported:
     experiment: Experiment
     notes: tuple[Note, ...] = ()
 
+    def with_notes(self, notes: tuple[Note, ...]) -> Imported:
+        """The same experiment with other notes."""
+        return Imported(experiment=self.experiment, notes=notes)
+
 
 def build(data: Mapping[str, object], log: Log, origins: Mapping[str, str]) -> Imported:
     """The experiment that `data` describes, unless `log` holds faults.

@@ -20,12 +20,13 @@ from symphony_charts.importers.report import Note
 from symphony_charts.spec.yaml_read import Lines, load_with_lines
 from symphony_charts.spec.yaml_text import line_in
 
-__all__ = ["Document", "Source", "read"]
+__all__ = ["Document", "Source", "from_data", "read"]
 
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_DEPTH = 100
 _LINE = re.compile(r"line (\d+)")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half of an emoji is no text
+_PYTHON_TAG = re.compile(r"^([^\n\"'#]*?(?:[:\-?]|&\w+)[ ]+)(!!python/[^\s,\]}]*)", re.MULTILINE)
 _DOCUMENT = re.compile(r"\[(\d+)\]\.?")
 _AMBIGUOUS = re.compile(
     r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)"
@@ -85,15 +86,15 @@ class Source:
         index = 0
         if len(self.documents) > 1 and (found := _DOCUMENT.match(path)) is not None:
             index, path = int(found[1]), path[found.end() :]
-        if index >= len(self.documents):
+        if index >= len(self.documents) or not self.text:
             return None
         document = self.documents[index]
         data, lines = (document.data, document.lines) if document.lines else _late_lines(self.text)
         return line_in(data, lines, path) or 1
 
 
-def read(content: bytes, name: str) -> Source:
-    """The documents of a YAML or JSON file.
+def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
+    """The documents of a YAML or JSON file; with `python_tags`, tags of Python objects are passed over, not refused.
 
     Raises SpecError, with file and line, when it is not text, not YAML, too big or nested without end.
     """
@@ -101,12 +102,17 @@ def read(content: bytes, name: str) -> Source:
     try:
         if text.lstrip()[:1] in ("{", "[") and (found := _json(text)) is not None:
             return Source(name=name, text=text, documents=found)
-        documents = tuple(_documents(text))
+        documents = tuple(_documents(_without_python_tags(text) if python_tags else text))
     except SpecError as error:
         raise Source(name=name, text=text, documents=()).located(error) from error
     if not documents:
         raise SpecError.one("the file holds nothing", at=name, next="give a file with the job to import")
     return Source(name=name, text=text, documents=documents)
+
+
+def from_data(data: object, name: str) -> Source:
+    """A source that was never text: its errors name `name` and the path, but no line."""
+    return Source(name=name, text="", documents=(Document(data=data, lines={}),))
 
 
 def _decode(content: bytes, name: str) -> str:
@@ -154,6 +160,11 @@ def _late_lines(text: str) -> tuple[object, Lines]:
         return load_with_lines(text)
     except SpecError:
         return None, {}
+
+
+def _without_python_tags(text: str) -> str:
+    """`text` with blanks for ``!!python/...`` tags, which PyYAML's unsafe dumper writes; what they tag stays."""
+    return _PYTHON_TAG.sub(lambda match: f"{match[1]}{' ' * len(match[2])}", text)
 
 
 def _documents(text: str) -> Iterator[Document]:

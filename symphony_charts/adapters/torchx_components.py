@@ -1,0 +1,90 @@
+"""TorchX components, called through TorchX itself where it is installed."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from symphony_charts.errors import NotFound, SymphError, ToolFailed, ToolMissing
+
+__all__ = ["load_appdef"]
+
+
+def load_appdef(component: str, arguments: Sequence[str]) -> object:
+    """The application that a component makes of `arguments`, as plain data.
+
+    `component` is ``module:function``, ``file.py:function`` or one of TorchX's own names (``dist.ddp``).
+
+    Raises ToolMissing without TorchX, NotFound if there is no such component, ToolFailed if it fails.
+    """
+    if importlib.util.find_spec("torchx") is None:
+        raise ToolMissing(
+            f"the component {component} needs TorchX, which is not installed",
+            next="pip install 'symphony-charts[torchx]', or give the AppDef as a JSON file",
+        )
+    builders = importlib.import_module("torchx.specs.builders")
+    function = _find(component)
+    try:
+        app: object = builders.materialize_appdef(function, list(arguments))
+    except SystemExit as error:  # TorchX parses the arguments with argparse, which exits
+        raise ToolFailed(f"component {component} refused its arguments", next="see what it says above") from error
+    except Exception as error:  # the component is the user's own code: whatever it raises is its answer
+        raise ToolFailed(f"component {component} failed: {type(error).__name__}: {error}") from error
+    if not dataclasses.is_dataclass(app) or isinstance(app, type):
+        raise ToolFailed(f"component {component} gave a {type(app).__name__}, not an AppDef")
+    return _plain(dataclasses.asdict(app))
+
+
+def _find(component: str) -> Callable[..., object]:
+    module_name, _, name = component.rpartition(":")
+    try:
+        if not module_name:
+            finder = importlib.import_module("torchx.specs.finder")
+            found: object = finder.get_component(component).fn
+        elif module_name.endswith(".py"):
+            found = getattr(_load_file(Path(module_name)), name)
+        else:
+            found = getattr(_import(module_name), name)
+    except SymphError:
+        raise
+    except AttributeError as error:
+        raise NotFound(f'{module_name} has no component "{name}"') from error
+    except Exception as error:  # importing runs the user's code; TorchX's finder has its own errors
+        raise NotFound(f"no component {component}: {type(error).__name__}: {error}") from error
+    if not callable(found):
+        raise NotFound(f"{component} is no function")
+    return found
+
+
+def _import(name: str) -> object:
+    """The module `name`; the working folder counts, as it does for TorchX."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    return importlib.import_module(name)
+
+
+def _load_file(path: Path) -> object:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise NotFound(f"cannot read {path}", at=str(path))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _plain(value: object) -> object:
+    """Plain data: enumerations as their values, tuples as lists, everything else as text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, str):
+        return str(getattr(value, "value", value))
+    return value if isinstance(value, (int, float)) else str(value)
