@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from symphony_charts.adapters.dirs import runtime_dir, state_dir
 from symphony_charts.adapters.processes import is_alive
 from symphony_charts.errors import NotFound
 
-__all__ = ["LIVE", "Run", "find_run", "live_runs", "runs_of", "write_json"]
+__all__ = ["LIVE", "Run", "find_run", "find_slots", "live_runs", "process_items", "runs_of", "write_json"]
 
 # Phases in which processes may be running.
 LIVE = ("starting", "running", "stopping")
@@ -125,3 +126,63 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise NotFound(f"the run has no {path.name}", str(path.parent)) from None
     return data
+
+
+def process_items(run: Run) -> list[dict[str, Any]]:
+    """What `symph process` shows of each process, in order of declaration."""
+    state = run.state()
+    return [
+        {
+            "name": process["name"],
+            "group": process["group"],
+            "ready": bool(process["ready"]),
+            "restarts": process["restarts"],
+            "state": describe_process(process, state),
+            "phase": process["phase"],
+            "status": process["status"],
+            "slot": process["slot"],
+            "pod": process["pod"],
+        }
+        for process in state["processes"]
+    ]
+
+
+def describe_process(process: dict[str, Any], state: dict[str, Any]) -> str:
+    """The state of a process in words: ``running 4s``, ``failed 3 after 2s``, ``waiting``."""
+    phase, started = process["phase"], process.get("started")
+    if phase == "running" and started:
+        return f"running {age(time.time() - started)}"
+    took = f" after {age(process['ended'] - started)}" if started and process.get("ended") else ""
+    if phase in ("failed", "backoff"):
+        again = ", restarting" if phase == "backoff" else ""
+        return f"failed {process['status']}{took}{again}"
+    if phase in ("waiting", "starting") and state["phase"] not in LIVE:
+        return "never started"
+    return f"{phase}{took}"
+
+
+def age(seconds: float) -> str:
+    """`75` -> ``1m``, in Symphony's units: seconds, minutes, hours with a decimal, days and hours."""
+    if seconds < 60:
+        return f"{max(0, int(seconds))}s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)}m"
+    if seconds < 86400:
+        return f"{seconds / 3600:.1f}h"
+    return f"{int(seconds // 86400)}d{int(seconds % 86400 // 3600)}h"
+
+
+def find_slots(run: Run, name: str) -> list[int]:
+    """The slots of the processes that `name` means: a process, ``group/process``, or all replicas of one.
+
+    Raises NotFound with the names there are.
+    """
+    group, _, process = name.rpartition("/")
+    state = run.state()["processes"]
+    inside = [item for item in state if not group or group in (item["group"], item["pod"])]
+    exact = [item["slot"] for item in inside if item["name"] == process]
+    replicas = [item["slot"] for item in inside if item["name"].rpartition("-")[0] == process]
+    if exact or replicas:
+        return exact or replicas
+    names = ", ".join(f"{item['group']}/{item['name']}" if item["group"] else item["name"] for item in state)
+    raise NotFound(f'experiment "{run.experiment}" has no process "{name}"', next=f"its processes: {names}")

@@ -1,0 +1,107 @@
+"""argparse as the command line needs it: our errors, our help page, the `--` rule, near misses."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+
+from symphony_charts.cli.verbs import GROUPS, Verb
+
+__all__ = ["MasterParser", "Parser", "fill_defaults", "plain_words", "refuse_extra", "refuse_verb", "split_remainder"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+# Options of the master parser that take the next word.
+_WITH_VALUE = ("--color",)
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose faults are raised as UsageError and whose flags are never abbreviated."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options.setdefault("allow_abbrev", False)
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*args, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError; `status_of` prints it and gives exit status 2."""
+        from symphony_charts.errors import UsageError
+
+        raise UsageError(message, "", f"{self.prog} --help")
+
+
+class MasterParser(Parser):
+    """The parser above all verbs; its help is the table of verbs, by group."""
+
+    def __init__(self, *args: Any, verbs: Callable[[], Sequence[Verb]], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._verbs = verbs
+
+    def format_help(self) -> str:
+        """The text of `symph --help`: the verbs without importing them."""
+        rows = [verb for verb in self._verbs() if verb.group in ("", *GROUPS)]
+        names = {verb.name: ", ".join(verb.names) for verb in rows}
+        width = max((len(text) for text in names.values()), default=14)
+        lines = [f"usage: {self.prog} VERB [ARGUMENTS] [-- COMMAND]", "", self.description or ""]
+        for group in ("", *GROUPS):
+            members = [f"  {names[verb.name]:{width}}  {verb.summary}".rstrip() for verb in rows if verb.group == group]
+            lines += ["", f"{group or 'This project'}:", *members] if members else []
+        lines += ["", "Options:", f"  {'-h, --help':{width}}  this page; after a verb, the page of that verb"]
+        lines += [f"  {'-v, --verbose':{width}}  say more; show the output of programs that failed"]
+        lines += [
+            f"  {'--color WHEN':{width}}  auto, always or never",
+            f"  {'--version':{width}}  print the version",
+            "",
+        ]
+        return "\n".join(lines)
+
+
+def split_remainder(words: Sequence[str]) -> tuple[list[str], list[str], bool]:
+    """The words before a lone ``--``, those after it, and whether there was one. Raises UsageError for two of them."""
+    places = [index for index, word in enumerate(words) if word == "--"]
+    if len(places) > 1:
+        from symphony_charts.errors import UsageError
+
+        raise UsageError('only one "--" may stand on the command line', "", 'wrap the command: -- sh -c "..."')
+    if not places:
+        return list(words), [], False
+    return list(words[: places[0]]), list(words[places[0] + 1 :]), True
+
+
+def plain_words(words: Sequence[str]) -> list[str]:
+    """The words that may be a verb: no flags, and no values of the flags that stand before verbs."""
+    previous = ["", *words]
+    return [
+        word for before, word in zip(previous, words, strict=False) if word[:1] != "-" and before not in _WITH_VALUE
+    ]
+
+
+def refuse_verb(prog: str, word: str, verbs: Sequence[Verb]) -> NoReturn:
+    """Raise UsageError for a word that is no verb, naming the nearest one."""
+    from difflib import get_close_matches
+
+    from symphony_charts.errors import UsageError
+
+    names = [name for verb in verbs for name in verb.names if not name.startswith("_")]
+    near = get_close_matches(word, names, n=1)
+    hint = f"did you mean `{prog} {near[0]}`? " if near else ""
+    raise UsageError(f'{prog} has no verb "{word}"', "", f"{hint}all verbs: {prog} --help")
+
+
+def refuse_extra(parser: argparse.ArgumentParser, extra: Sequence[str]) -> NoReturn:
+    """Raise UsageError for arguments that nobody takes, naming the nearest flag."""
+    from difflib import get_close_matches
+
+    flags = [flag for action in parser._actions for flag in action.option_strings]
+    near = get_close_matches(extra[0].partition("=")[0], flags, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    parser.error(f"unrecognized arguments: {' '.join(extra)}{hint}")
+
+
+def fill_defaults(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Give `args` the defaults of every argument of `parser` that it lacks."""
+    for action in parser._actions:
+        if action.default is not argparse.SUPPRESS and not hasattr(args, action.dest):
+            setattr(args, action.dest, action.default)

@@ -1,0 +1,146 @@
+"""Options that several verbs share, under one spelling each.
+
+`-v` and `--color` are taken by every verb, before or after its name; the rest is added by the verbs that need it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+
+__all__ = [
+    "BACKENDS",
+    "FORMATS",
+    "add_component",
+    "add_dry_run",
+    "add_examples",
+    "add_experiment",
+    "add_global_options",
+    "add_on",
+    "add_output",
+    "add_set",
+    "add_specs",
+    "add_yes",
+    "backend_of",
+    "cluster_of",
+    "parse_assignments",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from symphony_charts.cli.parser import Backend
+
+FORMATS = ("table", "wide", "json", "yaml", "name")
+BACKENDS = ("tmux", "kube")
+
+
+def add_global_options(parser: argparse.ArgumentParser, *, is_verb: bool = False) -> None:
+    """Add `-v` and `--color`; a verb's copy keeps what was given before the verb."""
+    absent: object = argparse.SUPPRESS if is_verb else None
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        default=argparse.SUPPRESS if is_verb else False,
+        help="say more; show the output of programs that failed",
+    )
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default=absent, help="when to colour (default: on a terminal)"
+    )
+
+
+def add_output(
+    parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS, *, default: str = "table", headers: bool = True
+) -> None:
+    """Add `-o FORMAT` (args.output) and `--no-headers` (args.no_headers)."""
+    parser.add_argument(
+        "-o", "--output", choices=tuple(formats), default=default, help=f"format of the answer (default: {default})"
+    )
+    if headers and "table" in formats:
+        parser.add_argument("--no-headers", action="store_true", help="leave out the line of column names")
+
+
+def add_dry_run(parser: argparse.ArgumentParser, help: str = "say what would be done and change nothing") -> None:
+    """Add `--dry-run` (args.dry_run), also under Symphony's `-dr`."""
+    parser.add_argument("-dr", "--dry-run", action="store_true", help=help)
+
+
+def add_yes(parser: argparse.ArgumentParser) -> None:
+    """Add `-y/--yes` (args.yes) for verbs that ask before they destroy."""
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask; needed where there is no terminal")
+
+
+def add_on(parser: argparse.ArgumentParser) -> None:
+    """Add `--on tmux|kube` (args.on), read by `backend_of`."""
+    parser.add_argument(
+        "--on", choices=BACKENDS, default=None, help="where the experiment runs (default: $SYMPH_ON, else tmux)"
+    )
+
+
+def backend_of(args: argparse.Namespace) -> str:
+    """The backend the user chose: the flag, else $SYMPH_ON, else tmux."""
+    chosen: str = getattr(args, "on", None) or os.environ.get("SYMPH_ON", "") or "tmux"
+    if chosen not in BACKENDS:
+        from symphony_charts.errors import UsageError
+
+        raise UsageError(f'SYMPH_ON names no backend: "{chosen}"', "", f"use one of {', '.join(BACKENDS)}")
+    return chosen
+
+
+def cluster_of(args: argparse.Namespace) -> Backend:
+    """The cluster this command speaks to: what a user's script made, unless `--on` asks for another."""
+    return args.symphony.cluster_for(args)  # type: ignore[no-any-return]  # argparse.Namespace is untyped
+
+
+def add_experiment(parser: argparse.ArgumentParser, *, required: bool = False, positional: bool = True) -> None:
+    """Add the experiment's name (args.experiment_name), as a word or as `-e/--exp`."""
+    text = "the experiment; part of a name is enough when it fits only one"
+    if not positional:
+        flags = ("-e", "--exp", "--experiment", "--experiment-name")
+        parser.add_argument(*flags, dest="experiment_name", required=required, default=None, help=text)
+    elif required:
+        parser.add_argument("experiment_name", metavar="EXPERIMENT", help=text)
+    else:
+        parser.add_argument(
+            "experiment_name", metavar="EXPERIMENT", nargs="?", default=None, help=f"{text} (default: the current one)"
+        )
+
+
+def add_component(parser: argparse.ArgumentParser) -> None:
+    """Add the process (args.component_name), written `process` or `group/process`."""
+    parser.add_argument("component_name", metavar="PROCESS", help="process, or group/process where a name fits several")
+
+
+def add_specs(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
+    """Add the experiment files (args.specs, a list) or the one file (args.spec)."""
+    text = "experiment file: YAML, JSON or Python"
+    if many:
+        parser.add_argument("specs", metavar="SPEC", nargs="+", help=text)
+    else:
+        parser.add_argument("spec", metavar="SPEC", help=text)
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Add `--set key=value` (args.set, a list of texts), given once for each value."""
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], help="change one value; may be repeated"
+    )
+
+
+def parse_assignments(texts: Sequence[str], flag: str = "--set") -> dict[str, str]:
+    """`["a=1", "b=x=y"]` as `{"a": "1", "b": "x=y"}`; raises UsageError where the `=` or the key is missing."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            from symphony_charts.errors import UsageError
+
+            raise UsageError(f'{flag} takes KEY=VALUE, got "{text}"')
+        found[key] = value
+    return found
+
+
+def add_examples(parser: argparse.ArgumentParser, *lines: str) -> None:
+    """Show these command lines under the verb's help."""
+    parser.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -1,0 +1,120 @@
+"""The border where exceptions become text on stderr and an exit status; nothing else in the package does that."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+__all__ = ["status_of"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from symphony_charts.errors import SymphError, ToolFailed
+
+BUG = 70
+INTERRUPTED = 130
+# What a shell reports of a program that died of SIGPIPE, as `git log | head` does.
+BROKEN_PIPE = 141
+
+
+def status_of(action: Callable[[], int], is_verbose: Callable[[], bool]) -> int:
+    """Run `action` and return the exit status of the command.
+
+    An expected error is printed with what failed, where and what to do next; anything else is a bug of ours, whose
+    traceback goes to a log file that is named. A reader that closed our stdout ends the command quietly.
+    """
+    try:
+        status = action()
+        sys.stdout.flush()
+    except SystemExit as exit:
+        return _status_of_exit(exit)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit and would complain there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception as error:
+        return _status_of_error(error, is_verbose())
+    return status
+
+
+def _status_of_exit(exit: SystemExit) -> int:
+    """argparse leaves with SystemExit after `--help`, and users' verbs may; a text is an error as in Python itself."""
+    if exit.code is None or isinstance(exit.code, int):
+        return exit.code or 0
+    _say(str(exit.code))
+    return 1
+
+
+def _status_of_error(error: Exception, verbose: bool) -> int:
+    from symphony_charts.errors import SymphError, ToolFailed
+
+    if not isinstance(error, SymphError):
+        return _report_bug(error, verbose)
+    _say(_blocks(error))
+    if isinstance(error, ToolFailed):
+        _say(_tool_output(error, verbose))
+    if verbose:
+        _say_traceback(error)
+    return error.exit_code
+
+
+def _blocks(error: SymphError) -> str:
+    """The error's text with ``error:`` before each fault; further lines of a fault are indented already."""
+    lines = str(error).split("\n")
+    return "\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines)
+
+
+def _tool_output(error: ToolFailed, verbose: bool) -> str:
+    """What the program said: the last lines of stderr, or everything with `-v`."""
+    heard = error.stderr.rstrip().splitlines()
+    if not verbose:
+        return "\n".join(f"  | {line}" for line in heard[-10:])
+    text = [f"  ran: {' '.join(error.argv)}", f"  exit status {error.status} after {error.seconds:.2f} s"]
+    text += [f"  | {line}" for line in [*error.stdout.rstrip().splitlines(), *heard]]
+    return "\n".join(text)
+
+
+def _report_bug(error: Exception, verbose: bool) -> int:
+    _say(f"error: {type(error).__name__}: {error}" if str(error) else f"error: {type(error).__name__}")
+    _say(f"  at:   {_write_log(error)}")
+    _say("  next: this is a bug in symph; please report it with that file")
+    if verbose:
+        _say_traceback(error)
+    return BUG
+
+
+def _write_log(error: Exception) -> str:
+    """The path of a new file, readable by its owner alone, that holds the traceback."""
+    import tempfile
+    import time
+    import traceback
+
+    from symphony_charts.adapters.dirs import state_dir
+
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    prefix = f"symph-{time.strftime('%Y%m%d-%H%M%S')}-"
+    try:
+        folder = state_dir() / "logs"
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, path = tempfile.mkstemp(".log", prefix, folder)
+    except OSError:
+        # A home that cannot be written must not hide the bug.
+        descriptor, path = tempfile.mkstemp(".log", prefix)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def _say_traceback(error: Exception) -> None:
+    import traceback
+
+    _say("".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip())
+
+
+def _say(text: str) -> None:
+    if text:
+        sys.stderr.write(f"{text}\n")

@@ -1,0 +1,20 @@
+"""The `symph` command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symphony_charts.cli.parser import SymphonyParser
+
+__all__ = ["main"]
+
+
+class Symph(SymphonyParser):
+    """The installed command: SymphonyParser as it is, under one name however it was started."""
+
+    prog = "symph"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line (the process's own without `argv`) and return its exit status."""
+    return Symph().main(argv)

@@ -1,0 +1,221 @@
+"""What commands print: data on stdout in the format that was asked for, everything else on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+__all__ = [
+    "API_VERSION",
+    "Column",
+    "can_ask",
+    "confirm",
+    "format_table",
+    "line",
+    "next_step",
+    "note",
+    "paint",
+    "print_items",
+    "print_record",
+    "progress",
+    "use_color",
+    "warn",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import TextIO
+
+API_VERSION = "symph.dev/v1"
+
+# SGR codes by the meaning of a state; nothing else is ever coloured.
+_COLORS = {"good": "32", "busy": "33", "bad": "31", "dim": "2", "bold": "1"}
+
+
+class Column:
+    """A column of a table: its title, how a cell's text comes out of an item, whether only `-o wide` shows it."""
+
+    __slots__ = ("is_wide", "state", "text", "title")
+
+    def __init__(
+        self,
+        title: str,
+        text: str | Callable[[Mapping[str, object]], object],
+        *,
+        is_wide: bool = False,
+        state: Callable[[Mapping[str, object]], str] | None = None,
+    ) -> None:
+        """`text` is a key of the item or a function of it; `state` names the cell's colour (good, busy, bad, dim)."""
+        self.title = title
+        self.text = text
+        self.is_wide = is_wide
+        self.state = state
+
+    def cell(self, item: Mapping[str, object]) -> str:
+        """The text of this column for one item; ``-`` where there is none."""
+        value = item.get(self.text) if isinstance(self.text, str) else self.text(item)
+        return "-" if value is None or value == "" else _safe(str(value))
+
+
+def print_items(
+    args: argparse.Namespace,
+    kind: str,
+    items: Sequence[Mapping[str, object]],
+    columns: Sequence[Column],
+    *,
+    empty: str = "",
+    name: str = "name",
+) -> None:
+    """Print a list as `-o` says: aligned columns, names, or JSON/YAML with apiVersion, kind ``<kind>List`` and items.
+
+    An empty list is no error; `empty` then goes to stderr. `name` is the key that `-o name` prints.
+    """
+    form = args.output
+    if form in ("json", "yaml"):
+        _print_document(
+            {"apiVersion": API_VERSION, "kind": f"{kind}List", "items": [dict(item) for item in items]}, form
+        )
+    elif form == "name":
+        for item in items:
+            line(_safe(str(item[name])))
+    elif items:
+        shown = [column for column in columns if form == "wide" or not column.is_wide]
+        headers = not getattr(args, "no_headers", False)
+        line(format_table(items, shown, headers=headers, color=use_color(sys.stdout, getattr(args, "color", None))))
+    if not items and empty and form not in ("json", "yaml"):
+        note(empty)
+
+
+def print_record(args: argparse.Namespace, kind: str, record: Mapping[str, object], text: str = "") -> None:
+    """Print one answer: `text` for people, or the record as JSON/YAML with apiVersion and kind."""
+    if args.output in ("json", "yaml"):
+        _print_document({"apiVersion": API_VERSION, "kind": kind, **record}, args.output)
+    elif text:
+        line(text)
+
+
+def format_table(
+    items: Iterable[Mapping[str, object]], columns: Sequence[Column], *, headers: bool = True, color: bool = False
+) -> str:
+    """The items as aligned columns, two spaces apart, without trailing blanks or a final newline."""
+    items = list(items)
+    rows = [[column.cell(item) for column in columns] for item in items]
+    titles = [[column.title for column in columns]] if headers else []
+    widths = [max(map(_width, texts), default=0) for texts in zip(*titles, *rows, strict=True)]
+    lines = ["  ".join(_pad(text, width) for text, width in zip(row, widths, strict=True)).rstrip() for row in titles]
+    for item, row in zip(items, rows, strict=True):
+        cells = [_pad(text, width) for text, width in zip(row, widths, strict=True)]
+        cells[-1] = cells[-1].rstrip()
+        states = [column.state(item) if column.state else "" for column in columns]
+        cells = [paint(cell, state, color) for cell, state in zip(cells, states, strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def paint(text: str, state: str, color: bool) -> str:
+    """`text` in the colour of a state (good, busy, bad, dim, bold), or as it is."""
+    return f"\x1b[{_COLORS[state]}m{text}\x1b[0m" if color and state else text
+
+
+def use_color(stream: TextIO, choice: str | None = None) -> bool:
+    """Whether to colour: the flag, else NO_COLOR, FORCE_COLOR and CLICOLOR_FORCE, else a terminal that is not dumb."""
+    if choice in ("always", "never"):
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if any(os.environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def line(text: str = "") -> None:
+    """Print to stdout: data that was asked for."""
+    sys.stdout.write(f"{text}\n")
+
+
+def note(text: str) -> None:
+    """Print to stderr: what people may want to know and pipes must not see."""
+    sys.stderr.write(f"{text}\n")
+
+
+def warn(text: str, next: str = "") -> None:
+    """Print a warning, and the step to take, to stderr."""
+    note(f"warning: {text}" + (f"\n  next: {next}" if next else ""))
+
+
+def next_step(*commands: str) -> None:
+    """Print the commands that usually follow, to stderr."""
+    note(f"next: {' | '.join(commands)}")
+
+
+def can_ask() -> bool:
+    """Whether somebody is there to answer a question."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(args: argparse.Namespace, question: str) -> None:
+    """Return if the user agrees, by `--yes` or by answering ``y``.
+
+    Raises UsageError if the answer is anything else, or if there is neither `--yes` nor a terminal.
+    """
+    from symphony_charts.errors import UsageError
+
+    if getattr(args, "yes", False):
+        return
+    if not can_ask():
+        raise UsageError(f"{question} There is no terminal to ask on", "", "add --yes if you mean it")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("nothing was done: the answer was no")
+
+
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A function that advances a progress bar by so many steps; a bar is drawn on a terminal only, never in CI."""
+    if total < 2 or not sys.stderr.isatty() or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
+        yield lambda _steps: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*parts, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+def _print_document(document: Mapping[str, object], form: str) -> None:
+    if form == "json":
+        import json
+
+        line(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        from symphony_charts.spec import yaml_text
+
+        sys.stdout.write(yaml_text.dump(document))
+
+
+def _safe(text: str) -> str:
+    """The text on one line and without control characters: log lines and names must not drive the terminal."""
+    return (
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() else " " if c in "\t\n\r" else "\ufffd" for c in text)
+    )
+
+
+def _width(text: str) -> int:
+    """How many cells of a terminal the text takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _pad(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))

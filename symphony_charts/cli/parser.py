@@ -1,0 +1,272 @@
+"""`SymphonyParser`: the command line that `symph` is, and that projects extend with verbs of their own.
+
+class MyProject(SymphonyParser):
+    def create_cluster(self):
+        return Cluster.new("kubernetes")
+
+    def setup(self):
+        super().setup()
+        self.add_subparser("create").add_argument("name")
+
+    def action_create(self, args):
+        '''Start an experiment.'''
+        self.cluster.launch(build(args.name))
+
+MyProject().main()
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from symphony_charts.cli import arguments, common
+from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
+
+__all__ = ["Backend", "SymphonyParser"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    class Backend(Protocol):
+        """What the parser itself asks of a cluster; verbs use the full protocol of `symphony_charts.cluster`."""
+
+        def fuzzy_match_experiment(self, name: str) -> tuple[Sequence[str], bool]:
+            """The experiments that `name` may mean, best first, and whether it is an exact match."""
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+    Action = Callable[[argparse.Namespace], int | None]
+else:
+    Backend = object
+
+
+class SymphonyParser:
+    """All of Symphony's verbs, and those added in `setup`.
+
+    Override `create_cluster` to say where experiments run and `setup` to add verbs and settings. Attributes:
+    `master_parser` and `subparsers` are argparse's own objects, `cluster` is made at first use.
+    """
+
+    prog: str | None = None
+    description = "Experiments of many processes: in tmux on this machine, as a Helm chart on Kubernetes."
+
+    def __init__(self) -> None:
+        self._parsers: dict[str, argparse.ArgumentParser] = {}
+        self._own: list[Verb] = []
+        prog = self.prog or sys.argv[0].rpartition("/")[2] or "symph"
+        self.master_parser: argparse.ArgumentParser = arguments.MasterParser(
+            prog=prog, description=self.description, verbs=self._all_verbs
+        )
+        common.add_global_options(self.master_parser)
+        self.master_parser.add_argument("--version", action="store_true", help="print the version")
+        self.subparsers: Subparsers = self.master_parser.add_subparsers(
+            dest="action", metavar="VERB", parser_class=arguments.Parser
+        )
+        self._cluster: Backend | None = None
+        self._args = argparse.Namespace()
+        self.setup()
+
+    # What users override
+
+    def create_cluster(self) -> Backend:
+        """The cluster of this command line; called once, when a verb first needs it."""
+        return _new_cluster(common.backend_of(self._args))
+
+    def setup(self) -> None:
+        """Add verbs with `add_subparser` and set configuration; Symphony's own verbs are there already."""
+
+    # What users call
+
+    @property
+    def cluster(self) -> Backend:
+        """The cluster, made by `create_cluster` at first use, so that `--help` needs none."""
+        if self._cluster is None:
+            self._cluster = self.create_cluster()
+        return self._cluster
+
+    @cluster.setter
+    def cluster(self, cluster: Backend) -> None:
+        self._cluster = cluster
+
+    def add_subparser(self, name: str, aliases: Sequence[str] | None = None, **kw: Any) -> argparse.ArgumentParser:
+        """A new verb: the parser to which you add arguments.
+
+        `symph NAME` calls the method ``action_<name>`` (``-`` written ``_``) with the parsed arguments; its docstring
+        is the help. It may return an exit status. Raises ValueError if there is no such method.
+        """
+        action: Action | None = getattr(self, _method_name(name), None)
+        if action is None:
+            raise ValueError(f'verb "{name}" needs a method {_method_name(name)}(self, args)')
+        text = " ".join((action.__doc__ or "").split())
+        kw.setdefault("help", text)
+        kw.setdefault("description", text)
+        self._own.append(Verb(name, tuple(aliases or ()), str(kw["help"]), "", ""))
+        return self._add(name, tuple(aliases or ()), action, kw)
+
+    def get_subparser(self, name: str) -> argparse.ArgumentParser:
+        """The parser of a verb, to which arguments and defaults may be added. Raises KeyError if there is none."""
+        if name not in self._parsers:
+            verb = find_verb(name, self._all_verbs())
+            if verb is None:
+                raise KeyError(name)
+            if verb.name not in self._parsers:
+                self._load(verb)
+            return self._parsers[verb.name]
+        return self._parsers[name]
+
+    def add_dry_run(self, parser: argparse.ArgumentParser) -> None:
+        """Add `--dry-run` (args.dry_run)."""
+        common.add_dry_run(parser)
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        """Run one command line and return its exit status; never raises for faults of the user or of programs.
+
+        Without `argv` the process's own arguments are taken, and a failure leaves the process through SystemExit, so
+        that the status counts also in scripts that end in a bare ``MyProject().main()``.
+        """
+        from symphony_charts.cli.failures import status_of
+
+        status = status_of(lambda: self._run(sys.argv[1:] if argv is None else list(argv)), self._is_verbose)
+        if argv is None and status:
+            raise SystemExit(status)
+        return status
+
+    def _add_experiment_name(
+        self, parser: argparse.ArgumentParser, required: bool = True, positional: bool = True
+    ) -> None:
+        common.add_experiment(parser, required=required and positional, positional=positional)
+
+    def _add_component_arg(self, parser: argparse.ArgumentParser) -> None:
+        common.add_component(parser)
+
+    def _get_experiment(self, args: argparse.Namespace) -> str | None:
+        """The experiment that `args.experiment_name` means, matched loosely; None if it was not given.
+
+        Raises NotFound if nothing fits, UsageError if several do and nobody can be asked.
+        """
+        from symphony_charts.cli.matching import choose_experiment
+
+        name = args.experiment_name
+        return choose_experiment(self.cluster_for(args), name) if name else None
+
+    def cluster_for(self, args: argparse.Namespace) -> Backend:
+        """The cluster of these arguments: `cluster`, unless `--on` names another backend than the script's own."""
+        if getattr(args, "on", None) and type(self).create_cluster is not SymphonyParser.create_cluster:
+            return _new_cluster(args.on)
+        self._args = args
+        return self.cluster
+
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
+        """The arguments of one command line. What follows a lone ``--`` is args.remainder; args.has_remainder says
+        whether there was one. Raises UsageError.
+        """
+        ours, remainder, has_remainder = arguments.split_remainder(words)
+        self._prepare(ours)
+        args, extra = self.master_parser.parse_known_args(ours)
+        self._args = args
+        if extra:
+            verb = find_verb(args.action or "", self._all_verbs())
+            arguments.refuse_extra(self._parsers[verb.name] if verb else self.master_parser, extra)
+        args.remainder, args.has_remainder, args.symphony = remainder, has_remainder, self
+        return args
+
+    def load_all(self) -> None:
+        """Import every verb, as completion scripts and tests need it."""
+        for verb in VERBS:
+            self.get_subparser(verb.name)
+
+    # How a command line becomes a call
+
+    def _all_verbs(self) -> tuple[Verb, ...]:
+        replaced = {name for verb in self._own for name in verb.names}
+        return (*self._own, *(verb for verb in (*VERBS, *HIDDEN) if verb.name not in replaced))
+
+    def _add(
+        self, name: str, aliases: tuple[str, ...], action: Action, options: dict[str, Any]
+    ) -> argparse.ArgumentParser:
+        parser = self.subparsers.add_parser(name, aliases=list(aliases), **options)
+        common.add_global_options(parser, is_verb=True)
+        parser.set_defaults(func=action)
+        self._parsers[name] = parser
+        return parser
+
+    def _load(self, verb: Verb) -> None:
+        options = {"help": verb.summary, "description": f"{verb.summary[:1].upper()}{verb.summary[1:]}."}
+        parser = self._add(verb.name, verb.aliases, self._action_for(verb), options)
+        _module_of(verb).configure(parser)
+
+    def _action_for(self, verb: Verb) -> Action:
+        """The method that answers a verb: the one a project wrote under any of the verb's names, else ours."""
+        for name in map(_method_name, verb.names):
+            if getattr(type(self), name) is not getattr(SymphonyParser, name):
+                break
+        else:
+            name = _method_name(verb.name)
+        action: Action = getattr(self, name)
+        return action
+
+    def _run(self, words: list[str]) -> int:
+        args = self.parse(words)
+        if args.version:
+            from symphony_charts import __version__
+
+            sys.stdout.write(f"symphony-charts {__version__}\n")
+            return 0
+        if args.action is None:
+            self.master_parser.print_help(sys.stderr)
+            return 2
+        status = args.func(args)
+        return status if isinstance(status, int) else 0
+
+    def _prepare(self, words: list[str]) -> None:
+        """Load the verb that was typed, and only that; refuse a word that is none."""
+        verbs = self._all_verbs()
+        plain = arguments.plain_words(words)
+        if plain and find_verb(plain[0], verbs) is None and plain[0] == words[0]:
+            arguments.refuse_verb(self.master_parser.prog, plain[0], verbs)
+        for word in plain:
+            verb = find_verb(word, verbs)
+            if verb is not None:
+                self.get_subparser(verb.name)
+                return
+
+    def _is_verbose(self) -> bool:
+        return bool(getattr(self._args, "verbose", False) or os.environ.get("SYMPH_DEBUG"))
+
+    if TYPE_CHECKING:
+        # The methods action_<verb>, made below from the table.
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def _new_cluster(backend: str) -> Backend:
+    made: Backend = import_module("symphony_charts.engine").Cluster.new(backend)
+    return made
+
+
+def _method_name(verb: str) -> str:
+    return "action_" + verb.replace("-", "_")
+
+
+def _module_of(verb: Verb) -> Any:
+    return import_module(f"symphony_charts.cli.{verb.module}")
+
+
+def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int]:
+    """The method ``action_<verb>``: scripts call it from their own verbs, with arguments of their own parsers."""
+
+    def action(self: SymphonyParser, args: argparse.Namespace) -> int:
+        arguments.fill_defaults(self.get_subparser(verb.name), args)
+        status: int = _module_of(verb).run(args)
+        return status
+
+    action.__doc__ = verb.summary
+    return action
+
+
+for _verb in (*VERBS, *HIDDEN):
+    for _name in _verb.names:
+        setattr(SymphonyParser, _method_name(_name), _action_of(_verb))

@@ -1,0 +1,86 @@
+"""`symph up`: start an experiment on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from symphony_charts.cli import common, output
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph up`."""
+    common.add_specs(parser, many=False)
+    parser.add_argument("--wait", action="store_true", help="wait until the run is over; exit with its status")
+    parser.add_argument("--force", action="store_true", help="end the experiment first if it runs already")
+    common.add_output(parser, ("table", "json", "yaml"))
+    common.add_dry_run(parser, "print what would be started, without values of variables")
+    common.add_examples(
+        parser,
+        "symph up experiment.yaml",
+        "symph up experiment.yaml --wait      # the exit status is that of the first process that failed",
+        "symph up experiment.yaml --dry-run",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start it, say where, and with --wait how it ended."""
+    from symphony_charts.adapters import specfile
+    from symphony_charts.cluster import local_run
+    from symphony_charts.network.services import allocate
+
+    began = time.monotonic()
+    spec = specfile.read(args.spec)
+    services = allocate(spec.experiment, spec.pins)
+    started = local_run.up(spec.experiment, services, folder=spec.path.parent, force=args.force, dry_run=args.dry_run)
+    if started is None:
+        return 0
+    plan, name = started.plan(), started.experiment
+    for text in plan["notes"]:
+        output.warn(text)
+    count = len(plan["processes"])
+    record = {
+        "name": name,
+        "run": started.run_id,
+        "address": plan["base_address"],
+        "processes": count,
+        "ports": plan["ports"],
+    }
+    took = time.monotonic() - began
+    plural = "process" if count == 1 else "processes"
+    text = f"{name}   {plan['base_address']}   {count} {plural} up in {took:.2f} s"
+    output.print_record(args, "Run", record, text)
+    if not args.wait:
+        output.next_step(f"symph process {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
+        return 0
+    status = local_run.wait(started)
+    _fail_if_failed(args.spec, started.state(), plan)
+    return status
+
+
+def _fail_if_failed(spec: str, state: dict[str, object], plan: dict[str, object]) -> None:
+    """Raise RunFailed, whose exit status is that of the process, naming it and where it is declared."""
+    from symphony_charts.errors import CheckFailed
+    from symphony_charts.local.policy import describe_status
+
+    if state.get("reason") == "stopped":
+        raise CheckFailed("the run was stopped before its end")
+    failed = state.get("failed")
+    if not isinstance(failed, dict):
+        return
+    processes = state["processes"]
+    assert isinstance(processes, list)  # noqa: S101 - state files are written by us alone
+    restarts = processes[failed["slot"]]["restarts"]
+    again = f" after {restarts} restarts" if restarts else ""
+    planned = plan["processes"]
+    assert isinstance(planned, list)  # noqa: S101
+    where = f"{spec}, {planned[failed['slot']]['spec_path']}"
+    error = CheckFailed(
+        f'process "{failed["name"]}" failed ({describe_status(failed["status"])}){again}',
+        where,
+        f"symph logs {failed['name']} {state['experiment']} --tail 50",
+    )
+    error.exit_code = failed["status"]
+    raise error
