@@ -1,0 +1,250 @@
+"""The plan of an experiment on node pools: what runs where, what is certain, and what cannot be.
+
+PROVEN: every order of the scheduler works. PACKABLE: a packing exists (shown), an unlucky order may miss it. NO:
+there is none, with the smallest reason. UNKNOWN: none was found, and none excluded; it is no refusal. Stock-outs and
+quota are outside of every verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from symphony_charts.errors import PlacementError
+from symphony_charts.placement.assign import apply
+from symphony_charts.placement.demand import Demand, demands_of
+from symphony_charts.placement.packing import Filled, Packing, orders, pack
+from symphony_charts.placement.pool import Pool, Pools
+from symphony_charts.placement.prices import PriceTable, default_prices
+from symphony_charts.placement.proof import cannot_fit, is_proven
+from symphony_charts.placement.reasons import why_left_over, why_not
+from symphony_charts.placement.rules import Decision
+from symphony_charts.placement.search import search
+from symphony_charts.placement.slices import is_whole, keep_slices_whole
+from symphony_charts.placement.supply import Cluster, make_cluster
+from symphony_charts.spec.model import Experiment
+
+__all__ = ["Group", "Plan", "PoolUse", "Verdict", "check", "plan_demands"]
+
+Verdict = Literal["PROVEN", "PACKABLE", "UNKNOWN", "NO"]
+_WORST: tuple[Verdict, ...] = ("NO", "UNKNOWN", "PACKABLE", "PROVEN")
+# Beyond this many demands the further orders cost more than they find.
+_RETRY_LIMIT = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """What is certain for the pods of one group (or lone process); `why` and `next` as in error messages."""
+
+    name: str
+    count: int
+    verdict: Verdict
+    why: str
+    next: str = ""
+    demand: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolUse:
+    """What the plan takes of one pool: `used` and `offered` are sums over its nodes that hold something."""
+
+    pool: Pool
+    nodes: int
+    used: dict[str, int]
+    offered: dict[str, int]
+    price: float | None
+    filled: tuple[Filled, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The whole answer; groups by name, pools in the order of the file (only those that are used)."""
+
+    experiment: str
+    source: str
+    groups: tuple[Group, ...]
+    uses: tuple[PoolUse, ...]
+    cluster: Cluster
+    pools: Pools
+    decisions: tuple[Decision, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether no group is a NO."""
+        return all(group.verdict != "NO" for group in self.groups)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of all groups."""
+        return min((group.verdict for group in self.groups), key=_WORST.index, default="PROVEN")
+
+    def refusal(self) -> PlacementError | None:
+        """The error that stops a package or publish: the groups that cannot be scheduled; None if all can."""
+        lost = [group for group in self.groups if group.verdict == "NO"]
+        if not lost:
+            return None
+        first = lost[0]
+        what = f"{len(lost)} of {len(self.groups)} groups cannot be scheduled"
+        return PlacementError(f"{what}: {first.name} {first.why}", self.source, first.next)
+
+    def summary(self) -> str:
+        """One line for people: ``PROVEN on pools.yaml: 2 of n1-standard-8, 1 of v100``."""
+        parts = [f"{use.nodes} of {use.pool.machine_type or use.pool.name}" for use in self.uses]
+        shown = ", ".join(parts[:4]) + (f" and {len(parts) - 4} pools more" if len(parts) > 4 else "")
+        return f"{self.verdict} on {self.source}" + (f": {shown}" if shown else "")
+
+
+def check(experiment: Experiment, pools: Pools, *, prices: PriceTable | None = None) -> Plan:
+    """The plan of `experiment` on `pools`; every `assign_to` is resolved first.
+
+    Raises SpecError for wrong use of the dispatcher. The same input gives the same plan, byte for byte, and the order
+    of processes changes nothing.
+    """
+    resolved, decisions = apply(experiment, pools)
+    demands = demands_of(resolved)
+    plan = plan_demands(demands, pools, prices=prices)
+    gang = resolved.workload.gang != "none"
+    groups = _as_gang(plan.groups, resolved.workload.gang) if gang else plan.groups
+    return replace(plan, experiment=resolved.name, groups=groups, decisions=tuple(decisions))
+
+
+def plan_demands(demands: list[Demand], pools: Pools, *, prices: PriceTable | None = None) -> Plan:
+    """The plan of demands that are ready; what `check` does without an experiment."""
+    cluster = keep_slices_whole(make_cluster(pools.pools, demands))
+    packing, is_certain = _best_packing(cluster)
+    table = prices or default_prices()
+    return Plan(
+        experiment="",
+        source=pools.source,
+        groups=tuple(sorted(_groups(cluster, packing, pools, is_certain=is_certain), key=lambda group: group.name)),
+        uses=tuple(_uses(cluster, packing, table)),
+        cluster=cluster,
+        pools=pools,
+        notes=tuple(_notes(cluster, pools)),
+    )
+
+
+def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
+    """The packing that leaves least behind, and whether what it leaves behind cannot be placed at all.
+
+    Demands that fit nowhere are no part of the question.
+    """
+    tries = orders(cluster)
+    best = pack(cluster, tries[0])
+    if _left(cluster, best) == 0:
+        return best, True
+    if cannot_fit(cluster):
+        return best, True
+    if len(cluster.demands) > _RETRY_LIMIT:
+        return best, False
+    for order in tries[1:]:
+        other = pack(cluster, order)
+        if _left(cluster, other) < _left(cluster, best):
+            best = other
+        if _left(cluster, best) == 0:
+            return best, True
+    placeable = _placeable(cluster)
+    found = search(placeable)
+    if isinstance(found, Packing):
+        missing = {i: cluster.demands[i].count for i, rooms in enumerate(cluster.fits) if not rooms}
+        return Packing(found.nodes, missing), True
+    return best, found is False
+
+
+def _placeable(cluster: Cluster) -> Cluster:
+    """The cluster with the pods that fit nowhere taken out of the count."""
+    demands = tuple(
+        demand if rooms else Demand(demand.shape, [])
+        for demand, rooms in zip(cluster.demands, cluster.fits, strict=True)
+    )
+    return replace(cluster, demands=demands)
+
+
+def _left(cluster: Cluster, packing: Packing) -> int:
+    return sum(number for demand, number in packing.missing.items() if cluster.fits[demand])
+
+
+def _groups(cluster: Cluster, packing: Packing, pools: Pools, *, is_certain: bool) -> Iterator[Group]:
+    for number, demand in enumerate(cluster.demands):
+        if not cluster.fits[number]:
+            why, nxt = why_not(cluster, number, pools.catalog)
+            for name, count in demand.members:
+                yield Group(name=name, count=count, verdict="NO", why=why, next=nxt, demand=number)
+            continue
+        proven = not demand.shape.unproven and is_proven(cluster, number) and is_whole(cluster, number)
+        missing = packing.missing.get(number, 0)
+        left_over = why_left_over(cluster, number, missing) if missing else ("", "")
+        for name, count in reversed(demand.members):
+            if proven:
+                yield Group(name=name, count=count, verdict="PROVEN", why=_proven_text(count), demand=number)
+            elif missing:
+                missing -= min(missing, count)
+                verdict: Verdict = "NO" if is_certain else "UNKNOWN"
+                yield Group(name=name, count=count, verdict=verdict, why=left_over[0], next=left_over[1], demand=number)
+            else:
+                why, nxt = _packable_text(cluster, number)
+                yield Group(name=name, count=count, verdict="PACKABLE", why=why, next=nxt, demand=number)
+
+
+def _proven_text(count: int) -> str:
+    return "any order of the scheduler places it" if count == 1 else f"any order of the scheduler places all {count}"
+
+
+def _packable_text(cluster: Cluster, number: int) -> tuple[str, str]:
+    shape = cluster.demands[number].shape
+    if shape.unproven:
+        return f"a packing exists; {', '.join(shape.unproven)} cannot be proven from here", ""
+    if not is_whole(cluster, number):
+        return "a packing exists; the scheduler may spread it over several slices", "pin it to one pool with assign_to"
+    return "a packing exists, but an unlucky order of smaller pods may miss it", (
+        "give it a pool or a higher priority of its own, or raise max_nodes"
+    )
+
+
+def _as_gang(groups: tuple[Group, ...], gang: str) -> tuple[Group, ...]:
+    """All or nothing: every group is as certain as the least certain one."""
+    worst: Verdict = min((group.verdict for group in groups), key=_WORST.index, default="PROVEN")
+    weakest = next((group for group in groups if group.verdict == worst), None)
+    return tuple(
+        group
+        if group.verdict == worst or weakest is None
+        else replace(
+            group,
+            verdict=worst,
+            why=f"gang ({gang}): starts only with {weakest.name}, which is {worst}",
+            next=weakest.next,
+        )
+        for group in groups
+    )
+
+
+def _uses(cluster: Cluster, packing: Packing, prices: PriceTable) -> Iterator[PoolUse]:
+    by_pool: dict[int, list[Filled]] = {}
+    for filled in packing.nodes:
+        by_pool.setdefault(cluster.classes[filled.node].pool, []).append(filled)
+    for number in sorted(by_pool):
+        pool, filled_nodes = cluster.pools[number], by_pool[number]
+        used: dict[str, int] = {}
+        offered: dict[str, int] = {}
+        for filled in filled_nodes:
+            empty = cluster.classes[filled.node].free
+            for name, have, left in zip(cluster.dimensions, empty, filled.free, strict=True):
+                used[name] = used.get(name, 0) + (have - left) * filled.count
+                offered[name] = offered.get(name, 0) + have * filled.count
+        nodes = sum(filled.count for filled in filled_nodes)
+        spot = pool.provisioning in ("spot", "preemptible")
+        each = prices.price(pool.machine_type, pool.region, spot=spot, attached_gpus=pool.attached_gpus)
+        price = None if each is None else round(each * nodes, 6)
+        yield PoolUse(pool=pool, nodes=nodes, used=used, offered=offered, price=price, filled=tuple(filled_nodes))
+
+
+def _notes(cluster: Cluster, pools: Pools) -> Iterator[str]:
+    yield from pools.notes
+    used = {cluster.classes[node].pool for rooms in cluster.fits for node in rooms}
+    for number in sorted(used):
+        pool = cluster.pools[number]
+        if pool.accuracy == "guess":
+            yield f"{pool.name}: the machine type is a guess ({pool.machine_type})"
+        yield from (f"{pool.name}: {note}" for note in pool.notes)

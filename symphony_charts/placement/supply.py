@@ -1,0 +1,159 @@
+"""What the cluster offers: nodes that are alike counted together, live ones and those the autoscaler may add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from symphony_charts.placement.demand import Demand
+from symphony_charts.placement.filters import labels_match, ports_conflict, untolerated
+from symphony_charts.placement.pool import Pool, Taint
+
+__all__ = ["Cluster", "NodeClass", "make_cluster"]
+
+Vector = tuple[int, ...]
+ZONE = "topology.kubernetes.io/zone"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClass:
+    """`count` nodes that no pod of the experiment can tell apart; `free` is in the order of `Cluster.dimensions`."""
+
+    pool: int
+    free: Vector
+    count: int
+    labels: dict[str, str]
+    taints: tuple[Taint, ...]
+    ports: frozenset[tuple[str, int]]
+    name: str
+    is_live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Supply and demand in numbers.
+
+    `needs[i]` is the request vector of demand i, `fits[i]` maps each node class on which it may run to the number of
+    its pods that fit on one empty node of it (never 0). `allowed[i]` holds the classes whose labels and taints let
+    it in, whether it fits or not. `foes[i]` are the demands that never share a node with i, itself included where
+    two of its pods may not. `splits_zones`: a pool's new nodes were shared out evenly over its zones, though the
+    autoscaler may do otherwise, so nothing can be excluded for lack of nodes.
+    """
+
+    pools: tuple[Pool, ...]
+    dimensions: tuple[str, ...]
+    classes: tuple[NodeClass, ...]
+    demands: tuple[Demand, ...]
+    needs: tuple[Vector, ...]
+    allowed: tuple[frozenset[int], ...]
+    fits: tuple[dict[int, int], ...]
+    foes: tuple[frozenset[int], ...]
+    splits_zones: bool = False
+
+
+def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
+    """Node classes, request vectors, and which demand fits where."""
+    dimensions = tuple(sorted({name for demand in demands for name, _ in demand.shape.requests} | {"pods"}))
+    keys = _relevant_keys(demands)
+    classes = tuple(_classes(pools, dimensions, keys))
+    needs = tuple(tuple(demand.shape.amount(name) for name in dimensions) for demand in demands)
+    groups: dict[object, list[int]] = {}
+    for index, node in enumerate(classes):
+        values = tuple(node.labels.get(key) for key in keys)
+        groups.setdefault((values, node.taints, node.ports, node.name if "" in keys else ""), []).append(index)
+    allowed = tuple(_allowed(demand, classes, groups.values()) for demand in demands)
+    foes = _foes(demands)
+    fits = tuple(
+        _fits(need, sorted(allow), classes, alone=index in foes[index])
+        for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
+    )
+    splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
+    return Cluster(tuple(pools), dimensions, classes, tuple(demands), needs, allowed, fits, foes, splits)
+
+
+def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
+    """The labels that some demand looks at; an empty key stands for the node's name."""
+    keys: set[str] = set()
+    for demand in demands:
+        keys |= {key for key, _ in demand.shape.selector}
+        for term in demand.shape.affinity or ():
+            keys |= {"" if requirement.is_field else requirement.key for requirement in term}
+    return tuple(sorted(keys))
+
+
+def _classes(pools: Sequence[Pool], dimensions: tuple[str, ...], keys: tuple[str, ...]) -> Iterable[NodeClass]:
+    for index, pool in enumerate(pools):
+        alike: dict[object, list[NodeClass]] = {}
+        for node in pool.nodes:
+            if not node.schedulable:
+                continue
+            free = tuple(max(0, node.free.get(name, 0)) for name in dimensions)
+            one = NodeClass(index, free, 1, dict(node.labels), node.taints, node.ports, node.name, True)
+            values = tuple(node.labels.get(key) for key in keys)
+            key = (free, values, node.taints, node.ports, node.name if "" in keys else "")
+            alike.setdefault(key, []).append(one)
+        for nodes in alike.values():
+            first = nodes[0]
+            yield NodeClass(index, first.free, len(nodes), first.labels, first.taints, first.ports, first.name, True)
+        yield from _new_nodes(index, pool, dimensions, keys)
+
+
+def _new_nodes(index: int, pool: Pool, dimensions: tuple[str, ...], keys: tuple[str, ...]) -> Iterable[NodeClass]:
+    """The nodes that the pool may still get; one class per zone where somebody asks for a zone."""
+    more = pool.max_nodes - len(pool.nodes)
+    if more < 1:
+        return
+    usable = pool.usable
+    free = tuple(usable.get(name, 0) for name in dimensions)
+    zones = pool.zones if ZONE in keys and len(pool.zones) > 1 else ("",)
+    for zone in zones:
+        labels = dict(pool.labels) | ({ZONE: zone} if zone else {})
+        if more // len(zones):
+            yield NodeClass(index, free, more // len(zones), labels, pool.taints, frozenset(), "", False)
+
+
+def _allowed(demand: Demand, classes: tuple[NodeClass, ...], groups: Iterable[list[int]]) -> frozenset[int]:
+    """The node classes that labels, taints and host ports leave to a demand; alike classes are asked once."""
+    shape, selector = demand.shape, dict(demand.shape.selector)
+    found: list[int] = []
+    for members in groups:
+        node = classes[members[0]]
+        if not labels_match(selector, shape.affinity, node.labels, node.name):
+            continue
+        if untolerated(shape.tolerations, node.taints) or ports_conflict(shape.ports, node.ports):
+            continue
+        found += members
+    return frozenset(found)
+
+
+def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], *, alone: bool) -> dict[int, int]:
+    wanted = [(index, amount) for index, amount in enumerate(need) if amount]
+    result = {}
+    for number in allowed:
+        free = classes[number].free
+        count = min(free[index] // amount for index, amount in wanted)
+        if count:
+            result[number] = 1 if alone else count
+    return result
+
+
+def _foes(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
+    """Who may not share a node: equal host ports, or anti-affinity in either direction."""
+    touchy = [i for i, demand in enumerate(demands) if demand.shape.ports or demand.shape.repels]
+    foes: list[set[int]] = [set() for _ in demands]
+    for one in touchy:
+        for other in range(len(demands)):
+            a, b = demands[one].shape, demands[other].shape
+            if (
+                ports_conflict(a.ports, b.ports)
+                or _repels(demands[one], demands[other])
+                or _repels(demands[other], demands[one])
+            ):
+                foes[one].add(other)
+                foes[other].add(one)
+    return tuple(frozenset(group) for group in foes)
+
+
+def _repels(one: Demand, other: Demand) -> bool:
+    labels = dict(other.shape.labels)
+    return any(all(requirement.holds(labels, "") for requirement in selector) for selector in one.shape.repels)
