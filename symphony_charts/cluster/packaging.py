@@ -16,6 +16,7 @@ from symphony_charts.chart.version import FIRST_VERSION, ValuesChange, compare_v
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.network.lock import Lock, render
 from symphony_charts.network.services import Service, allocate, pins_of
+from symphony_charts.spec.check import finish
 from symphony_charts.spec.yaml_text import load
 
 __all__ = ["Packaged", "prepare", "read_values", "template", "write"]
@@ -56,6 +57,7 @@ def prepare(
     The version is the last one if the content is the same, else the next by what changed. Raises SpecError for what
     cannot be packaged, and Conflict where a generated file was edited.
     """
+    finish(spec.experiment, for_cluster=True)
     services = allocate(spec.experiment, spec.pins)
     folder = dest / spec.experiment.name
     present = _read_folder(folder)

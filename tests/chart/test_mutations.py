@@ -1,0 +1,128 @@
+"""The gate would notice: every statement of the templates that sets a field is taken out once, and the objects differ."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.chart.compile import with_digest
+from symphony_charts.chart.merge import merge, parse_set
+from symphony_charts.chart.package import Chart, make_chart
+from tests.chart.harness import chart_of, experiment_of, helm_objects, native_objects, template, write_chart
+
+_SET = re.compile(r"^\{\{- \$_ := set \$?\.?(?!group \"workload\")\S+ .*-\}\}\n", re.MULTILINE)
+_MUTATED = ("_containers.tpl", "_pods.tpl", "_model.tpl", "_workloads.tpl")
+
+# Groups in all shapes, so that every branch of the templates runs.
+_RICH = {
+    "groups": {
+        "mixed": {
+            "processes": {
+                "first": {"command": ["a"], "args": ["b"], "cwd": "/w", "binds": {"data": 7001}},
+                "beside": {"lifecycle": "service", "binds": "side", "exposes": "web", "connects": "data"},
+            },
+            "annotations": {"note": "x"},
+            "labels": {"tier": "x"},
+        }
+    },
+    "processes": {
+        "many": {
+            "command": ["m"],
+            "replicas": 3,
+            "retries": 2,
+            "deadline": 60,
+            "binds": "peers",
+            "connects": ["data"],
+            "requests": {"memory": "1Gi", "rdma/ib": "1"},
+            "mounts": [{"volume": "scratch", "at": "/s", "read_only": True, "sub_path": "x"}],
+            "tolerations": [{"key": "spot", "operator": "Exists"}],
+            "node_selector": {"pool": "x"},
+            "image_pull_policy": "Always",
+            "service_account": "runner",
+            "env": {"FROM": {"field": "spec.nodeName"}, "REF": "$(SYMPH_EXPERIMENT)", "PLAIN": "1"},
+        },
+        "serve": {"lifecycle": "service", "replicas": 2, "binds": "api", "restart": "always"},
+        "keep": {"lifecycle": "service", "keep": True, "binds": "state"},
+    },
+    "volumes": {"scratch": {"type": "empty_dir"}},
+    "configs": {"a.yaml": {"text": "x", "mode": "0600"}, "b.bin": {"base64": "AAE="}},
+    "secrets": [{"file": "/tmp/token"}, {"file": "/tmp/key", "only": ["many"]}],
+    "prepare": {"fetch": {"command": ["get"], "groups": ["many"]}},
+    "networks": ["macvlan"],
+    "image_pull_secrets": ["pull"],
+    "security": {"network_policy": True},
+    "labels": {"cost": "x"},
+    "annotations": {"every": "pod"},
+    "workload": {"gang": "kueue", "queue": "q", "run_key": "7"},
+    "done_when": ["many"],
+}
+
+
+def rich() -> Chart:
+    """The chart of an experiment that has something of everything."""
+    chart = chart_of(experiment_of(**_RICH))
+    sets = ["defaults.resources.limits.ephemeral-storage=1Gi", "groups.many.backoffLimit=2"]
+    return make_chart(chart.name, with_digest(merge(chart.values, parse_set(sets))), "0.1.0", template())
+
+
+def mutations(chart: Chart) -> list[tuple[str, int]]:
+    """File and position of every statement to take out."""
+    return [
+        (name, match.start()) for name in _MUTATED for match in _SET.finditer(chart.files[f"templates/{name}"].decode())
+    ]
+
+
+def without(chart: Chart, name: str, position: int) -> Chart:
+    """The chart with one statement less."""
+    path = f"templates/{name}"
+    text = chart.files[path].decode()
+    end = text.index("\n", position) + 1
+    files = {**chart.files, path: (text[:position] + text[end:]).encode()}
+    return Chart(name=chart.name, version=chart.version, values=chart.values, files=files)
+
+
+def test_every_statement_that_sets_a_field_is_noticed(tmp_path: Path) -> None:
+    chart = rich()
+    wanted = native_objects(chart)
+    assert helm_objects("4.3", write_chart(chart, tmp_path / "whole")) == wanted
+    unnoticed = []
+    for number, (name, position) in enumerate(mutations(chart)):
+        folder = write_chart(without(chart, name, position), tmp_path / str(number))
+        try:
+            same = helm_objects("4.3", folder) == wanted
+        except AssertionError:
+            continue  # helm itself refused the mutated chart
+        if same:
+            line = chart.files[f"templates/{name}"].decode()[position:].partition("\n")[0]
+            unnoticed.append(f"{name}: {line}")
+    assert not unnoticed
+
+
+@pytest.mark.parametrize(
+    "file", ["jobs.yaml", "statefulsets.yaml", "services.yaml", "configmaps.yaml", "networkpolicies.yaml"]
+)
+def test_every_line_of_an_object_is_noticed(file: str, tmp_path: Path) -> None:
+    chart = rich()
+    wanted = native_objects(chart)
+    text = chart.files[f"templates/{file}"].decode()
+    lines = [
+        index
+        for index, line in enumerate(text.split("\n"))
+        if re.match(r"\s+[\w-]+: \S", line) and "{{- if" not in line
+    ]
+    unnoticed = []
+    for index in lines:
+        kept = [line for number, line in enumerate(text.split("\n")) if number != index]
+        files = {**chart.files, f"templates/{file}": "\n".join(kept).encode()}
+        folder = write_chart(
+            Chart(name=chart.name, version=chart.version, values=chart.values, files=files), tmp_path / str(index)
+        )
+        try:
+            same = helm_objects("4.3", folder) == wanted
+        except (AssertionError, KeyError):
+            continue
+        if same:
+            unnoticed.append(text.split("\n")[index])
+    assert not unnoticed

@@ -1,0 +1,371 @@
+"""The 25 rules that prototypes of values-driven charts paid for; each test fails when its rule is broken.
+
+Rules 5, 9, 10 and 25 are about commands and clusters; what a chart has to say about them is tested here, the rest where
+it happens.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.chart.lint import lint
+from symphony_charts.chart.merge import merge, parse_set
+from symphony_charts.chart.package import Chart
+from symphony_charts.errors import SpecError
+from tests.chart.harness import Objects, chart_of, experiment_of, native_objects, run_helm, write_chart
+from tests.tools import HELM_VERSIONS
+
+PAIR = {
+    "server": {"command": ["serve"], "binds": "data", "lifecycle": "service"},
+    "client": {"command": ["work"], "connects": "data"},
+}
+
+
+def pair(**changes: dict[str, object]) -> Chart:
+    """A service and a finite client, with changes by process."""
+    return chart_of(experiment_of(processes={name: {**PAIR[name], **changes.get(name, {})} for name in PAIR}))
+
+
+def one(objects: Objects, kind: str, part: str = "") -> dict[str, object]:
+    """The object of that kind whose name contains `part`."""
+    (found,) = [item for key, item in objects.items() if key[0] == kind and part in key[1]]
+    return found
+
+
+def dig(value: object, *path: object) -> object:
+    """What stands at a path of keys and indexes."""
+    for step in path:
+        value = value[step]  # type: ignore[index]  # parsed objects
+    return value
+
+
+def run_label(objects: Objects) -> object:
+    """The identity of the run."""
+    return dig(one(objects, "Job"), "metadata", "labels", "symph.dev/run")
+
+
+def env_of(objects: Objects, kind: str, part: str = "") -> dict[str, object]:
+    """The environment entries of the first container."""
+    entries = dig(one(objects, kind, part), "spec", "template", "spec", "containers", 0, "env")
+    return {str(dig(entry, "name")): entry for entry in entries}  # type: ignore[attr-defined]  # a list
+
+
+# --- runs and hashes -------------------------------------------------------------------------------------------------
+
+
+def test_rule_1_hosts_of_finite_replicas_contain_the_run_by_reference() -> None:
+    chart = pair(server={"lifecycle": "finite", "replicas": 2})
+    env = env_of(native_objects(chart), "Job", "client")
+    assert env["SYMPH_DATA_HOSTS"] == {
+        "name": "SYMPH_DATA_HOSTS",
+        "value": "r1-exp-server-$(SYMPH_RUN)-0.r1-exp-server-pods:7000,"
+        "r1-exp-server-$(SYMPH_RUN)-1.r1-exp-server-pods:7000",
+    }
+    assert dig(env["SYMPH_RUN"], "valueFrom", "fieldRef", "fieldPath") == "metadata.labels['symph.dev/run']"
+    assert list(env).index("SYMPH_RUN") < list(env).index("SYMPH_DATA_HOSTS")
+
+
+def test_rule_1_a_list_of_hosts_too_long_for_a_program_is_found() -> None:
+    findings = lint(pair(server={"replicas": 6000}))
+    assert "env-size" in {finding.rule for finding in findings}
+
+
+def test_rule_2_services_are_selected_by_run_but_not_named_by_it() -> None:
+    before, after = native_objects(pair()), native_objects(pair(), ["runKey=2"])
+    assert run_label(before) != run_label(after)
+    name = ("Service", "r1-exp-data")
+    assert dig(before[name], "spec", "selector", "symph.dev/run") == run_label(before)
+    assert dig(after[name], "spec", "selector", "symph.dev/run") == run_label(after)
+
+
+def test_rule_3_a_new_run_restarts_services_unless_they_are_kept() -> None:
+    def label(chart: Chart, sets: list[str]) -> object:
+        labels = dig(one(native_objects(chart, sets), "StatefulSet"), "spec", "template", "metadata", "labels")
+        return labels.get("symph.dev/run")  # type: ignore[attr-defined]  # a map
+
+    assert label(pair(), []) != label(pair(), ["runKey=2"])
+    kept = pair(server={"keep": True})
+    assert label(kept, []) is None
+    assert "symph.dev/run" not in dig(native_objects(kept)["Service", "r1-exp-data"], "spec", "selector")  # type: ignore[operator]  # a map
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "groups.client.containers.client.image=other:1",
+        "groups.client.containers.client.env.X=1",
+        "groups.client.containers.client.command=other",
+        "groups.client.replicas=2",
+        "groups.client.nodeSelector.pool=x",
+        "groups.server.containers.server.image=other:1",
+        "services.data.port=7001",
+        "runKey=again",
+    ],
+)
+def test_rule_4_what_kubernetes_does_not_let_change_starts_a_new_run(change: str) -> None:
+    assert run_label(native_objects(pair())) != run_label(native_objects(pair(), [change]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "groups.client.backoffLimit=5",
+        "groups.client.activeDeadlineSeconds=60",
+        "tests.image=other:1",
+        "doneWhen={client/client}",
+    ],
+)
+def test_rule_4_what_can_change_in_place_keeps_the_run(change: str) -> None:
+    assert run_label(native_objects(pair())) == run_label(native_objects(pair(), [change]))
+
+
+def test_rule_4_a_new_chart_version_alone_keeps_the_run() -> None:
+    chart = pair()
+    assert run_label(native_objects(chart)) == run_label(native_objects(chart.with_version("9.9.9")))
+
+
+def test_rule_4_stateful_sets_have_a_service_and_start_in_parallel() -> None:
+    spec = one(native_objects(pair()), "StatefulSet")["spec"]
+    assert dig(spec, "serviceName") == "r1-exp-server-pods"
+    assert dig(spec, "podManagementPolicy") == "Parallel"
+
+
+def test_rules_5_and_9_the_readme_and_notes_say_what_helm_does(tmp_path: Path) -> None:
+    chart = pair()
+    assert b"--cleanup-on-fail" in chart.files["README.md"]
+    assert b"rollback" in chart.files["README.md"]
+    where = write_chart(chart, tmp_path)
+    shown = run_helm("4.3", "install", "r1", where, "--dry-run=client").stdout
+    assert "A rollback runs the older experiment again" in shown
+    assert "run on until the release is uninstalled: server" in shown
+
+
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+def test_rule_6_values_of_another_version_are_refused(version: str, tmp_path: Path) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_bytes(pair().files["values.yaml"])
+    where = write_chart(pair(client={"command": ["other"]}), tmp_path)
+    ended = run_helm(version, "template", "r1", where, "-f", old, check=False)
+    assert ended.returncode != 0
+    assert "--reset-then-reuse-values" in ended.stderr
+
+
+def test_rule_7_what_runs_on_is_a_warning() -> None:
+    experiment = experiment_of(processes={**PAIR, "late": {"command": ["x"]}}, done_when=["client"])
+    warned = [finding.path for finding in lint(chart_of(experiment), experiment) if finding.rule == "runs-on"]
+    assert sorted(warned) == ["processes.late", "processes.server"]
+
+
+def test_rule_8_services_of_a_finite_pod_are_native_sidecars() -> None:
+    chart = chart_of(experiment_of(groups={"g": {"processes": PAIR}}))
+    spec = dig(one(native_objects(chart), "Job"), "spec", "template", "spec")
+    assert [dig(item, "name") for item in dig(spec, "containers")] == ["client"]  # type: ignore[attr-defined]  # a list
+    assert dig(spec, "initContainers", 0, "name") == "server"
+    assert dig(spec, "initContainers", 0, "restartPolicy") == "Always"
+    assert not [key for key in native_objects(chart) if key[0] == "StatefulSet"]
+
+
+def test_rule_10_nothing_orders_services_apart_from_workloads() -> None:
+    text = json.dumps(list(native_objects(pair()).values()))
+    assert "sync-wave" not in text
+
+
+# --- values and templates --------------------------------------------------------------------------------------------
+
+
+def test_rule_11_containers_keep_their_order_and_references_come_last() -> None:
+    processes = {"zeta": {"command": ["z"]}, "alpha": {"command": ["a"], "env": {"A": "$(Z)", "Z": "1"}}}
+    chart = chart_of(experiment_of(groups={"g": {"processes": processes}}))
+    template = dig(one(native_objects(chart), "Job"), "spec", "template")
+    assert [dig(item, "name") for item in dig(template, "spec", "containers")] == ["zeta", "alpha"]  # type: ignore[attr-defined]  # a list
+    assert dig(template, "metadata", "annotations", "kubectl.kubernetes.io/default-container") == "zeta"
+    names = [dig(entry, "name") for entry in dig(template, "spec", "containers", 1, "env")]  # type: ignore[attr-defined]  # a list
+    assert names[-2:] == ["Z", "A"]
+
+
+def test_rule_12_numbers_are_never_printed_with_an_exponent() -> None:
+    objects = native_objects(pair(), ["groups.client.containers.client.env.N=10000000"])
+    assert dig(env_of(objects, "Job")["N"], "value") == "10000000"
+
+
+def test_rule_12_a_null_in_a_list_is_refused() -> None:
+    chart = pair()
+    merged = merge(chart.values, parse_set(["groups.client.containers.client.args[1]=b.py"]))
+    with pytest.raises(SpecError, match=r"args\[0\] is null"):
+        assemble(merged, Release(name="r1", chart_name="exp"))
+
+
+def test_rule_12_no_replicas_leave_a_group_and_its_services_out() -> None:
+    objects = native_objects(pair(), ["groups.server.replicas=0"])
+    assert not [key for key in objects if key[0] in ("StatefulSet", "Service", "ConfigMap", "Pod")]
+
+
+@pytest.mark.parametrize("key", ["n", "on", "no", "y", "off"])
+def test_rule_13_keys_that_yaml_takes_for_booleans_stay_keys(key: str, tmp_path: Path) -> None:
+    experiment = experiment_of(processes={key: {"command": ["x"], "env": {key: "1"}}}, configs={key: {"text": "a"}})
+    where = write_chart(chart_of(experiment), tmp_path)
+    for version in HELM_VERSIONS:
+        assert f'name: "{key}"' in run_helm(version, "template", "r1", where).stdout
+
+
+def test_rule_14_trailing_newlines_survive_at_the_end_of_every_document(tmp_path: Path) -> None:
+    experiment = experiment_of(
+        processes={
+            "p": {"args": ["a\n\n"], "annotations": {"z": "end\n"}, "pod_overlay": {"spec": {"zz": "last\n\n"}}}
+        },
+        configs={"z": {"text": "text\n\n\n"}},
+    )
+    chart = chart_of(experiment)
+    where = write_chart(chart, tmp_path)
+    from tests.chart.harness import helm_objects
+
+    for version in HELM_VERSIONS:
+        assert helm_objects(version, where) == native_objects(chart)
+
+
+def test_rule_15_values_hold_characters_and_no_surrogates() -> None:
+    chart = pair(client={"env": {"X": "\U0001f600"}})
+    assert "\U0001f600".encode() in chart.files["values.yaml"]
+    assert b"ud83d" not in chart.files["values.yaml"]
+
+
+def test_rule_17_default_values_hold_no_null() -> None:
+    def nulls(value: object) -> bool:
+        if isinstance(value, dict):
+            return any(nulls(item) for item in value.values())
+        return any(nulls(item) for item in value) if isinstance(value, list) else value is None
+
+    assert not nulls(pair().values)
+
+
+def test_rule_17_a_null_in_an_overlay_is_refused() -> None:
+    with pytest.raises(SpecError, match="null"):
+        pair(client={"container_overlay": {"lifecycle": {"preStop": None}}})
+
+
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+def test_rule_17_nulls_of_users_are_dropped_by_the_templates(version: str, tmp_path: Path) -> None:
+    chart = pair()
+    where = write_chart(chart, tmp_path)
+    sets = ["groups.client.nodeSelector.gone=null", "groups.client.backoffLimit=null", "services.nobody=null"]
+    args = [word for text in sets for word in ("--set", text)]
+    from tests.chart.harness import helm_objects
+
+    assert helm_objects(version, where, *args, "--skip-schema-validation") == native_objects(chart, sets)
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        ["runKey=7"],
+        ["groups.client.containers.client.env.LR=5"],
+        ["groups.client.containers.client.env.DEBUG=true"],
+        ["global.x=1"],
+        ["extra.anything.at=all"],
+        ["labels.cost=7"],
+    ],
+)
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+def test_rule_18_the_schema_takes_what_set_makes_of_text(version: str, sets: list[str], tmp_path: Path) -> None:
+    where = write_chart(pair(), tmp_path)
+    run_helm(version, "template", "r1", where, *[word for text in sets for word in ("--set", text)])
+
+
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+def test_rule_18_the_schema_takes_digits_as_text(version: str, tmp_path: Path) -> None:
+    where = write_chart(pair(), tmp_path)
+    run_helm(version, "template", "r1", where, "--set-string", "groups.client.replicas=3,services.data.port=7001")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "groups.cliemt.replicas=3",
+        "groups.client.containers.cleint.env.X=1",
+        "grups.client.replicas=3",
+        "groups.client.replcas=3",
+        "groups.client.replicas=many",
+    ],
+)
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+def test_rule_18_the_schema_refuses_mistyped_names(version: str, text: str, tmp_path: Path) -> None:
+    where = write_chart(pair(), tmp_path)
+    assert run_helm(version, "template", "r1", where, "--set", text, check=False).returncode != 0
+
+
+def test_rule_19_a_removed_group_leaves_no_address_behind() -> None:
+    objects = native_objects(pair(), ["groups.server=null"])
+    assert "SYMPH_DATA" not in json.dumps(list(objects.values()))
+
+
+def test_rule_19_an_added_group_gets_the_defaults() -> None:
+    values = {"groups": {"more": {"containers": {"m": {"image": "x:1", "command": "y"}}}}}
+    objects = native_objects(pair(), values=values)
+    container = dig(one(objects, "Job", "more"), "spec", "template", "spec", "containers", 0)
+    assert dig(container, "resources", "requests", "cpu") == "100m"
+    assert dig(container, "securityContext", "allowPrivilegeEscalation") is False
+
+
+def test_rule_20_workload_names_stay_below_52_and_never_meet() -> None:
+    experiment = experiment_of(processes={"a" * 39 + "1": {"command": ["x"]}, "a" * 39 + "2": {"command": ["x"]}})
+    objects = native_objects(chart_of(experiment), release="release-" + "long-" * 8)
+    names = [key[1] for key in objects if key[0] == "Job"]
+    assert len(names) == 2
+    assert max(map(len, names)) <= 52
+
+
+def test_rule_21_a_group_and_a_service_of_one_name_do_not_meet() -> None:
+    experiment = experiment_of(processes={"data": {"command": ["x"], "binds": "data", "lifecycle": "service"}})
+    names = [key[1] for key in native_objects(chart_of(experiment)) if key[0] == "Service"]
+    assert sorted(names) == ["r1-exp-data", "r1-exp-data-pods"]
+
+
+def test_rule_21_two_objects_of_one_name_are_found() -> None:
+    processes = {
+        "data": {"command": ["x"], "binds": "data-pods", "lifecycle": "service"},
+        "client": {"command": ["y"], "connects": "data-pods"},
+    }
+    findings = lint(chart_of(experiment_of(processes=processes)))
+    assert "Service/exp-data-pods" in {finding.path for finding in findings if finding.rule == "duplicate"}
+
+
+def test_rule_22_bound_services_are_found_before_they_are_ready() -> None:
+    service = native_objects(pair())["Service", "r1-exp-data"]
+    assert dig(service, "spec", "publishNotReadyAddresses") is True
+
+
+def test_rule_22_a_bound_port_is_probed() -> None:
+    container = dig(one(native_objects(pair()), "StatefulSet"), "spec", "template", "spec", "containers", 0)
+    assert dig(container, "readinessProbe") == {"tcpSocket": {"port": 7000}}
+
+
+def test_rule_23_set_adds_a_volume_a_mount_and_a_variable() -> None:
+    sets = [
+        "groups.client.volumes.scratch.emptyDir.medium=Memory",
+        "groups.client.containers.client.mounts.scratch.mountPath=/scratch",
+        "groups.client.containers.client.env.SYMPH_EXPERIMENT=mine",
+    ]
+    objects = native_objects(pair(), sets)
+    spec = dig(one(objects, "Job"), "spec", "template", "spec")
+    assert dig(spec, "volumes", 0) == {"name": "scratch", "emptyDir": {"medium": "Memory"}}
+    assert dig(spec, "containers", 0, "volumeMounts", 0) == {"name": "scratch", "mountPath": "/scratch"}
+    names = [dig(entry, "name") for entry in dig(spec, "containers", 0, "env")]  # type: ignore[attr-defined]  # a list
+    assert names.count("SYMPH_EXPERIMENT") == 1
+
+
+@pytest.mark.parametrize(("last", "warned"), [("python a.py", True), ("exec python a.py", False)])
+def test_rule_24_a_last_command_that_is_not_execed_is_found(last: str, warned: bool) -> None:
+    experiment = experiment_of(processes={"p": {"cmds": ["cd /", last]}})
+    rules = {finding.rule for finding in lint(chart_of(experiment), experiment)}
+    assert ("cmds-exec" in rules) is warned
+
+
+def test_rule_25_whoever_binds_finds_its_own_address() -> None:
+    env = env_of(native_objects(pair()), "StatefulSet")
+    assert dig(env["SYMPH_DATA_HOST"], "valueFrom", "fieldRef", "fieldPath") == "status.podIP"
+    assert dig(env["SYMPH_DATA_BIND_HOST"], "valueFrom", "fieldRef", "fieldPath") == "status.podIP"
+    assert "SYMPH_DATA_HOST" not in env_of(native_objects(pair()), "Job")
