@@ -9,12 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from symphony_charts.adapters.specfile import with_files
+from symphony_charts.adapters.specfile import lock_path_of, read_lock, with_files
 from symphony_charts.adapters.specfile.python import note_launch
 from symphony_charts.cluster.config import SymphonyConfig
 from symphony_charts.cluster.specs import ExperimentSpec
 from symphony_charts.errors import SpecError, SymphError, UsageError
 from symphony_charts.spec import builder
+from symphony_charts.spec.check import finish
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.names import prefix_owner, sanitize
 from symphony_charts.spec.paths import nearest
@@ -70,16 +71,41 @@ class Cluster(ABC):
         """
         if note_launch(exp):
             return None
-        experiment = finished(exp)
-        return self.start(experiment, force=force, dry_run=dry_run, **options)
+        folder, pins = _beside_script()
+        experiment = with_files(_finished(exp), folder)
+        return self.start(experiment, folder=folder, pins=pins, force=force, dry_run=dry_run, **options)
 
     def launch_batch(self, exps: Iterable[Launchable], **options: Any) -> list[object]:
         """Start several experiments, in order."""
         return [self.launch(exp, **options) for exp in exps]
 
     @abstractmethod
-    def start(self, experiment: Experiment, *, force: bool = False, dry_run: bool = False) -> object:
-        """Start a finished experiment whose files are read."""
+    def start(
+        self,
+        experiment: Experiment,
+        *,
+        folder: Path,
+        pins: Mapping[str, int],
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> object:
+        """Start a finished experiment whose files are read; `pins` are the ports that its services keep.
+
+        Paths that processes mean relatively (`cwd`) count from `folder`.
+        """
+
+    def delete(self, experiment_name: str) -> None:
+        """End an experiment; raises NotFound unless it is one of ours."""
+        raise self._not_yet(f'delete "{experiment_name}"')
+
+    def delete_batch(self, experiment_names: Iterable[str]) -> None:
+        """End several experiments, in order."""
+        for name in experiment_names:
+            self.delete(name)
+
+    def get_log(self, experiment_name: str, process_name: str, process_group: str | None = None, **_: Any) -> str:
+        """What a process has printed."""
+        raise self._not_yet(f'read the log of "{experiment_name}", "{process_group or process_name}"')
 
     def list_experiments(self) -> list[str]:
         """The names of the experiments that run here and are ours."""
@@ -136,19 +162,23 @@ class Cluster(ABC):
         return SymphError(f"{type(self).__name__} cannot {what}", next="this backend has no such operation")
 
 
-def finished(exp: Launchable) -> Experiment:
-    """The checked record of what a user hands over, with the files read that it names.
-
-    Relative paths count from the folder of the running script, or else from the current one.
-    """
+def _finished(exp: Launchable) -> Experiment:
     if isinstance(exp, builder.ExperimentSpec):
-        experiment = exp.finish()
-    elif isinstance(exp, Experiment):
-        experiment = exp
-    else:
-        raise SpecError.one(f"{type(exp).__name__} is no experiment", next="launch what new_experiment returned")
+        return exp.finish()
+    if isinstance(exp, Experiment):
+        return finish(exp)
+    raise SpecError.one(f"{type(exp).__name__} is no experiment", next="launch what new_experiment returned")
+
+
+def _beside_script() -> tuple[Path, Mapping[str, int]]:
+    """The folder of the running script, and the ports that the lock file beside it pins.
+
+    Without a script (a notebook, a console) it is the current folder, and nothing is pinned.
+    """
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    return with_files(experiment, Path(script).parent if script else Path.cwd())
+    if script is None:
+        return Path.cwd(), {}
+    return Path(script).absolute().parent, read_lock(lock_path_of(Path(script))).ports
 
 
 def _starting(names: Sequence[str], start: str) -> list[str]:

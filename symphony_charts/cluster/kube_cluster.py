@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 from symphony_charts.cluster.cluster import Cluster
 from symphony_charts.errors import SymphError
@@ -20,6 +22,8 @@ class KubeCluster(Cluster):
         self,
         experiment: Experiment,
         *,
+        folder: Path,  # noqa: ARG002 - part of the interface; a pod knows no folder of this machine
+        pins: Mapping[str, int],
         force: bool = False,  # noqa: ARG002 - part of the interface; nothing is saved or replaced here
         dry_run: bool = False,
     ) -> list[dict[str, object]]:
@@ -34,6 +38,6 @@ class KubeCluster(Cluster):
             name = experiment.name
             next_step = f"symph package SPEC && helm install {name} dist/{name}; launch(exp, dry_run=True) only looks"
             raise SymphError(f'"{name}" cannot be started on Kubernetes from Python yet', next=next_step)
-        objects = objects_of(experiment)
+        objects = objects_of(experiment, pins)
         sys.stdout.write(dump_all(objects))
         return objects
