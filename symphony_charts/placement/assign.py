@@ -19,7 +19,7 @@ from symphony_charts.spec.pods import Pod, pods_of
 __all__ = ["ANNOTATION", "apply", "decision_for", "exclusive_overlay", "settle"]
 
 # Where the emitted pods say which pool was chosen and why.
-ANNOTATION = "symph.dev/placement"
+ANNOTATION = "placement.symph.dev/assigned"
 GROUP_LABEL = "symph.dev/group"
 
 
