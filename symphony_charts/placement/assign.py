@@ -18,8 +18,8 @@ from symphony_charts.spec.pods import Pod, pods_of
 
 __all__ = ["ANNOTATION", "apply", "decision_for", "exclusive_overlay", "settle"]
 
-# Where the emitted pods say which pool was chosen and why.
-ANNOTATION = "placement.symph.dev/assigned"
+# Where the emitted pods say which pool was chosen. Outside of symph.dev, whose keys the chart alone may set.
+ANNOTATION = "symphony-charts/assigned-to"
 GROUP_LABEL = "symph.dev/group"
 
 

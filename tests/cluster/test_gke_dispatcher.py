@@ -240,7 +240,7 @@ def test_dispatching_survives_finish() -> None:
     dispatcher.assign_to_gpu(process, node_pool_name=V100)
     finished = experiment.finish().processes["learner"]
     assert (finished.gpus, finished.node_selector) == (1, {"cloud.google.com/gke-nodepool": V100})
-    assert finished.annotations == {"placement.symph.dev/assigned": f"gpu: {V100}"}
+    assert finished.annotations == {"symphony-charts/assigned-to": f"gpu: {V100}"}
 
 
 def test_the_pools_are_listed_by_name(dispatcher: GKEDispatcher) -> None:
