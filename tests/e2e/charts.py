@@ -10,9 +10,9 @@ from symphony_charts.network.services import allocate
 from symphony_charts.spec.load import from_data
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["EXAMPLES", "ExampleCharts", "package", "package_data", "spec_of"]
+__all__ = ["CHECKOUT", "EXAMPLES", "ExampleCharts", "package", "package_data", "spec_of"]
 
-_CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[2]
 EXAMPLES = ("integrate", "ring", "ring-group", "rl", "surreal")
 """The examples that run without special hardware."""
 
@@ -45,5 +45,5 @@ class ExampleCharts(dict[str, Path]):
 
 def spec_of(name: str) -> Path:
     """The spec file of an example."""
-    (found,) = (p for p in (_CHECKOUT / "examples" / name).glob("experiment.*") if p.suffix in (".yaml", ".py"))
+    (found,) = (p for p in (CHECKOUT / "examples" / name).glob("experiment.*") if p.suffix in (".yaml", ".py"))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,9 +38,9 @@ class Programs:
         return self.run([str(self.kubectl_path), *arguments], stdin=stdin, timeout_s=timeout_s).out
 
     def environment(self) -> Mapping[str, str]:
-        """The environment of every program: nothing of the user's but PATH."""
+        """The environment of every program: nothing of the user's but PATH, behind this interpreter's own folder."""
         return {
-            "PATH": os.environ["PATH"],
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(self.home),
             "KUBECONFIG": str(self.kubeconfig),
             "LC_ALL": "C",

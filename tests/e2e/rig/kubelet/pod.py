@@ -96,6 +96,8 @@ class Pod:
             is_initialised=self._is_initialised,
         )
         states = [container.state for container in self.containers]
+        if phase in ("Succeeded", "Failed") and any("running" in state.state for state in states):
+            phase = "Running"  # a pod is not over while a sidecar still ends
         status = status_of(self.pod, states, phase, self.address, is_initialised=self._is_initialised)
         self.pod["status"].update(status)
         self.machine.tell(self.pod, status)

@@ -119,6 +119,7 @@ def status_of(
     conditions += [condition for kind, condition in previous.items() if kind not in known]
     return {
         "phase": phase,
+        **({"reason": pod["status"]["reason"]} if "reason" in pod["status"] else {}),
         "hostIP": "127.0.0.1",
         "hostIPs": [{"ip": "127.0.0.1"}],
         **({"podIP": address, "podIPs": [{"ip": address}]} if address else {}),

@@ -1,0 +1,141 @@
+"""The tools that users judge charts with, on those of the examples: ct, kubeconform, the API server."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.charts import CHECKOUT, EXAMPLES, ExampleCharts
+from tests.e2e.programs import Output, Programs
+from tests.e2e.release import Release, dry_run
+from tests.e2e.tools.build import find_tool
+from tests.e2e.tools.catalog import KUBERNETES
+from tests.tools import HELM_VERSIONS, helm
+
+Releases = Callable[..., Release]
+
+_SCHEMAS = CHECKOUT / "symphony_charts" / "chart" / "lint" / "schemas"
+
+
+@pytest.fixture
+def repository(programs: Programs, charts: ExampleCharts, tmp_path: Path) -> Path:
+    """A Git repository with every example's chart, the project's ct settings, and an origin that lacks the charts."""
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("ct.yaml", "chart_schema.yaml", "lintconf.yaml"):
+        shutil.copy(CHECKOUT / name, work / name)
+    _git(programs, work, "init", "-q", "-b", "main")
+    _git(programs, work, "add", ".")
+    _git(programs, work, "commit", "-q", "-m", "settings")
+    _git(programs, tmp_path, "clone", "-q", "--bare", "work", "origin.git")
+    _git(programs, work, "remote", "add", "origin", str(tmp_path / "origin.git"))
+    _git(programs, work, "fetch", "-q", "origin")
+    for example in EXAMPLES:
+        shutil.copytree(charts[example], work / "charts" / example)
+    _git(programs, work, "add", ".")
+    _git(programs, work, "commit", "-q", "-m", "charts")
+    return work
+
+
+def _git(programs: Programs, folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=e2e", "-c", "user.email=e2e@localhost", "-c", "commit.gpgsign=false"]
+    programs.run(["git", *identity, *arguments], cwd=folder)
+
+
+def _ct(programs: Programs, folder: Path, *arguments: str) -> Output:
+    """What ct said; it looks helm and kubectl up on PATH."""
+    tools = folder.parent / "bin"
+    tools.mkdir(exist_ok=True)
+    newest = helm(HELM_VERSIONS[-1])
+    for name, path in (("helm", newest), ("kubectl", programs.kubectl_path)):
+        if path and not (tools / name).exists():
+            (tools / name).symlink_to(path)
+    path_variable = f"{tools}:{programs.environment()['PATH']}"
+    argv = [str(find_tool("ct")), *arguments, "--config", "ct.yaml"]
+    return programs.try_run(argv, cwd=folder, timeout_s=300, more_env={"PATH": path_variable})
+
+
+def test_ct_lint_passes_all_examples_as_changed_charts(programs: Programs, repository: Path) -> None:
+    done = _ct(programs, repository, "lint")
+    assert done.code == 0, done.out + done.err
+    assert all(f"charts/{example}" in done.out for example in EXAMPLES)
+
+
+def test_ct_lint_refuses_a_changed_chart_with_an_old_version(programs: Programs, repository: Path) -> None:
+    _git(programs, repository, "push", "-q", "origin", "main")
+    values = repository / "charts" / "ring" / "values.yaml"
+    values.write_text(values.read_text() + "# changed\n")
+    _git(programs, repository, "commit", "-q", "-a", "-m", "change")
+    done = _ct(programs, repository, "lint")
+    assert done.code != 0
+    assert "version not ok" in (done.out + done.err).lower()
+
+
+def test_ct_lint_refuses_an_unknown_field_of_chart_yaml(programs: Programs, repository: Path) -> None:
+    path = repository / "charts" / "ring" / "Chart.yaml"
+    path.write_text(path.read_text() + "maintaners: []\n")
+    done = _ct(programs, repository, "lint", "--charts", "charts/ring")
+    assert done.code != 0
+    assert "maintaners" in done.out + done.err
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_ct_install_passes(programs: Programs, repository: Path, namespace: str, example: str) -> None:
+    # Only the values that hold finite processes up: ct dials services, which a finished experiment no longer has.
+    (repository / "charts" / example / "ci" / "default-values.yaml").unlink()
+    done = _ct(programs, repository, "install", "--charts", f"charts/{example}", "--namespace", namespace)
+    assert done.code == 0, done.out + done.err
+    assert "All charts installed successfully" in done.out
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_api_server_takes_every_rendered_object(
+    release: Releases, charts: ExampleCharts, any_helm: Path, example: str
+) -> None:
+    run = release("dry", any_helm)
+    dry_run(run, run.render(charts[example]))
+
+
+@pytest.fixture(scope="session")
+def schemas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's own Kubernetes schemas in the layout that kubeconform reads."""
+    minor = KUBERNETES.rpartition(".")[0]
+    folder = tmp_path_factory.mktemp("schemas")
+    bundle = json.loads(gzip.decompress((_SCHEMAS / f"v{minor}.json.gz").read_bytes()))
+    for kind, definition in bundle["kinds"].items():
+        schema = {"$ref": f"#/definitions/{definition}", "definitions": bundle["definitions"]}
+        (folder / f"{kind.rpartition('/')[2].lower()}.json").write_text(json.dumps(schema))
+    return folder
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_kubeconform_passes_every_rendered_object(
+    release: Releases, charts: ExampleCharts, programs: Programs, schemas: Path, example: str
+) -> None:
+    text = yaml.safe_dump_all(release("form").render(charts[example]))
+    done = _kubeconform(programs, schemas, text)
+    assert done.code == 0, done.out + done.err
+    assert json.loads(done.out)["summary"]["skipped"] == 0
+
+
+def test_kubeconform_refuses_a_misspelt_field(
+    release: Releases, charts: ExampleCharts, programs: Programs, schemas: Path
+) -> None:
+    objects = release("form").render(charts["ring"])
+    job = next(o for o in objects if o["kind"] == "Job")
+    job["spec"]["backofLimit"] = 1
+    done = _kubeconform(programs, schemas, yaml.safe_dump(job))
+    assert done.code == 1
+    assert "backofLimit" in done.out
+
+
+def _kubeconform(programs: Programs, schemas: Path, text: str) -> Output:
+    location = f"{schemas}/{{{{ .ResourceKind }}}}.json"
+    argv = [str(find_tool("kubeconform")), "-strict", "-summary", "-output", "json", "-schema-location", location, "-"]
+    return programs.try_run(argv, stdin=text)
