@@ -37,7 +37,7 @@ def add_pod(template: Fields, role: str, role_path: str, shared: list[Fields], d
     for container, step in parts.steps.items():
         read_script(step, parts.paths[container], draft)
         _drop_own_environment(step)
-        draft.add_step(f"{name}-{container}", {**step, "groups": [name]}, parts.paths[container])
+        draft.add_step(container, {**step, "groups": [name]}, parts.paths[container])
     for container, process in parts.processes.items():
         path = parts.paths[container]
         compile_step = read_script(process, path, draft, may_split=True)

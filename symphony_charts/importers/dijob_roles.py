@@ -40,7 +40,7 @@ def read_roles(spec: Fields, draft: Draft) -> None:
             coordinator["priority_class"] = priority_class
         what = "`priorityClassName` is the coordinator's alone, as the operator has it"
         draft.log.note(spec.at("priorityClassName"), what, "use `workload.priority_class` for all pods")
-    draft.done_when = ["coordinator"]
+    draft.done_when = [_main_process(draft)]
 
 
 def read_aggregator(config: Fields, draft: Draft) -> None:
@@ -54,6 +54,16 @@ def read_aggregator(config: Fields, draft: Draft) -> None:
     _complete(pod, "aggregator")
     what = "the operator starts aggregators for learners of several GPUs only; here it always runs"
     draft.log.note(config.path, what, "set its replicas to 0 if no learner uses more than one GPU")
+
+
+def _main_process(draft: Draft) -> str:
+    """The process whose end is the job's: of several containers the one that the operator looks at."""
+    group = draft.groups.get("coordinator")
+    processes = group.get("processes") if isinstance(group, dict) else None
+    if not isinstance(processes, dict):
+        return "coordinator"
+    main = next((name for name in ("coordinator", "di-container") if name in processes), next(iter(processes)))
+    return f"coordinator/{main}"
 
 
 def _complete(pod: AddedPod, role: str) -> None:
@@ -74,7 +84,8 @@ def _complete(pod: AddedPod, role: str) -> None:
             pod.settings["restart"] = "on-failure"
         return
     if pod.parts.restart in (None, "always"):
-        pod.process["lifecycle"] = "service"
+        for process in pod.parts.processes.values():
+            process["lifecycle"] = "service"
 
 
 def _read_replicas(spec: Fields, draft: Draft) -> None:

@@ -40,7 +40,7 @@ def read_script(
         draft.log.note(path, "the script needs bash; it stays an argument of its shell")
         process["command"], process["args"] = list(script.shell), [lifted.script]
         return None
-    lines = command_lines(replace(script, text=lifted.script))
+    lines = command_lines(replace(script, text=lifted.script), may_exec=may_split)
     if not lines:
         return None
     process.pop("command", None)

@@ -21,6 +21,7 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
     if not tasks:
         draft.log.fault(spec.at("tasks"), "the DIJob has no tasks; it would stay Pending for ever", "add a task")
     seen: set[str] = set()
+    types: set[str | None] = set()
     for task in tasks:
         kind = task.text("type")
         if kind is not None and kind not in hints.TASK_TYPES:
@@ -36,10 +37,14 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
             pod.settings["replicas"] = replicas
         task.note_unread("of a task is not carried over")
         _complete(pod, draft, task.path)
-        if kind is not None and kind != name:
-            _annotate(pod, hints.TASK_TYPE, kind)
+        if kind in types and kind != "none":
+            what = f'the operator refuses a second task of type "{kind}"; this one is of type none here'
+            draft.log.note(task.at("type"), what)
+            kind = "none"
+        types.add(kind)
+        if kind not in (None, name) or (kind is None and name in hints.TASK_TYPES):
+            _annotate(pod, hints.TASK_TYPE, kind or "none")
     spec.skip("volumes")
-    _check_types(tasks, draft)
 
 
 def read_single_template(spec: Fields, draft: Draft) -> None:
@@ -114,12 +119,3 @@ def _annotate(pod: AddedPod, key: str, value: str) -> None:
     annotations = pod.settings.setdefault("annotations", {})
     if isinstance(annotations, dict):
         annotations[key] = value
-
-
-def _check_types(tasks: list[Fields], draft: Draft) -> None:
-    kinds = [str(task.get("type")) for task in tasks if task.get("type") not in (None, "none")]
-    for task in tasks:
-        kind = str(task.get("type"))
-        if kinds.count(kind) > 1 and kind in hints.TASK_TYPES:
-            what = f'the operator refuses a second task of type "{kind}"; here both run'
-            draft.log.note(task.at("type"), what)

@@ -20,6 +20,7 @@ _SHELLS = {
     "/usr/bin/bash": "bash",
     "/usr/local/bin/bash": "bash",
 }
+_OWN = ("/bin/sh", "-e", "-c")  # how `network.commands` runs `cmds`
 _FLAGS = {("-c",): False, ("-ec",): True, ("-ce",): True, ("-e", "-c"): True}
 _BASH = re.compile(
     r"\[\[|<<<|\|&|&>|\$'|\$\"|\(\(|<\(|>\(|\+=|=\(|;;&|\{[^{}\s]{0,80}\.\.[^{}\s]{0,80}\}"
@@ -103,15 +104,17 @@ def script_of(command: list[str], args: list[str]) -> Script | None:
     return Script(text=text, stops_on_failure=_FLAGS[flags], is_bash=is_bash, shell=tuple(argv[:-1]))
 
 
-def command_lines(script: Script) -> list[str]:
+def command_lines(script: Script, *, may_exec: bool = True) -> list[str]:
     """The script as `cmds`: lines that belong together stay together, blank ones and comments go.
 
     The last line is exec'ed where it starts a program, so that signals reach that program and not the shell; a
-    shell that runs one command does the same by itself.
+    shell that runs one command does the same by itself. What was made of `cmds` before comes back as it was.
     """
     lines = _logical_lines(script.text)
+    if script.shell == _OWN:
+        return lines
     is_sequence = len(lines) > 1 or any(";" in line for line in lines)
-    if lines and _is_simple(lines[-1]) and not _NEEDS_SHELL.search(script.text):
+    if may_exec and lines and _is_simple(lines[-1]) and not _NEEDS_SHELL.search(script.text):
         lines[-1] = f"exec {lines[-1].lstrip()}"
     if is_sequence and not script.stops_on_failure:
         lines.insert(0, "set +e")

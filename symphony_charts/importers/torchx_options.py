@@ -13,7 +13,7 @@ from symphony_charts.importers.fields import Fields
 from symphony_charts.importers.report import Log
 from symphony_charts.spec.paths import nearest
 
-__all__ = ["OPTIONS", "Option", "RunOptions", "parse_cfg", "read_options"]
+__all__ = ["OPTIONS", "Option", "RunOptions", "parse_cfg", "pushed_image", "read_options"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +141,16 @@ OPTIONS: tuple[Option, ...] = (
 # Other names of an option, and options that only steer TorchX itself.
 _SYNONYMS = {"priority_class": "priority_class_name"}
 _ONLY_TORCHX = ("quiet", "validate_spec", "priority_boost")
+
+
+def pushed_image(image: str, options: RunOptions) -> str | None:
+    """Where an image stands once it is pushed: a patched one (``sha256:...``) under its hash in the image repository.
+
+    None for a patched image when no repository is given.
+    """
+    if not image.startswith("sha256:"):
+        return image
+    return f"{options.image_repo}:{image.removeprefix('sha256:')}" if options.image_repo else None
 
 
 def parse_cfg(text: str, log: Log) -> RunOptions:

@@ -8,7 +8,7 @@ from symphony_charts.importers.report import Log
 from symphony_charts.importers.torchx_appdef import AppDef, Resource, Role
 from symphony_charts.importers.torchx_macros import RANK0_VARIABLE, as_references, uses
 from symphony_charts.importers.torchx_mounts import AnyMount, BindMount, VolumeMount
-from symphony_charts.importers.torchx_options import RunOptions
+from symphony_charts.importers.torchx_options import RunOptions, pushed_image
 from symphony_charts.importers.torchx_overlay import pod_overlay_of
 from symphony_charts.importers.unique import UniqueNames
 from symphony_charts.importers.volumes import Volumes
@@ -76,16 +76,14 @@ def _rank0_line(service: str) -> str:
 
 
 def _image(role: Role, context: RoleContext) -> str | None:
-    """A patched image (``sha256:...``) stands under its hash in the image repository, as TorchX pushes it."""
-    if role.image.startswith("sha256:"):
-        if context.options.image_repo:
-            return f"{context.options.image_repo}:{role.image.removeprefix('sha256:')}"
+    image = pushed_image(role.image, context.options)
+    if image is None:
         context.log.fault(
             f"{role.path}.image",
             f'"{role.image}" is an image of this machine only',
             "say where it is pushed: --cfg image_repo=example.com/your/container",
         )
-    return role.image or None
+    return image or None
 
 
 def _env_value(value: str) -> object:

@@ -1,0 +1,135 @@
+"""Records of an experiment as the fields of a Kubernetes pod: the way back of `pod_container` and `pod_volumes`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from symphony_charts.importers.report import Log
+from symphony_charts.spec import model
+
+__all__ = ["env_object", "merged", "mount_object", "probe_object", "toleration_object", "volume_object"]
+
+
+def env_object(name: str, value: model.EnvValue) -> dict[str, object]:
+    """One variable of a container."""
+    if isinstance(value, str):
+        return {"name": name, "value": value}
+    if value.secret is not None or value.config is not None:
+        kind = "secretKeyRef" if value.secret is not None else "configMapKeyRef"
+        source: dict[str, object] = {"name": value.secret or value.config, "key": value.key}
+        if value.optional:
+            source["optional"] = True
+    elif value.field is not None:
+        kind, source = "fieldRef", {"fieldPath": value.field}
+    else:
+        kind, source = "resourceFieldRef", {"resource": value.resource}
+    return {"name": name, "valueFrom": {kind: source}}
+
+
+def mount_object(mount: model.Mount) -> dict[str, object]:
+    """One mount of a container."""
+    said: dict[str, object] = {"name": mount.volume, "mountPath": mount.at}
+    if mount.read_only:
+        said["readOnly"] = True
+    if mount.sub_path is not None:
+        said["subPath"] = mount.sub_path
+    return said
+
+
+def volume_object(name: str, volume: model.AnyVolume, log: Log) -> dict[str, object]:
+    """One volume of a pod."""
+    match volume:
+        case model.NfsVolume():
+            source: dict[str, object] = {
+                "nfs": {"server": volume.server, "path": volume.path} | _true(volume.read_only)
+            }
+        case model.HostPathVolume():
+            source = {"hostPath": {"path": volume.path} | ({"type": volume.kind} if volume.kind else {})}
+        case model.ClaimVolume():
+            source = {"persistentVolumeClaim": {"claimName": volume.claim}}
+        case model.EmptyDirVolume():
+            size = {"sizeLimit": volume.size} if volume.size else {}
+            source = {"emptyDir": ({"medium": "Memory"} if volume.memory else {}) | size}
+        case model.SecretVolume():
+            source = {"secret": {"secretName": volume.secret} | _files(volume.items, volume.mode)}
+        case model.ConfigVolume():
+            source = {"configMap": {"name": volume.config} | _files(volume.items, volume.mode)}
+        case model.DeviceVolume():
+            source = {"hostPath": {"path": volume.path}}
+            log.note(f"volumes.{name}", "the device needs a privileged container, which is not asked for here")
+        case model.GitVolume():
+            source = {"emptyDir": {}}
+            log.fault(f"volumes.{name}", "nothing checks a Git repository out in a DIJob", "put it into the image")
+    return {"name": name, **source}
+
+
+def probe_object(probe: model.Probe, ports: Mapping[str, int]) -> dict[str, object]:
+    """A readiness probe; service names become their port numbers."""
+    said: dict[str, object] = {}
+    if probe.tcp is not None:
+        said["tcpSocket"] = {"port": _port(probe.tcp.port, ports)}
+    elif probe.http is not None:
+        http = probe.http
+        said["httpGet"] = {"path": http.path, "port": _port(http.port, ports), "scheme": http.scheme}
+    elif probe.exec is not None:
+        said["exec"] = {"command": list(probe.exec.command)}
+    return said | {
+        "initialDelaySeconds": probe.initial_delay,
+        "periodSeconds": probe.period,
+        "timeoutSeconds": probe.timeout,
+        "failureThreshold": probe.failures,
+        "successThreshold": probe.successes,
+    }
+
+
+def toleration_object(item: model.Toleration) -> dict[str, object]:
+    """One toleration of a pod."""
+    said: dict[str, object] = {
+        "key": item.key,
+        "operator": item.operator,
+        "value": item.value,
+        "effect": item.effect,
+        "tolerationSeconds": item.seconds,
+    }
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def merged(base: dict[str, object], overlay: Mapping[str, object]) -> dict[str, object]:
+    """`base` with an overlay on top: maps merge, lists of named items merge by name, everything else is replaced."""
+    result = dict(base)
+    for key, value in overlay.items():
+        old = result.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            result[key] = merged(old, value)
+        elif isinstance(old, list) and isinstance(value, list) and _are_named([*old, *value]):
+            result[key] = _merged_lists(old, value)
+        else:
+            result[key] = value
+    return result
+
+
+def _merged_lists(old: list[dict[str, object]], new: list[dict[str, object]]) -> list[object]:
+    by_name = {item["name"]: item for item in new}
+    known = [merged(item, by_name.pop(item["name"])) if item["name"] in by_name else item for item in old]
+    return [*known, *by_name.values()]
+
+
+def _are_named(items: list[object]) -> bool:
+    return all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in items)
+
+
+def _port(port: int | str, ports: Mapping[str, int]) -> int | str:
+    return ports.get(port, port) if isinstance(port, str) else port
+
+
+def _true(read_only: bool) -> dict[str, object]:
+    return {"readOnly": True} if read_only else {}
+
+
+def _files(items: Mapping[str, str], mode: str | None) -> dict[str, object]:
+    said: dict[str, object] = {}
+    if items:
+        said["items"] = [{"key": key, "path": path} for key, path in items.items()]
+    if mode is not None:
+        said["defaultMode"] = int(mode, 8)
+    return said
