@@ -13,8 +13,10 @@ bind() { # SOURCE TARGET MODE
             mkdir -p "$scratch" && mount -t tmpfs -o mode=0755 symph "$scratch" || exit 125
         fi
         layer=$scratch/$(echo "$above" | tr / _)
-        mkdir "$layer" "$layer/upper" "$layer/work" || exit 125
-        mount -t overlay -o "lowerdir=$above,upperdir=$layer/upper,workdir=$layer/work" symph "$above" || exit 125
+        if [ ! -d "$layer" ]; then
+            mkdir "$layer" "$layer/upper" "$layer/work" || exit 125
+            mount -t overlay -o "lowerdir=$above,upperdir=$layer/upper,workdir=$layer/work" symph "$above" || exit 125
+        fi
         if [ -d "$1" ]; then mkdir -p "$2"; else mkdir -p "$(dirname -- "$2")" && : >"$2"; fi || exit 125
     fi
     mount --bind "$1" "$2" || exit 125

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
 import secrets
+import select
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -246,26 +247,27 @@ def _start(run: Run, plan: LocalPlan) -> None:
 
 def _supervise(run: Run) -> None:
     """Start a supervisor and wait until it has written its first state."""
-    with (run.folder / "supervisor.log").open("ab") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "symphony_charts.cluster.local_supervisor", str(run.folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            cwd="/",
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[1:])},
-        )
+    log = run.folder / "supervisor.log"
+    opened = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    # Not a Popen object: the supervisor outlives this program and is nobody's to wait for.
+    pid = os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-m", "symphony_charts.cluster.local_supervisor", str(run.folder)],
+        {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), opened, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
     deadline = time.monotonic() + 20
-    while child.poll() is None and time.monotonic() < deadline:
-        state = run.state()
-        if state["supervisor"] == child.pid or state["phase"] not in ("starting", "running", "stopping"):
+    while processes.is_alive(pid) and time.monotonic() < deadline:
+        if run.state()["supervisor"] == pid or not run.is_live:
             return
         time.sleep(0.005)
-    if child.poll() is None:
-        raise ToolFailed("the supervisor did not answer", str(run.folder / "supervisor.log"))
     if run.is_live:
-        raise ToolFailed("the supervisor ended early", str(run.folder / "supervisor.log"))
+        raise ToolFailed("the supervisor of the run did not start", str(log))
 
 
 def _await_end(run: Run, timeout_s: float | None) -> None:
@@ -273,8 +275,6 @@ def _await_end(run: Run, timeout_s: float | None) -> None:
     pid = int(run.state()["supervisor"])
     if not processes.is_alive(pid):
         return
-    import select
-
     descriptor = os.pidfd_open(pid)
     try:
         ready, _, _ = select.select([descriptor], [], [], timeout_s)
@@ -282,6 +282,8 @@ def _await_end(run: Run, timeout_s: float | None) -> None:
         os.close(descriptor)
     if not ready:
         raise SymphError(f'experiment "{run.experiment}" did not end within {timeout_s:g} s')
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
 
 
 def _public(plan: LocalPlan) -> Mapping[str, object]:

@@ -1,0 +1,125 @@
+"""A small kubelet on paper: what each container of rendered manifests would see. It runs nothing.
+
+Source of the rules: kubernetes/kubernetes pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables) and
+third_party/forked/golang/expansion/expand.go.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from symphony_charts.local.expand import expand
+from symphony_charts.local.view import ProcessView, file_mark
+
+__all__ = ["view_of_manifests"]
+
+Object: TypeAlias = Mapping[str, object]
+
+# Stands for the address of a pod, which only a cluster gives.
+_POD_IP = "203.0.113.7"
+_GROUP, _RUN = "symph.dev/group", "symph.dev/run"
+
+
+def view_of_manifests(objects: Sequence[Object]) -> dict[str, ProcessView]:
+    """The view of every container of the Jobs and StatefulSets in `objects`, by ``pod/process``; steps left out.
+
+    Pods are named as on one machine: the group, with the replica's index where there are several.
+    """
+    maps = {_text(_sub(item, "metadata"), "name"): item for item in objects if item.get("kind") == "ConfigMap"}
+    views = {}
+    for item in objects:
+        if item.get("kind") in ("Job", "StatefulSet"):
+            for view in _workload_views(item, maps, _hosts(objects)):
+                views[view.name] = view
+    return views
+
+
+def _workload_views(item: Object, maps: Mapping[str, Object], hosts: frozenset[str]) -> Iterator[ProcessView]:
+    spec, name = _sub(item, "spec"), _text(_sub(item, "metadata"), "name")
+    count = spec.get("completions") if item.get("kind") == "Job" else spec.get("replicas")
+    count = count if isinstance(count, int) else 1
+    template = _sub(spec, "template")
+    labels = _sub(_sub(template, "metadata"), "labels")
+    pod = _sub(template, "spec")
+    sidecars = [c for c in _list(pod, "initContainers") if c.get("restartPolicy") == "Always"]
+    for index in range(count):
+        here = f"{labels[_GROUP]}-{index}" if count > 1 else str(labels[_GROUP])
+        fields = {
+            "status.podIP": _POD_IP,
+            "metadata.name": f"{name}-{index}",
+            "metadata.annotations['batch.kubernetes.io/job-completion-index']": str(index),
+            "metadata.labels['apps.kubernetes.io/pod-index']": str(index),
+            **{f"metadata.labels['{key}']": str(value) for key, value in labels.items()},
+        }
+        replicas = {
+            f"{name}-{number}.{_text(pod, 'subdomain') or _text(spec, 'serviceName')}" for number in range(count)
+        }
+        for container in [*sidecars, *_list(pod, "containers")]:
+            env = _environment(container, maps, fields)
+            words = [*_words(container, "command"), *_words(container, "args")]
+            yield ProcessView(
+                name=f"{here}/{container['name']}",
+                argv=tuple(expand(word, env) for word in words),
+                env=env,
+                cwd=_text(container, "workingDir") or None,
+                files=dict(_files(container, pod, maps)),
+                hosts=hosts | replicas | {_POD_IP},
+            )
+
+
+def _environment(container: Object, maps: Mapping[str, Object], fields: Mapping[str, str]) -> dict[str, str]:
+    env: dict[str, str] = {}
+    for source in _list(container, "envFrom"):
+        name = _text(_sub(source, "configMapRef"), "name")
+        if name in maps:
+            env.update({key: str(value) for key, value in _sub(maps[name], "data").items()})
+    own: dict[str, str] = {}
+    for entry in _list(container, "env"):
+        name, source = _text(entry, "name"), _sub(entry, "valueFrom")
+        field = _text(_sub(source, "fieldRef"), "fieldPath")
+        own[name] = fields.get(field, f"<{field}>") if source else expand(_text(entry, "value"), {**env, **own})
+    return {**env, **own}
+
+
+def _files(container: Object, pod: Object, maps: Mapping[str, Object]) -> Iterator[tuple[str, str]]:
+    """Path and mark of every file that comes from a ConfigMap among the manifests."""
+    volumes = {_text(volume, "name"): volume for volume in _list(pod, "volumes")}
+    for mount in _list(container, "volumeMounts"):
+        source = _sub(volumes.get(_text(mount, "name"), {}), "configMap")
+        item = maps.get(_text(source, "name"))
+        if item is None:
+            continue
+        content = {key: str(value).encode() for key, value in _sub(item, "data").items()}
+        content |= {key: base64.b64decode(str(value)) for key, value in _sub(item, "binaryData").items()}
+        default = source.get("defaultMode")
+        for key in _list(source, "items") or [{"key": key, "path": key} for key in content]:
+            mode = key.get("mode", default if isinstance(default, int) else 0o644)
+            path = f"{_text(mount, 'mountPath')}/{_text(key, 'path')}"
+            yield path, file_mark(content[_text(key, "key")], mode if isinstance(mode, int) else 0o644)
+
+
+def _hosts(objects: Sequence[Object]) -> frozenset[str]:
+    """Names under which services are dialled."""
+    return frozenset(_text(_sub(item, "metadata"), "name") for item in objects if item.get("kind") == "Service")
+
+
+def _sub(item: Object, key: str) -> Object:
+    value = item.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(item: Object, key: str) -> list[Object]:
+    value = item.get(key)
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+
+
+def _words(item: Object, key: str) -> list[str]:
+    value = item.get(key)
+    return [str(word) for word in value] if isinstance(value, list) else []
+
+
+def _text(item: Object, key: str) -> str:
+    value = item.get(key)
+    return str(value) if value is not None else ""

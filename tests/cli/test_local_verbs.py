@@ -1,0 +1,125 @@
+"""`symph up`, `process`, `logs`, `ls`, `down`, `delete` on real tmux, as a person runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_store import live_runs
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def runs_end(private_places: Path, need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    need_tool("tmux")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    yield
+    for run in live_runs():
+        local_run.down(run)
+
+
+def symph(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "symphony_charts", *words], capture_output=True, text=True, timeout=90, check=False
+    )
+
+
+def spec(folder: Path, text: str) -> str:
+    path = folder / "experiment.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+FOREVER = "name: exp\nprocesses: {a: {command: [sleep, '300']}}\n"
+
+
+def test_integrate_prints_the_right_number_and_ends_by_itself() -> None:
+    done = symph("up", str(ROOT / "examples/integrate/experiment.yaml"), "--wait")
+    assert done.returncode == 0, done.stderr
+    last = symph("logs", "master", "integrate", "--tail", "1").stdout
+    assert abs(float(last.rpartition("=")[2]) - 1000 / 3) < 1e-3
+
+
+def test_the_messages_of_the_ring_arrive() -> None:
+    assert symph("up", str(ROOT / "examples/ring-group/experiment.yaml"), "--wait").returncode == 0
+    lines = symph("logs", "p2", "ring-group").stdout.splitlines()
+    assert [line for line in lines if line.startswith("received")] == [f"received hello1 {n}" for n in range(50)]
+
+
+def test_a_failed_run_names_process_status_place_and_next_step(tmp_path: Path) -> None:
+    path = spec(
+        tmp_path, "name: exp\nprocesses:\n  w: {cmds: ['exit 7'], restart: never}\n  m: {command: [sleep, '99']}\n"
+    )
+    done = symph("up", path, "--wait")
+    assert done.returncode == 7
+    assert 'process "w" failed (exit status 7)' in done.stderr
+    assert "processes.w" in done.stderr
+    assert "next: symph logs w exp" in done.stderr
+
+
+def test_processes_are_listed_as_json(tmp_path: Path) -> None:
+    symph("up", spec(tmp_path, FOREVER))
+    items = json.loads(symph("p", "-o", "json").stdout)["items"]
+    assert [(item["name"], item["phase"], item["ready"]) for item in items] == [("a", "running", True)]
+
+
+def test_the_table_of_processes_has_symphonys_columns(tmp_path: Path) -> None:
+    symph("up", spec(tmp_path, FOREVER))
+    assert symph("lsp").stdout.splitlines()[0].split() == ["GROUP", "NAME", "READY", "RESTARTS", "STATE"]
+
+
+def test_a_dry_run_starts_and_writes_nothing(tmp_path: Path, private_places: Path) -> None:
+    done = symph("up", spec(tmp_path, FOREVER), "--dry-run")
+    assert "a: sleep 300" in done.stdout
+    assert not (private_places / "state").exists()
+    assert symph("ls", "-o", "name").stdout == ""
+
+
+def test_down_ends_the_run_and_says_which(tmp_path: Path) -> None:
+    symph("up", spec(tmp_path, FOREVER))
+    assert symph("down", "-o", "name").stdout == "exp\n"
+    assert symph("ls", "-o", "name").stdout == ""
+
+
+def test_down_of_something_that_does_not_run_is_not_found() -> None:
+    done = symph("down", "nothing")
+    assert done.returncode == 8
+    assert 'experiment "nothing" does not run here' in done.stderr
+
+
+def test_a_second_up_is_a_conflict_and_force_replaces(tmp_path: Path) -> None:
+    path = spec(tmp_path, FOREVER)
+    symph("up", path)
+    assert symph("up", path).returncode == 7
+    assert symph("up", path, "--force").returncode == 0
+    assert len(json.loads(symph("ls", "-o", "json").stdout)["items"]) == 1
+
+
+def test_delete_without_a_terminal_needs_yes_and_forgets_the_logs(tmp_path: Path, private_places: Path) -> None:
+    symph("up", spec(tmp_path, FOREVER))
+    assert symph("delete", "exp").returncode == 2
+    assert symph("delete", "exp", "--dry-run").returncode == 0
+    assert symph("ls", "-o", "name").stdout == "exp\n"
+    assert symph("d", "exp", "--yes").returncode == 0
+    assert list((private_places / "state" / "local").iterdir()) == []
+
+
+def test_logs_of_an_unknown_process_list_the_known_ones(tmp_path: Path) -> None:
+    symph("up", spec(tmp_path, FOREVER))
+    done = symph("logs", "nobody")
+    assert done.returncode == 8
+    assert "its processes: a" in done.stderr
+
+
+def test_a_bad_spec_is_refused_with_status_3_and_its_place(tmp_path: Path) -> None:
+    done = symph("up", spec(tmp_path, "name: exp\nprocesses: {a: {command: [x], connects: nobody}}\n"))
+    assert done.returncode == 3
+    assert "processes.a.connects[0]" in done.stderr

@@ -1,0 +1,42 @@
+"""Runs in real tmux for tests: started from plain data, always ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_store import Run
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+
+__all__ = ["log_of", "python", "start", "until"]
+
+
+def start(folder: Path, name: str = "exp", **data: object) -> Run:
+    """Start an experiment of plain data in tmux."""
+    experiment = from_data({"name": name, **data})
+    run = local_run.up(experiment, allocate(experiment), folder=folder)
+    assert run is not None
+    return run
+
+
+def python(program: str, **more: object) -> dict[str, object]:
+    """A process that runs a line of Python."""
+    return {"command": [sys.executable, "-c", program], **more}
+
+
+def log_of(run: Run, name: str) -> str:
+    """All that one process printed, without carriage returns of the terminal."""
+    slot = next(item["slot"] for item in run.state()["processes"] if item["name"] == name)
+    return (run.process_dir(slot) / "log").read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    """Wait until `condition` holds; fails the test when it does not in time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)

@@ -1,0 +1,330 @@
+"""Experiments in real tmux: what they see, how they end, and that nothing of them is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.adapters import processes, tmux
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_store import Run, find_run
+from symphony_charts.errors import Conflict, NotFound, SpecError
+from tests.local.runs import log_of, python, start, until
+
+pytestmark = pytest.mark.usefixtures("tmux")
+
+# Listens on the service x until it is stopped.
+SERVE = """
+import os, socket, time
+time.sleep(float(os.environ.get("PAUSE", "0")))
+server = socket.create_server((os.environ["SYMPH_X_HOST"], int(os.environ["SYMPH_X_PORT"])))
+print("up", flush=True)
+time.sleep(60)
+"""
+
+# Says bye on TERM, after a while.
+POLITE = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), print("bye", flush=True), sys.exit(0)))
+print("up", flush=True)
+time.sleep(60)
+"""
+
+READ_FILES = """
+import os
+for folder, name in (("SYMPH_CONFIG_DIR", "a.txt"), ("SYMPH_SECRETS_DIR", "token")):
+    print(open(os.environ[folder] + "/" + name).read(), flush=True)
+"""
+
+# Survives HUP and TERM in every way that ordinary programs know.
+STUBBORN = """
+import os, signal, subprocess, sys, time
+for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+sleep = [sys.executable, "-c", "import time; time.sleep(300)"]
+subprocess.Popen(sleep)
+subprocess.Popen(["nohup", *sleep], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+subprocess.Popen(["setsid", *sleep])
+subprocess.Popen(["env", "-i", "setsid", *sleep])
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(300)
+    os._exit(0)
+print("ready", flush=True)
+time.sleep(300)
+"""
+
+
+def survivors_of(run: Run) -> list[int]:
+    """What still runs in the run's namespaces or with its cookie."""
+    cookie = f"SYMPH_RUN={run.run_id}".encode()
+    return processes.members(set(run.state().get("namespaces", [])), set(), cookie)
+
+
+def pid_of(run: Run, slot: int) -> int:
+    path = run.process_dir(slot) / "pid"
+    until(lambda: path.exists() and path.read_text().strip() != "")
+    return int(path.read_text())
+
+
+def test_a_run_ends_with_the_success_of_its_processes(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python("print('hello')")})
+    assert local_run.wait(run) == 0
+    assert log_of(run, "a") == "hello\n"
+
+
+@pytest.mark.parametrize("status", [1, 3, 42, 255])
+def test_the_status_of_a_run_is_that_of_the_process_that_failed(tmp_path: Path, status: int) -> None:
+    run = start(tmp_path, processes={"a": python(f"raise SystemExit({status})"), "b": python("input()")})
+    assert local_run.wait(run) == status
+    assert run.state()["failed"]["name"] == "a"
+
+
+def test_a_killed_process_fails_the_run_by_name(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"w": {**python("input()"), "restart": "never"}, "m": python("input()")})
+    os.kill(pid_of(run, 0), signal.SIGKILL)
+    assert local_run.wait(run) == 137
+    assert run.state()["failed"]["name"] == "w"
+
+
+def test_nothing_is_left_of_a_run_that_has_ended(tmp_path: Path, private_places: Path) -> None:
+    run = start(tmp_path, processes={"a": python("print(1)")}, configs={"c": {"text": "x"}})
+    local_run.wait(run)
+    assert survivors_of(run) == []
+    assert list((private_places / "run").iterdir()) == []
+    left = sorted(path.name for path in run.folder.rglob("*") if path.is_file())
+    assert left == ["log", "log.idx", "plan.json", "state.json", "supervisor.log"]
+
+
+def test_stopping_ends_whole_trees_of_stubborn_processes(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(STUBBORN), "grace_period": 1}})
+    until(lambda: "ready" in log_of(run, "a"))
+    assert len(survivors_of(run)) >= 6
+    local_run.down(run)
+    assert survivors_of(run) == []
+    assert run.state()["survivors"] == []
+
+
+def test_a_killed_supervisor_is_replaced_and_stops_the_same_tree(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(STUBBORN), "grace_period": 1}})
+    until(lambda: "ready" in log_of(run, "a"))
+    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    assert processes.is_alive(pid_of(run, 0))
+    local_run.down(run)
+    assert survivors_of(run) == []
+
+
+def test_nothing_survives_the_death_of_tmux(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(STUBBORN), "grace_period": 1}})
+    until(lambda: "ready" in log_of(run, "a"))
+    os.kill(tmux.server_pid(run.socket), signal.SIGKILL)
+    local_run.down(run)
+    assert survivors_of(run) == []
+
+
+def test_term_reaches_the_main_process_and_its_handler_is_waited_for(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python(POLITE)})
+    until(lambda: "up" in log_of(run, "a"))
+    local_run.down(run)
+    assert log_of(run, "a") == "up\nbye\n"
+
+
+def test_a_connector_starts_after_its_listener_accepts(tmp_path: Path) -> None:
+    dial = "import os, socket; socket.create_connection((os.environ['SYMPH_X_HOST'], int(os.environ['SYMPH_X_PORT'])))"
+    run = start(
+        tmp_path,
+        processes={
+            "s": {**python(SERVE), "binds": "x", "lifecycle": "service", "env": {"PAUSE": "0.5"}},
+            "c": {**python(dial), "connects": "x"},
+        },
+    )
+    assert local_run.wait(run) == 0
+
+
+def test_after_waits_for_the_end_of_a_finite_process(tmp_path: Path) -> None:
+    slow = "import time; time.sleep(.4); open('done', 'w').close()"
+    run = start(
+        tmp_path,
+        processes={"a": python(slow), "b": {**python("import os; assert os.path.exists('done')"), "after": "a"}},
+    )
+    assert local_run.wait(run) == 0
+
+
+def test_a_failed_process_is_started_again_as_often_as_allowed(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python("print('try'); raise SystemExit(9)"), "retries": 1}})
+    assert local_run.wait(run) == 9
+    assert log_of(run, "a") == "try\ntry\n"
+    assert run.state()["processes"][0]["restarts"] == 1
+
+
+def test_done_when_ends_the_rest(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python("pass"), "b": python("input()")}, done_when=["a"])
+    assert local_run.wait(run) == 0
+    assert run.state()["processes"][1]["phase"] == "stopped"
+
+
+def test_a_running_experiment_is_not_started_twice(tmp_path: Path) -> None:
+    start(tmp_path, processes={"a": python("input()")})
+    with pytest.raises(Conflict, match="runs already"):
+        start(tmp_path, processes={"a": python("input()")})
+
+
+def test_two_experiments_run_side_by_side_on_the_same_port(tmp_path: Path) -> None:
+    processes_ = {"s": {**python(SERVE), "binds": {"x": 7000}}}
+    first, second = start(tmp_path, "one", processes=processes_), start(tmp_path, "two", processes=processes_)
+    until(lambda: "up" in log_of(first, "s") and "up" in log_of(second, "s"))
+    assert first.plan()["base_address"] != second.plan()["base_address"]
+
+
+def test_values_reach_the_process_unchanged(tmp_path: Path) -> None:
+    values = [
+        "",
+        "a b",
+        "'",
+        '"',
+        "\\",
+        "`id`",
+        "$HOME",
+        "#(touch x)",
+        "#{pid}",
+        "%H",
+        "!",
+        ";",
+        "-n",
+        "a\nb\tc",
+        "é😀",
+        "{{ x }}",
+    ]
+    env = {f"V{number}": value for number, value in enumerate(values)}
+    program = "import json,os,sys; print(json.dumps([dict(os.environ), sys.argv[1:]]), flush=True)"
+    run = start(tmp_path, processes={"a": {**python(program), "args": values, "env": env, "local": {"tty": False}}})
+    assert local_run.wait(run) == 0
+    import json
+
+    seen_env, seen_args = json.loads(log_of(run, "a"))
+    assert {name: seen_env[name] for name in env} == env
+    assert seen_args == values
+    assert not (tmp_path / "x").exists()
+
+
+def test_nothing_of_the_callers_environment_leaks_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_PRIVATE_TOKEN", "x")
+    run = start(tmp_path, processes={"a": python("import os; print(sorted(os.environ), flush=True)")})
+    local_run.wait(run)
+    names = set(eval(log_of(run, "a")))  # noqa: S307 - the list our own line of Python printed
+    extra = {name for name in names if not name.startswith("SYMPH")} - {"LC_CTYPE"}
+    assert extra == {"PATH", "HOME", "LANG", "TERM", "HOSTNAME"} & names
+
+
+def test_configs_and_secrets_stand_where_a_pod_has_them(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("s3cret")
+    run = start(tmp_path, processes={"a": python(READ_FILES)}, configs={"a.txt": {"text": "conf"}}, secrets=["token"])
+    assert local_run.wait(run) == 0
+    assert log_of(run, "a") == "conf\ns3cret\n"
+    assert not Path("/etc/symph").exists()
+
+
+def test_a_secret_is_in_no_argument_list_and_in_no_file_that_stays(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t0psecret-value")
+    run = start(tmp_path, processes={"a": {**python("input()"), "env": {"KEY": "t0psecret-value"}}}, secrets=["token"])
+    pid_of(run, 0)
+    lines = list(Path("/proc").glob("[0-9]*/cmdline"))
+    assert not any(b"t0psecret" in path.read_bytes() for path in lines if path.exists() and os.access(path, os.R_OK))
+    shown = subprocess.run(
+        ["tmux", "-S", str(run.socket), "show-environment", "-g"], capture_output=True, text=True, check=True
+    )
+    assert "t0psecret" not in shown.stdout
+    local_run.down(run)
+    assert not any(b"t0psecret" in path.read_bytes() for path in run.folder.rglob("*") if path.is_file())
+
+
+def test_members_of_a_group_share_address_and_scratch_space(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    target = str(tmp_path / "shared")
+    group = {
+        "processes": {
+            "a": {**python(f"open('{target}/x','w').write('1')"), "mounts": [{"at": target, "volume": "v"}]},
+            "b": {
+                **python(f"print(open('{target}/x').read())"),
+                "mounts": [{"at": target, "volume": "v"}],
+                "after": "a",
+            },
+        }
+    }
+    run = start(tmp_path, groups={"g": group}, volumes={"v": {"type": "empty_dir"}})
+    assert local_run.wait(run) == 0
+    assert list(Path(target).iterdir()) == []
+
+
+def test_a_preamble_may_set_the_environment(tmp_path: Path) -> None:
+    run = start(
+        tmp_path,
+        processes={"a": python("import os; print(os.environ['DISABLE_RENDERING'], flush=True)")},
+        local={"preamble": ["export DISABLE_RENDERING=1"]},
+    )
+    assert local_run.wait(run) == 0
+    assert log_of(run, "a") == "1\n"
+
+
+def test_a_preamble_that_fails_stops_the_process_and_says_which_line(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python("print('never')")}, local={"preamble": ["source /no/such/venv"]})
+    assert local_run.wait(run) == 126
+    assert "preamble failed: source /no/such/venv" in log_of(run, "a")
+
+
+def test_a_missing_folder_fails_with_its_name(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python("pass"), "cwd": "/no/such/folder"}})
+    assert local_run.wait(run) == 126
+    assert "/no/such/folder" in log_of(run, "a")
+
+
+def test_a_process_that_only_its_image_can_start_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="images are not used") as caught:
+        start(tmp_path, image="x", processes={"a": {"args": ["learn"]}})
+    assert caught.value.problems[0].path == "processes.a"
+    with pytest.raises(NotFound):
+        find_run("exp")
+
+
+def test_output_printed_just_before_death_is_kept_whole(tmp_path: Path) -> None:
+    run = start(
+        tmp_path,
+        processes={
+            "a": python("import os\nfor i in range(10000): print(i)\nimport sys; sys.stdout.flush(); os._exit(1)")
+        },
+    )
+    assert local_run.wait(run) == 1
+    assert log_of(run, "a").split() == [str(number) for number in range(10000)]
+
+
+def test_the_users_own_tmux_server_is_not_touched(
+    tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMUX_TMPDIR", str(private_places))
+    socket = private_places / "own.sock"
+    own = ["tmux", "-S", str(socket), "-f", "/dev/null"]
+    subprocess.run([*own, "new-session", "-d", "-s", "mine", "sleep", "60"], check=True)
+    try:
+        monkeypatch.setenv("TMUX", f"{socket},1,0")
+        before = subprocess.run([*own, "list-windows", "-a"], capture_output=True, check=True).stdout
+        local_run.wait(start(tmp_path, processes={"a": python("pass")}))
+        after = subprocess.run([*own, "list-windows", "-a"], capture_output=True, check=True).stdout
+        assert before == after
+    finally:
+        subprocess.run([*own, "kill-server"], check=True)
+
+
+def test_an_idle_supervisor_uses_no_cpu(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python("input()")})
+    stat = Path(f"/proc/{run.state()['supervisor']}/stat")
+    time.sleep(0.5)
+    before = stat.read_text().split()[13:15]
+    time.sleep(1.0)
+    assert stat.read_text().split()[13:15] == before

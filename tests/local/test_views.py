@@ -1,0 +1,114 @@
+"""Parity: what a process sees in tmux is what its container sees, but for the closed list."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.adapters import specfile
+from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.chart.compile import compile_values
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_store import Run
+from symphony_charts.local.manifest_view import view_of_manifests
+from symphony_charts.local.view import ProcessView, differences, file_mark, view_of_plan
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.model import Experiment
+from tests.local.runs import until
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = {
+    path.parent.name: path
+    for name in ("rl", "surreal", "ring", "ring-group", "integrate")
+    for path in (ROOT / "examples" / name).glob("experiment.*")
+    if path.suffix in (".py", ".yaml") and not path.name.endswith(".lock.yaml")
+}
+
+
+def planned(experiment: Experiment, folder: Path) -> dict[str, ProcessView]:
+    return view_of_plan(local_run.plan_here(experiment, allocate(experiment), folder, "r1"))
+
+
+def in_pods(experiment: Experiment) -> dict[str, ProcessView]:
+    values = compile_values(experiment, allocate(experiment))
+    return view_of_manifests(assemble(values, Release(name="demo", chart_name=experiment.name)))
+
+
+def observed(run: Run, planned_view: ProcessView, slot: int) -> ProcessView:
+    """What the kernel says of the process that runs in `slot`: its arguments, environment, folder and files."""
+    pid_file = run.process_dir(slot) / "pid"
+    until(lambda: pid_file.exists() and pid_file.read_text().strip() != "")
+    proc = Path("/proc") / pid_file.read_text().strip()
+    until(lambda: b"wrapper" not in (proc / "cmdline").read_bytes() and _argv(proc)[0] == planned_view.argv[0])
+    entries = (proc / "environ").read_bytes().decode().split("\0")
+    root = proc / "root"
+    files = {path: _mark(root / path.lstrip("/")) for path in planned_view.files}
+    return replace(
+        planned_view,
+        argv=_argv(proc),
+        env=dict(entry.split("=", 1) for entry in entries if entry),
+        cwd=str((proc / "cwd").readlink()),
+        files=files,
+    )
+
+
+def _argv(proc: Path) -> tuple[str, ...]:
+    return tuple((proc / "cmdline").read_bytes().decode().split("\0")[:-1])
+
+
+def _mark(path: Path) -> str:
+    return file_mark(path.read_bytes(), path.stat().st_mode & 0o777)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_plan_of_an_example_agrees_with_its_chart(name: str) -> None:
+    spec = specfile.read(EXAMPLES[name])
+    here, there = planned(spec.experiment, spec.path.parent), in_pods(spec.experiment)
+    assert here.keys() == there.keys()
+    assert {key: differences(here[key], there[key]) for key in here} == {key: [] for key in here}
+
+
+@pytest.mark.usefixtures("tmux")
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_processes_of_an_example_see_what_their_containers_see(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{ROOT}/.venv/bin:{os.environ['PATH']}")
+    spec = specfile.read(EXAMPLES[name])
+    run = local_run.up(spec.experiment, allocate(spec.experiment), folder=spec.path.parent)
+    assert run is not None
+    there, here = in_pods(spec.experiment), planned(spec.experiment, spec.path.parent)
+    first = {f"{item['pod']}/{item['process']}": item["slot"] for item in run.plan()["processes"]}
+    address = {f"{item['pod']}/{item['process']}": item["address"] for item in run.plan()["processes"]}
+    # The listeners of an example live long enough to be looked at; others may have ended already.
+    keys = [key for key in here if not any("_BIND_HOST" in variable for variable in here[key].env)] or list(here)
+    seen = 0
+    for key in keys:
+        view = observed(run, replace(here[key], hosts=frozenset(address.values())), first[key])
+        assert differences(view, there[key]) == []
+        seen += 1
+    assert seen == len(keys)
+
+
+def test_a_changed_variable_is_a_difference() -> None:
+    data = {"name": "x", "image": "i", "processes": {"a": {"command": ["c"], "env": {"LR": "1"}}}}
+    changed = {"name": "x", "image": "i", "processes": {"a": {"command": ["c"], "env": {"LR": "2"}}}}
+    here, there = planned(from_data(data), Path("/")), in_pods(from_data(changed))
+    assert differences(here["a/a"], there["a/a"]) == ["env LR: '1' here, '2' in the pod"]
+
+
+def test_a_changed_file_is_a_difference() -> None:
+    data = {"name": "x", "image": "i", "processes": {"a": {"command": ["c"]}}, "configs": {"f": {"text": "1"}}}
+    changed = {**data, "configs": {"f": {"text": "2"}}}
+    here, there = planned(from_data(data), Path("/")), in_pods(from_data(changed))
+    assert [text.partition(":")[0] for text in differences(here["a/a"], there["a/a"])] == ["file /etc/symph/config/f"]
+
+
+def test_a_changed_port_is_a_difference() -> None:
+    data = {"name": "x", "image": "i", "processes": {"a": {"command": ["c"], "binds": {"s": 7000}}}}
+    changed = {"name": "x", "image": "i", "processes": {"a": {"command": ["c"], "binds": {"s": 7001}}}}
+    here, there = planned(from_data(data), Path("/")), in_pods(from_data(changed))
+    found = {text.partition(":")[0] for text in differences(here["a/a"], there["a/a"])}
+    assert found == {"env SYMPH_S_ADDR", "env SYMPH_S_HOSTS", "env SYMPH_S_PORT"}
