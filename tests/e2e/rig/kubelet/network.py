@@ -18,11 +18,10 @@ from contextlib import contextmanager
 from symphony_charts.errors import ToolFailed, ToolMissing
 from tests.e2e.rig.control_plane import SERVICE_RANGE
 from tests.e2e.rig.kubelet.channel import Launched, launch
-from tests.e2e.rig.kubelet.services import DNS_ADDRESS, Forward, ruleset
+from tests.e2e.rig.kubelet.services import DNS_ADDRESS, GATEWAY, Forward, ruleset
 
 __all__ = ["Network", "check_tools", "inside"]
 
-_GATEWAY = "169.254.1.1"
 _POD_SYSCTLS = {
     "net/ipv4/ip_unprivileged_port_start": "0",
     "net/ipv4/ping_group_range": "0 2147483647",
@@ -72,10 +71,15 @@ class Network:
     @classmethod
     async def up(cls, scratch: str) -> Network:
         """Make the router, with the address of the cluster's DNS on it."""
-        sysctls = {"net/ipv4/ip_forward": "1", "net/ipv4/conf/all/rp_filter": "0", **_POD_SYSCTLS}
+        sysctls = {
+            "net/ipv4/ip_forward": "1",
+            "net/ipv4/conf/all/send_redirects": "0",
+            "net/ipv4/conf/default/send_redirects": "0",
+            **_POD_SYSCTLS,
+        }
         spec = {"mode": "sandbox", "hostname": "router", "sysctls": sysctls, "memory": {scratch: ""}}
         router = await launch(spec)
-        setup = ["link set lo up", f"addr add {_GATEWAY}/32 dev lo", f"addr add {DNS_ADDRESS}/32 dev lo"]
+        setup = ["link set lo up", f"addr add {GATEWAY}/32 dev lo", f"addr add {DNS_ADDRESS}/32 dev lo"]
         await _ip(router.launcher_pid, setup)
         return cls(router)
 
@@ -110,8 +114,8 @@ class Network:
                 f"addr add {address}/32 dev eth0",
                 "link set lo up",
                 "link set eth0 up",
-                f"route add {_GATEWAY}/32 dev eth0 scope link",
-                f"route add default via {_GATEWAY}",
+                f"route add {GATEWAY}/32 dev eth0 scope link",
+                f"route add default via {GATEWAY}",
             ],
         )
         return address

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from tests.e2e.rig.api import Object
 
-__all__ = ["DNS_ADDRESS", "Forward", "forwards", "names", "ruleset"]
+__all__ = ["DNS_ADDRESS", "GATEWAY", "Forward", "forwards", "names", "ruleset"]
 
 DNS_ADDRESS = "10.96.0.10"
+GATEWAY = "169.254.1.1"
+"""The router, as every pod sees it; a pod that dials itself through a Service is answered from there."""
 _ZONE = "cluster.local"
 
 
@@ -45,7 +47,7 @@ def ruleset(rules: Iterable[Forward], service_range: str) -> str:
     rules = list(rules)
     forwarded = [_dnat(rule) for rule in rules if rule.targets]
     itself = sorted({address for rule in rules for address, _ in rule.targets})
-    hairpins = [f"ip saddr {address} ip daddr {address} masquerade" for address in itself]
+    hairpins = [f"ip saddr {address} ip daddr {address} snat to {GATEWAY}" for address in itself]
     # Whatever still bears a service's address after the rewriting leads nowhere, and its sender learns so at once.
     stray = f"ip daddr {service_range} ip daddr != {DNS_ADDRESS}"
     refusals = [f"{stray} meta l4proto tcp reject with tcp reset", f"{stray} reject with icmp type port-unreachable"]
