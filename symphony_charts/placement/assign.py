@@ -54,11 +54,8 @@ def decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | 
 
 def settle(process: Process, decision: Decision) -> Process:
     """`process` with the decision's numbers; its own requests and limits win over them."""
-    requests: dict[str, str] = {}
-    if decision.cpu is not None:
-        requests["cpu"] = decision.cpu
-    if decision.memory is not None:
-        requests["memory"] = decision.memory
+    told = {"cpu": decision.cpu, "memory": decision.memory}
+    requests = {name: value for name, value in told.items() if value is not None and name not in process.limits}
     limits = {"google.com/tpu": str(decision.tpus)} if decision.tpus else {}
     return msgspec.structs.replace(
         process,

@@ -7,7 +7,7 @@ container does not ask for is `DEFAULT_REQUESTS`, which the chart writes into it
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.placement.filters import NodeAffinity, Requirement
@@ -18,7 +18,7 @@ from symphony_charts.placement.quantity import amount_of
 from symphony_charts.spec.model import Experiment, Process, Step, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["DEFAULT_REQUESTS", "Demand", "Shape", "demands_of"]
+__all__ = ["DEFAULT_REQUESTS", "Demand", "Shape", "demands_of", "in_order"]
 
 DEFAULT_REQUESTS: Mapping[str, str] = {"cpu": "100m", "memory": "128Mi"}
 HOSTNAME = "kubernetes.io/hostname"
@@ -86,7 +86,12 @@ def demands_of(experiment: Experiment) -> list[Demand]:
         demand.members.append((name, pod.settings.replicas))
     for demand in by_shape.values():
         demand.members.sort()
-    return sorted(by_shape.values(), key=lambda demand: (_sort_key(demand.shape), demand.members))
+    return in_order(by_shape.values())
+
+
+def in_order(demands: Iterable[Demand]) -> list[Demand]:
+    """The demands by shape, then by members: the same for every order of declaration."""
+    return sorted(demands, key=lambda demand: (_sort_key(demand.shape), demand.members))
 
 
 def _sort_key(shape: Shape) -> tuple[object, ...]:

@@ -89,10 +89,10 @@ def pack(cluster: Cluster, order: Sequence[int]) -> Packing:
 
 
 def _totals(cluster: Cluster) -> list[int]:
-    """The largest node in each dimension, against which requests are compared."""
-    if not cluster.classes:
-        return [0] * len(cluster.dimensions)
-    return [max(node.free[d] for node in cluster.classes) for d in range(len(cluster.dimensions))]
+    """The largest node in each dimension, against which requests are compared; nodes that nobody may use count not."""
+    used = {node for rooms in cluster.fits for node in rooms}
+    nodes = [cluster.classes[node].free for node in sorted(used)]
+    return [max((free[d] for free in nodes), default=0) for d in range(len(cluster.dimensions))]
 
 
 def _cost(cluster: Cluster, node: int) -> float:

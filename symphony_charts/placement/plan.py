@@ -13,7 +13,7 @@ from typing import Literal
 
 from symphony_charts.errors import PlacementError
 from symphony_charts.placement.assign import apply
-from symphony_charts.placement.demand import Demand, demands_of
+from symphony_charts.placement.demand import Demand, demands_of, in_order
 from symphony_charts.placement.packing import Filled, Packing, orders, pack
 from symphony_charts.placement.pool import Pool, Pools
 from symphony_charts.placement.prices import PriceTable, default_prices
@@ -112,7 +112,7 @@ def check(experiment: Experiment, pools: Pools, *, prices: PriceTable | None = N
 
 def plan_demands(demands: list[Demand], pools: Pools, *, prices: PriceTable | None = None) -> Plan:
     """The plan of demands that are ready; what `check` does without an experiment."""
-    cluster = keep_slices_whole(make_cluster(pools.pools, demands))
+    cluster = keep_slices_whole(make_cluster(pools.pools, in_order(demands)))
     packing, is_certain = _best_packing(cluster)
     table = prices or default_prices()
     return Plan(
