@@ -47,18 +47,23 @@ def run(args: argparse.Namespace) -> int:
     names = {item["slot"]: _name(item) for item in found.state()["processes"]}
     since = time.time() - args.since if args.since else 0.0
     offsets = dict.fromkeys(slots, 0)
-    lines = [line for line in sorted(_read(found, slots, offsets)) if line[0] >= since]
+    lines = [line for line in sorted(_read(found, slots, offsets), key=_moment) if line[0] >= since]
     for line in lines[-args.tail :] if args.tail > 0 else lines if args.tail else []:
         _print(args, line, names, len(slots) > 1)
     while args.follow:
         over = not found.is_live
-        for line in sorted(_read(found, slots, offsets, partial=over)):
+        for line in sorted(_read(found, slots, offsets, partial=over), key=_moment):
             _print(args, line, names, len(slots) > 1)
         if over:
             break
         sys.stdout.flush()
         time.sleep(0.05)
     return 0
+
+
+def _moment(line: Line) -> float:
+    """The key by which lines of several processes are merged; those of one stay in their order."""
+    return line[0]
 
 
 def _choose(args: argparse.Namespace) -> tuple[Run, list[int]]:
