@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -39,7 +40,11 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(?:true|fal
 _Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"-?(?:0|[1-9][0-9]*)\Z"), list("-0123456789"))
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-0123456789"))
-_Loader.add_constructor("tag:yaml.org,2002:float", lambda _loader, node: float(node.value))
+# Go leaves text bare that looks like a number but is none that a float64 holds: the run 664e1764 is such a one.
+_Loader.add_constructor(
+    "tag:yaml.org,2002:float",
+    lambda _loader, node: float(node.value) if math.isfinite(float(node.value)) else node.value,
+)
 
 
 @cache

@@ -147,7 +147,7 @@ def _wire(draw: st.DrawFn, processes: list[tuple[str, dict[str, object]]]) -> No
             port = draw(st.sampled_from([None, 6000 + 10 * number + which]))
             said = process.get(kind)
             process[kind] = {**(said if isinstance(said, dict) else {}), service: port}
-            bound += [service]
+            bound += [service] if kind == "binds" else []
     for _, process in processes:
         if bound:
             process["connects"] = draw(st.lists(st.sampled_from(bound), max_size=2, unique=True))

@@ -1,0 +1,260 @@
+"""Lint finds what it says it finds, and nothing in charts that are well."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import jsonschema_rs
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from symphony_charts.chart.lint import VERSIONS, Finding, lint, lint_objects
+from symphony_charts.chart.lint.chart_rules import check_chart
+from symphony_charts.chart.lint.kubernetes import check_schemas
+from symphony_charts.chart.lint.references import check_references
+from symphony_charts.chart.lint.sarif import to_sarif
+from symphony_charts.chart.lint.security import check_security, violations
+from symphony_charts.chart.merge import parse_set
+from symphony_charts.errors import SpecError
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.model import Experiment
+from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, native_objects
+from tests.chart.strategies import experiments
+from tests.chart.test_mutations import rich
+
+
+def rules(experiment: Experiment, *sets: str) -> set[str]:
+    """The rules that find something in an experiment."""
+    return {finding.rule for finding in lint(chart_of(experiment), experiment, overrides=parse_set(sets))}
+
+
+def process(**fields: object) -> Experiment:
+    """An experiment of one process."""
+    return experiment_of(processes={"p": {"command": ["x"], **fields}})
+
+
+@pytest.mark.parametrize("name", EXAMPLE_NAMES)
+def test_the_examples_have_no_error(name: str) -> None:
+    assert not [finding for finding in lint(example_chart(name)) if finding.severity == "error"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_object_passes_the_schemas_of_every_version(version: str) -> None:
+    assert not list(check_schemas(list(native_objects(rich()).values()), version))
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(experiments())
+def test_generated_experiments_make_objects_that_kubernetes_takes(data: dict[str, object]) -> None:
+    for pod in [*data["processes"].values(), *data["groups"].values()]:  # type: ignore[attr-defined]  # maps
+        pod.pop("pod_overlay", None)  # it holds a misspelt field on purpose
+    objects = list(native_objects(chart_of(from_data(data))).values())
+    assert not list(check_schemas(objects))
+
+
+def leaves(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    """The paths of all map keys below a value."""
+    if isinstance(value, dict):
+        return [found for key, item in value.items() for found in [(*path, key), *leaves(item, (*path, key))]]
+    if isinstance(value, list):
+        return [found for index, item in enumerate(value) for found in leaves(item, (*path, index))]
+    return []
+
+
+def test_any_misspelt_field_is_found() -> None:
+    free = {
+        "labels",
+        "annotations",
+        "matchLabels",
+        "selector",
+        "nodeSelector",
+        "data",
+        "binaryData",
+        "requests",
+        "limits",
+    }
+    objects = list(native_objects(rich()).values())
+    unnoticed = []
+    for number, item in enumerate(objects):
+        for path in leaves(item):
+            if not free.isdisjoint(path[:-1]) or path[-1] in ("apiVersion", "kind"):
+                continue
+            broken = copy.deepcopy(item)
+            node: object = broken
+            for step in path[:-1]:
+                node = node[step]  # type: ignore[index]  # parsed objects
+            node[f"{path[-1]}x"] = node.pop(path[-1])  # type: ignore[index, attr-defined]  # a map
+            if not list(check_schemas([broken])):
+                unnoticed.append((number, path))
+    assert not unnoticed
+
+
+def test_a_version_without_schemas_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"no schemas of Kubernetes"):
+        list(check_schemas([], "1.11"))
+
+
+def test_a_kind_that_kubernetes_does_not_have_is_found() -> None:
+    findings = lint_objects([{"apiVersion": "batch/v2", "kind": "Job", "metadata": {"name": "x"}}])
+    assert "no such kind in Kubernetes 1.34: batch/v2 Job" in findings[0].what
+
+
+@pytest.mark.parametrize(
+    ("experiment", "rule"),
+    [
+        (process(image="ubuntu:16,04"), "image-syntax"),
+        (process(image="ubuntu"), "image-latest"),
+        (process(image="ubuntu:latest"), "image-latest"),
+        (process(env={"API_TOKEN": "abc"}), "secret-in-env"),
+        (process(exposes="web"), "load-balancer-open"),
+        (process(env={"X": "y" * 131072}), "env-size"),
+        (process(pod_overlay={"spec": {"hostNetwork": True}}), "pod-security"),
+        (process(pod_overlay={"spec": {"nonsense": True}}), "schema"),
+        (process(mounts=[{"device": "/dev/kvm", "at": "/dev/kvm"}]), "privileged-device"),
+        (process(container_overlay={"volumeMounts": [{"name": "gone", "mountPath": "/x"}]}), "reference"),
+        (process(lifecycle="service"), "runs-on"),
+    ],
+)
+def test_each_rule_finds_its_fault(experiment: Experiment, rule: str) -> None:
+    assert rule in rules(experiment)
+    assert rule not in rules(process())
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "busybox:1.37.0",
+        "gcr.io/a/b:1",
+        "localhost:5000/x:y",
+        "x@sha256:" + "0" * 64,
+        "a/b__c/d-e:v1.2_3",
+        "R.example.org/x:1",
+    ],
+)
+def test_images_that_registries_serve_are_taken(image: str) -> None:
+    assert not {"image-syntax", "image-latest"} & rules(process(image=image))
+
+
+def test_a_load_balancer_with_source_ranges_is_not_open() -> None:
+    experiment = experiment_of(processes={"p": {"exposes": "web"}}, expose={"web": {"source_ranges": ["10.0.0.0/8"]}})
+    assert "load-balancer-open" not in rules(experiment)
+
+
+def test_a_probe_of_a_service_that_is_gone_is_found() -> None:
+    assert "probe-service" in rules(process(binds="data"), "groups.p.containers.p.readinessProbe.tcpSocket.port=dota")
+
+
+def test_a_service_without_listener_is_found() -> None:
+    assert "no-listener" in rules(process(binds="data"), "services.data.process=q")
+
+
+def test_what_must_exist_outside_of_the_chart_is_said() -> None:
+    experiment = experiment_of(processes={"p": {}}, secrets=[{"file": "/tmp/token"}])
+    said = [finding.what for finding in lint(chart_of(experiment), experiment) if finding.rule == "needs"]
+    assert said == ["Secret exp-secrets must exist in the namespace, with token"]
+
+
+def _broken(**changes: object) -> list[Finding]:
+    objects = list(native_objects(rich()).values())
+    for item in objects:
+        spec = item.get("spec")
+        if item["kind"] == "Service" and isinstance(spec, dict) and "ports" in spec:
+            spec.update(changes)
+    return list(check_references(objects, "r1-exp"))
+
+
+def test_sound_references_are_taken() -> None:
+    assert {finding.rule for finding in _broken()} <= {"needs"}
+
+
+def test_a_selector_without_pods_is_found() -> None:
+    assert "selector" in {finding.rule for finding in _broken(selector={"symph.dev/group": "nobody"})}
+
+
+def test_a_target_port_on_which_nobody_listens_is_found() -> None:
+    ports = [{"port": 1, "targetPort": 2}]
+    assert "target-port" in {finding.rule for finding in _broken(ports=ports)}
+
+
+def test_a_missing_config_map_is_found() -> None:
+    objects = [item for key, item in native_objects(rich()).items() if key[0] != "ConfigMap"]
+    assert "reference" in {finding.rule for finding in check_references(objects, "r1-exp")}
+
+
+def test_a_restricted_experiment_passes_the_restricted_standard() -> None:
+    experiment = experiment_of(
+        processes={"p": {"binds": "x", "requests": {"cpu": "1"}}, "q": {"lifecycle": "service"}},
+        prepare={"fetch": {"command": ["get"]}},
+        configs={"a": {"text": "x"}},
+        secrets=[{"file": "/tmp/token"}],
+        security={"level": "restricted"},
+    )
+    objects = list(native_objects(chart_of(experiment)).values())
+    assert not list(check_security(objects, "restricted"))
+
+
+def test_the_test_pod_meets_the_restricted_standard() -> None:
+    (pod,) = [item for item in native_objects(rich()).values() if item["kind"] == "Pod"]
+    assert not list(violations(pod))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("hostPID", True),
+        ("hostIPC", True),
+        ("volumes", [{"name": "x", "hostPath": {"path": "/"}}]),
+        ("securityContext", {"seccompProfile": {"type": "Unconfined"}}),
+        ("securityContext", {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}),
+        ("containers", [{"name": "c", "securityContext": {"privileged": True}}]),
+        ("containers", [{"name": "c", "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}]),
+        ("containers", [{"name": "c", "securityContext": {"procMount": "Unmasked"}}]),
+        ("containers", [{"name": "c", "ports": [{"hostPort": 80}]}]),
+    ],
+)
+def test_the_baseline_standard_is_known(field: str, value: object) -> None:
+    pod: dict[str, object] = {"spec": {"containers": [{"name": "c"}], field: value}}
+    assert "baseline" in {broken for broken, _, _ in violations(pod)}
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("Chart.yaml", b"apiVersion: v2\nname: My_Chart\nversion: 1.0.0\n"),
+        ("Chart.yaml", b"apiVersion: v2\nname: x\nversion: 1.0\n"),
+        ("Chart.yaml", b"apiVersion: v2\nname: x\nversion: 01.0.0\n"),
+        ("Chart.yaml", b"apiVersion: v1\nname: x\nversion: 1.0.0\n"),
+        ("Chart.yaml", b"apiVersion: v2\nname: x\nversion: 1.0.0\nauthor: me\n"),
+        ("values.yaml", b"- a\n"),
+        ("values.yaml", b"a: 1"),
+        ("values.yaml", b"a: 1 \n"),
+        ("templates/readme.md", b"x\n"),
+    ],
+)
+def test_what_chart_testing_refuses_is_found(path: str, content: bytes) -> None:
+    sound = {"Chart.yaml": b"apiVersion: v2\nname: x\nversion: 1.0.0\n", "values.yaml": b"a: 1\n"}
+    assert not list(check_chart(sound))
+    assert list(check_chart({**sound, path: content}))
+
+
+def test_sarif_carries_every_finding_and_its_line() -> None:
+    finding = Finding(rule="runs-on", severity="warning", path="processes.p", what="x", next="y")
+    log = to_sarif([("a.yaml", finding)], "1.0", lambda _file, _path: 7)
+    (result,) = log["runs"][0]["results"]  # type: ignore[index]  # a log, just made
+    assert result["level"] == "warning"
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 7}
+    assert json.dumps(log)
+
+
+def test_the_schemas_are_strict_and_say_where_they_are_from() -> None:
+    from symphony_charts.chart.lint.kubernetes import _schemas
+
+    schemas = _schemas("1.37")
+    assert "kubernetes-validate" in str(schemas["source"])
+    pod = jsonschema_rs.Draft7Validator(
+        {"$ref": f"#/definitions/{schemas['kinds']['v1/Pod']}", "definitions": schemas["definitions"]}
+    )
+    assert not pod.is_valid(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [], "x": 1}}
+    )

@@ -1,0 +1,34 @@
+"""The Secret holds the files byte for byte, and nothing is pushed that the cluster would refuse."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from symphony_charts.chart.lint.kubernetes import check_schemas
+from symphony_charts.errors import SpecError
+from symphony_charts.secrets.existing import secret_object
+from symphony_charts.spec.load import from_data
+
+EXPERIMENT = from_data(
+    {"name": "exp", "image": "x:1", "processes": {"p": {}}, "secrets": ["~/token", {"file": "a/b.pem", "key": "key"}]}
+)
+
+
+def test_the_secret_holds_the_files_by_key() -> None:
+    made = secret_object(EXPERIMENT, {"token": b"\x00\xff", "key": b"pem"}, "exp-secrets", "ns")
+    data = made["data"]
+    assert isinstance(data, dict)
+    assert {key: base64.b64decode(value) for key, value in data.items()} == {"token": b"\x00\xff", "key": b"pem"}
+    assert not list(check_schemas([made]))
+
+
+def test_a_missing_file_is_refused() -> None:
+    with pytest.raises(SpecError, match="key"):
+        secret_object(EXPERIMENT, {"token": b""}, "exp-secrets")
+
+
+def test_more_than_kubernetes_takes_is_refused() -> None:
+    with pytest.raises(SpecError, match="1 MiB"):
+        secret_object(EXPERIMENT, {"token": b"x" * 2**20, "key": b"y"}, "exp-secrets")

@@ -1,0 +1,46 @@
+"""Jobs and StatefulSets say what the API server lets change, and retry each replica by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from symphony_charts.workloads.group import Group
+from symphony_charts.workloads.jobs import IMMUTABLE_JOB_FIELDS, job_fields, stateful_set
+
+
+def group(replicas: int = 1, **values: object) -> Group:
+    """A finite group."""
+    return Group(name="g", values=values, replicas=replicas, is_finite=True, keep=False, base="r-g")
+
+
+def test_a_lone_pod_counts_its_retries() -> None:
+    assert job_fields(group(), retries=3, deadline=None) == {"backoffLimit": 3}
+
+
+def test_replicas_are_indexes_that_are_retried_one_by_one() -> None:
+    fields = job_fields(group(4), retries=3, deadline=60)
+    assert fields == {
+        "completionMode": "Indexed",
+        "completions": 4,
+        "parallelism": 4,
+        "backoffLimitPerIndex": 3,
+        "maxFailedIndexes": 0,
+        "activeDeadlineSeconds": 60,
+    }
+
+
+@pytest.mark.parametrize(("retries", "restart"), [(0, "Never"), (3, "OnFailure")])
+def test_kubernetes_counts_indexes_only_for_pods_that_are_not_restarted(retries: int, restart: str) -> None:
+    fields = job_fields(group(4, restartPolicy=restart), retries=retries, deadline=None)
+    assert fields["backoffLimit"] == retries
+    assert "backoffLimitPerIndex" not in fields
+
+
+def test_what_can_change_in_place_is_not_called_immutable() -> None:
+    assert IMMUTABLE_JOB_FIELDS.isdisjoint({"parallelism", "backoffLimit", "activeDeadlineSeconds"})
+
+
+def test_a_stateful_set_starts_all_pods_at_once_behind_its_service() -> None:
+    spec = stateful_set(group(2), {"name": "r-g"}, {}, {"a": "b"})["spec"]
+    assert isinstance(spec, dict)
+    assert (spec["serviceName"], spec["podManagementPolicy"], spec["replicas"]) == ("r-g-pods", "Parallel", 2)
