@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from functools import partial
+from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 import pytest
@@ -365,3 +367,45 @@ def test_a_gpu_pod_lands_on_the_gpu_pool(here: Here) -> None:
 def test_a_deadline_ends_a_pod(here: Here) -> None:
     here.pod("late", ["sleep", "60"], {"activeDeadlineSeconds": 2})
     assert here.wait("late", "Failed")["reason"] == "DeadlineExceeded"
+
+
+def test_exec_runs_in_the_container_and_keeps_the_exit_code(here: Here) -> None:
+    here.pod("host-of", ["sleep", "60"], env=[{"name": "MINE", "value": "yes"}])
+    here.wait("host-of", "Running")
+    assert here.kubectl("exec", "host-of", "--", "sh", "-c", "echo $MINE; cat /proc/1/comm") == "yes\nsleep\n"
+    assert here.kubectl("exec", "-i", "host-of", "--", "tr", "a-z", "A-Z", stdin="up\n") == "UP\n"
+    argv = [str(here.programs.kubectl_path), "-n", here.namespace, "exec", "host-of", "--"]
+    done = here.programs.try_run([*argv, "sh", "-c", "echo bad >&2; exit 5"])
+    assert (done.code, done.err.splitlines()[0]) == (5, "bad")
+    assert "executable file not found" in here.programs.try_run([*argv, "no-such-program"]).err
+
+
+def test_much_output_of_an_exec_arrives_whole(here: Here) -> None:
+    here.pod("big", ["sleep", "60"])
+    here.wait("big", "Running")
+    assert len(here.kubectl("exec", "big", "--", "head", "-c", "3000000", "/dev/zero")) == 3_000_000
+
+
+def test_a_forwarded_port_leads_into_the_pod(here: Here) -> None:
+    here.pod("web", ["python", "-m", "http.server", "8080", "--bind", "127.0.0.1"])
+    here.wait("web", "Running")
+    argv = [str(here.programs.kubectl_path), "-n", here.namespace, "port-forward", "pod/web", ":8080"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=dict(here.programs.environment())) as forwarder:
+        assert forwarder.stdout
+        port = forwarder.stdout.readline().split(" -> ")[0].rpartition(":")[2]
+        try:
+            assert eventually(partial(_status_of, int(port)), 15, "an answer through the port") == 200
+            assert _status_of(int(port)) == 200
+        finally:
+            forwarder.terminate()
+
+
+def _status_of(port: int) -> int:
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().status
+    except (OSError, HTTPException):
+        return 0
+    finally:
+        connection.close()

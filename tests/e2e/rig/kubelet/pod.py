@@ -78,6 +78,11 @@ class Pod:
         return self.machine.pods / str(self.pod["metadata"]["uid"])
 
     @property
+    def has_sandbox(self) -> bool:
+        """Whether its namespaces stand."""
+        return self._sandbox is not None
+
+    @property
     def sandbox_pid(self) -> int:
         """The process that holds its namespaces."""
         assert self._sandbox is not None

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from tests.e2e.rig.api import Object
 from tests.e2e.rig.kubelet.network import inside
 
-__all__ = ["Execute", "port_number", "probe_once", "watch_probe"]
+__all__ = ["Execute", "connect", "port_number", "probe_once", "watch_probe"]
 
 Execute = Callable[[list[str], float], Awaitable[tuple[int, str]]]
 """Runs a command in the container, killed after so many seconds; its exit code and output."""
@@ -53,7 +53,7 @@ async def probe_once(probe: Object, container: Object, pid: int, address: str, e
         if "tcpSocket" in probe:
             place = probe["tcpSocket"]
             port = port_number(place["port"], container)
-            _, writer = await asyncio.wait_for(_connect(pid, place.get("host") or address, port), timeout)
+            _, writer = await asyncio.wait_for(connect(pid, place.get("host") or address, port), timeout)
             writer.close()
             return ""
         if "httpGet" in probe:
@@ -73,9 +73,10 @@ def port_number(port: int | str, container: Object) -> int:
     raise ValueError(f"the container has no port called {port}")
 
 
-async def _connect(
+async def connect(
     pid: int, host: str, port: int, tls: ssl.SSLContext | None = None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection made from inside the network namespace of `pid`."""
     with inside(pid):
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setblocking(False)
@@ -93,7 +94,7 @@ async def _http(action: Object, container: Object, pid: int, address: str) -> st
         tls = ssl.create_default_context()
         tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     host, port = action.get("host") or address, port_number(action["port"], container)
-    reader, writer = await _connect(pid, host, port, tls)
+    reader, writer = await connect(pid, host, port, tls)
     try:
         headers = {"Host": f"{host}:{port}", "User-Agent": "kube-probe/process", "Connection": "close"}
         headers |= {header["name"]: header["value"] for header in action.get("httpHeaders", [])}

@@ -1,4 +1,4 @@
-"""The kubelet's own API, which the API server calls: logs so far as plain HTTP, exec and port-forward as streams."""
+"""The kubelet's own API, which the API server calls: logs as plain HTTP, exec and port-forward over SPDY."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.e2e.rig.kubelet.logs import LogRequest, read_log
+from tests.e2e.rig.kubelet.spdy import Connection
+from tests.e2e.rig.kubelet.streams import EXEC_PROTOCOLS, FORWARD_PROTOCOL, forward_ports, run_exec
 
 if TYPE_CHECKING:
     from tests.e2e.rig.kubelet.agent import Agent
+    from tests.e2e.rig.kubelet.container import Container
 
 __all__ = ["Request", "serve"]
 
@@ -55,16 +58,62 @@ async def _answer(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.St
     request = _parse((await reader.readuntil(b"\r\n\r\n")).decode("latin-1"))
     if request.parts[:1] == ["containerLogs"] and len(request.parts) == 4:
         await _logs(agent, request, writer)
+    elif request.parts[:1] == ["exec"] and len(request.parts) == 4:
+        await _exec(agent, request, reader, writer)
+    elif request.parts[:1] == ["portForward"] and len(request.parts) == 3:
+        await _port_forward(agent, request, reader, writer)
     else:
         _refuse(writer, 404, f"no such path: /{'/'.join(request.parts)}")
     await writer.drain()
 
 
+async def _exec(agent: Agent, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    _, namespace, name, container_name = request.parts
+    container = _find(agent, namespace, name, container_name)
+    if container is None or container.run is None or not container.run.is_running:
+        return _refuse(writer, 404, f"container {container_name} of pod {name} does not run")
+    if not _upgrade(request, writer, EXEC_PROTOCOLS):
+        return None
+    flags = {name for name, value in request.one().items() if value in ("1", "true")}
+    has_tty = "tty" in flags
+    kinds = {kind for flag, kind in (("input", "stdin"), ("output", "stdout"), ("error", "stderr")) if flag in flags}
+    kinds = (kinds - {"stderr"}) | {"resize"} if has_tty else kinds
+    await run_exec(Connection(reader, writer), container, request.query["command"], kinds, has_tty=has_tty)
+    return None
+
+
+async def _port_forward(
+    agent: Agent, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    pod = agent.find_pod(request.parts[1], request.parts[2])
+    if pod is None or not pod.has_sandbox:
+        return _refuse(writer, 404, f"pod {request.parts[2]} does not run here")
+    if _upgrade(request, writer, (FORWARD_PROTOCOL,)):
+        await forward_ports(Connection(reader, writer), pod)
+    return None
+
+
+def _upgrade(request: Request, writer: asyncio.StreamWriter, protocols: tuple[str, ...]) -> bool:
+    """Switch to SPDY with the first of `protocols` that the caller offers; False if it was refused."""
+    offered = request.headers.get("x-stream-protocol-version", "").replace(" ", "").split(",")
+    chosen = next((protocol for protocol in protocols if protocol in offered), None)
+    if request.headers.get("upgrade", "").lower() != "spdy/3.1" or chosen is None:
+        _refuse(writer, 400, f"only SPDY/3.1 with {' or '.join(protocols)} is spoken here")
+        return False
+    lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: SPDY/3.1"]
+    writer.write("\r\n".join([*lines, f"X-Stream-Protocol-Version: {chosen}", "", ""]).encode())
+    return True
+
+
+def _find(agent: Agent, namespace: str, name: str, container_name: str) -> Container | None:
+    pod = agent.find_pod(namespace, name)
+    return next((c for c in pod.containers if c.name == container_name), None) if pod else None
+
+
 async def _logs(agent: Agent, request: Request, writer: asyncio.StreamWriter) -> None:
     _, namespace, name, container_name = request.parts
     wanted = LogRequest.parse(request.one())
-    pod = agent.find_pod(namespace, name)
-    container = next((c for c in pod.containers if c.name == container_name), None) if pod else None
+    pod, container = agent.find_pod(namespace, name), _find(agent, namespace, name, container_name)
     if pod is None or container is None:
         return _refuse(writer, 404, f"container {container_name} of pod {name} does not run here")
     number = container.state.restarts - (1 if wanted.previous else 0)
@@ -92,12 +141,15 @@ def _parse(head: str) -> Request:
     first, *lines = head.split("\r\n")
     verb, target, _ = first.split(" ", 2)
     url = urllib.parse.urlsplit(target)
-    pairs = (line.split(":", 1) for line in lines if ":" in line)
+    headers: dict[str, str] = {}
+    for key, _, value in (line.partition(":") for line in lines if ":" in line):
+        name = key.strip().lower()
+        headers[name] = f"{headers[name]},{value.strip()}" if name in headers else value.strip()
     return Request(
         verb=verb,
         parts=[urllib.parse.unquote(part) for part in url.path.strip("/").split("/")],
         query=urllib.parse.parse_qs(url.query, keep_blank_values=True),
-        headers={name.strip().lower(): value.strip() for name, value in pairs},
+        headers=headers,
     )
 
 

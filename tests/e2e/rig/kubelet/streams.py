@@ -1,0 +1,201 @@
+"""Exec and port-forward, on the streams of an upgraded connection.
+
+Source: kubernetes/cri-streaming pkg/streaming (remotecommand and portforward).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import struct
+import termios
+from collections.abc import Coroutine
+from typing import Any
+
+from tests.e2e.rig.kubelet.channel import Exit, StartError
+from tests.e2e.rig.kubelet.container import Container
+from tests.e2e.rig.kubelet.pod import Pod
+from tests.e2e.rig.kubelet.probes import connect
+from tests.e2e.rig.kubelet.spdy import Connection, Stream
+
+__all__ = ["EXEC_PROTOCOLS", "FORWARD_PROTOCOL", "forward_ports", "run_exec"]
+
+EXEC_PROTOCOLS = ("v4.channel.k8s.io",)
+FORWARD_PROTOCOL = "portforward.k8s.io"
+
+
+async def run_exec(
+    connection: Connection, container: Container, argv: list[str], kinds: set[str], *, has_tty: bool
+) -> None:
+    """Run `argv` in the container; the peer opens one stream for each of `kinds` (stdin, stdout...) and for errors."""
+    streams: dict[str, Stream] = {}
+    arriving = connection.streams()
+    wanted = kinds | {"error"}
+    async for stream in arriving:
+        streams[stream.headers["streamtype"]] = stream
+        if wanted <= set(streams):
+            break
+    pump = asyncio.ensure_future(_drain(arriving))  # the peer's data only moves while somebody waits for streams
+    try:
+        await streams["error"].write(await _execute(container, argv, streams, has_tty=has_tty))
+    finally:
+        for stream in streams.values():
+            await stream.close()
+        pump.cancel()
+        await asyncio.gather(pump, return_exceptions=True)
+
+
+async def forward_ports(connection: Connection, pod: Pod) -> None:
+    """Serve pairs of streams, one for data and one for errors, each pair a connection to a port of the pod."""
+    errors: dict[str, Stream] = {}
+    running: set[asyncio.Task[None]] = set()
+    async for stream in connection.streams():
+        request = stream.headers.get("requestid", "")
+        if stream.headers["streamtype"] == "error":
+            errors[request] = stream
+        elif request in errors:
+            task = asyncio.ensure_future(_forward(pod, stream, errors.pop(request)))
+            running.add(task)
+            task.add_done_callback(running.discard)
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _execute(container: Container, argv: list[str], streams: dict[str, Stream], *, has_tty: bool) -> bytes:
+    """Run the command on its streams; the status to tell on the error stream."""
+    descriptors, ours, copies = _terminal(streams) if has_tty else _pipes(streams)
+    try:
+        command = await container.start_exec(argv, descriptors)
+    except StartError as error:
+        for copy in copies:
+            copy.close()
+        return _status(f"Internal error occurred: {error}", None)
+    finally:
+        for descriptor in set(descriptors) - {-3}:
+            os.close(descriptor)
+    tasks = [asyncio.ensure_future(copy) for copy in copies]
+    ended = await command.wait()
+    # Output is read to its end; input has nobody left to read it.
+    outputs = tasks[1:] if "stdin" in streams else tasks
+    await asyncio.wait(outputs, timeout=5) if outputs else None
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for descriptor in ours:
+        os.close(descriptor)
+    return _status("", ended)
+
+
+Wiring = tuple[tuple[int, int, int], list[int], list[Coroutine[Any, Any, None]]]
+"""The command's descriptors, those to close when it has ended, and what to run meanwhile (input first)."""
+
+
+def _pipes(streams: dict[str, Stream]) -> Wiring:
+    descriptors, copies = [], []
+    for name in ("stdin", "stdout", "stderr"):
+        if name not in streams:
+            descriptors.append(-3)
+            continue
+        reading, writing = os.pipe()
+        if name == "stdin":
+            descriptors.append(reading)
+            copies.append(_copy_in(streams[name], writing))
+        else:
+            descriptors.append(writing)
+            copies.append(_copy_out(reading, streams[name]))
+    first, second, third = descriptors
+    return (first, second, third), [], copies
+
+
+def _terminal(streams: dict[str, Stream]) -> Wiring:
+    master, slave = os.openpty()
+    copies = [_copy_in(streams["stdin"], os.dup(master))] if "stdin" in streams else []
+    if "stdout" in streams:
+        copies.append(_copy_out(os.dup(master), streams["stdout"]))
+    if "resize" in streams:
+        copies.append(_resize(streams["resize"], master))
+    return (slave, slave, slave), [master], copies
+
+
+async def _copy_in(stream: Stream, descriptor: int) -> None:
+    """Feed the command; a full pipe blocks a thread, not the kubelet."""
+    loop = asyncio.get_running_loop()
+    try:
+        while data := await stream.reader.read(1 << 16):
+            await loop.run_in_executor(None, os.write, descriptor, data)
+    except (BrokenPipeError, OSError):
+        return  # the command reads no more
+    finally:
+        os.close(descriptor)
+
+
+async def _copy_out(descriptor: int, stream: Stream) -> None:
+    loop = asyncio.get_running_loop()
+    try:
+        while data := await loop.run_in_executor(None, _read, descriptor):
+            await stream.write(data)
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 1 << 16)
+    except OSError:
+        return b""  # the other end of a terminal is gone
+
+
+async def _resize(stream: Stream, terminal: int) -> None:
+    while line := await stream.reader.readline():
+        size = json.loads(line)
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", size["Height"], size["Width"], 0, 0))
+
+
+async def _drain(arriving: Any) -> None:
+    async for _ in arriving:
+        continue
+
+
+async def _forward(pod: Pod, data: Stream, error: Stream) -> None:
+    port = int(data.headers["port"])
+    try:
+        reader, writer = await asyncio.wait_for(connect(pod.sandbox_pid, "127.0.0.1", port), 10)
+    except (OSError, asyncio.TimeoutError) as problem:
+        await error.write(f"an error occurred forwarding port {port}: {problem}".encode())
+        await error.close()
+        await data.close()
+        return
+    try:
+        inward = asyncio.ensure_future(_pour(data.reader, writer))
+        while chunk := await reader.read(1 << 16):
+            await data.write(chunk)
+        inward.cancel()
+    except ConnectionError:
+        pass  # either side may hang up at any time
+    finally:
+        writer.close()
+        await data.close()
+        await error.close()
+
+
+async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while chunk := await reader.read(1 << 16):
+        writer.write(chunk)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
+
+
+def _status(problem: str, ended: Exit | None) -> bytes:
+    """What kubectl reads its own exit status from: a Status object."""
+    if ended and ended.code == 0:
+        return json.dumps({"metadata": {}, "status": "Success"}).encode()
+    status: dict[str, Any] = {"metadata": {}, "status": "Failure", "reason": "InternalError", "message": problem}
+    if ended:
+        status["message"] = f"command terminated with non-zero exit code: exit status {ended.code}"
+        status["reason"] = "NonZeroExitCode"
+        status["details"] = {"causes": [{"reason": "ExitCode", "message": str(ended.code)}]}
+    return json.dumps(status).encode()
