@@ -15,10 +15,12 @@ if [ -f mounts ]; then
 else
     set -- env -i /bin/sh ./start
 fi
+# This shell would write "Terminated" and the like among the output of the process.
+exec 3>&2 2>/dev/null
 if [ -f plain ]; then
-    "$@" </dev/null >>log 2>&1
+    "$@" </dev/null >>log 2>&1 3>&-
 else
-    "$@"
+    "$@" 2>&3 3>&-
 fi
 status=$?
 # Written beside and renamed: whoever sees the file sees the whole status.

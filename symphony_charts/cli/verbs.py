@@ -33,6 +33,7 @@ class Verb:
 GROUPS = ("Write", "Run here", "Watch and steer", "Charts", "Placement", "Git", "Cluster", "Tools")
 
 VERBS: tuple[Verb, ...] = (
+    Verb("init", (), "make the folder of a new experiment", "init", "Write"),
     Verb("schema", (), "print the JSON Schema of experiment files, for editors", "schema", "Write"),
     Verb("import", (), "make an experiment of a TorchX, DI-engine, compose or Symphony job", "import_", "Write"),
     Verb("runopts", (), "list TorchX's run options and what they become", "runopts", "Write"),
@@ -49,6 +50,8 @@ VERBS: tuple[Verb, ...] = (
     Verb("render", (), "print the Kubernetes objects of an experiment", "render", "Charts"),
     Verb("lint", (), "check experiments and their charts, without helm or a cluster", "lint", "Charts"),
     Verb("secrets", (), "make the Secret that an experiment's files need", "secrets", "Charts"),
+    Verb("doctor", (), "say what this machine has and lacks", "doctor", "Tools"),
+    Verb("completion", (), "print a completion script for a shell", "completion", "Tools"),
 )
 
 # Verbs that programs call; no help page lists them.

@@ -1,0 +1,124 @@
+"""`symph init`, `doctor`, `completion`, and the command as a whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.adapters import specfile
+from symphony_charts.cli.main import main
+from symphony_charts.cli.verbs import VERBS
+
+# Modules that cost more than a whole `symph --help` may.
+HEAVY = ("cookiecutter", "jsonschema_rs", "kubernetes", "libtmux", "msgspec", "pyhelm3", "rich", "shtab", "yaml")
+
+
+def symph(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "symphony_charts", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **env},
+    )
+
+
+def loaded_by(*words: str) -> set[str]:
+    """The heavy modules that one command line imports."""
+    program = (
+        "import sys\nfrom symphony_charts.cli.main import main\n"
+        f"try: main({list(words)!r})\nexcept SystemExit: pass\n"
+        f"sys.stderr.write('LOADED ' + ' '.join(name for name in {HEAVY!r} if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    return set(done.stderr.rpartition("LOADED")[2].split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["ls"], ["p"], ["up", "--help"], ["package", "--help"]])
+def test_light_commands_import_nothing_heavy(words: list[str]) -> None:
+    assert loaded_by(*words) == set()
+
+
+@pytest.mark.parametrize("verb", [verb.name for verb in VERBS])
+def test_every_verb_has_help_with_an_example(verb: str) -> None:
+    done = symph(verb, "--help")
+    assert done.returncode == 0
+    assert f"symph {verb}" in done.stdout.partition("examples:")[2]
+
+
+def test_an_unknown_verb_is_refused_with_the_nearest_one() -> None:
+    done = symph("pakage")
+    assert done.returncode == 2
+    assert "package" in done.stderr
+
+
+def test_no_verb_prints_the_help_and_fails() -> None:
+    done = symph()
+    assert done.returncode == 2
+    assert "package" in done.stderr
+
+
+@pytest.mark.parametrize("template", ["yaml", "python"])
+def test_a_new_experiment_can_be_read(template: str, tmp_path: Path) -> None:
+    assert main(["init", "My.Exp", "-t", template, "-d", str(tmp_path)]) == 0
+    [spec] = (tmp_path / "my-exp").glob("experiment.*")
+    assert specfile.read(spec).experiment.name == "my-exp"
+
+
+def test_init_leaves_nothing_in_the_home(tmp_path: Path, private_places: Path) -> None:
+    symph("init", "exp", "-d", str(tmp_path))
+    assert list((private_places / "home").iterdir()) == []
+
+
+def test_init_never_touches_a_folder_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "exp").mkdir()
+    assert main(["init", "exp", "-d", str(tmp_path)]) == 7
+    assert list((tmp_path / "exp").iterdir()) == []
+
+
+def test_a_dry_run_of_init_makes_nothing(tmp_path: Path) -> None:
+    assert main(["init", "exp", "-d", str(tmp_path), "--dry-run"]) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_init_runs_no_hook_of_a_users_template(tmp_path: Path) -> None:
+    template = tmp_path / "t"
+    (template / "{{ cookiecutter.name }}").mkdir(parents=True)
+    (template / "cookiecutter.json").write_text('{"name": "x"}')
+    (template / "{{ cookiecutter.name }}" / "a.txt").write_text("{{ cookiecutter.name }}")
+    hook = template / "hooks" / "post_gen_project.sh"
+    hook.parent.mkdir()
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
+    hook.chmod(hook.stat().st_mode | stat.S_IXUSR)
+    assert main(["init", "exp", "-t", str(template), "-d", str(tmp_path)]) == 0
+    assert (tmp_path / "exp" / "a.txt").read_text() == "exp"
+    assert not (tmp_path / "hooked").exists()
+
+
+def test_an_unknown_template_is_not_found(tmp_path: Path) -> None:
+    assert main(["init", "exp", "-t", "nothing", "-d", str(tmp_path)]) == 8
+
+
+def test_the_doctor_fails_for_a_tool_that_is_missing(tmp_path: Path) -> None:
+    done = symph("doctor", "--for", "tmux", "-o", "json", PATH=str(tmp_path))
+    assert done.returncode == 1
+    states = {item["name"]: item["status"] for item in json.loads(done.stdout)["items"]}
+    assert states["tmux"] == "missing"
+
+
+def test_the_doctor_is_content_without_tools_nobody_asked_for(tmp_path: Path) -> None:
+    assert symph("doctor", PATH=str(tmp_path)).returncode == 0
+
+
+def test_bash_accepts_the_completion_script() -> None:
+    script = symph("completion", "bash").stdout
+    done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "package" in script
