@@ -62,7 +62,7 @@ class SymphonyParser:
             prog=prog, description=self.description, verbs=self._all_verbs
         )
         common.add_global_options(self.master_parser)
-        self.master_parser.add_argument("--version", action="store_true", help="print the version")
+        self.master_parser.add_argument("--version", action="store_true", dest="show_version", help="print the version")
         self.subparsers: Subparsers = self.master_parser.add_subparsers(
             dest="action", metavar="VERB", parser_class=arguments.Parser
         )
@@ -211,7 +211,7 @@ class SymphonyParser:
 
     def _run(self, words: list[str]) -> int:
         args = self.parse(words)
-        if args.version:
+        if args.show_version:
             from symphony_charts import __version__
 
             sys.stdout.write(f"symphony-charts {__version__}\n")
