@@ -7,7 +7,7 @@ the process or group where there is one for it, else as an overlay. Nothing can 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.overlay_merge import is_named_list, place
@@ -74,7 +74,7 @@ class OverlayView:
         """Keys and values, maps and lists among them as views."""
         return [(key, self[key]) for key in self.to_dict()]
 
-    def __getitem__(self, key: str) -> object:
+    def __getitem__(self, key: str) -> Any:
         here = self.to_dict()
         if key not in here:
             raise KeyError(key)
@@ -88,7 +88,7 @@ class OverlayView:
         next_step = "set it to what it should be; an overlay only adds and replaces"
         raise SpecError.one(f"`{key}` cannot be deleted from the emitted {self._kind}", where, next_step)
 
-    def __getattr__(self, key: str) -> object:
+    def __getattr__(self, key: str) -> Any:
         if key.startswith("_"):
             raise AttributeError(key)
         try:
@@ -154,7 +154,7 @@ class ViewedList:
         written = added if is_named_list(added) else [*self.to_list(), *added]
         _record(self._recorder, self._kind, self._path, written)
 
-    def __getitem__(self, index: int) -> object:
+    def __getitem__(self, index: int) -> Any:
         here = self.to_list()
         position = range(len(here))[index]
         return _view(self._recorder, self._kind, (*self._path, position), here[position])

@@ -123,8 +123,9 @@ def _tagged_faults(value: dict[str, object], structs: list[inspect.StructType], 
         return
     meant = nearest(tag, by_tag) if isinstance(tag, str) else None
     next_step = f'did you mean "{meant}"?' if meant else f"`{tag_field}` is one of: {', '.join(sorted(by_tag))}"
-    what = f'"{tag_field}" is missing' if tag is None else f"{_show(tag)} is no known {tag_field}"
-    yield Problem(what=what, path=join(path, tag_field) if tag is not None else path, next=next_step)
+    is_said = tag_field in value
+    what = f"{_show(tag)} is no known {tag_field}" if is_said else f'"{tag_field}" is missing'
+    yield Problem(what=what, path=join(path, tag_field) if is_said else path, next=next_step)
 
 
 def _dict_faults(value: object, kind: inspect.DictType, path: str) -> Iterator[Problem]:
@@ -201,5 +202,7 @@ def _show(value: object) -> str:
         return f'"{value if len(value) <= 60 else value[:57] + "..."}"'
     if isinstance(value, bool):
         return "true" if value else "false"
+    if value is None:
+        return "null"
     text = str(value)
     return text if len(text) <= 60 else f"a {type(value).__name__}"

@@ -150,6 +150,7 @@ class _Reader:
             raise SpecError.one(what, f"line {line}", f"define `&{event.anchor}` first, and not around its own alias")
         value, nodes = self._anchors[event.anchor]
         self._count(nodes, event)
+        self._note_item(event)
         if self._is_key() and not isinstance(value, str):
             self._problem("an alias used as a key must stand for text", event, "write the key out")
             value = f"*{event.anchor}"
@@ -245,7 +246,10 @@ class _Reader:
     def _path(self) -> str:
         path = ""
         for (container, _, _), key in zip(self._stack, self._keys, strict=True):
-            path = join(path, len(container) if isinstance(container, list) else key or "")
+            if isinstance(container, list):
+                path = join(path, len(container))
+            elif key is not None:
+                path = join(path, key)
         return path
 
 

@@ -46,10 +46,10 @@ def line_in(data: object, lines: Lines, path: str) -> int | None:
 def _item(data: object, lines: Lines, index: int) -> tuple[int | None, object]:
     """Line and value of the entry `index`; a map counts its keys, and a value that is no list is its own only item."""
     if isinstance(data, list) and index < len(data):
-        return lines[id(data)].get(index), data[index]
+        return lines.get(id(data), {}).get(index), data[index]
     if isinstance(data, dict) and index < len(data):
         key = list(data)[index]
-        return lines[id(data)].get(key), data[key]
+        return lines.get(id(data), {}).get(key), data[key]
     return None, data
 
 
@@ -63,5 +63,5 @@ def _entry(data: object, lines: Lines, path: str) -> tuple[int | None, object, s
             for spelling in (key, sanitize(key)):
                 rest = path[len(spelling) :]
                 if spelling and path.startswith(spelling) and rest[:1] in ("", ".", "["):
-                    return lines[id(data)].get(key), data[key], rest.removeprefix(".")
+                    return lines.get(id(data), {}).get(key), data[key], rest.removeprefix(".")
     return None, None, ""

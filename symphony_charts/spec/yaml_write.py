@@ -37,7 +37,7 @@ def dump(data: object) -> str:
     elif isinstance(data, (list, tuple)) and data:
         _write_list(data, 0, lines, "")
     else:
-        lines.append(_inline(data, 0))
+        lines.append(_inline(data, 1))
     lines.append("")
     return "\n".join(lines)
 

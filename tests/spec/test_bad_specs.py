@@ -1,0 +1,200 @@
+"""Two hundred bad specs, each a good one with one thing broken at a known place: refused, and the place is named."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.schema import json_schema
+from symphony_charts.spec.yaml_text import dump, load
+
+GOOD: dict[str, Any] = {
+    "name": "rl",
+    "owner": "jim",
+    "image": "u:1",
+    "volumes": {"data": {"type": "nfs", "server": "s", "path": "/x"}},
+    "configs": {"a.yaml": {"text": "x"}},
+    "secrets": [{"file": "~/.key"}],
+    "groups": {
+        "nonagent": {
+            "tolerations": [{"key": "a", "operator": "Exists", "effect": "NoExecute"}],
+            "node_selector": {"pool": "cpu"},
+            "processes": {
+                "learner": {"command": ["l"], "binds": {"params": None}, "mounts": [{"volume": "data", "at": "/d"}]},
+                "replay": {"cmds": ["r"], "binds": {"replay": 6000}, "lifecycle": "service"},
+            },
+        }
+    },
+    "processes": {
+        "agent": {
+            "command": ["a"],
+            "args": ["--n", "1"],
+            "env": {"LR": "1e-4"},
+            "connects": ["params", "replay"],
+            "replicas": 4,
+            "requests": {"cpu": "1", "memory": "2Gi"},
+            "ready": {"tcp": {"port": 80}},
+            "labels": {"tier": "a"},
+        },
+        "eval": {"command": ["e"], "connects": ["params"], "exposes": {"tb": 6006}, "restart": "never"},
+    },
+    "done_when": ["learner"],
+    "workload": {"kind": "jobs"},
+    "local": {"preamble": ["x"]},
+}
+WRONG_TYPES: dict[type, list[Any]] = {
+    type(None): ["x", [1], 1.5],
+    str: [7, ["x"], {"a": "b"}],
+    int: ["x", [1], 1.5, True],
+    list: [7, True],
+    dict: [7, ["x", 7], True],
+}
+# Where something of another type is a short form and right.
+MAY_BE_SHORT = {"secrets", "tolerations", "mounts", "binds", "exposes", "ready", "tcp", "port"}
+FREE_TEXT = {"LR", "cpu", "memory", "tier", "pool", "args", "command", "cmds", "preamble"}
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of everything inside `value`."""
+    steps = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    return [place for step in steps for place in [(*path, step), *places(value[step], (*path, step))]]
+
+
+def text_of(path: tuple[Any, ...]) -> str:
+    """`path` as errors write it."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def changed(path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> dict[str, Any]:
+    """GOOD with `change` done to the parent and the last step of `path`."""
+    data = copy.deepcopy(GOOD)
+    parent: Any = data
+    for step in path[:-1]:
+        parent = parent[step]
+    change(parent, path[-1])
+    return data
+
+
+def assign(value: Any) -> Callable[[Any, Any], None]:
+    """A change that puts `value` there."""
+
+    def change(parent: Any, step: Any) -> None:
+        parent[step] = value
+
+    return change
+
+
+def at(path: tuple[Any, ...]) -> Any:
+    """What GOOD holds at `path`."""
+    value: Any = GOOD
+    for step in path:
+        value = value[step]
+    return value
+
+
+def is_short_form(path: tuple[Any, ...]) -> bool:
+    """Whether something of another type might be right at `path`."""
+    names = [step for step in path if isinstance(step, str)]
+    return names[-1] in MAY_BE_SHORT | FREE_TEXT or names[-1] in ("a.yaml",) or "labels" in names[-1:]
+
+
+def bad_specs() -> list[tuple[str, dict[str, Any], str]]:
+    """(id, data, path) of every mutation."""
+    specs: list[tuple[str, dict[str, Any], str]] = []
+    for path in places(GOOD):
+        value, where = at(path), text_of(path)
+        if not is_short_form(path):
+            for index, wrong in enumerate(WRONG_TYPES[type(value)]):
+                specs.append((f"type{index} {where}", changed(path, assign(wrong)), where))
+        if isinstance(value, str | dict | list) and path[-1] not in ("replay", "params", "tb"):
+            specs.append((f"null {where}", changed(path, assign(None)), where))
+        is_record = isinstance(value, dict) and path[-1] not in NAMED_MAPS
+        if is_record:
+            specs.append((f"key {where}", changed((*path, "nonsense_key"), assign(1)), f"{where}.nonsense_key"))
+    for index, (path, wrong, where) in enumerate(MEANINGS):
+        specs.append((f"meaning{index} {where}", changed(path, assign(wrong)), where))
+    return [spec for spec in specs if not is_allowed_null(spec[0])]
+
+
+# Maps keyed by names that the user gives: any key is right there.
+NAMED_MAPS = {
+    "volumes",
+    "configs",
+    "groups",
+    "processes",
+    "env",
+    "node_selector",
+    "labels",
+    "requests",
+    "binds",
+    "exposes",
+}
+AGENT = ("processes", "agent")
+LEARNER = ("groups", "nonagent", "processes", "learner")
+MEANINGS: list[tuple[tuple[Any, ...], Any, str]] = [
+    ((*AGENT, "connects", 1), "repaly", "processes.agent.connects[1]"),
+    ((*AGENT, "restart"), "always", "processes.agent.restart"),
+    ((*AGENT, "cmds"), ["x"], "processes.agent.cmds"),
+    ((*AGENT, "after"), ["agent"], "processes.agent.after"),
+    ((*AGENT, "env", "LR"), "$(LR)", "processes.agent.env.LR"),
+    ((*AGENT, "requests", "cpu"), "one", "processes.agent.requests.cpu"),
+    ((*AGENT, "min_replicas"), 5, "processes.agent.min_replicas"),
+    ((*AGENT, "ready", "http"), {"port": 80}, "processes.agent.ready"),
+    ((*AGENT, "binds"), {"replay": None}, "processes.agent.binds[0]"),
+    ((*LEARNER, "replicas"), 3, "groups.nonagent.processes.learner.replicas"),
+    ((*LEARNER, "mounts", 0, "volume"), "dta", "groups.nonagent.processes.learner.mounts[0].volume"),
+    ((*LEARNER, "mounts", 0, "at"), "d", "groups.nonagent.processes.learner.mounts[0].at"),
+    ((*LEARNER, "binds", "params"), 6000, "groups.nonagent.processes.replay.binds[0]"),
+    (("groups", "nonagent", "processes"), {}, "groups.nonagent"),
+    (("done_when", 0), "larner", "done_when[0]"),
+    (("port_range",), [9, 8], "port_range"),
+    (("secrets",), ["a/k", "b/k"], "secrets[1]"),
+    (("name",), "rl!", "name"),
+]
+
+
+def is_allowed_null(name: str) -> bool:
+    """Fields that may be null: those that are null when nobody says anything."""
+    nullable = (
+        "owner",
+        "image",
+        "restart",
+        "command",
+        "args",
+        "cmds",
+        "ready",
+        "operator",
+        "effect",
+        "key",
+        "text",
+        "tcp",
+    )
+    return name.startswith("null ") and name.rpartition(".")[2].removeprefix("null ") in nullable
+
+
+SPECS = random.Random(20).sample(bad_specs(), 200)
+
+
+def test_the_spec_is_good_before_it_is_broken() -> None:
+    from_data(GOOD)
+
+
+@pytest.mark.parametrize(("data", "path"), [spec[1:] for spec in SPECS], ids=[spec[0] for spec in SPECS])
+def test_a_broken_spec_is_refused_and_the_place_is_named(data: dict[str, Any], path: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        from_data(load(dump(data)))
+    assert caught.value.exit_code == 3
+    assert path in str(caught.value)
+
+
+def test_the_json_schema_refuses_most_of_them() -> None:
+    schema = jsonschema_rs.Draft202012Validator(json_schema())
+    refused = [name for name, data, _ in SPECS if not schema.is_valid(data)]
+    assert len(refused) > 170

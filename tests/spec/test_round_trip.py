@@ -1,0 +1,67 @@
+"""An experiment survives a trip through text, and the order of keys means the order of declaration, no more."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema_rs
+from hypothesis import given, settings
+
+from symphony_charts.spec.builder import ExperimentSpec
+from symphony_charts.spec.check import finish
+from symphony_charts.spec.dump import to_data, to_json, to_yaml
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.schema import json_schema
+from symphony_charts.spec.yaml_text import load
+from tests.spec.strategies import experiments
+
+SCHEMA = jsonschema_rs.Draft202012Validator(json_schema())
+
+
+@given(experiments())
+@settings(max_examples=100, deadline=None)
+def test_yaml_and_json_give_the_experiment_back(data: dict[str, Any]) -> None:
+    experiment = from_data(data)
+    assert from_data(load(to_yaml(experiment))) == experiment
+    assert from_data(json.loads(to_json(experiment))) == experiment
+    assert from_data(to_data(experiment)) == experiment
+
+
+@given(experiments())
+@settings(max_examples=50, deadline=None)
+def test_text_keeps_the_order_of_declaration(data: dict[str, Any]) -> None:
+    experiment = from_data(data)
+    again = from_data(load(to_yaml(experiment)))
+    assert list(again.processes) == list(data["processes"])
+    assert list(again.groups) == list(data["groups"])
+
+
+@given(experiments())
+@settings(max_examples=50, deadline=None)
+def test_the_order_of_other_keys_changes_nothing(data: dict[str, Any]) -> None:
+    shuffled = dict(reversed(data.items()))
+    for part in ("processes", "groups"):
+        shuffled[part] = {name: dict(reversed(fields.items())) for name, fields in data[part].items()}
+    assert to_yaml(from_data(shuffled)) == to_yaml(from_data(data))
+
+
+@given(experiments())
+@settings(max_examples=50, deadline=None)
+def test_finishing_twice_changes_nothing(data: dict[str, Any]) -> None:
+    experiment = from_data(data)
+    assert finish(experiment) == experiment
+
+
+@given(experiments())
+@settings(max_examples=50, deadline=None)
+def test_a_builder_made_of_an_experiment_finishes_as_that_experiment(data: dict[str, Any]) -> None:
+    experiment = from_data(data)
+    assert ExperimentSpec.from_experiment(experiment).finish() == experiment
+
+
+@given(experiments())
+@settings(max_examples=50, deadline=None)
+def test_the_json_schema_takes_what_is_right(data: dict[str, Any]) -> None:
+    SCHEMA.validate(data)
+    SCHEMA.validate(to_data(from_data(data)))

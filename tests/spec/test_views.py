@@ -1,0 +1,152 @@
+"""`pod_yml` and `container_yml` show what will be emitted and record what is changed, as a field where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symphony_charts.cluster.render import render_pod
+from symphony_charts.cluster.specs import ExperimentSpec
+from symphony_charts.errors import SpecError
+from symphony_charts.spec.builder import ProcessSpec
+from symphony_charts.spec.model import EnvSource, Mount, NfsVolume
+from symphony_charts.spec.overlay_merge import merge_overlay
+
+
+def process(**fields: Any) -> ProcessSpec:
+    """A process of an experiment that is complete."""
+    return ExperimentSpec("rl").new_process("agent", container_image="u:1", command="a", **fields)
+
+
+def finished(agent: ProcessSpec) -> Any:
+    """The finished experiment of `agent`."""
+    assert agent.experiment is not None
+    return agent.experiment.finish(for_cluster=True)
+
+
+def test_the_whole_pod_is_shown() -> None:
+    agent = process()
+    assert agent.pod_yml.to_dict() == render_pod(finished(agent), "agent")
+    assert agent.pod_yml["spec"]["containers"][0]["image"] == "u:1"
+
+
+def test_the_whole_container_is_shown_by_item_and_attribute() -> None:
+    agent = process()
+    assert agent.container_yml["image"] == agent.container_yml.data.image == "u:1"
+    assert "name" in agent.container_yml
+    assert agent.container_yml.get("tty", "no") == "no"
+
+
+def test_a_pod_is_shown_before_the_rest_of_the_experiment_is_complete() -> None:
+    agent = process()
+    agent.connects("nobody-binds-it-yet")
+    assert agent.container_yml["image"] == "u:1"
+
+
+def test_a_process_without_an_experiment_shows_its_edits() -> None:
+    agent = ProcessSpec("agent")
+    agent.pod_yml.data.spec.hostNetwork = True
+    assert agent.pod_yml.to_dict() == {"metadata": {}, "spec": {"hostNetwork": True}}
+
+
+def test_an_edit_by_item_attribute_and_set_attr_reaches_the_pod() -> None:
+    agent = process()
+    agent.pod_yml["spec"]["hostNetwork"] = True
+    agent.pod_yml.spec.hostPID = True
+    agent.pod_yml.set_attr({"spec": {"dnsConfig": {"searches": ["a"]}}})
+    agent.pod_yml.set_attr({"spec": {"dnsConfig": {"searches": ["b"]}}})
+    spec: Any = render_pod(finished(agent), "agent")["spec"]
+    assert (spec["hostNetwork"], spec["hostPID"], spec["dnsConfig"]) == (True, True, {"searches": ["a", "b"]})
+
+
+def test_an_edit_inside_a_list_of_named_things_changes_the_one_of_that_name() -> None:
+    agent = process()
+    agent.pod_yml.spec.containers[0]["stdin"] = True
+    assert agent.to_data()["pod_overlay"] == {"spec": {"containers": [{"name": "agent", "stdin": True}]}}
+    assert agent.container_yml["stdin"] is True
+
+
+def test_appending_to_a_plain_list_writes_the_whole_list() -> None:
+    agent = process()
+    agent.container_yml["securityContext"]["capabilities"]["drop"].append("MORE")
+    assert agent.container_yml["securityContext"]["capabilities"]["drop"] == ["ALL", "MORE"]
+
+
+def test_a_variable_set_by_an_edit_can_be_set_again() -> None:
+    agent = process()
+    source = {"configMapKeyRef": {"name": "s", "key": "k"}}
+    agent.container_yml.set_attr({"env": [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": source}]})
+    agent.set_env("A", "2")
+    made = finished(agent).processes["agent"]
+    assert made.env == {"A": "2", "B": EnvSource(config="s", key="k")}
+    assert made.container_overlay == {}
+
+
+def test_volumes_and_mounts_set_by_edits_are_those_of_the_experiment() -> None:
+    agent = process()
+    agent.container_yml.set_attr({"volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": True}]})
+    agent.pod_yml.set_attr({"spec": {"volumes": [{"name": "v", "nfs": {"server": "s", "path": "/x"}}]}})
+    made = finished(agent)
+    assert made.volumes == {"v": NfsVolume(server="s", path="/x")}
+    assert made.processes["agent"].mounts == [Mount(volume="v", at="/v", read_only=True)]
+
+
+def test_a_volume_of_a_kind_without_a_record_stays_an_overlay() -> None:
+    agent = process()
+    csi = {"name": "v", "csi": {"driver": "d"}}
+    agent.pod_yml.set_attr({"spec": {"volumes": [csi]}})
+    agent.container_yml.set_attr({"volumeMounts": [{"name": "v", "mountPath": "/v"}]})
+    made = finished(agent).processes["agent"]
+    assert made.pod_overlay == {"spec": {"volumes": [csi]}}
+    assert made.container_overlay == {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+
+
+def test_known_settings_become_fields() -> None:
+    agent = process()
+    agent.container_yml["image"] = "v:2"
+    agent.container_yml["workingDir"] = "/w"
+    agent.container_yml.set_attr({"resources": {"requests": {"cpu": 2}}})
+    agent.pod_yml.set_attr({"metadata": {"labels": {"tier": "x"}}, "spec": {"nodeSelector": {"pool": "cpu"}}})
+    agent.pod_yml.spec.restartPolicy = "OnFailure"
+    made = finished(agent).processes["agent"]
+    assert (made.image, made.cwd, made.restart) == ("v:2", "/w", "on-failure")
+    assert (made.requests, made.labels, made.node_selector) == ({"cpu": "2"}, {"tier": "x"}, {"pool": "cpu"})
+    assert made.pod_overlay == made.container_overlay == {}
+
+
+def test_a_group_has_the_pod_and_its_processes_have_containers() -> None:
+    group = ExperimentSpec("rl").new_process_group("g")
+    learner = group.new_process("learner", container_image="u:1", command="l")
+    group.pod_yml.data.spec.hostNetwork = True
+    learner.container_yml["tty"] = True
+    made = finished(learner).groups["g"]
+    assert made.pod_overlay == {"spec": {"hostNetwork": True}}
+    assert made.processes["learner"].container_overlay == {"tty": True}
+
+
+def test_nothing_can_be_deleted() -> None:
+    with pytest.raises(SpecError, match="cannot be deleted"):
+        del process().pod_yml["spec"]
+
+
+def test_what_is_absent_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        process().pod_yml["nonsense"]
+    with pytest.raises(AttributeError):
+        process().pod_yml.nonsense  # noqa: B018 - the access is the test
+
+
+def test_the_text_of_a_pod_is_yaml() -> None:
+    assert process().yml().startswith("metadata:\n")
+
+
+def test_overlays_merge_maps_and_named_lists_and_replace_the_rest() -> None:
+    base = {"a": {"x": 1}, "b": [1, 2], "c": [{"name": "p", "v": 1}, {"name": "q", "v": 2}]}
+    over = {"a": {"y": 2}, "b": [3], "c": [{"name": "q", "w": 3}, {"name": "r"}]}
+    assert merge_overlay(base, over) == {
+        "a": {"x": 1, "y": 2},
+        "b": [3],
+        "c": [{"name": "p", "v": 1}, {"name": "q", "v": 2, "w": 3}, {"name": "r"}],
+    }
+    assert base["b"] == [1, 2]
