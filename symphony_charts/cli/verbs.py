@@ -49,6 +49,8 @@ VERBS: tuple[Verb, ...] = (
     Verb("package", (), "make Helm charts and archives of experiments", "package", "Charts"),
     Verb("render", (), "print the Kubernetes objects of an experiment", "render", "Charts"),
     Verb("lint", (), "check experiments and their charts, without helm or a cluster", "lint", "Charts"),
+    Verb("plan", (), "say where an experiment would run, and whether it certainly fits", "plan", "Placement"),
+    Verb("catalog", (), "look at machine types and at the node pools of a cluster file", "catalog", "Placement"),
     Verb("secrets", (), "make the Secret that an experiment's files need", "secrets", "Charts"),
     Verb("doctor", (), "say what this machine has and lacks", "doctor", "Tools"),
     Verb("completion", (), "print a completion script for a shell", "completion", "Tools"),

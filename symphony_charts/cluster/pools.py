@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
+from os.path import normpath
 from pathlib import Path
 
 import msgspec
@@ -72,5 +72,5 @@ def pools_of_spec(
     if named is None:
         return None
     path = Path(named).expanduser()
-    pools = read_pools_file(path if path.is_absolute() else spec.parent / path, variables=variables)
-    return replace(pools, source=named)
+    # normpath, not resolve: errors and plans name the file as the user would, not where a link leads.
+    return read_pools_file(normpath(spec.parent / path), variables=variables)

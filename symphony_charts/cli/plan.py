@@ -1,0 +1,179 @@
+"""`symph plan`: where an experiment would run, and whether it certainly can."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from symphony_charts.cli import common, output
+
+__all__ = ["configure", "run"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from symphony_charts.placement.plan import Plan
+    from symphony_charts.placement.pool import Pools
+
+_STATES = {"PROVEN": "good", "PACKABLE": "busy", "UNKNOWN": "busy", "NO": "bad"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph plan`."""
+    common.add_specs(parser, many=False)
+    parser.add_argument(
+        "--pools",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="node pools: a Terraform file, plan or state, gcloud's or kubectl's output, a pools.yaml;"
+        " may be repeated (default: the spec's placement.pools)",
+    )
+    parser.add_argument(
+        "--var", metavar="KEY=VALUE", action="append", default=[], help="a Terraform variable; may be repeated"
+    )
+    common.add_output(parser, ("table", "wide", "json", "yaml"))
+    parser.add_argument("--explain", metavar="PROCESS", default=None, help="why this pool, and why not the others")
+    parser.add_argument(
+        "--svg", metavar="FILE", default=None, help="draw the nodes with their pods; the services beside"
+    )
+    parser.add_argument("--html", metavar="FILE", default=None, help="write one page with tables and both pictures")
+    common.add_examples(
+        parser,
+        "symph plan experiment.yaml --pools cluster.tf.json",
+        "symph plan experiment.yaml --pools pools.yaml --explain learner",
+        "kubectl get nodes,pods,daemonsets -A -o json > live.json; symph plan experiment.yaml --pools live.json",
+        "symph plan experiment.yaml --pools pools.yaml --html plan.html",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the plan; raises PlacementError (exit 4) when a group cannot be scheduled."""
+    from symphony_charts.adapters import specfile
+    from symphony_charts.errors import PlacementError
+    from symphony_charts.placement.plan import check
+
+    spec = specfile.read(args.spec)
+    plan = check(spec.experiment, _pools(args, spec.path, spec.experiment.placement.pools))
+    if args.explain:
+        _explain(args, plan)
+        return 0
+    for path, text in _pictures(args, plan, spec.experiment):
+        from pathlib import Path
+
+        from symphony_charts.adapters.files import write_file
+
+        write_file(Path(path), text.encode())
+    _print(args, plan)
+    lost = sum(group.verdict == "NO" for group in plan.groups)
+    if lost:
+        raise PlacementError(f"{lost} of {len(plan.groups)} groups cannot be scheduled")
+    return 0
+
+
+def _pools(args: argparse.Namespace, spec: object, named: str | None) -> Pools:
+    from pathlib import Path
+
+    from symphony_charts.cluster.pools import pools_of_spec
+    from symphony_charts.errors import UsageError
+
+    variables: dict[str, object] = dict(common.parse_assignments(args.var, "--var"))
+    pools = pools_of_spec(Path(str(spec)), named, args.pools, variables=variables)
+    if pools is None:
+        hint = "add --pools FILE, or placement.pools to the spec; examples/pools shows what FILE can be"
+        raise UsageError("no node pools are known", str(spec), hint)
+    return pools
+
+
+def _pictures(args: argparse.Namespace, plan: Plan, experiment: object) -> list[tuple[str, str]]:
+    """Path and text of each picture asked for; the graph goes beside the nodes as NAME-services.svg."""
+    from symphony_charts.spec.model import Experiment
+
+    found: list[tuple[str, str]] = []
+    if not isinstance(experiment, Experiment):
+        return found
+    if args.svg:
+        from symphony_charts.placement.graph import draw_graph
+        from symphony_charts.placement.picture import draw_nodes
+
+        colors = {group.name: group.demand for group in plan.groups}
+        beside = args.svg.removesuffix(".svg") + "-services.svg"
+        found += [(args.svg, draw_nodes(plan)), (beside, draw_graph(experiment, colors))]
+    if args.html:
+        from symphony_charts.placement.page import plan_page
+
+        found.append((args.html, plan_page(plan, experiment)))
+    return found
+
+
+def _print(args: argparse.Namespace, plan: Plan) -> None:
+    from symphony_charts.placement import report
+
+    if args.output in ("json", "yaml"):
+        output.print_record(args, "Plan", report.plan_data(plan))
+        return
+    rows = report.pool_rows(plan)
+    if rows:
+        output.print_items(args, "Pool", rows, _columns())
+    color = output.use_color(sys.stdout, getattr(args, "color", None))
+    groups = report.group_rows(plan)
+    name_width = max((len(group.name) for group in groups), default=0)
+    verdict_width = max((len(group.verdict) for group in groups), default=0)
+    for group in groups:
+        verdict = output.paint(group.verdict.ljust(verdict_width), _STATES[group.verdict], color)
+        output.line(f"{group.name.ljust(name_width)}  {verdict}  {group.why}")
+        if group.next:
+            output.line(f"{' ' * name_width}  next: {group.next}")
+    output.line(report.total_line(plan))
+    for note in plan.notes:
+        output.note(f"note: {note}")
+
+
+def _columns() -> list[output.Column]:
+    return [
+        output.Column("POOL", "name"),
+        output.Column("MACHINE", "machine"),
+        output.Column("NODES", "nodes"),
+        output.Column("CPU", "cpu"),
+        output.Column("MEMORY", "memory"),
+        output.Column("GPU", "gpu"),
+        output.Column("$/H", "price"),
+        output.Column("WASTE", "waste", is_wide=True),
+        output.Column("KNOWN BY", "accuracy", is_wide=True),
+        output.Column("WHAT", "what"),
+        output.Column("SOURCE", "source", is_wide=True),
+    ]
+
+
+def _explain(args: argparse.Namespace, plan: Plan) -> None:
+    from symphony_charts.errors import NotFound
+    from symphony_charts.placement.reasons import amount_text
+    from symphony_charts.placement.report import explain
+
+    found = explain(plan, args.explain)
+    if found is None:
+        names = ", ".join(group.name for group in plan.groups[:20])
+        raise NotFound(f'no process "{args.explain}" in this plan', "", f"groups are {names}")
+    if args.output in ("json", "yaml"):
+        output.print_record(args, "Explanation", found)
+        return
+    requests = found["requests"]
+    asks = (
+        ", ".join(amount_text(k, v) for k, v in requests.items() if k != "pods") if isinstance(requests, dict) else ""
+    )
+    output.line(f"{found['name']}   {found['verdict']}   asks for {asks}")
+    output.line(f"  {found['why']}")
+    reasons, pools = found["reasons"], found["pools"]
+    for reason in reasons if isinstance(reasons, list) else []:
+        output.line(f"  {reason}")
+    rows = pools if isinstance(pools, list) else []
+    columns = [
+        output.Column("POOL", "pool"),
+        output.Column("PODS", "pods"),
+        output.Column("PER NODE", "perNode"),
+        output.Column("WHY NOT", lambda row: "; ".join(_texts(row["obstacles"]))),
+    ]
+    output.line(output.format_table(rows, columns))
+
+
+def _texts(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
