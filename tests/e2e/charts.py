@@ -1,49 +1,54 @@
-"""Charts for the tests: those of the examples, and of experiments that a test makes up."""
+"""Charts for the tests, made as a user makes them: by ``symph package``."""
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-from symphony_charts.adapters import data, files, specfile
-from symphony_charts.chart.package import ChartTemplate, build_chart
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
-from symphony_charts.spec.model import Experiment
-
-__all__ = ["CHECKOUT", "EXAMPLES", "ExampleCharts", "package", "package_data", "spec_of"]
+__all__ = ["CHECKOUT", "EXAMPLES", "ExampleCharts", "package_data", "package_spec"]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 EXAMPLES = ("integrate", "ring", "ring-group", "rl", "surreal")
 """The examples that run without special hardware."""
 
 
-def package(experiment: Experiment, folder: Path, version: str = "0.1.0") -> Path:
-    """Write the chart of `experiment` to ``<folder>/<its name>``; that path."""
-    template = ChartTemplate(data.folder("chart-template"))
-    chart = build_chart(experiment, allocate(experiment), version, template)
-    path = folder / chart.name
-    files.write_tree(path, chart.files)
-    return path
+def package_spec(spec: Path, folder: Path, version: str = "0.1.0") -> Path:
+    """Package a spec file into `folder`; the chart's own folder there."""
+    argv = [sys.executable, "-m", "symphony_charts", "package", str(spec), "--dest", str(folder), "--version", version]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, f"symph package {spec}: {done.stdout}\n{done.stderr}"
+    (found,) = folder.glob("*/Chart.yaml")
+    return found.parent
 
 
 def package_data(experiment: dict[str, object], folder: Path, version: str = "0.1.0") -> Path:
-    """The same for an experiment as its YAML would say it."""
-    return package(from_data(experiment), folder, version)
+    """The same for an experiment as its file would say it."""
+    folder.mkdir(exist_ok=True)
+    spec = folder / f"{experiment['name']}.json"
+    spec.write_text(json.dumps(experiment))
+    return package_spec(spec, folder, version)
 
 
 class ExampleCharts(dict[str, Path]):
-    """The charts of the examples by name, each packaged into `folder` when it is first asked for."""
+    """The charts of the examples by name, each packaged when it is first asked for.
+
+    They are made from a copy: packaging pins ports in a file beside the spec, and the checkout is to stay as it is.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
+        shutil.copytree(CHECKOUT / "examples", folder / "examples")
+
+    def spec(self, name: str) -> Path:
+        """The spec file of an example."""
+        place = self._folder / "examples" / name
+        (found,) = (p for p in place.glob("experiment.*") if p.suffixes in ([".yaml"], [".py"]))
+        return found
 
     def __missing__(self, name: str) -> Path:
-        self[name] = package(specfile.read(spec_of(name)).experiment, self._folder)
+        self[name] = package_spec(self.spec(name), self._folder / name)
         return self[name]
-
-
-def spec_of(name: str) -> Path:
-    """The spec file of an example."""
-    (found,) = (p for p in (CHECKOUT / "examples" / name).glob("experiment.*") if p.suffix in (".yaml", ".py"))
-    return found

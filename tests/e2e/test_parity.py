@@ -1,0 +1,138 @@
+"""One experiment, run twice: in tmux on this machine and from its chart in the cluster, saying the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.charts import ExampleCharts, package_spec
+from tests.e2e.release import Release
+
+pytestmark = pytest.mark.rig
+
+Releases = Callable[..., Release]
+
+# Prints what a process sees of its world, and that it can bind and dial what it was told to.
+_PROBE = """
+import hashlib, json, os, pathlib, socket, stat, sys, time
+files = {}
+for root in (os.environ["SYMPH_CONFIG_DIR"],):
+    for path in sorted(pathlib.Path(root).iterdir()):
+        if not path.name.startswith(".."):
+            mode = oct(stat.S_IMODE(path.stat().st_mode))
+            files[path.name] = [mode, hashlib.sha256(path.read_bytes()).hexdigest()]
+view = {"argv": sys.argv, "cwd": os.getcwd(), "files": files, "env": dict(os.environ)}
+mine, other = sys.argv[1], sys.argv[2]
+server = socket.create_server((os.environ[f"SYMPH_{mine}_HOST"], int(os.environ[f"SYMPH_{mine}_PORT"])))
+server.settimeout(60)
+deadline = time.monotonic() + 60
+while True:
+    try:
+        socket.create_connection((os.environ[f"SYMPH_{other}_HOST"], int(os.environ[f"SYMPH_{other}_PORT"])), 2).close()
+        break
+    except OSError:
+        if time.monotonic() > deadline:
+            raise
+        time.sleep(0.1)
+server.accept()
+print(json.dumps(view, sort_keys=True), flush=True)
+time.sleep(1)
+"""
+
+_SPEC = {
+    "name": "mirror",
+    "image": "python:3.12-slim",
+    "configs": {"probe.py": {"text": _PROBE}, "data.txt": {"text": "x\ty\n", "mode": "0600"}},
+    "processes": {
+        "left": {
+            "command": ["python", "$(SYMPH_CONFIG_DIR)/probe.py"],
+            "args": ["LEFT", "RIGHT", "a b", "$(GREETING)", "$$(GREETING)", "$(UNKNOWN)", "\u00e9\U0001f600", "'\""],
+            "env": {"GREETING": "hi $(SYMPHONY_ROLE)", "EMPTY": "", "LINES": "one\ntwo", "N": "1e3", "on": "yes"},
+            "binds": "left",
+            "connects": "right",
+            "cwd": "/tmp",
+        },
+        "right": {
+            "command": ["python", "$(SYMPH_CONFIG_DIR)/probe.py", "RIGHT", "LEFT"],
+            "binds": "right",
+            "connects": "left",
+            "cwd": "/tmp",
+        },
+    },
+}
+
+# What may differ: the machine's own settings, the cluster's, and where things stand on the network.
+_ALLOWED = re.compile(r"PATH|HOME|HOSTNAME|LANG|LC_\w+|TERM|TERM_PROGRAM.*|TMUX.*|PWD|USER|KUBERNETES_.*|SYMPH_RUN")
+_HOST_PART = re.compile(r"SYMPH_\w+_(HOST|BIND_HOST|ADDR|HOSTS)")
+
+
+@pytest.fixture
+def symph() -> Iterator[Callable[..., str]]:
+    """Runs the command in this test's private state; whatever it started is ended afterwards."""
+    started: list[str] = []
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+    def run(*arguments: str) -> str:
+        if arguments[0] == "up":
+            started.append(yaml.safe_load(Path(arguments[1]).read_text())["name"])
+        argv = [sys.executable, "-m", "symphony_charts", *arguments]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, env=env)
+        assert done.returncode == 0, f"symph {' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    yield run
+    for name in started:
+        argv = [sys.executable, "-m", "symphony_charts", "down", name]
+        subprocess.run(argv, capture_output=True, timeout=60, check=False, env=env)
+
+
+def _seen(text: str) -> dict[str, Any]:
+    """A probe's view without what may differ; of addresses only their ports stay."""
+    view: dict[str, Any] = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
+    env = {name: value for name, value in view["env"].items() if not _ALLOWED.fullmatch(name)}
+    view["env"] = {n: re.sub(r"[^,:]+", "", v) if _HOST_PART.fullmatch(n) else v for n, v in env.items()}
+    return view
+
+
+def test_a_process_sees_the_same_in_tmux_and_in_its_pod(
+    release: Releases, tmp_path: Path, symph: Callable[..., str]
+) -> None:
+    spec = tmp_path / "mirror.json"
+    spec.write_text(json.dumps(_SPEC))
+    run = release("mirror")
+    run.install(package_spec(spec, tmp_path))
+    symph("up", str(spec), "--wait")
+    run.wait_finished()
+    for process in ("left", "right"):
+        assert _seen(symph("logs", process, "mirror")) == _seen(run.log(process))
+
+
+def test_a_ring_says_the_same_in_tmux_and_from_its_chart(
+    release: Releases, charts: ExampleCharts, symph: Callable[..., str]
+) -> None:
+    run = release("ring")
+    run.install(charts["ring"])
+    symph("up", str(charts.spec("ring")), "--wait")
+    run.wait_finished()
+    for process in ("p0", "p1", "p2"):
+        assert symph("logs", process, "ring").split("\n") == run.log(process).split("\n")
+
+
+def test_the_integral_is_the_same_in_tmux_and_from_its_chart(
+    release: Releases, charts: ExampleCharts, symph: Callable[..., str]
+) -> None:
+    run = release("integrate")
+    run.install(charts["integrate"])
+    symph("up", str(charts.spec("integrate")), "--wait")
+    run.wait_finished()
+    here, there = symph("logs", "master", "integrate"), run.log("master")
+    assert here.splitlines()[-1] == there.splitlines()[-1] == "integral of x^2 over 0..10 = 333.3333"
