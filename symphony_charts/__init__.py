@@ -8,11 +8,19 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from symphony_charts.cli.parser import SymphonyParser
     from symphony_charts.cluster.address_book import AddressBook
     from symphony_charts.cluster.cluster import Cluster
     from symphony_charts.cluster.config import SymphonyConfig
+    from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
     from symphony_charts.cluster.kube_cluster import KubeCluster
     from symphony_charts.cluster.specs import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+    from symphony_charts.cluster.specs import ExperimentSpec as KubeExperimentSpec
+    from symphony_charts.cluster.specs import ExperimentSpec as TmuxExperimentSpec
+    from symphony_charts.cluster.specs import ProcessGroupSpec as KubeProcessGroupSpec
+    from symphony_charts.cluster.specs import ProcessGroupSpec as TmuxProcessGroupSpec
+    from symphony_charts.cluster.specs import ProcessSpec as KubeProcessSpec
+    from symphony_charts.cluster.specs import ProcessSpec as TmuxProcessSpec
     from symphony_charts.cluster.tmux_cluster import TmuxCluster
     from symphony_charts.errors import SymphError
     from symphony_charts.spec.model import Experiment, Process, ProcessGroup

@@ -7,7 +7,12 @@ from importlib import import_module
 from symphony_charts.cluster.kube_cluster import KubeCluster
 from symphony_charts.cluster.specs import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
+
 __all__ = [
+    "GKEDispatcher",
     "KubeCluster",
     "KubeExperimentSpec",
     "KubeProcessGroupSpec",
