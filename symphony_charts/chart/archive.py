@@ -10,10 +10,13 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 
 __all__ = ["content_digest", "pack", "tar_of"]
 
 _BLOCK = 512
+_END = b"\0" * (2 * _BLOCK)
+_SHARED = ("templates/", "values.schema.json")
 _FIRST = ("Chart.yaml", "Chart.lock", "values.yaml", "values.schema.json")
 _TEN_BYTES = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
@@ -22,8 +25,17 @@ def pack(name: str, files: Mapping[str, bytes]) -> bytes:
     """The ``.tgz`` of chart `name`; the tar inside is the same everywhere, the compression with the same zlib."""
     tar = tar_of(name, files)
     deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
-    body = deflate.compress(tar) + deflate.flush()
-    return _TEN_BYTES + body + struct.pack("<II", zlib.crc32(tar), len(tar) & 0xFFFFFFFF)
+    body = []
+    for path in sorted(files, key=_place):
+        content = files[path] + b"\0" * (-len(files[path]) % _BLOCK)
+        body.append(deflate.compress(_header(f"{name}/{path}", len(files[path]))))
+        if path.startswith(_SHARED):
+            # Charts share these files, so each is compressed once: a full flush makes streams that can be joined.
+            body += [deflate.flush(zlib.Z_FULL_FLUSH), _deflated(content)]
+        else:
+            body.append(deflate.compress(content))
+    body += [deflate.compress(_END), deflate.flush()]
+    return _TEN_BYTES + b"".join(body) + struct.pack("<II", zlib.crc32(tar), len(tar) & 0xFFFFFFFF)
 
 
 def tar_of(name: str, files: Mapping[str, bytes]) -> bytes:
@@ -32,7 +44,7 @@ def tar_of(name: str, files: Mapping[str, bytes]) -> bytes:
     for path in sorted(files, key=_place):
         content = files[path]
         parts += [_header(f"{name}/{path}", len(content)), content, b"\0" * (-len(content) % _BLOCK)]
-    parts.append(b"\0" * (2 * _BLOCK))
+    parts.append(_END)
     return b"".join(parts)
 
 
@@ -52,6 +64,13 @@ def _place(path: str) -> tuple[int, str]:
     return (len(_FIRST) if path.startswith("templates/") else len(_FIRST) + 1), path
 
 
+@lru_cache(maxsize=256)
+def _deflated(content: bytes) -> bytes:
+    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
+    return deflate.compress(content) + deflate.flush(zlib.Z_FULL_FLUSH)
+
+
+@lru_cache(maxsize=256)
 def _header(path: str, size: int) -> bytes:
     prefix, name = _split(path.encode())
     fields = [

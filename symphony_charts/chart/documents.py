@@ -92,9 +92,11 @@ def _value_rows(values: Values) -> Iterable[Sequence[str]]:
 
 def _default(values: Values, path: str) -> str:
     """The default at `path` as one short cell; nothing where names or long texts would have to stand."""
+    if "*" in path:
+        return ""
     node: object = values
     for step in path.split("."):
-        node = node.get(step) if isinstance(node, dict) and step != "*" else None
+        node = node.get(step) if isinstance(node, dict) else None
     if node in (None, "", [], {}) or path == "specDigest":
         return ""
     text = scalar(node)

@@ -14,7 +14,9 @@ __all__ = ["dumps", "number"]
 
 _ESCAPED = re.compile("[<>&\u2028\u2029]")
 _EXPONENT = re.compile(r"e([+-])0*(\d)")
-_MAX_EXACT = 2**53
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+# A float as the json module writes it; the same inside of a string only costs time.
+_FLOAT = re.compile(r"(?:^|\":|[\[,])-?\d+[.e]")
 
 
 def dumps(value: object) -> str:
@@ -22,7 +24,9 @@ def dumps(value: object) -> str:
 
     Whole numbers stand for float64s and must not be beyond 2^53.
     """
-    text = _write(value) if _has_float(value) else _compact(value)
+    text = _compact(value)
+    if _FLOAT.search(text):
+        text = _write(value)
     return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
@@ -36,15 +40,7 @@ def number(value: float) -> str:
 
 
 def _compact(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-
-def _has_float(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return any(_has_float(item) for item in value.values())
-    if isinstance(value, list | tuple):
-        return any(_has_float(item) for item in value)
-    return isinstance(value, float)
+    return _ENCODER.encode(value)
 
 
 def _write(value: object) -> str:

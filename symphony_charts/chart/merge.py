@@ -5,7 +5,6 @@ Source: helm/helm, pkg/chart/common/util/values.go (maps merge, lists replace, n
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Iterable, Mapping
 
@@ -22,9 +21,9 @@ _MAX_INDEX = 1000
 def merge(base: Mapping[str, object], over: Mapping[str, object]) -> Values:
     """`base` with `over` on top: maps merge, all else is replaced; a null takes a default away.
 
-    A null for what `base` does not have stays, as it does in helm.
+    A null for what `base` does not have stays, as it does in helm. Neither is changed; parts of both are shared.
     """
-    result = copy.deepcopy(dict(base))
+    result = dict(base)
     for key, value in over.items():
         old = result.get(key)
         if value is None and key in result:
@@ -32,7 +31,7 @@ def merge(base: Mapping[str, object], over: Mapping[str, object]) -> Values:
         elif isinstance(value, Mapping) and isinstance(old, dict):
             result[key] = merge(old, value)
         else:
-            result[key] = copy.deepcopy(value)
+            result[key] = value
     return result
 
 

@@ -68,8 +68,8 @@ def _conflict(drifted: list[str], files: Mapping[str, bytes], present: Mapping[s
         ours = files.get(path, b"").decode(errors="replace").splitlines(keepends=True)
         theirs = present[path].decode(errors="replace").splitlines(keepends=True)
         diff += difflib.unified_diff(ours, theirs, f"generated/{path}", f"on disk/{path}")
-    shown = "".join(line if line.endswith("\n") else f"{line}\n" for line in diff[:_MAX_DIFF_LINES])
-    more = f"... {len(diff) - _MAX_DIFF_LINES} more lines\n" if len(diff) > _MAX_DIFF_LINES else ""
+    shown = "".join(f"  | {line.rstrip()}\n" for line in diff[:_MAX_DIFF_LINES])
+    more = f"  | ... {len(diff) - _MAX_DIFF_LINES} more lines\n" if len(diff) > _MAX_DIFF_LINES else ""
     return Conflict(
         f"{len(drifted)} generated {'file was' if len(drifted) == 1 else 'files were'} edited:"
         f" {', '.join(drifted)}\n{shown}{more}".rstrip("\n"),

@@ -53,7 +53,7 @@ def values_schema() -> Values:
         for index, step in enumerate(steps):
             node = _child(node, step, ".".join(steps[:index]))
         node |= {"description": field.meaning, **_type_of(field.kind, steps[-1])}
-    return root
+    return {**root, "definitions": _TYPES}
 
 
 @cache
@@ -65,7 +65,7 @@ def schema_text() -> bytes:
 def _type_of(kind: str, name: str) -> Values:
     if kind == "text" and name in _ENUMS:
         return {"enum": _ENUMS[name]}
-    return _TYPES[kind]
+    return {"$ref": f"#/definitions/{kind}"}
 
 
 def _child(node: Values, step: str, path: str) -> Values:

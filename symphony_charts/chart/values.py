@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from symphony_charts.chart import gojson
@@ -78,7 +77,10 @@ def ordered(items: Mapping[str, object], order: object) -> list[str]:
 
 
 def overlay(base: object, over: object) -> Values:
-    """`base` with `over` merged into it: maps merge, lists of named items merge by name, all else is replaced."""
+    """`base` with `over` merged into it: maps merge, lists of named items merge by name, all else is replaced.
+
+    Neither is changed; what did not have to be merged is shared with the result.
+    """
     result: Values = dict(base) if isinstance(base, dict) else {}
     for key, value in over.items() if isinstance(over, dict) else ():
         old = result.get(key)
@@ -87,7 +89,7 @@ def overlay(base: object, over: object) -> Values:
         elif _is_named(value) and _is_named(old):
             result[key] = _overlay_list(old, value)
         else:
-            result[key] = copy.deepcopy(value)
+            result[key] = value
     return result
 
 
@@ -98,7 +100,7 @@ def _overlay_list(base: object, over: object) -> list[object]:
         for index in places:
             result[index] = overlay(result[index], item)
         if not places:
-            result.append(copy.deepcopy(item))
+            result.append(item)
     return result
 
 
@@ -115,12 +117,12 @@ def _pruned_map(values: Mapping[str, object], path: str) -> Values:
 
 
 def _pruned(value: object, path: str) -> object:
-    if isinstance(value, Mapping):
-        return _pruned_map(value, path)
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        return [_pruned_item(item, f"{path}[{index}]") for index, item in enumerate(value)]
-    if isinstance(value, bool):
+    if isinstance(value, str | bool):
         return value
+    if isinstance(value, dict):
+        return _pruned_map(value, path)
+    if isinstance(value, list | tuple):
+        return [_pruned_item(item, f"{path}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_EXACT and str(value) != "-0.0":
         return int(value)
     if isinstance(value, int) and abs(value) > _MAX_EXACT:

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from symphony_charts.cli import common, output
-from symphony_charts.cli.package import add_values, overrides_of
+from symphony_charts.cli.package import add_values, overrides_of, specs_of
 
 __all__ = ["configure", "run"]
 
@@ -43,15 +43,16 @@ def run(args: argparse.Namespace) -> int:
 
     filled, overrides = template(), overrides_of(args)
     found: list[tuple[str, Finding]] = []
-    with output.progress("linting", len(args.specs)) as advance:
-        for path in args.specs:
+    specs = specs_of(args.specs)
+    with output.progress("linting", len(specs)) as advance:
+        for path in specs:
             spec, chart = _chart(path, filled)
             version = args.kube_version or DEFAULT_VERSION
             findings = lint(chart, spec.experiment, overrides=overrides, kube_version=version)
             findings += _by_helm(chart) if args.helm else []
             found += [(str(path), finding) for finding in findings if not (args.quiet and finding.severity == "info")]
             advance(1)
-    _print(args, found)
+    _print(args, found, len(specs))
     bad = ("error", "warning") if args.strict else ("error",)
     return int(any(finding.severity in bad for _, finding in found))
 
@@ -79,7 +80,7 @@ def _by_helm(chart: Chart) -> list[Finding]:
     return [Finding(rule="helm", severity="error", path="chart", what=text) for text in texts]
 
 
-def _print(args: argparse.Namespace, found: list[tuple[str, Finding]]) -> None:
+def _print(args: argparse.Namespace, found: list[tuple[str, Finding]], checked: int) -> None:
     if args.output == "sarif":
         _print_sarif(found)
         return
@@ -105,7 +106,7 @@ def _print(args: argparse.Namespace, found: list[tuple[str, Finding]]) -> None:
         if record["next"]:
             output.line(f"  next: {record['next']}")
     counts = [f"{sum(1 for r in records if r['severity'] == s)} {s}" for s in ("error", "warning", "info")]
-    output.note(f"{len(args.specs)} checked: {', '.join(counts)}")
+    output.note(f"{checked} checked: {', '.join(counts)}")
 
 
 def _print_sarif(found: list[tuple[str, Finding]]) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from symphony_charts.cli import common, output
 
-__all__ = ["add_values", "configure", "run"]
+__all__ = ["add_values", "configure", "overrides_of", "run", "specs_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from symphony_charts.chart.values import Values
     from symphony_charts.cluster.packaging import Packaged
+    from symphony_charts.errors import Problem
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,21 +63,46 @@ def overrides_of(args: argparse.Namespace) -> Values:
 def run(args: argparse.Namespace) -> int:
     """Package every spec; nothing is written unless all of them can be."""
     dest = Path(_destination(args))
-    packaged = _prepare_all(args, dest)
-    touched = {id(item): 0 for item in packaged}
-    if not args.dry_run:
-        from symphony_charts.cluster.packaging import write
-
-        with output.progress("writing", len(packaged)) as advance:
-            for item in packaged:
-                touched[id(item)] = write(item)
-                advance(1)
-    records = [_record(item, touched[id(item)]) for item in packaged]
-    if len(packaged) == 1 and args.output in ("table", "wide"):
-        _print_one(packaged[0], records[0], dry_run=args.dry_run)
+    specs = specs_of(args.specs)
+    if len(specs) == 1 and args.output in ("table", "wide"):
+        (item,) = _prepare_all(args, specs, dest)
+        _print_one(item, _record(item, 0 if args.dry_run else _write(item)), dry_run=args.dry_run)
     else:
-        output.print_items(args, "Chart", records, _columns())
+        output.print_items(args, "Chart", _package_many(args, specs, dest), _columns())
     return 0
+
+
+def specs_of(paths: Sequence[str]) -> list[str]:
+    """The spec files among `paths`: the lock files that a pattern like ``*.yaml`` catches as well are left out."""
+    specs = [path for path in paths if not path.endswith(".lock.yaml")]
+    return specs or list(paths)
+
+
+def _package_many(args: argparse.Namespace, specs: list[str], dest: Path) -> list[dict[str, object]]:
+    """The records of all charts, in order; what has not changed since the last time is not even read."""
+    from symphony_charts.cluster.package_cache import PackageCache
+
+    cache = PackageCache(dest, {"overrides": overrides_of(args), "version": args.version})
+    fresh = {spec: record for spec in specs if (record := cache.fresh(spec)) is not None}
+    stale = [spec for spec in specs if spec not in fresh]
+    made = dict(zip(stale, _prepare_all(args, stale, dest), strict=True))
+    records: dict[str, dict[str, object]] = {spec: {**record, "written": 0} for spec, record in fresh.items()}
+    with output.progress("writing", len(made)) as advance:
+        for spec, item in made.items():
+            records[spec] = _record(item, 0 if args.dry_run else _write(item))
+            if not args.dry_run:
+                cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})
+            advance(1)
+    _refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
+    if not args.dry_run:
+        cache.save()
+    return [records[spec] for spec in specs]
+
+
+def _write(item: Packaged) -> int:
+    from symphony_charts.cluster.packaging import write
+
+    return write(item)
 
 
 def _destination(args: argparse.Namespace) -> str:
@@ -87,44 +112,53 @@ def _destination(args: argparse.Namespace) -> str:
     return str(args.dest or "dist")
 
 
-def _prepare_all(args: argparse.Namespace, dest: Path) -> list[Packaged]:
+def _prepare_all(args: argparse.Namespace, specs: Sequence[str], dest: Path) -> list[Packaged]:
     from symphony_charts.adapters import specfile
     from symphony_charts.cluster.packaging import prepare, template
     from symphony_charts.errors import SpecError
 
     overrides, filled = overrides_of(args), template()
     packaged: list[Packaged] = []
-    faults: list[SpecError] = []
-    with output.progress("packaging", len(args.specs)) as advance:
-        for path in args.specs:
+    faults: list[Problem] = []
+    with output.progress("packaging", len(specs)) as advance:
+        for path in specs:
             try:
                 spec = specfile.read(path)
                 packaged.append(prepare(spec, dest, filled, overrides=overrides, version=args.version))
             except SpecError as error:
-                faults.append(error)
+                if len(specs) == 1:
+                    raise
+                faults += [_located(problem, path) for problem in error.problems]
             advance(1)
-    _refuse(faults, packaged, total=len(args.specs))
+    if faults:
+        raise SpecError(faults)
+    _refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
     return packaged
 
 
-def _refuse(faults: Sequence[Exception], packaged: Sequence[Packaged], total: int) -> None:
-    """Raise the faults of all specs as one error; also where two specs make a chart of one name."""
+def _located(problem: Problem, path: str) -> Problem:
+    """The problem with the file that has it, where it does not say so itself."""
+    from symphony_charts.errors import Problem
+
+    if problem.path.startswith(path):
+        return problem
+    where = ", ".join(part for part in (path, problem.path) if part)
+    return Problem(what=problem.what, path=where, next=problem.next)
+
+
+def _refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
+    """Raise SpecError where two specs make a chart of one name: the second would overwrite the first."""
     from symphony_charts.errors import Problem, SpecError
 
-    seen: dict[str, Path] = {}
-    twice = []
-    for item in packaged:
-        other = seen.setdefault(item.chart.name, item.spec.path)
-        if other != item.spec.path:
-            what = f'{other} and {item.spec.path} both make the chart "{item.chart.name}"'
-            twice.append(SpecError([Problem(what=what, path="name", next="rename one, or package them apart")]))
-    every = [*faults, *twice]
-    if len(every) == 1 and total == 1:
-        raise every[0]
-    if every:
-        for fault in every[:-1]:
-            sys.stderr.write(f"error: {fault}\n")
-        raise every[-1]
+    first: dict[str, str] = {}
+    problems = []
+    for path, name in charts:
+        other = first.setdefault(name, path)
+        if other != path:
+            what = f'{other} and {path} both make the chart "{name}"'
+            problems.append(Problem(what=what, path="name", next="rename one, or package them apart"))
+    if problems:
+        raise SpecError(problems)
 
 
 def _record(item: Packaged, touched: int) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,16 +84,37 @@ def prepare(
 
 def write(packaged: Packaged) -> int:
     """Writes what changed; the number of files touched (0 on a second run)."""
-    touched = 0
-    for path in packaged.plan.removes:
-        (packaged.folder / path).unlink(missing_ok=True)
-        touched += 1
-    # The record comes last: if writing stops half-way, the next run sees files of ours that it may replace.
-    for path, content in sorted(packaged.plan.writes.items(), key=lambda item: item[0] == RECORD):
-        touched += write_file(packaged.folder / path, content)
+    if packaged.folder.exists():
+        touched = _update(packaged.folder, packaged.plan)
+    else:
+        touched = _create(packaged.folder, packaged.plan.writes)
     touched += write_file(packaged.archive_path, packaged.chart.archive)
     touched += write_file(packaged.spec.lock_path, packaged.lock.encode())
     return touched
+
+
+def _create(folder: Path, files: Mapping[str, bytes]) -> int:
+    """A new folder appears whole: it is written beside its place and renamed."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as beside:
+            made = Path(beside) / folder.name
+            for parent in sorted({made / Path(path).parent for path in files}):
+                parent.mkdir(parents=True, exist_ok=True)
+            for path, content in files.items():
+                (made / path).write_bytes(content)
+            made.rename(folder)
+    except OSError as error:
+        raise ToolFailed(f"cannot write {folder}: {error.strerror}", at=str(folder)) from error
+    return len(files)
+
+
+def _update(folder: Path, plan: WritePlan) -> int:
+    for path in plan.removes:
+        (folder / path).unlink(missing_ok=True)
+    # The record comes last: if writing stops half-way, the next run sees files of ours that it may replace.
+    ordered = sorted(plan.writes.items(), key=lambda item: item[0] == RECORD)
+    return len(plan.removes) + sum(write_file(folder / path, content) for path, content in ordered)
 
 
 def read_values(path: Path) -> Values:

@@ -39,7 +39,7 @@ def lint(
     findings = [
         *(check_experiment(experiment) if experiment is not None else ()),
         *check_values(values),
-        *check_chart(chart.files),
+        *check_chart(chart.files, known=chart.values),
         *check_schemas(objects, kube_version),
         *check_security(objects, level),
         *check_references(objects, fullname(values, installed)),

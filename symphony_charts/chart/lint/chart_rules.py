@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.chart.version import check_version
@@ -38,12 +39,14 @@ _KNOWN = frozenset(
 _TEMPLATE_NAMES = (".yaml", ".yml", ".tpl", ".txt")
 
 
-def check_chart(files: Mapping[str, bytes]) -> Iterator[Finding]:
-    """Faults of Chart.yaml, the values files and the folder."""
+def check_chart(files: Mapping[str, bytes], *, known: Mapping[str, object] | None = None) -> Iterator[Finding]:
+    """Faults of Chart.yaml, the values files and the folder; `known` is what values.yaml holds, if it has been read."""
     for path, content in sorted(files.items()):
         if path == "Chart.yaml":
             yield from _chart_yaml(content)
-        elif _is_values(path) and not isinstance(_loaded(content), dict):
+        elif _is_values(path) and not (
+            isinstance(_loaded(content), dict) if known is None or path != "values.yaml" else known
+        ):
             yield _error("chart-values", path, "it holds no map")
         if path.startswith("templates/") and not path.endswith(_TEMPLATE_NAMES):
             yield _error("chart-templates", path, "helm reads .yaml, .yml, .tpl and .txt in this folder")
@@ -89,6 +92,7 @@ def _style(path: str, content: bytes) -> Iterator[Finding]:
             yield _error("chart-style", f"{path}:{number}", "trailing blanks")
 
 
+@lru_cache(maxsize=256)
 def _loaded(content: bytes) -> object:
     try:
         return load(content.decode())

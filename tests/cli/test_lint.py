@@ -1,0 +1,36 @@
+"""`symph lint` says what is wrong, where, in every format, and fails only when asked to or on errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_package import SPEC, Symph, spec, symph  # noqa: F401 - fixtures
+
+pytestmark = pytest.mark.usefixtures("spec")
+
+
+def test_warnings_are_printed_and_fail_only_when_strict(symph: Symph) -> None:  # noqa: F811 - the fixture
+    said = symph("lint", "exp.yaml").stdout
+    assert "[runs-on]" in said
+    assert "at:   exp.yaml, processes.server" in said
+    symph("lint", "exp.yaml", "--strict", status=1)
+
+
+def test_errors_fail(symph: Symph, spec: Path) -> None:  # noqa: F811 - the fixtures
+    spec.write_text(SPEC.replace("replicas: 2", "pod_overlay: {spec: {nonsense: 1}}"))
+    assert "[schema]" in symph("lint", "exp.yaml", status=1).stdout
+
+
+def test_json_and_sarif_hold_the_findings(symph: Symph) -> None:  # noqa: F811 - the fixture
+    (item,) = json.loads(symph("lint", "exp.yaml", "-o", "json").stdout)["items"]
+    assert item["rule"] == "runs-on"
+    (result,) = json.loads(symph("lint", "exp.yaml", "-o", "sarif").stdout)["runs"][0]["results"]
+    assert result["ruleId"] == "runs-on"
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 4
+
+
+def test_an_unknown_kubernetes_is_refused(symph: Symph) -> None:  # noqa: F811 - the fixture
+    assert "1.37" in symph("lint", "exp.yaml", "--kube-version", "1.11", status=3).stderr

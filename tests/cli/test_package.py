@@ -1,0 +1,172 @@
+"""`symph package`, as users run it: what it writes, what it leaves alone, what it says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.chart.strategies import HOSTILE
+
+Symph = Callable[..., subprocess.CompletedProcess[str]]
+
+SPEC = """\
+name: exp
+image: busybox:1.37.0
+processes:
+  server: {command: [serve], binds: data, lifecycle: service}
+  client: {command: [work], connects: data, replicas: 2}
+"""
+
+
+@pytest.fixture
+def symph(tmp_path: Path) -> Symph:
+    """Runs the command in an empty folder."""
+
+    def run(*args: str, status: int | None = 0) -> subprocess.CompletedProcess[str]:
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SYMPH_STATE_DIR": str(tmp_path / "state")}
+        argv = [sys.executable, "-m", "symphony_charts", *args]
+        ended = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+        assert status is None or ended.returncode == status, ended.stderr
+        return ended
+
+    return run
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    """A spec file."""
+    file = tmp_path / "exp.yaml"
+    file.write_text(SPEC)
+    return file
+
+
+def times(folder: Path) -> dict[str, int]:
+    """When each file was written."""
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.usefixtures("spec")
+def test_a_chart_an_archive_and_a_lock_file_are_written(symph: Symph, tmp_path: Path) -> None:
+    said = symph("package", "exp.yaml").stdout
+    assert said.startswith("exp 0.1.0   2 processes in 2 pods, 1 service   new\n")
+    assert "runs on after the end" in said
+    assert (tmp_path / "dist/exp/values.yaml").is_file()
+    assert (tmp_path / "dist/exp-0.1.0.tgz").is_file()
+    assert "data: 7000" in (tmp_path / "exp.lock.yaml").read_text()
+
+
+@pytest.mark.usefixtures("spec")
+def test_a_second_run_touches_no_file(symph: Symph, tmp_path: Path) -> None:
+    symph("package", "exp.yaml")
+    before = times(tmp_path / "dist") | times(tmp_path / "exp.lock.yaml")
+    assert "unchanged" in symph("package", "exp.yaml").stdout
+    assert times(tmp_path / "dist") | times(tmp_path / "exp.lock.yaml") == before
+
+
+def test_the_version_follows_the_change(symph: Symph, spec: Path) -> None:
+    symph("package", "exp.yaml")
+    spec.write_text(SPEC.replace("replicas: 2", "replicas: 3"))
+    assert "exp 0.1.1" in symph("package", "exp.yaml").stdout
+    spec.write_text(SPEC.replace("replicas: 2", "replicas: 3, env: {A: '1'}"))
+    assert "was 0.1.1: 1 value added" in symph("package", "exp.yaml").stdout
+    spec.write_text(SPEC.replace(", replicas: 2", ""))
+    assert "exp 1.0.0" in symph("package", "exp.yaml").stdout
+
+
+@pytest.mark.usefixtures("spec")
+def test_a_given_version_is_taken(symph: Symph, tmp_path: Path) -> None:
+    symph("package", "exp.yaml", "--version", "3.2.1", "-o", "charts")
+    assert (tmp_path / "charts/exp-3.2.1.tgz").is_file()
+    assert 'version: "3.2.1"' in (tmp_path / "charts/exp/Chart.yaml").read_text()
+
+
+@pytest.mark.usefixtures("spec")
+def test_set_changes_the_charts_own_values(symph: Symph, tmp_path: Path) -> None:
+    symph("package", "exp.yaml", "--set", "groups.client.replicas=7")
+    assert "replicas: 7" in (tmp_path / "dist/exp/values.yaml").read_text()
+
+
+@pytest.mark.usefixtures("spec")
+def test_a_dry_run_writes_nothing(symph: Symph, tmp_path: Path) -> None:
+    assert "would be written" in symph("package", "exp.yaml", "--dry-run").stdout
+    assert not (tmp_path / "dist").exists()
+    assert not (tmp_path / "exp.lock.yaml").exists()
+
+
+@pytest.mark.usefixtures("spec")
+def test_an_edited_file_is_a_conflict_with_a_diff(symph: Symph, tmp_path: Path) -> None:
+    symph("package", "exp.yaml")
+    edited = tmp_path / "dist/exp/templates/jobs.yaml"
+    edited.write_text(edited.read_text() + "# mine\n")
+    refused = symph("package", "exp.yaml", status=7)
+    assert "+# mine" in refused.stderr
+    assert "# mine" in edited.read_text()
+
+
+@pytest.mark.usefixtures("spec")
+def test_the_users_templates_are_kept_and_packed(symph: Symph, tmp_path: Path) -> None:
+    symph("package", "exp.yaml")
+    (tmp_path / "dist/exp/templates/extra-note.yaml").write_text("# mine\n")
+    (tmp_path / "dist/exp/values-prod.yaml").write_text("hold: false\n")
+    said = symph("package", "exp.yaml").stdout
+    assert "exp 0.1.1" in said
+    assert (tmp_path / "dist/exp/values-prod.yaml").is_file()
+    listed = subprocess.run(
+        ["tar", "tzf", tmp_path / "dist/exp-0.1.1.tgz"], capture_output=True, text=True, check=True, timeout=10
+    )
+    assert "exp/templates/extra-note.yaml" in listed.stdout
+    assert "values-prod" not in listed.stdout
+
+
+def test_many_specs_are_packaged_and_found_unchanged(symph: Symph, tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"e{number}.yaml").write_text(SPEC.replace("name: exp", f"name: e{number}"))
+    symph("package", *[f"e{number}.yaml" for number in range(5)], "-o", "charts")
+    before = times(tmp_path / "charts")
+    args = [path.name for path in sorted(tmp_path.glob("e*.yaml"))]
+    items = json.loads(symph("package", *args, "-d", "charts", "-o", "json").stdout)["items"]
+    assert [(item["name"], item["written"]) for item in items] == [(f"e{number}", 0) for number in range(5)]
+    assert times(tmp_path / "charts") == before
+
+
+def test_a_chart_deleted_meanwhile_is_made_again(symph: Symph, tmp_path: Path) -> None:
+    for number in range(2):
+        (tmp_path / f"e{number}.yaml").write_text(SPEC.replace("name: exp", f"name: e{number}"))
+    symph("package", "e0.yaml", "e1.yaml")
+    (tmp_path / "dist/e1/values.yaml").unlink()
+    symph("package", "e0.yaml", "e1.yaml")
+    assert (tmp_path / "dist/e1/values.yaml").is_file()
+
+
+@pytest.mark.usefixtures("spec")
+def test_one_bad_spec_among_many_writes_nothing(symph: Symph, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(SPEC.replace("connects: data", "connects: dota"))
+    refused = symph("package", "exp.yaml", "bad.yaml", status=3)
+    assert "processes.client.connects[0]" in refused.stderr
+    assert "bad.yaml" in refused.stderr
+    assert not (tmp_path / "dist").exists()
+
+
+@pytest.mark.usefixtures("spec")
+def test_two_specs_of_one_name_are_refused(symph: Symph, tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text(SPEC)
+    refused = symph("package", "exp.yaml", "other.yaml", status=3)
+    assert "both make the chart" in refused.stderr
+    assert not (tmp_path / "dist").exists()
+
+
+def test_an_image_is_needed(symph: Symph, spec: Path) -> None:
+    spec.write_text(SPEC.replace("image: busybox:1.37.0\n", ""))
+    assert "image" in symph("package", "exp.yaml", status=3).stderr
+
+
+def test_hostile_strings_survive_a_second_run(symph: Symph, tmp_path: Path) -> None:
+    data = {"name": "exp", "image": "x:1", "processes": {"p": {"args": list(HOSTILE)}}}
+    (tmp_path / "exp.json").write_text(json.dumps(data))
+    symph("package", "exp.json")
+    assert "unchanged" in symph("package", "exp.json").stdout
