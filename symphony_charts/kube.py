@@ -5,7 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 
 from symphony_charts.cluster.kube_cluster import KubeCluster
-from symphony_charts.cluster.specs import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.cluster.specs import ExperimentSpec as KubeExperimentSpec
+from symphony_charts.cluster.specs import ProcessGroupSpec as KubeProcessGroupSpec
+from symphony_charts.cluster.specs import ProcessGroupSpec as ProcessGroup
+from symphony_charts.cluster.specs import ProcessSpec as KubeProcessSpec
+from symphony_charts.cluster.specs import ProcessSpec as Process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +24,6 @@ __all__ = [
     "Process",
     "ProcessGroup",
 ]
-
-KubeExperimentSpec = ExperimentSpec
-KubeProcessGroupSpec = ProcessGroup = ProcessGroupSpec
-KubeProcessSpec = Process = ProcessSpec
 
 
 def __getattr__(name: str) -> object:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from symphony_charts.cluster.specs import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.cluster.specs import ExperimentSpec as TmuxExperimentSpec
+from symphony_charts.cluster.specs import ProcessGroupSpec as TmuxProcessGroupSpec
+from symphony_charts.cluster.specs import ProcessSpec as TmuxProcessSpec
 from symphony_charts.cluster.tmux_cluster import TmuxCluster
 
 __all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
-
-TmuxExperimentSpec = ExperimentSpec
-TmuxProcessGroupSpec = ProcessGroupSpec
-TmuxProcessSpec = ProcessSpec

@@ -59,11 +59,11 @@ def test_a_configuration_file_is_yaml_or_json(tmp_path: Path, name: str, text: s
 
 
 def test_a_configuration_file_that_is_missing_or_broken_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="c.yml"):
+    with pytest.raises(NotFound, match=r"c\.yml"):
         SymphonyConfig().load_config_file(tmp_path / "c.yml")
     (tmp_path / "c.yml").write_text("a: [")
-    with pytest.raises(SpecError, match="c.yml"):
+    with pytest.raises(SpecError, match=r"c\.yml"):
         SymphonyConfig().load_config_file(tmp_path / "c.yml")
     (tmp_path / "c.yml").write_text("[1]")
-    with pytest.raises(SpecError, match="c.yml"):
+    with pytest.raises(SpecError, match=r"c\.yml"):
         SymphonyConfig().load_config_file(tmp_path / "c.yml")
