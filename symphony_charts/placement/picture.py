@@ -135,11 +135,20 @@ def _stack(
                 yield text(x + 5, bottom - height * count / 2 + 4, label, size=11, fill=_on(demand))
             bottom -= height * count
             continue
+        pile = bottom - height * count
         for _ in range(count):
             bottom -= height
             yield box(x, bottom, width, height, fill=color(demand), stroke="#ffffff", title=name)
             if with_names and height >= 13:
                 yield text(x + 5, bottom + height / 2 + 4, fitted(name, width - 8, 11), size=11, fill=_on(demand))
+        if with_names and height < 13 <= height * count:
+            yield from _plate(x, pile + height * count / 2, fitted(f"{name} x{count}", width - 16, 11))
+
+
+def _plate(x: float, middle: float, label: str) -> Iterator[str]:
+    """A label over pods that are too thin for one each."""
+    yield box(x + 4, middle - 7, len(label) * 6.6 + 6, 14, fill="#ffffff", radius=3)
+    yield text(x + 7, middle + 4, label, size=11)
 
 
 def _on(demand: int) -> str:

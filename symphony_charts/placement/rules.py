@@ -217,7 +217,8 @@ def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Deci
     if not fitting:
         # Nothing fits; the plan says so with the nearest fix, and the device must still be tolerated there.
         tolerations = (DEVICE_TOLERATIONS["nvidia.com/gpu"],) if gpus else ()
-        return _as_asked(assignment, gpus=gpus or None, tolerations=tolerations, reason="no pool is large enough")
+        reason = "no pool with such GPUs is large enough" if gpus else "no pool without GPUs is large enough"
+        return _as_asked(assignment, gpus=gpus or None, tolerations=tolerations, reason=reason)
     pool = min(fitting, key=lambda pool: _waste(pool, need, wants_spot=wants_spot))
     others = sorted(other.name for other in fitting if other is not pool)
     reason = f"best fit of {len(fitting)}: {_machine_name(pool)}" + (

@@ -19,7 +19,7 @@ from symphony_charts.placement.inputs.gcloud import read_cluster, read_node_pool
 from symphony_charts.placement.inputs.machinelist import read_machine_configs, read_machine_types
 from symphony_charts.placement.inputs.nodes import read_nodes
 from symphony_charts.placement.inputs.plain import read_plain
-from symphony_charts.placement.inputs.tfconfig import parse_hcl, read_config
+from symphony_charts.placement.inputs.tfconfig import hcl_line_of, parse_hcl, read_config
 from symphony_charts.placement.inputs.tfstate import read_show, read_state
 from symphony_charts.placement.machines import Catalog, default_catalog
 from symphony_charts.placement.pool import Pool, Pools
@@ -41,7 +41,7 @@ def read_pools(
     `variables` are Terraform's, given by the user. Raises SpecError with every fault at once, each with its line.
     """
     if name.endswith((".tf", ".hcl")):
-        return pools_of_data(parse_hcl(text, name), name, variables=variables, catalog=catalog)
+        return pools_of_data(parse_hcl(text, name), name, variables=variables, catalog=catalog, text=text)
     data = _parse(text, name)
     return pools_of_data(data, name, variables=variables, catalog=catalog, text=text)
 
@@ -55,7 +55,8 @@ def pools_of_data(
     text: str = "",
 ) -> Pools:
     """The pools of data that has been parsed; `text` is used for line numbers in errors alone."""
-    faults = Faults(file=name, line_of=(lambda path: line_of(text, path)) if text else (lambda _path: None))
+    find_line = hcl_line_of if name.endswith((".tf", ".hcl")) else line_of
+    faults = Faults(file=name, line_of=(lambda path: find_line(text, path)) if text else (lambda _path: None))
     known = catalog or default_catalog()
     result = _read(detect(data, name), data, faults, known, variables or {})
     faults.check()

@@ -35,7 +35,7 @@ def read_compute_class(item: Fields, catalog: Catalog) -> list[Pool]:
             continue
         facts = PoolFacts(
             name=f"{name}-{index}",
-            source=", ".join(part for part in (item.faults.file, priority.path) if part),
+            source=item.faults.source(priority.path),
             machine_type=machine.name,
             image=config.text("imageType"),
             labels={CLASS_LABEL: name, **config.mapping("nodeLabels")},

@@ -9,12 +9,10 @@ from symphony_charts.errors import Problem, SpecError
 
 __all__ = ["Faults", "Fields", "as_text"]
 
-LINE_KEY = "__start_line__"
-
 
 @dataclass(slots=True)
 class Faults:
-    """The faults of one file; `line_of` finds the line of a path when the reader did not carry one."""
+    """The faults of one file; `line_of` finds the line of a path, at a cost that only errors should pay."""
 
     file: str = ""
     line_of: Callable[[str], int | None] = lambda _path: None
@@ -24,17 +22,22 @@ class Faults:
         """Note that `what` is wrong at `path`."""
         self.found.append((what, path, next, line))
 
+    def place(self, path: str, line: int | None = None) -> str:
+        """``file:line, path``, or without the line where none is known."""
+        line = line if line is not None else self.line_of(path)
+        head = f"{self.file or 'input'}:{line}" if line is not None else self.file
+        return ", ".join(part for part in (head, path) if part)
+
+    def source(self, path: str) -> str:
+        """The place of something that is all right: its line is not looked for."""
+        return ", ".join(part for part in (self.file, path) if part)
+
     def check(self) -> None:
         """Raises SpecError with every fault noted, each with file, line and path."""
         if self.found:
             raise SpecError(
-                Problem(what=what, path=self._place(path, line), next=nxt) for what, path, nxt, line in self.found
+                Problem(what=what, path=self.place(path, line), next=nxt) for what, path, nxt, line in self.found
             )
-
-    def _place(self, path: str, line: int | None) -> str:
-        line = line if line is not None else self.line_of(path)
-        head = f"{self.file or 'input'}:{line}" if line is not None else self.file
-        return ", ".join(part for part in (head, path) if part)
 
 
 def as_text(value: object) -> str | None:
@@ -71,8 +74,7 @@ class Fields:
 
     def fault(self, what: str, key: str = "", next: str = "") -> None:
         """Note a fault of `key`, or of the whole object."""
-        line = self.data.get(LINE_KEY)
-        self.faults.add(what, self.at(key) if key else self.path, next, line if isinstance(line, int) else None)
+        self.faults.add(what, self.at(key) if key else self.path, next)
 
     def has(self, key: str) -> bool:
         """Whether `key` is there and not null, empty list or empty text."""
@@ -175,8 +177,6 @@ class Fields:
         """The map of texts under `key`; numbers and booleans become what a node label shows."""
         fields, result = self.block(key), {}
         for name, value in fields.data.items():
-            if name == LINE_KEY:
-                continue
             text = as_text(value)
             if text is None:
                 fields.fault(f"a text is expected, not {_kind(value)}", name)

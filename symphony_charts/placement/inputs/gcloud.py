@@ -36,7 +36,7 @@ def read_node_pool(pool: Fields, catalog: Catalog, *, calico: bool = False) -> P
     disk = config.number("diskSizeGb", minimum=10) or config.block("bootDisk").number("sizeGb", minimum=10)
     facts = PoolFacts(
         name=name,
-        source=", ".join(part for part in (pool.faults.file, pool.path) if part),
+        source=pool.faults.source(pool.path),
         machine_type=machine,
         version=pool.text("version"),
         image=config.text("imageType"),

@@ -79,7 +79,7 @@ def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
     gpu = item.block("gpu")
     facts = PoolFacts(
         name=name,
-        source=", ".join(part for part in (item.faults.file, item.path) if part),
+        source=item.faults.source(item.path),
         machine_type=item.text("machine_type"),
         version=item.text("version"),
         image=item.text("image"),
@@ -131,7 +131,7 @@ def _amounts(item: Fields, key: str) -> Amounts:
 
 def _stated(item: Fields, name: str) -> Pool:
     low, high = _count(item)
-    offered = {"pods": 110} | _amounts(item, "allocatable")
+    offered = {"pods": item.number("max_pods", minimum=1) or 110} | _amounts(item, "allocatable")
     labels: Mapping[str, str] = {"kubernetes.io/os": "linux"} | item.mapping("labels")
     gpu = item.block("gpu")
     for needed in ("cpu", "memory"):
@@ -139,7 +139,7 @@ def _stated(item: Fields, name: str) -> Pool:
             item.fault(f"allocatable.{needed} is needed", "allocatable")
     return Pool(
         name=name,
-        source=", ".join(part for part in (item.faults.file, item.path) if part),
+        source=item.faults.source(item.path),
         machine_type=item.text("machine_type"),
         vcpu=-(-offered.get("cpu", 0) // 1000),
         memory_mib=offered.get("memory", 0) >> 20,

@@ -38,7 +38,7 @@ def read_pool(pool: Fields, catalog: Catalog, *, name: str = "", fallback: Field
     shown = name or pool.text("name", "name_prefix", required=True)
     facts = PoolFacts(
         name=shown,
-        source=_source(pool),
+        source=pool.faults.source(pool.path),
         machine_type=config.text("machine_type") or "e2-medium",
         version=pool.text("version"),
         image=config.text("image_type"),
@@ -64,16 +64,8 @@ def read_pool(pool: Fields, catalog: Catalog, *, name: str = "", fallback: Field
         one_thread=config.block("advanced_machine_features").number("threads_per_core") == 1,
         confidential=config.block("confidential_nodes").flag("enabled"),
     )
-    place = Fields(
-        {k: v for k, v in config.data.items() if k == "__start_line__"}, config.at("machine_type"), pool.faults
-    )
+    place = Fields({}, config.at("machine_type"), pool.faults)
     return make_pool(facts, catalog, place) if shown else None
-
-
-def _source(pool: Fields) -> str:
-    line = pool.data.get("__start_line__")
-    file = f"{pool.faults.file}:{line}" if isinstance(line, int) else pool.faults.file
-    return ", ".join(part for part in (file, pool.path) if part)
 
 
 def _location(resource: Fields) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ followed, anything else that a pool needs is a fault that asks for the plan's JS
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from symphony_charts.errors import ToolMissing
@@ -15,11 +16,11 @@ from symphony_charts.placement.inputs.terraform import CLUSTER, NODE_POOL, pools
 from symphony_charts.placement.machines import Catalog
 from symphony_charts.placement.pool import Pool
 
-__all__ = ["parse_hcl", "read_config"]
+__all__ = ["hcl_line_of", "parse_hcl", "read_config"]
 
 
 def parse_hcl(text: str, file: str = "") -> dict[str, object]:
-    """HCL text in the shape of Terraform's JSON syntax; blocks keep their line under ``__start_line__``.
+    """HCL text in the shape of Terraform's JSON syntax.
 
     Raises ToolMissing without python-hcl2, SpecError for text that is no HCL.
     """
@@ -29,7 +30,7 @@ def parse_hcl(text: str, file: str = "") -> dict[str, object]:
         raise ToolMissing("reading .tf files needs python-hcl2", file, "pip install 'symphony-charts[hcl]'") from error
     from lark.exceptions import UnexpectedInput
 
-    options = hcl2.SerializationOptions(with_comments=False, with_meta=True, strip_string_quotes=True)
+    options = hcl2.SerializationOptions(with_comments=False, strip_string_quotes=True)
     try:
         data = hcl2.loads(text if text.endswith("\n") else text + "\n", serialization_options=options)
     except UnexpectedInput as error:
@@ -37,6 +38,25 @@ def parse_hcl(text: str, file: str = "") -> dict[str, object]:
         faults.add("no valid HCL", "", "check it with `terraform validate`", line=getattr(error, "line", None))
         faults.check()
     return {str(key): value for key, value in data.items()}
+
+
+def hcl_line_of(text: str, path: str) -> int | None:
+    """The line, from 1, where `path` (``resource.TYPE.NAME.node_config.machine_type``) stands in HCL text.
+
+    What is not written there itself (it came out of a local) counts where the last step that is stands.
+    """
+    kind, name, *steps = [re.sub(r"\[[^]]*\]", "", step) for step in path.removeprefix("resource.").split(".")]
+    head = re.compile(rf'^\s*resource\s+"?{re.escape(kind)}"?\s+"?{re.escape(name)}"?', re.MULTILINE)
+    found = head.search(text)
+    if found is None:
+        return None
+    position = found.start() + len(found[0]) - len(found[0].lstrip())
+    for step in steps:
+        inner = re.compile(rf'^\s*"?{re.escape(step)}"?\s*[={{"]', re.MULTILINE).search(text, position)
+        if inner is None:
+            break
+        position = inner.end()
+    return text.count("\n", 0, position) + 1
 
 
 def read_config(

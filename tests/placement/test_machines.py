@@ -1,0 +1,135 @@
+"""The catalogue: its shape, its two sources, custom names; and the price table."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from symphony_charts.placement.data import read_constant
+from symphony_charts.placement.machines import Machine, default_catalog, gpu_matches, slice_hosts
+from symphony_charts.placement.prices import default_prices
+
+CATALOG = default_catalog()
+FILE = json.loads(read_constant("machines.json"))
+
+
+def machine(name: str) -> Machine:
+    found = CATALOG.get(name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "vcpu", "gib"),
+    [
+        ("n1-standard-8", 8, 30),
+        ("n1-highmem-8", 8, 52),
+        ("n1-highcpu-8", 8, 7.2),
+        ("g2-standard-24", 24, 96),
+        ("n2d-highmem-96", 96, 768),
+        ("c4a-standard-16", 16, 64),
+        ("a3-highgpu-8g", 208, 1872),
+        ("e2-small", 2, 2),
+    ],
+)
+def test_a_name_means_its_size(name: str, vcpu: int, gib: float) -> None:
+    assert (machine(name).vcpu, machine(name).memory_mib) == (vcpu, round(gib * 1024))
+
+
+def test_every_machine_has_two_sources_or_is_known_to_have_fewer() -> None:
+    excepted = {entry["machine"] for entry in FILE["exceptions"]}
+    unsourced = [m.name for m in CATALOG.machines.values() if not m.sources and m.name not in excepted]
+    assert unsourced == []
+    assert sum(len(m.sources) == 2 for m in CATALOG.machines.values()) > 500
+
+
+def test_every_exception_gives_its_reason() -> None:
+    assert all(entry["why"] and entry["source"] in ("gke", "pricing") for entry in FILE["exceptions"])
+
+
+def test_the_suffix_of_a_gpu_machine_is_its_number_of_gpus() -> None:
+    for found in CATALOG.machines.values():
+        count = re.search(r"-(\d+)g(?:-|$)", found.name)
+        assert not found.gpus or count is None or int(count[1]) == found.gpus
+
+
+def test_all_families_of_gke_are_there() -> None:
+    families = {m.family for m in CATALOG.machines.values()}
+    wanted = "n1 n2 n2d n4 e2 t2d t2a c2 c2d c3 c3d c4 c4a c4d h3 m1 m2 m3 m4 z3 a2 a3 a4 g2 g4 ct5lp ct5p ct6e tpu7x"
+    assert set(wanted.split()) <= families
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "vcpu", "mib", "arch"),
+    [
+        ("custom-6-23040", "n1", 6, 23040, "amd64"),
+        ("n2-custom-6-20480-ext", "n2", 6, 20480, "amd64"),
+        ("n4a-custom-4-16384", "n4a", 4, 16384, "arm64"),
+        ("e2-custom-small-2048", "e2", 2, 2048, "amd64"),
+    ],
+)
+def test_custom_names_are_computed(name: str, family: str, vcpu: int, mib: int, arch: str) -> None:
+    found = machine(name)
+    assert (found.family, found.vcpu, found.memory_mib, found.arch) == (family, vcpu, mib, arch)
+
+
+@pytest.mark.parametrize("name", ["", "n1", "custom-0-1024", "n1-standard-7", "custom-a-b"])
+def test_names_that_mean_nothing_are_unknown(name: str) -> None:
+    assert CATALOG.get(name) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "offered", "fits"),
+    [
+        ("V100", "nvidia-tesla-v100", True),
+        ("nvidia-tesla-v100", "nvidia-tesla-v100", True),
+        ("a100", "nvidia-a100-80gb", True),
+        ("a100-40gb", "nvidia-a100-80gb", False),
+        ("p4", "nvidia-tesla-p40", False),
+        ("b200", "nvidia-gb200", False),
+        ("rtx-3090", "rtx-3090", True),
+    ],
+)
+def test_short_gpu_names_match_whole_types_alone(wanted: str, offered: str, fits: bool) -> None:
+    assert gpu_matches(wanted, offered) is fits
+
+
+@pytest.mark.parametrize(("topology", "chips", "hosts"), [("2x2", 4, 1), ("4x4", 4, 4), ("2x2x4", 4, 4), ("1x1", 1, 1)])
+def test_a_slice_has_as_many_hosts_as_its_chips_need(topology: str, chips: int, hosts: int) -> None:
+    assert slice_hosts(topology, chips) == hosts
+
+
+def test_what_is_no_topology_is_refused() -> None:
+    with pytest.raises(ValueError, match="no TPU topology"):
+        slice_hosts("4by4", 4)
+
+
+def test_an_n1_standard_8_has_its_list_price() -> None:
+    prices = default_prices()
+    assert prices.price("n1-standard-8", "us-central1") == pytest.approx(0.379998, abs=1e-6)
+    assert prices.price("n1-standard-8", "us-central1", spot=True) == pytest.approx(0.13402, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "price"), [("e2-standard-4", 0.134023), ("g2-standard-8", 0.853624), ("a2-highgpu-1g", 3.673385)]
+)
+def test_prices_are_those_of_the_list(name: str, price: float) -> None:
+    assert default_prices().price(name, "us-central1") == pytest.approx(price, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "region", "gpus"),
+    [
+        ("n1-standard-8", "us-central1", 1),
+        ("a4-highgpu-8g", "us-central1", 0),
+        ("ct5lp-hightpu-4t", "us-central1", 0),
+        ("n1-standard-8", "mars-north1", 0),
+        ("n2-custom-6-20480", "us-central1", 0),
+        ("c3-standard-8-lssd", "us-central1", 0),
+        ("nonsense", "us-central1", 0),
+    ],
+)
+def test_what_is_not_in_the_table_has_no_price(name: str, region: str, gpus: int) -> None:
+    assert default_prices().price(name, region, attached_gpus=gpus) is None

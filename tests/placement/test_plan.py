@@ -1,0 +1,323 @@
+"""Plans of whole experiments: verdicts with their reasons, shares, slices, gangs, live load, launch features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symphony_charts.errors import PlacementError, SpecError
+from symphony_charts.placement.assign import apply
+from symphony_charts.placement.inputs import pools_of_data, read_pools
+from symphony_charts.placement.plan import Group, Plan, check
+from symphony_charts.placement.pool import Pools
+from symphony_charts.placement.report import explain, plan_data, pool_rows
+from symphony_charts.spec.check import finish
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.model import Experiment
+
+SAMPLES = Path(__file__).parents[2] / "examples/pools"
+
+
+def sample(name: str = "pools.yaml") -> Pools:
+    return read_pools((SAMPLES / name).read_text(), name)
+
+
+def nodes(cpu: str = "4", memory: str = "8Gi", count: int = 2, **more: Any) -> Pools:
+    """One pool of plain nodes without system pods."""
+    return pools_of_data(
+        {"pools": [{"name": "a", "allocatable": {"cpu": cpu, "memory": memory}, "nodes": count, **more}]}
+    )
+
+
+def experiment(processes: dict[str, Any], **more: Any) -> Experiment:
+    return from_data({"name": "rl", "image": "img", "processes": processes, **more})
+
+
+def asking(cpu: str = "1", memory: str = "1Gi", **more: Any) -> dict[str, Any]:
+    return {"requests": {"cpu": cpu, "memory": memory}, **more}
+
+
+def group(plan: Plan, name: str) -> Group:
+    return next(group for group in plan.groups if group.name == name)
+
+
+def test_a_request_above_the_node_is_a_no_with_the_difference_and_the_next_machine() -> None:
+    pools = pools_of_data({"pools": [{"name": "std8", "machine_type": "n1-standard-8", "max_nodes": 9}]})
+    lost = group(check(experiment({"learner": asking("7950m")}), pools), "learner")
+    assert lost.verdict == "NO"
+    assert lost.why == "needs 7.95 CPU; n1-standard-8 offers 7.51 after system pods"
+    assert lost.next == "ask for 7.51 CPU, or use n1-standard-16 (not in this cluster)"
+
+
+def test_shares_of_a_machine_fill_it_and_not_one_more() -> None:
+    shares = {"assign_to": {"assign_to": "machine", "node_pool_name": "std8", "process_per_machine": 6}, "replicas": 12}
+    plan = check(experiment({"agent": shares}), sample())
+    assert [(use.pool.name, use.nodes) for use in plan.uses] == [("std8", 2)]
+    assert plan.verdict == "PROVEN"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["n1-standard-8", "n2-highcpu-96", "e2-standard-4", "n1-highmem-16"]), st.integers(1, 20))
+def test_as_many_shares_fit_a_machine_as_were_asked_for(machine: str, parts: int) -> None:
+    pools = pools_of_data({"pools": [{"name": "p", "machine_type": machine, "max_nodes": 1}]})
+    share = {"assign_to": {"assign_to": "machine", "node_pool_name": "p", "process_per_machine": parts}}
+    assert check(experiment({"x": {**share, "replicas": parts}}), pools).verdict == "PROVEN"
+    assert check(experiment({"x": {**share, "replicas": parts + 1}}), pools).verdict == "NO"
+
+
+def test_sidecars_count_as_running_and_steps_by_their_peak() -> None:
+    members = {"main": asking("2"), "side": asking("1", lifecycle="service")}
+    exp = from_data(
+        {
+            "name": "rl",
+            "image": "img",
+            "groups": {"g": {"processes": members}},
+            "prepare": {"fetch": {"requests": {"cpu": "2500m", "memory": "1Gi"}}},
+        }
+    )
+    plan = check(exp, nodes())
+    assert plan.cluster.demands[0].shape.amount("cpu") == 3000
+
+
+def test_a_step_larger_than_what_follows_sets_the_request() -> None:
+    exp = experiment({"p": asking("1")}, prepare={"fetch": {"requests": {"cpu": "3", "memory": "1Gi"}}})
+    assert check(exp, nodes()).cluster.demands[0].shape.amount("cpu") == 3000
+
+
+def test_limits_stand_in_for_requests() -> None:
+    plan = check(experiment({"p": {"limits": {"cpu": "3", "memory": "2Gi"}}}), nodes())
+    assert plan.cluster.demands[0].shape.amount("cpu") == 3000
+
+
+def test_what_asks_for_nothing_is_counted_with_the_charts_default() -> None:
+    plan = check(experiment({"p": {}}), nodes())
+    assert dict(plan.cluster.demands[0].shape.requests) == {"cpu": 100, "memory": 128 << 20, "pods": 1}
+
+
+def test_too_many_pods_for_the_maximum_say_how_many_nodes_more() -> None:
+    lost = group(check(experiment({"p": asking("4", replicas=5)}), nodes()), "p")
+    assert (lost.verdict, lost.why) == ("NO", "2 of 5 fit; a is full at its maximum of 2 nodes")
+    assert lost.next == "raise max_nodes of a by 3, or ask for less"
+
+
+def test_pod_slots_are_a_resource() -> None:
+    exp = experiment({"p": asking("1", replicas=3)})
+    assert check(exp, nodes("9", "9Gi", 1, max_pods=2)).verdict == "NO"
+    assert check(exp, nodes("9", "9Gi", 1, max_pods=3)).verdict == "PROVEN"
+
+
+def test_a_selector_that_nobody_answers_is_named() -> None:
+    lost = group(check(experiment({"p": asking(node_selector={"room": "13"})}), sample()), "p")
+    assert (lost.why, lost.next) == ("no pool has the label room=13", "nodes have 12")
+
+
+def test_a_taint_keeps_pods_away_until_it_is_tolerated() -> None:
+    tainted = nodes(taints=[{"key": "team", "value": "rl", "effect": "NoSchedule"}])
+    lost = group(check(experiment({"p": asking()}), tainted), "p")
+    assert (lost.verdict, lost.why) == ("NO", "does not tolerate team=rl:NoSchedule of a")
+    tolerant = asking(tolerations=[{"key": "team", "operator": "Exists"}])
+    assert check(experiment({"p": tolerant}), tainted).verdict == "PROVEN"
+
+
+def test_a_taint_that_is_only_preferred_keeps_nobody_away() -> None:
+    assert check(experiment({"p": asking()}), nodes(taints=[{"key": "k", "effect": "PreferNoSchedule"}])).fits
+
+
+def test_node_affinity_of_an_overlay_counts() -> None:
+    term = {"matchExpressions": [{"key": "room", "operator": "In", "values": ["12"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    overlay = {"spec": {"affinity": {"nodeAffinity": required}}}
+    plan = check(experiment({"p": asking(pod_overlay=overlay)}), sample())
+    assert [use.pool.name for use in plan.uses] == ["lab"]
+
+
+def test_equal_host_ports_need_a_node_each() -> None:
+    overlay = {"ports": [{"containerPort": 80, "hostPort": 80}]}
+    plan = check(experiment({"p": asking("100m", container_overlay=overlay, replicas=3)}), nodes())
+    assert group(plan, "p").verdict == "NO"
+
+
+def test_an_exclusive_share_keeps_the_others_off_its_node() -> None:
+    share = {"assign_to": "machine", "node_pool_name": "std8", "process_per_machine": 4, "exclusive": True}
+    pools = pools_of_data({"pools": [{"name": "std8", "machine_type": "n1-standard-8", "max_nodes": 2}]})
+    plan = check(experiment({"a": {"assign_to": share}, "b": asking()}), pools)
+    assert [filled.count for use in plan.uses for filled in use.filled] == [1, 1]
+
+
+def test_a_gang_is_as_certain_as_its_least_certain_member() -> None:
+    gang = experiment({"a": asking(), "b": asking("40")}, workload={"gang": "kueue"})
+    assert {one.verdict for one in check(gang, nodes()).groups} == {"NO"}
+    loose = experiment({"a": asking(), "b": asking("40")})
+    assert group(check(loose, nodes()), "a").verdict == "PROVEN"
+
+
+def slice_of(replicas: int, chips: str = "4") -> Experiment:
+    process = {"replicas": replicas, "requests": {"cpu": "10"}, "limits": {"google.com/tpu": chips}}
+    return experiment({"trainer": process}, placement={"tpu_topology": "4x4"})
+
+
+def test_a_tpu_slice_is_filled_as_a_whole() -> None:
+    plan = check(slice_of(4), sample("gcloud-node-pools.json"))
+    assert (plan.verdict, [(use.pool.name, use.nodes) for use in plan.uses]) == ("PROVEN", [("tpu-v5e-4x4", 4)])
+
+
+def test_a_slice_that_would_be_left_half_empty_is_a_no() -> None:
+    lost = group(check(slice_of(3), sample("gcloud-node-pools.json")), "trainer")
+    assert (lost.verdict, lost.why) == ("NO", "slice 4x4 has 4 hosts, trainer has 3 pods")
+    assert lost.next == "set replicas to 4"
+
+
+def test_a_pod_of_a_slice_takes_all_chips_of_its_host() -> None:
+    assert "takes all 4 chips" in group(check(slice_of(4, "2"), sample("gcloud-node-pools.json")), "trainer").why
+
+
+def test_what_runs_already_is_taken_off() -> None:
+    pools = sample("kubectl-nodes.json")
+    assert check(experiment({"p": asking("3500m", replicas=2)}), pools).verdict == "PROVEN"
+    assert check(experiment({"p": asking("3500m", replicas=3)}), pools).verdict == "NO"
+
+
+def test_spot_pods_go_to_spot_pools_alone() -> None:
+    exp = experiment({"p": asking(tolerations=[{"operator": "Exists"}])}, placement={"spot": True})
+    assert [use.pool.name for use in check(exp, sample("gcloud-node-pools.json")).uses] == ["l4-spot"]
+
+
+def test_launch_features_become_labels_and_annotations() -> None:
+    placement = {"spot": True, "reservation": "r1", "topology": "preferred:block", "compact": True}
+    settled, _ = apply(experiment({"p": {}}, placement=placement), None)
+    selector = settled.processes["p"].node_selector
+    assert selector == {
+        "cloud.google.com/gke-spot": "true",
+        "cloud.google.com/reservation-name": "r1",
+        "cloud.google.com/gke-placement-group": "rl",
+    }
+    assert settled.processes["p"].annotations == {
+        "kueue.x-k8s.io/podset-preferred-topology": "cloud.google.com/gce-topology-block"
+    }
+
+
+def test_exclusive_placement_is_jobsets_annotation_or_anti_affinity() -> None:
+    key = "cloud.google.com/gke-nodepool"
+    of_jobset, _ = apply(experiment({"p": {}}, placement={"exclusive": key}, workload={"kind": "jobset"}), None)
+    assert of_jobset.annotations == {"alpha.jobset.sigs.k8s.io/exclusive-topology": key}
+    of_jobs, _ = apply(experiment({"p": {}}, placement={"exclusive": key}), None)
+    assert key in str(of_jobs.processes["p"].pod_overlay)
+
+
+def test_pods_with_gpus_tolerate_the_taint_of_gpu_nodes() -> None:
+    settled, _ = apply(experiment({"p": {"gpus": 1}}), None)
+    assert [one.key for one in settled.processes["p"].tolerations] == ["nvidia.com/gpu"]
+
+
+def test_applying_twice_changes_nothing() -> None:
+    share = {
+        "assign_to": {"assign_to": "machine", "node_pool_name": "std8", "process_per_machine": 2, "exclusive": True}
+    }
+    placement = {"spot": True, "exclusive": "kubernetes.io/hostname", "topology": "block"}
+    once, _ = apply(experiment({"p": {"assign_to": half}, "q": {"gpus": 1}}, placement=placement), sample())
+    twice, decisions = apply(once, sample())
+    assert (twice, decisions) == (once, [])
+    assert finish(once) == once
+
+
+def test_what_a_process_says_itself_wins_over_its_share() -> None:
+    share = {"assign_to": {"assign_to": "machine", "node_pool_name": "std8"}, "requests": {"memory": "1Gi"}}
+    settled, _ = apply(experiment({"p": share}), sample())
+    assert settled.processes["p"].requests == {"cpu": "7510m", "memory": "1Gi"}
+
+
+def test_decisions_are_recorded_with_their_reason() -> None:
+    share = {"assign_to": {"assign_to": "gpu", "node_pool_name": "v100"}}
+    settled, decisions = apply(experiment({"p": share}), sample())
+    assert settled.processes["p"].annotations == {"symphony-charts/assigned-to": "gpu: v100"}
+    assert "n1-highmem-8 of v100" in decisions[0].reason
+
+
+def test_all_wrong_uses_are_told_at_once() -> None:
+    wrong = {
+        "a": {"assign_to": {"assign_to": "machine", "node_pool_name": "nope"}},
+        "b": {"assign_to": {"assign_to": "gpu", "node_pool_name": "std8"}},
+    }
+    with pytest.raises(SpecError) as failure:
+        apply(experiment(wrong), sample())
+    assert [problem.path for problem in failure.value.problems] == [
+        "processes.a.assign_to.node_pool_name",
+        "processes.b.assign_to.node_pool_name",
+    ]
+
+
+def test_members_of_a_group_cannot_go_to_different_pools() -> None:
+    members = {
+        "a": {"assign_to": {"assign_to": "resource", "cpu": 1}},
+        "b": {"assign_to": {"assign_to": "gpu", "node_pool_name": "v100"}},
+    }
+    exp = from_data({"name": "rl", "image": "img", "groups": {"g": {"processes": members}}})
+    with pytest.raises(SpecError, match="sent to different pools"):
+        apply(exp, sample())
+
+
+def test_shares_without_a_cluster_file_are_refused_with_the_way_out() -> None:
+    with pytest.raises(SpecError, match="needs to know the node pools") as failure:
+        apply(experiment({"p": {"assign_to": {"assign_to": "machine", "node_pool_name": "x"}}}), None)
+    assert "--pools FILE" in failure.value.next
+
+
+def test_a_named_pool_without_a_cluster_file_is_selected_by_gkes_label() -> None:
+    asked = {"assign_to": "node_pool", "node_pool_name": "x", "cpu": 2.5, "memory_m": 4096, "gpu_count": 1}
+    settled, _ = apply(experiment({"p": {"assign_to": asked}}), None)
+    assert settled.processes["p"].node_selector == {"cloud.google.com/gke-nodepool": "x"}
+    assert (settled.processes["p"].requests, settled.processes["p"].gpus) == ({"cpu": "2.5", "memory": "4096Mi"}, 1)
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    exp = experiment({f"p{i}": asking(f"{i}00m", replicas=i) for i in range(1, 20)})
+    plans = [msgspec.json.encode(plan_data(check(exp, sample()))) for _ in range(2)]
+    assert plans[0] == plans[1]
+
+
+def test_the_order_of_processes_changes_no_plan() -> None:
+    processes = {f"p{i}": asking(f"{i % 5 + 1}00m", replicas=i) for i in range(1, 20)}
+    forward = plan_data(check(experiment(processes), sample()))
+    backward = plan_data(check(experiment(dict(reversed(processes.items()))), sample()))
+    assert msgspec.json.encode(forward) == msgspec.json.encode(backward)
+
+
+def test_a_refusal_names_the_group_the_file_and_the_way_out() -> None:
+    refusal = check(experiment({"a": asking(), "p": asking("400")}), sample()).refusal()
+    assert isinstance(refusal, PlacementError)
+    assert refusal.exit_code == 4
+    assert refusal.what.startswith("1 of 2 groups cannot be scheduled: p needs 400 CPU")
+    assert refusal.at == "pools.yaml"
+
+
+def test_a_plan_that_fits_has_no_refusal() -> None:
+    plan = check(experiment({"a": asking()}), sample())
+    assert (plan.refusal(), plan.summary()) == (None, "PROVEN on pools.yaml: 1 of n1-standard-8")
+
+
+def test_prices_are_of_the_nodes_that_are_used() -> None:
+    rows = {
+        row["name"]: row["price"]
+        for row in pool_rows(check(experiment({"a": asking("7"), "b": asking("7")}), sample()))
+    }
+    assert rows == {"std8": "0.76"}
+
+
+def test_explain_tells_why_not_the_others() -> None:
+    found = explain(check(experiment({"a": asking("20", node_selector={"room": "12"})}), sample()), "a")
+    assert found is not None
+    pools: Any = found["pools"]
+    assert [(row["pool"], row["pods"]) for row in pools] == [("lab", 1), ("std8", 0), ("v100", 0)]
+    assert "needs 20 CPU, a node offers 7.51 CPU" in pools[1]["obstacles"]
+
+
+def test_required_pod_affinity_is_never_proven() -> None:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    plan = check(experiment({"p": asking(pod_overlay={"spec": {"affinity": affinity}})}), nodes())
+    assert (group(plan, "p").verdict, "required pod affinity" in group(plan, "p").why) == ("PACKABLE", True)
