@@ -1,5 +1,8 @@
 # Shows files and folders at the paths a pod has them, in a private mount namespace; the machine itself is not changed.
-scratch=
+mark() { # a mount of the run's own, by which everything in this namespace is known to belong to it
+    scratch=$run/scratch
+    mkdir -p "$scratch" && mount -t tmpfs -o mode=0755 symph "$scratch" || exit 125
+}
 bind() { # SOURCE TARGET MODE
     if [ ! -e "$2" ]; then
         above=$2
@@ -7,10 +10,6 @@ bind() { # SOURCE TARGET MODE
         if [ "$above" = / ]; then
             echo "symph: $2 cannot be shown: this machine has no folder to hold it; make it once: mkdir -p $2" >&2
             exit 125
-        fi
-        if [ -z "$scratch" ]; then
-            scratch=$run/scratch
-            mkdir -p "$scratch" && mount -t tmpfs -o mode=0755 symph "$scratch" || exit 125
         fi
         layer=$scratch/$(echo "$above" | tr / _)
         if [ ! -d "$layer" ]; then

@@ -37,13 +37,15 @@ def mount_namespace(pid: int) -> int:
         return 0
 
 
-def members(namespaces: set[int], sessions: set[int], cookie: bytes) -> list[int]:
-    """All processes in one of the mount `namespaces` or `sessions`, or with `cookie` (``NAME=value``) at start.
+def members(mount: str, sessions: set[int], cookie: bytes) -> list[int]:
+    """All processes that see `mount` among their mounts, are in one of `sessions`, or began with `cookie`.
 
-    The caller and its own namespace never count.
+    `mount` is a mount point that exists in the namespaces of one run alone (empty: none); `cookie` is ``NAME=value``.
+    The caller and its own namespace never count. Numbers of namespaces are used again by the kernel, so they prove
+    nothing by themselves.
     """
-    own, mine = mount_namespace(os.getpid()), os.getpid()
-    wanted = namespaces - {own, 0}
+    mine = os.getpid()
+    seen: dict[int, bool] = {mount_namespace(mine): False, 0: False}
     found = []
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit() or int(entry.name) == mine:
@@ -52,9 +54,21 @@ def members(namespaces: set[int], sessions: set[int], cookie: bytes) -> list[int
         facts = parent_and_session(pid)
         if facts is None:
             continue
-        if facts[1] in sessions or mount_namespace(pid) in wanted or _has_cookie(pid, cookie):
+        if facts[1] in sessions or _sees(pid, mount, seen) or _has_cookie(pid, cookie):
             found.append(pid)
     return found
+
+
+def _sees(pid: int, mount: str, known: dict[int, bool]) -> bool:
+    """Whether `mount` is a mount point in the namespace of `pid`; `known` remembers the answer of each namespace."""
+    number = mount_namespace(pid)
+    if number not in known:
+        try:
+            text = (_PROC / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return False
+        known[number] = bool(mount) and any(line.split(" ")[4] == mount for line in text.splitlines())
+    return known[number]
 
 
 def _has_cookie(pid: int, cookie: bytes) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import resource
 import select
@@ -12,8 +11,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 
 from symphony_charts.adapters import data, processes, runner, tmux
@@ -154,6 +154,7 @@ def quote_if_needed(word: str) -> str:
     return word if word and all(char.isalnum() or char in "-_./=:,@%+" for char in word) else quote(word)
 
 
+@cache
 def namespace_prefix() -> list[str]:
     """The command that gives a program a mount namespace of its own here; empty where that is not allowed."""
     if sys.platform != "linux" or shutil.which("unshare") is None:
@@ -217,7 +218,7 @@ def _lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
         Path(place).mkdir(parents=True, exist_ok=True)
     for process in plan.processes:
         _lay_out_process(run, process)
-    if plan.binds or any(process.binds for process in plan.processes):
+    if plan.has_namespace:
         _write(run.folder / "enter", mounts_script(str(run.folder), plan.binds).encode())
     _write(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_json(run.folder / "plan.json", {**_public(plan), "folder": str(folder)})
@@ -240,9 +241,7 @@ def _lay_out_process(run: Run, process: PlannedProcess) -> None:
 def _start(run: Run, plan: LocalPlan) -> None:
     """One call of tmux starts everything; then what it made is counted."""
     env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    prefix = namespace_prefix() if plan.has_namespace else []
-    if prefix and (run.folder / "enter").exists():
-        prefix = [*prefix, "/bin/sh", str(run.folder / "enter")]
+    prefix = [*namespace_prefix(), "/bin/sh", str(run.folder / "enter")] if plan.has_namespace else []
     tmux.start(run.socket, run.folder / "up.conf", prefix, {**env, "TERM": "tmux-256color"})
     panes = tmux.list_panes(run.socket)
     if len(panes) != len(plan.processes):
@@ -291,14 +290,21 @@ def _await_end(run: Run, timeout_s: float | None) -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
-def _public(plan: LocalPlan) -> Mapping[str, object]:
+def _public(plan: LocalPlan) -> dict[str, object]:
     """The plan without environment, content of files and start scripts: what any verb may read."""
-    hidden = {"env", "preamble"}
-    listed = [{k: v for k, v in asdict(process).items() if k not in hidden} for process in plan.processes]
-    shown = {key: value for key, value in asdict(plan).items() if key not in {"processes", "files"}}
-    # Through JSON once, so that tuples are lists for everybody.
-    result: Mapping[str, object] = json.loads(json.dumps({**shown, "processes": listed}))
-    return result
+    listed = [_shown(process, {"env", "preamble"}) for process in plan.processes]
+    return {**_shown(plan, {"processes", "files"}), "processes": listed}
+
+
+def _shown(record: PlannedProcess | LocalPlan, hidden: set[str]) -> dict[str, object]:
+    """The fields of `record` as JSON types; `asdict` copies deeply what is then written anyway, which shows at 500."""
+    values = {field.name: getattr(record, field.name) for field in fields(record) if field.name not in hidden}
+    return {
+        name: [asdict(item) if is_dataclass(item) and not isinstance(item, type) else item for item in value]
+        if isinstance(value, tuple)
+        else value
+        for name, value in values.items()
+    }
 
 
 def _first_state(plan: LocalPlan) -> dict[str, object]:

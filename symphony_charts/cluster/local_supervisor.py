@@ -46,7 +46,7 @@ class Supervisor:
         self.timers: list[tuple[float, int, Callable[[], None]]] = []
         self.numbers = itertools.count()
         self.phase, self.reason, self.failed = "running", "", self.old.get("failed")
-        self.namespaces: set[int] = set(self.old.get("namespaces", []))
+        self.mount = str(run.folder / "scratch") if self.plan["has_namespace"] else ""
         self.sessions: set[int] = set()
         self.dirty = True
         self.backoff = Backoff(**self.plan.get("backoff", {}))
@@ -91,7 +91,6 @@ class Supervisor:
         for pane in tmux.list_panes(self.run.socket):
             self.slots[pane.slot].update(pane=pane.id)
             self._follow(pane.slot, pane.pid)
-        self.namespaces.add(processes.mount_namespace(tmux.server_pid(self.run.socket)))
         for slot, process in enumerate(self.slots):
             if slot not in self.fds and process["phase"] in ("waiting", "starting", "running"):
                 self._ended(slot)
@@ -147,7 +146,7 @@ class Supervisor:
         with contextlib.suppress(OSError, ValueError):
             return int((self.run.process_dir(slot) / "exit").read_text(encoding="ascii"))
         session = {self.slots[slot].get("wrapper", 0)} - {0}
-        processes.signal_process(processes.members(set(), session, b"\0"), signal.SIGKILL)
+        processes.signal_process(processes.members("", session, b"\0"), signal.SIGKILL)
         return _KILLED
 
     def _restart(self, slot: int) -> None:
@@ -235,7 +234,6 @@ class Supervisor:
         planned, pid = self.plan["processes"][slot], self._main_pid(slot)
         wrapper = self.slots[slot]["wrapper"]
         if pid:
-            self.namespaces.add(processes.mount_namespace(pid))
             processes.signal_process([pid], signal.SIGTERM)
             self._later(planned["grace_s"], lambda: self._kill(slot, wrapper))
         else:
@@ -243,7 +241,7 @@ class Supervisor:
 
     def _kill(self, slot: int, wrapper: int) -> None:
         if slot in self.fds and self.slots[slot]["wrapper"] == wrapper:
-            processes.signal_process(processes.members(set(), {wrapper}, b"\0"), signal.SIGKILL)
+            processes.signal_process(processes.members("", {wrapper}, b"\0"), signal.SIGKILL)
 
     def _main_pid(self, slot: int) -> int:
         with contextlib.suppress(OSError, ValueError):
@@ -258,9 +256,11 @@ class Supervisor:
     def _finish(self) -> None:
         """Nothing of the run may be left: what still is gets killed, and what survives that is named."""
         cookie = f"SYMPH_RUN={self.run.run_id}".encode()
+        # Where a namespace tells who belongs to the run, sessions need not, and their numbers may be others' by now.
+        sessions = set() if self.mount else self.sessions
         tmux_pid = tmux.server_pid(self.run.socket)
         deadline = time.monotonic() + _SWEEP_S
-        while left := [pid for pid in processes.members(self.namespaces, self.sessions, cookie) if pid != tmux_pid]:
+        while left := [pid for pid in processes.members(self.mount, sessions, cookie) if pid != tmux_pid]:
             if time.monotonic() > deadline:
                 break
             processes.signal_process(left, signal.SIGKILL)
@@ -300,7 +300,6 @@ class Supervisor:
                 "supervisor": os.getpid() if survivors is None else 0,
                 "ended": None if survivors is None else time.time(),
                 "failed": self.failed,
-                "namespaces": sorted(self.namespaces - {0}),
                 "survivors": survivors or [],
                 "processes": self.slots,
             },

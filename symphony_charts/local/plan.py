@@ -103,6 +103,10 @@ class _Context:
         self, experiment: Experiment, services: tuple[Service, ...], machine: Machine, replicas: Sequence[_Replica]
     ) -> None:
         self.experiment, self.services, self.machine, self.replicas = experiment, services, machine, replicas
+        self.pods = pods_of(experiment)
+        self.pod_addresses: dict[str, list[str]] = {}
+        for replica in replicas:
+            self.pod_addresses.setdefault(replica.pod.name, []).append(replica.address)
         self.addresses = {service.name: self._address(service) for service in services}
         self.slots: dict[tuple[str, str], list[int]] = {}
         self.dialled_first = self._dialled_first()
@@ -133,7 +137,7 @@ class _Context:
         return {name: step for name, step in steps if not step.groups or replica.pod.name in step.groups}
 
     def _address(self, service: Service) -> Address:
-        hosts = [replica.address for replica in self.replicas if replica.pod.name == service.listener.pod]
+        hosts = self.pod_addresses.get(service.listener.pod)
         hosts = hosts or [self.machine.addresses.address(0)]
         return Address(host=hosts[0], hosts=tuple(hosts), port=service.port)
 
@@ -218,10 +222,9 @@ class _Context:
     def _waits(self, ref: ProcessRef, process: Process | Step) -> Iterator[Wait]:
         if isinstance(process, Step):
             return
-        pods = pods_of(self.experiment)
         for name in process.after:
             other = find_process(self.experiment, name)
-            is_service = pods[other.pod].processes[other.process].lifecycle == "service"
+            is_service = self.pods[other.pod].processes[other.process].lifecycle == "service"
             for slot in self.slots[(other.pod, other.process)]:
                 yield Wait(slot=slot, until="ready" if is_service else "done")
         for other in self.dialled_first[ref]:
@@ -233,7 +236,7 @@ class _Context:
         listeners = {service.name: service.listener for service in self.services}
         connects: dict[ProcessRef, list[ProcessRef]] = {}
         strict: dict[ProcessRef, list[ProcessRef]] = {}
-        for pod in pods_of(self.experiment).values():
+        for pod in self.pods.values():
             for name, process in pod.processes.items():
                 ref = ProcessRef(pod.name, name)
                 targets = [listeners[service] for service in process.connects if service in listeners]

@@ -36,9 +36,10 @@ def check_path(path: str) -> str:
 def start_script(process: PlannedProcess) -> str:
     """The script that becomes the process: its pid on file, exact environment, folder, then `exec`.
 
-    It runs under ``env -i``, so values are in no argument list; the shell's own PWD does not reach the process.
+    It runs in an empty environment, so values are in no argument list; the shell's own PWD does not reach the process.
     """
-    lines = ["echo $$ >pid"]
+    # Not $$, which in a subshell is the parent's.
+    lines = ["read -r pid _ </proc/self/stat", "echo $pid >pid", "unset pid"]
     lines += [f"export {name}={quote(value)}" for name, value in process.env.items()]
     lines.append(f'cd -- {quote(process.cwd)} || {{ echo "symph: no folder" {quote(process.cwd)} >&2; exit 126; }}')
     words = " ".join(quote(word) for word in process.argv)
@@ -62,7 +63,7 @@ def _preamble(process: PlannedProcess, clean: str) -> str:
 
 def mounts_script(run_dir: str, binds: Iterable[Bind]) -> str:
     """A script that shows `binds` in its own mount namespace and then becomes the rest of its arguments."""
-    lines = [f"run={quote(run_dir)}", f". {quote(run_dir + '/bind.sh')}"]
+    lines = [f"run={quote(run_dir)}", f". {quote(run_dir + '/bind.sh')}", "mark"]
     for bind in binds:
         lines.append(f"bind {quote(bind.source)} {quote(bind.target)} {'ro' if bind.read_only else 'rw'}")
     return "\n".join([*lines, 'exec "$@"']) + "\n"
@@ -98,7 +99,7 @@ def _windows(processes: Sequence[PlannedProcess]) -> list[list[PlannedProcess]]:
 
 def _pane(process: PlannedProcess, run_dir: str, *, is_session: bool, is_window: bool) -> Iterator[str]:
     folder = check_path(f"{run_dir}/p/{process.slot}")
-    program = f"/bin/sh '{check_path(run_dir)}/wrapper.sh' '{folder}'"
+    program = f"/usr/bin/env -i /bin/sh '{check_path(run_dir)}/wrapper.sh' '{folder}'"
     name = process.pod if _PLAIN_NAME.fullmatch(process.pod) else f"pod-{process.slot}"
     if is_session:
         yield f"new-session -d -s symph -x {_WIDTH} -y {_HEIGHT} -c / -n '{name}' {program}"

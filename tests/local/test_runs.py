@@ -64,7 +64,7 @@ time.sleep(300)
 def survivors_of(run: Run) -> list[int]:
     """What still runs in the run's namespaces or with its cookie."""
     cookie = f"SYMPH_RUN={run.run_id}".encode()
-    return processes.members(set(run.state().get("namespaces", [])), set(), cookie)
+    return processes.members(str(run.folder / "scratch"), set(), cookie)
 
 
 def pid_of(run: Run, slot: int) -> int:

@@ -43,7 +43,7 @@ def observed(run: Run, planned_view: ProcessView, slot: int) -> ProcessView:
     pid_file = run.process_dir(slot) / "pid"
     until(lambda: pid_file.exists() and pid_file.read_text().strip() != "")
     proc = Path("/proc") / pid_file.read_text().strip()
-    until(lambda: b"wrapper" not in (proc / "cmdline").read_bytes() and _argv(proc)[0] == planned_view.argv[0])
+    until(lambda: _argv(proc)[:1] == planned_view.argv[:1])
     entries = (proc / "environ").read_bytes().decode().split("\0")
     root = proc / "root"
     files = {path: _mark(root / path.lstrip("/")) for path in planned_view.files}
