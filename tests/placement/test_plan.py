@@ -215,9 +215,7 @@ def test_pods_with_gpus_tolerate_the_taint_of_gpu_nodes() -> None:
 
 
 def test_applying_twice_changes_nothing() -> None:
-    share = {
-        "assign_to": {"assign_to": "machine", "node_pool_name": "std8", "process_per_machine": 2, "exclusive": True}
-    }
+    half = {"assign_to": "machine", "node_pool_name": "std8", "process_per_machine": 2, "exclusive": True}
     placement = {"spot": True, "exclusive": "kubernetes.io/hostname", "topology": "block"}
     once, _ = apply(experiment({"p": {"assign_to": half}, "q": {"gpus": 1}}, placement=placement), sample())
     twice, decisions = apply(once, sample())
