@@ -14,9 +14,9 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-import yamale  # type: ignore[import-untyped]  # it ships no types
-from yamllint import linter  # type: ignore[import-untyped]  # it ships no types
-from yamllint.config import YamlLintConfig  # type: ignore[import-untyped]  # it ships no types
+import yamale
+from yamllint import linter
+from yamllint.config import YamlLintConfig
 
 from scripts.chart_template import generated_files
 from symphony_charts.adapters import data
@@ -142,7 +142,7 @@ def test_every_python_gives_the_same_tar(python: Path) -> None:
 
 
 def test_cookiecutter_makes_the_packagers_files(chart: Chart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cookiecutter.main import cookiecutter  # type: ignore[import-untyped]  # it ships no types
+    from cookiecutter.main import cookiecutter
 
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     config = tmp_path / "config.yaml"
