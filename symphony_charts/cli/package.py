@@ -219,9 +219,9 @@ def _print_one(item: Packaged, record: dict[str, object], *, dry_run: bool) -> N
     output.line(f"  archive  {item.archive_path}   {size}   {item.chart.digest[:19]}…")
     runs_on = record["runsOn"]
     if isinstance(runs_on, list) and runs_on:
-        output.line(f"  note     runs on after the end, until `symph down` or `retire`: {', '.join(runs_on)}")
+        output.line(f"  note     runs on after the end, until `helm uninstall`: {', '.join(runs_on)}")
     name = item.chart.name
-    output.next_step(f"symph up {item.spec.path} (here)", f"symph publish {name}", f"helm install {name} {item.folder}")
+    output.next_step(f"symph up {item.spec.path} (here)", f"helm install {name} {item.folder}")
 
 
 def _was(item: Packaged) -> str:

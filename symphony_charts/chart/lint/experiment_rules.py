@@ -40,7 +40,7 @@ def _done_when(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding
                     severity="warning",
                     path=f"{pod.path}.processes.{name}" if pod.is_group else pod.path,
                     what=f"{ref} runs on after the experiment is done; plain Jobs do not stop it",
-                    next="end it with `symph down` or `retire`",
+                    next="uninstall the release when the rest is done",
                 )
 
 
