@@ -47,7 +47,7 @@ e2e-tools: setup ## build the control plane and chart tools for e2e from Go modu
 	@python -m tests.e2e.tools build
 
 e2e: e2e-tools ## the heavy suites: charts on a real control plane
-	@start=$$SECONDS; SYMPH_REQUIRE_TOOLS=1 python -m pytest -q tests/e2e -m "e2e or slow" -p no:cacheprovider; \
+	@start=$$SECONDS; SYMPH_REQUIRE_TOOLS=1 python -m pytest -q -n 3 --dist worksteal tests/e2e -m "e2e or slow" -p no:cacheprovider; \
 	echo "e2e took $$((SECONDS - start)) s"
 
 oracle: setup ## placement against the real kube-scheduler: make oracle N=200

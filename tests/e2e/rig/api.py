@@ -60,6 +60,11 @@ class Api:
             self._open.pop().close()
         self._local = threading.local()
 
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port of the API server."""
+        return str(self._address.hostname), self._address.port or 443
+
     def get(self, path: str) -> Object:
         """The object or list at `path`."""
         return self.call("GET", path)

@@ -9,6 +9,7 @@ import time
 from symphony_charts.errors import SymphError
 from tests.e2e.tools.build import FOLDER, build, find_tool
 from tests.e2e.tools.catalog import TOOLS
+from tests.e2e.tools.system import ensure_programs
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -31,6 +32,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     if options.command == "build":
         started = time.monotonic()
+        ensure_programs()
         compiled = build(options.names)
         print(f"{compiled} built in {time.monotonic() - started:.1f} s; all stand in {FOLDER}", file=sys.stderr)
     elif options.command == "path":

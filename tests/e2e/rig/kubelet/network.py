@@ -10,7 +10,6 @@ import asyncio
 import ctypes
 import itertools
 import os
-import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from symphony_charts.errors import ToolFailed, ToolMissing
 from tests.e2e.rig.control_plane import SERVICE_RANGE
 from tests.e2e.rig.kubelet.channel import Launched, launch
 from tests.e2e.rig.kubelet.services import DNS_ADDRESS, GATEWAY, Forward, ruleset
+from tests.e2e.tools.system import missing_programs
 
 __all__ = ["Network", "check_tools", "inside"]
 
@@ -32,14 +32,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def check_tools() -> None:
-    """Raise ToolMissing unless this machine can make pods: root, and the programs ``ip``, ``nft``, ``nsenter``."""
+    """Raise ToolMissing unless this machine can make pods: root, and the programs it is done with."""
     if os.geteuid() != 0:
         raise ToolMissing("the process kubelet makes namespaces and mounts: it needs root", next="run as root")
-    missing = [program for program in ("ip", "nft", "nsenter") if not shutil.which(program)]
+    missing = missing_programs()
     if missing:
-        raise ToolMissing(
-            f"the process kubelet needs {', '.join(missing)}", next="apt-get install iproute2 nftables util-linux"
-        )
+        raise ToolMissing(f"the process kubelet needs {', '.join(missing)}", next="make e2e-tools")
 
 
 @contextmanager

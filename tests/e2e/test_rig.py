@@ -1,0 +1,230 @@
+"""The rig itself: what it leaves behind, what it is built from, and its pure parts."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.errors import Conflict, NotFound
+from tests.e2e.charts import CHECKOUT
+from tests.e2e.programs import eventually
+from tests.e2e.rig.api import Object
+from tests.e2e.rig.cluster import Cluster
+from tests.e2e.rig.control_plane import ControlPlane
+from tests.e2e.rig.kubelet import dns, services, spdy
+from tests.e2e.rig.kubelet.environment import ConfigMissing, environment_of, expand, quantity
+from tests.e2e.rig.kubelet.logs import LogRequest, select_lines
+from tests.e2e.rig.nodes import DEFAULT_POOLS, read_pools
+from tests.e2e.tools import build
+from tests.e2e.tools.catalog import TOOLS
+
+_CACHE = build.cache_folder().parent.parent
+
+# --- what stays behind -----------------------------------------------------------------------------------------------
+
+
+def _links() -> set[str]:
+    done = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True)
+    return {line.split(": ")[1] for line in done.stdout.splitlines()}
+
+
+def _running_below(folder: Path) -> list[str]:
+    """Command lines that name `folder`, of processes that still run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in words:
+            found.append(words)
+    return found
+
+
+@pytest.mark.rig
+def test_a_stopped_cluster_leaves_no_process_mount_link_or_port(tmp_path: Path) -> None:
+    links = _links()
+    cluster = Cluster(folder=tmp_path / "cluster")
+    cluster.up()
+    with cluster.api() as api:
+        container = {"name": "c", "image": "none:1", "command": ["sleep", "1000"]}
+        pod = {"metadata": {"name": "stays"}, "spec": {"containers": [container]}}
+        api.create("/api/v1/namespaces/default/pods", pod)
+        address = api.address
+        with pytest.raises(Conflict, match="running already"):
+            cluster.up()
+    _wait_for_container(cluster)
+    cluster.down()
+    assert _running_below(tmp_path) == []
+    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
+    assert _links() == links
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(address, timeout=2)
+
+
+def _wait_for_container(cluster: Cluster) -> None:
+    with cluster.api() as api:
+        path = "/api/v1/namespaces/default/pods/stays"
+        eventually(lambda: api.get(path)["status"]["phase"] == "Running", 30, lambda: str(api.get(path)["status"]))
+
+
+def test_a_killed_owner_takes_its_cluster_along(tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    script = (
+        "import os, signal; from pathlib import Path; from tests.e2e.rig.control_plane import ControlPlane\n"
+        f"ControlPlane.up(Path({str(folder)!r}), dies_with_us=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=CHECKOUT, timeout=90, check=False)
+    assert ControlPlane(folder=folder).daemons()
+    eventually(lambda: not any(d.is_alive for d in ControlPlane(folder=folder).daemons()), 10, "they are gone")
+
+
+# --- tools -----------------------------------------------------------------------------------------------------------
+
+
+def test_building_again_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(_CACHE))  # every test has a home of its own otherwise
+    assert build.build(["etcd", "ct"]) == 0
+
+
+def test_an_unknown_tool_is_named_with_those_there_are() -> None:
+    with pytest.raises(NotFound, match="kubeconform"):
+        build.find_tool("kube-nothing")
+
+
+def test_a_program_of_another_version_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    program = tmp_path / "kube-apiserver"
+    program.write_text("#!/bin/sh\necho Kubernetes v1.20.1\n")
+    program.chmod(0o755)
+    assert build.find_existing(TOOLS["kube-apiserver"]) is None
+    program.write_text("#!/bin/sh\necho Kubernetes v1.35.2\n")
+    assert build.find_existing(TOOLS["kube-apiserver"]) == program
+
+
+def test_the_default_pools_have_a_node_with_gpus() -> None:
+    nodes = [pool.node(name, 1) for pool in read_pools(DEFAULT_POOLS) for name in pool.node_names()]
+    assert any("nvidia.com/gpu" in node["status"]["allocatable"] for node in nodes)
+
+
+# --- environment -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("$(A)", "1"),
+        ("$$(A)", "$(A)"),
+        ("$(B)", "$(B)"),
+        ("$(A", "$(A"),
+        ("$$", "$"),
+        ("$A", "$A"),
+        ("$(A)$(A)$", "11$"),
+        ("$$$(A)", "$1"),
+    ],
+)
+def test_references_expand_as_the_kubelet_expands_them(text: str, expected: str) -> None:
+    assert expand(text, {"A": "1"}) == expected
+
+
+def test_an_absent_secret_is_named() -> None:
+    reference = {"secretKeyRef": {"name": "s", "key": "k"}}
+    container = {"env": [{"name": "A", "valueFrom": reference}]}
+    with pytest.raises(ConfigMissing, match='secret "s" not found'):
+        environment_of({"metadata": {}}, container, lambda _kind, _name: None, {}, {})
+
+
+@pytest.mark.parametrize(("text", "value"), [("100m", 0.1), ("2Gi", 2**31), ("1e3", 1000), ("64m", 0.064), ("5", 5)])
+def test_quantities_are_read(text: str, value: float) -> None:
+    assert float(quantity(text)) == pytest.approx(value)
+
+
+# --- services --------------------------------------------------------------------------------------------------------
+
+
+def _service(name: str, address: str, **ports: int) -> Object:
+    listed = [{"name": key, "port": port} for key, port in ports.items()]
+    return {"metadata": {"name": name, "namespace": "n"}, "spec": {"clusterIP": address, "ports": listed}}
+
+
+def _slice(name: str, addresses: Mapping[str, bool], **ports: int) -> Object:
+    endpoints = [{"addresses": [a], "conditions": {"ready": ready, "serving": ready}} for a, ready in addresses.items()]
+    listed = [{"name": key, "port": port} for key, port in ports.items()]
+    labels = {"kubernetes.io/service-name": name}
+    meta = {"namespace": "n", "labels": labels}
+    return {"metadata": meta, "addressType": "IPv4", "endpoints": endpoints, "ports": listed}
+
+
+def test_a_port_leads_to_the_ready_endpoints_own_port() -> None:
+    piece = _slice("web", {"10.244.0.2": True, "10.244.0.3": False}, http=8080)
+    (rule,) = services.forwards([_service("web", "10.96.0.5", http=80)], [piece])
+    assert (rule.address, rule.port, rule.targets) == ("10.96.0.5", 80, (("10.244.0.2", 8080),))
+
+
+def test_a_service_without_pods_is_refused_not_forwarded() -> None:
+    rules = services.forwards([_service("web", "10.96.0.5", http=80)], [])
+    assert "10.96.0.5" not in services.ruleset(rules, "10.96.0.0/16")
+
+
+def test_a_headless_service_has_a_name_and_no_forwarding() -> None:
+    piece = _slice("peers", {"10.244.0.2": True}, p=1)
+    piece["endpoints"][0]["hostname"] = "peers-0"
+    service = _service("peers", "None", p=1)
+    assert services.forwards([service], [piece]) == []
+    assert services.names([service], [piece])["peers-0.peers.n.svc.cluster.local"] == ("10.244.0.2",)
+
+
+# --- wire formats ----------------------------------------------------------------------------------------------------
+
+
+def _question(name: str, kind: int) -> bytes:
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    return struct.pack(">HHHHHH", 7, 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack(">HH", kind, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "code", "answers"),
+    [("a.b", 1, 0, 1), ("A.B", 1, 0, 1), ("a.b", 28, 0, 0), ("b", 1, 0, 0), ("c", 1, 3, 0)],
+)
+def test_dns_answers(name: str, kind: int, code: int, answers: int) -> None:
+    reply = dns.answer(_question(name, kind), {"a.b": ("10.0.0.1",)})
+    assert reply is not None
+    identity, flags, _, count, *_ = struct.unpack_from(">HHHHHH", reply)
+    assert (identity, flags & 15, count) == (7, code, answers)
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 12, _question("a", 1)[:-3], b"\xff" * 40])
+def test_dns_ignores_what_is_no_question(data: bytes) -> None:
+    assert dns.answer(data, {}) is None
+
+
+def test_header_blocks_of_one_connection_follow_each_other() -> None:
+    packer, unpacker = zlib.compressobj(zdict=spdy._dictionary()), zlib.decompressobj(zdict=spdy._dictionary())
+    for headers in ({"streamtype": "error", "port": "80"}, {}, {"streamtype": "data"}):
+        assert spdy.decode_headers(spdy.encode_headers(headers, packer), unpacker) == headers
+
+
+_LOG = b"2026-01-01T00:00:01.0Z stdout F one\n2026-01-01T00:00:02.0Z stderr P tw\n2026-01-01T00:00:03.0Z stderr F o\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (LogRequest(), b"one\ntwo\n"),
+        (LogRequest(tail=1), b"o\n"),
+        (LogRequest(tail=0), b""),
+        (LogRequest(since="2026-01-01T00:00:02"), b"two\n"),
+        (LogRequest(limit_bytes=2), b"on"),
+        (LogRequest(timestamps=True, tail=1), b"2026-01-01T00:00:03.0Z o\n"),
+    ],
+)
+def test_logs_are_selected(request_: LogRequest, expected: bytes) -> None:
+    assert select_lines(_LOG, request_) == expected
