@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 __all__ = ["content_digest", "pack", "tar_of"]
@@ -24,18 +24,24 @@ _TEN_BYTES = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 def pack(name: str, files: Mapping[str, bytes]) -> bytes:
     """The ``.tgz`` of chart `name`; the tar inside is the same everywhere, the compression with the same zlib."""
     tar = tar_of(name, files)
-    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
-    body = []
+    return _TEN_BYTES + b"".join(_deflate_all(name, files)) + struct.pack("<II", zlib.crc32(tar), len(tar) & 0xFFFFFFFF)
+
+
+def _deflate_all(name: str, files: Mapping[str, bytes]) -> Iterator[bytes]:
+    """The tar as one deflate stream, in which files that charts share are compressed once for all of them.
+
+    A full flush makes pieces of a stream independent of each other, so that pieces of several can be joined. It clears
+    the compressor's tables; for the headers between shared files one with small tables does.
+    """
+    deflate, headers = zlib.compressobj(6, zlib.DEFLATED, -15), zlib.compressobj(6, zlib.DEFLATED, -9, 1)
     for path in sorted(files, key=_place):
         content = files[path] + b"\0" * (-len(files[path]) % _BLOCK)
-        body.append(deflate.compress(_header(f"{name}/{path}", len(files[path]))))
+        header = _header(f"{name}/{path}", len(files[path]))
         if path.startswith(_SHARED):
-            # Charts share these files, so each is compressed once: a full flush makes streams that can be joined.
-            body += [deflate.flush(zlib.Z_FULL_FLUSH), _deflated(content)]
+            yield headers.compress(header) + headers.flush(zlib.Z_FULL_FLUSH) + _deflated(content)
         else:
-            body.append(deflate.compress(content))
-    body += [deflate.compress(_END), deflate.flush()]
-    return _TEN_BYTES + b"".join(body) + struct.pack("<II", zlib.crc32(tar), len(tar) & 0xFFFFFFFF)
+            yield deflate.compress(header + content) + deflate.flush(zlib.Z_FULL_FLUSH)
+    yield deflate.compress(_END) + deflate.flush()
 
 
 def tar_of(name: str, files: Mapping[str, bytes]) -> bytes:

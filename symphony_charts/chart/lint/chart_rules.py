@@ -17,6 +17,7 @@ from symphony_charts.spec.yaml_text import load
 __all__ = ["check_chart"]
 
 _DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
+_TRAILING = re.compile(rb"[ \t]+(?:\n|\Z)")
 _KNOWN = frozenset(
     {
         "annotations",
@@ -87,9 +88,9 @@ def _style(path: str, content: bytes) -> Iterator[Finding]:
         yield _error("chart-style", path, "no newline at the end of the file")
     if b"\r" in content:
         yield _error("chart-style", path, "Windows line ends")
-    for number, line in enumerate(content.split(b"\n"), 1):
-        if line != line.rstrip(b" \t"):
-            yield _error("chart-style", f"{path}:{number}", "trailing blanks")
+    for match in _TRAILING.finditer(content):
+        number = content.count(b"\n", 0, match.start()) + 1
+        yield _error("chart-style", f"{path}:{number}", "trailing blanks")
 
 
 @lru_cache(maxsize=256)

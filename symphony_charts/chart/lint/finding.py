@@ -31,7 +31,9 @@ def title(item: dict[str, object]) -> str:
 def sub(value: object, *keys: str) -> dict[str, object]:
     """The map below `keys`, empty where there is none."""
     for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            return {}
+        value = value.get(key)
     return value if isinstance(value, dict) else {}
 
 
