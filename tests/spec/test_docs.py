@@ -1,0 +1,44 @@
+"""What docs/spec.md shows is what is read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.model import Experiment, PodSettings, Process
+from symphony_charts.spec.schema import json_schema
+from symphony_charts.spec.yaml_text import load
+
+PAGE = (Path(__file__).parents[2] / "docs" / "spec.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of the page in `language`."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_every_yaml_block_is_an_experiment(text: str) -> None:
+    data: Any = load(text)
+    from_data({"name": "x", **data})
+    jsonschema_rs.Draft202012Validator(json_schema()).validate({"name": "x", **data})
+
+
+def test_the_python_blocks_build_the_experiment_of_the_first_yaml_block() -> None:
+    build, edit = blocks("python")
+    names: dict[str, Any] = {}
+    exec(build.replace("cluster.launch(exp)", "made = exp.finish()"), names)  # noqa: S102 - the page's own code
+    assert names["made"] == from_data(load(blocks("yaml")[0]))
+    exec(edit, names)  # noqa: S102 - the page's own code
+    assert names["exp"].finish().processes["agent"].env == {"A": "1"}
+
+
+@pytest.mark.parametrize("record", [Experiment, Process, PodSettings])
+def test_every_field_is_named(record: type[Experiment | Process | PodSettings]) -> None:
+    missing = [field for field in record.__struct_fields__ if f"`{field}`" not in PAGE]
+    assert missing == []
