@@ -10,8 +10,8 @@ import ryaml
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from yamllint import linter  # type: ignore[import-untyped]  # it ships no types
-from yamllint.config import YamlLintConfig  # type: ignore[import-untyped]  # it ships no types
+from yamllint import linter
+from yamllint.config import YamlLintConfig
 
 from symphony_charts.spec.yaml_text import dump, dump_all, load
 
