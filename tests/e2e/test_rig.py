@@ -21,7 +21,7 @@ from tests.e2e.rig.control_plane import ControlPlane
 from tests.e2e.rig.kubelet import dns, services, spdy
 from tests.e2e.rig.kubelet.environment import ConfigMissing, environment_of, expand, quantity
 from tests.e2e.rig.kubelet.logs import LogRequest, select_lines
-from tests.e2e.rig.nodes import DEFAULT_POOLS, read_pools
+from tests.e2e.rig.nodes import DEFAULT_POOLS, make_node, node_names, read_pools
 from tests.e2e.tools import build
 from tests.e2e.tools.catalog import TOOLS
 
@@ -111,7 +111,7 @@ def test_a_program_of_another_version_is_not_taken(tmp_path: Path, monkeypatch: 
 
 
 def test_the_default_pools_have_a_node_with_gpus() -> None:
-    nodes = [pool.node(name, 1) for pool in read_pools(DEFAULT_POOLS) for name in pool.node_names()]
+    nodes = [make_node(pool, name, 1) for pool in read_pools(DEFAULT_POOLS) for name in node_names(pool)]
     assert any("nvidia.com/gpu" in node["status"]["allocatable"] for node in nodes)
 
 

@@ -1,99 +1,53 @@
-"""The nodes of the test cluster: pools read from YAML, turned into Node objects, kept alive by leases."""
+"""The nodes of the test cluster: the project's node pools, turned into Node objects and kept alive by leases."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
 
-import yaml
-
+from symphony_charts.placement import inputs
+from symphony_charts.placement.pool import Pool
 from tests.e2e.rig.api import Api, Object
 from tests.e2e.tools.catalog import KUBERNETES
 
-__all__ = ["DEFAULT_POOLS", "LEASE_S", "Pool", "now", "read_pools", "register", "renew"]
+__all__ = ["DEFAULT_POOLS", "LEASE_S", "make_node", "node_names", "now", "read_pools", "register", "renew"]
 
 DEFAULT_POOLS = Path(__file__).with_name("pools.yaml")
 LEASE_S = 40
 """A node whose lease is older than this is taken for lost."""
 
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-_GPU = "nvidia.com/gpu"
+_MOST_NODES = 16
+"""Of one pool: a pool that may grow to hundreds of nodes shows nothing more with all of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
-    """`nodes` equal nodes; `cpu` and `memory` are the quantities that each offers to pods."""
-
-    name: str
-    nodes: int = 1
-    machine: str = "e2-standard-8"
-    cpu: str = "8"
-    memory: str = "32Gi"
-    gpus: int = 0
-    accelerator: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, str], ...] = ()
-
-    def node_names(self) -> list[str]:
-        """The names of its nodes."""
-        return [f"{self.name}-{index}" for index in range(self.nodes)]
-
-    def node(self, name: str, kubelet_port: int) -> Object:
-        """The Node object called `name`, labelled and tainted as GKE does it."""
-        labels = {
-            "kubernetes.io/hostname": name,
-            "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": "amd64",
-            "node.kubernetes.io/instance-type": self.machine,
-            "cloud.google.com/gke-nodepool": self.name,
-            **({"cloud.google.com/gke-accelerator": self.accelerator} if self.accelerator else {}),
-            **self.labels,
-        }
-        taint = {"key": _GPU, "value": "present", "effect": "NoSchedule"}
-        taints = [*self.taints, *([taint] if self.gpus else [])]
-        return {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": labels},
-            "spec": {"taints": taints},
-            "status": self._status(name, kubelet_port),
-        }
-
-    def _status(self, name: str, kubelet_port: int) -> Object:
-        size = {"cpu": self.cpu, "memory": self.memory, "pods": "110", "ephemeral-storage": "100Gi"}
-        if self.gpus:
-            size[_GPU] = str(self.gpus)
-        facts = ("bootID", "kernelVersion", "kubeProxyVersion", "machineID", "osImage", "systemUUID")
-        good = [("Ready", "True", "KubeletReady")]
-        good += [(f"{kind}Pressure", "False", f"Enough{kind}") for kind in ("Memory", "Disk", "PID")]
-        return {
-            "capacity": size,
-            "allocatable": size,
-            "addresses": [
-                {"type": "InternalIP", "address": "127.0.0.1"},
-                {"type": "Hostname", "address": name},
-            ],
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet_port}},
-            "nodeInfo": {
-                **dict.fromkeys(facts, "process"),
-                "containerRuntimeVersion": "process://1",
-                "kubeletVersion": f"v{KUBERNETES}",
-                "operatingSystem": "linux",
-                "architecture": "amd64",
-            },
-            "conditions": [
-                {"type": kind, "status": status, "reason": why, "lastHeartbeatTime": now(), "lastTransitionTime": now()}
-                for kind, status, why in good
-            ],
-        }
+def read_pools(path: Path) -> tuple[Pool, ...]:
+    """The pools of a file in any form that the project reads."""
+    return inputs.read_pools(path.read_text(), str(path)).pools
 
 
-def read_pools(path: Path) -> list[Pool]:
-    """The pools of a YAML file: a list `pools` of the fields of `Pool`."""
-    rows = yaml.safe_load(path.read_text())["pools"]
-    return [Pool(**{**row, "taints": tuple(row.get("taints", ()))}) for row in rows]
+def node_names(pool: Pool) -> list[str]:
+    """The names of the nodes that the pool has here."""
+    return [f"{pool.name}-{index}" for index in range(min(pool.max_nodes or 1, _MOST_NODES))]
+
+
+def make_node(pool: Pool, name: str, kubelet_port: int) -> Object:
+    """The Node object called `name`, with the labels and taints of its pool.
+
+    It offers what the pool leaves to experiments, since no system pods run here to take their share.
+    """
+    left = {key: amount - pool.system.get(key, 0) for key, amount in pool.allocatable.items()}
+    offered = {key: f"{amount}m" if key == "cpu" else str(amount) for key, amount in left.items()}
+    taints = [{"key": t.key, "value": t.value, "effect": t.effect} for t in pool.taints]
+    labels = {"kubernetes.io/arch": pool.arch, **pool.labels, "kubernetes.io/hostname": name}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": taints},
+        "status": _status(name, offered, pool.arch, kubelet_port),
+    }
 
 
 def now(*, micro: bool = False) -> str:
@@ -102,12 +56,12 @@ def now(*, micro: bool = False) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
 
-def register(api: Api, pools: list[Pool], kubelet_port: int) -> list[str]:
+def register(api: Api, pools: Iterable[Pool], kubelet_port: int) -> list[str]:
     """Make the nodes of `pools` with their leases; their names."""
     names = []
     for pool in pools:
-        for name in pool.node_names():
-            node = pool.node(name, kubelet_port)
+        for name in node_names(pool):
+            node = make_node(pool, name, kubelet_port)
             api.create("/api/v1/nodes", node, exists_ok=True)
             renew(api, name)
             api.merge(f"/api/v1/nodes/{name}/status", {"status": node["status"]})
@@ -120,3 +74,26 @@ def renew(api: Api, name: str) -> None:
     spec = {"holderIdentity": name, "leaseDurationSeconds": LEASE_S, "renewTime": now(micro=True)}
     if api.merge(f"{_LEASES}/{name}", {"spec": spec}) is None:
         api.create(_LEASES, {"metadata": {"name": name}, "spec": spec}, exists_ok=True)
+
+
+def _status(name: str, offered: dict[str, str], arch: str, kubelet_port: int) -> Object:
+    facts = ("bootID", "kernelVersion", "kubeProxyVersion", "machineID", "osImage", "systemUUID")
+    good = [("Ready", "True", "KubeletReady")]
+    good += [(f"{kind}Pressure", "False", f"Enough{kind}") for kind in ("Memory", "Disk", "PID")]
+    return {
+        "capacity": offered,
+        "allocatable": offered,
+        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet_port}},
+        "nodeInfo": {
+            **dict.fromkeys(facts, "process"),
+            "containerRuntimeVersion": "process://1",
+            "kubeletVersion": f"v{KUBERNETES}",
+            "operatingSystem": "linux",
+            "architecture": arch,
+        },
+        "conditions": [
+            {"type": kind, "status": status, "reason": why, "lastHeartbeatTime": now(), "lastTransitionTime": now()}
+            for kind, status, why in good
+        ],
+    }

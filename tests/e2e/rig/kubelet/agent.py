@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import SymphError
+from symphony_charts.placement.pool import Pool
 from tests.e2e.rig.api import Api, Object
 from tests.e2e.rig.kubelet.dns import DnsServer
 from tests.e2e.rig.kubelet.environment import Lookup
@@ -22,7 +23,7 @@ from tests.e2e.rig.kubelet.images import read_images
 from tests.e2e.rig.kubelet.network import Network
 from tests.e2e.rig.kubelet.pod import Machine, Pod
 from tests.e2e.rig.kubelet.services import forwards, names
-from tests.e2e.rig.nodes import LEASE_S, Pool, now, register, renew
+from tests.e2e.rig.nodes import LEASE_S, now, register, renew
 
 __all__ = ["Agent", "Settings"]
 
@@ -36,7 +37,7 @@ class Settings:
 
     state: Path
     kubeconfig: Path
-    pools: list[Pool]
+    pools: tuple[Pool, ...]
     port: int
     images: Path
     has_load_balancers: bool = True
@@ -216,8 +217,10 @@ class Agent:
             print(f"event not recorded: {error}", file=sys.stderr, flush=True)
 
     def _give_address(self, service: Object) -> None:
-        if service["spec"].get("type") == "LoadBalancer" and not service["status"].get("loadBalancer"):
-            last = int(service["spec"]["clusterIP"].rpartition(".")[2])
+        spec = service["spec"]
+        is_ours = spec.get("type") == "LoadBalancer" and not spec.get("loadBalancerClass")
+        if is_ours and not service["status"].get("loadBalancer"):
+            last = int(spec["clusterIP"].rpartition(".")[2])
             body = {"status": {"loadBalancer": {"ingress": [{"ip": f"{_LOAD_BALANCERS}{last}"}]}}}
             self._keep(self.in_thread(self.api.merge, f"{_path(service, 'services')}/status", body))
 
