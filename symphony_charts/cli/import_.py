@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from symphony_charts.cli import common, output
 
@@ -35,6 +36,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_dry_run(parser, "report what would be written and write nothing")
     group = parser.add_argument_group("options of single formats")
     group.add_argument("--cfg", default="", metavar="K=V,...", help="torchx: run options, as `torchx run -cfg`")
+    group.add_argument(
+        "--as",
+        dest="scheduler",
+        choices=("kubernetes_mcad", "kubernetes"),
+        help="torchx: print its own objects",
+    )
+    group.add_argument("--app-id", default="", metavar="ID", help="torchx: the app id of those objects")
     group.add_argument("--job", default="", metavar="NAME", help="dijob: the one to import out of several")
     group.add_argument("--kind", default="dijob", metavar="KIND", help="dijob: workload kind of the result")
     group.add_argument("--profile", action="append", default=[], metavar="NAME", help="compose: profile to include")
@@ -53,9 +61,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read the input, print or write the experiment, and report on stderr."""
+    if args.format == "torchx" and args.scheduler:
+        return _print_objects(args)
     from symphony_charts.spec.dump import to_data
 
-    imported, places = _import(args)
+    imported = _import(args)
     notes = [{"at": note.path, "what": note.what, "next": note.next} for note in imported.notes]
     if args.output in ("json", "yaml"):
         record = {"experiment": to_data(imported.experiment), "notes": notes}
@@ -66,31 +76,62 @@ def run(args: argparse.Namespace) -> int:
         from symphony_charts.spec.dump import to_yaml
 
         output.line(to_yaml(imported.experiment).rstrip("\n"))
-    _report(args, imported, places)
+    _report(args, imported)
     return 1 if args.strict and notes else 0
 
 
-def _import(args: argparse.Namespace) -> tuple[Imported, str]:
-    """What was imported, its notes with file and line, and the name of the input."""
+def _import(args: argparse.Namespace) -> Imported:
+    """What was imported, its notes with file and line."""
     from symphony_charts.errors import SpecError
 
+    source = _source(args)
+    try:
+        imported = _dispatch(args, source)
+    except SpecError as error:
+        raise source.located(error) from error
+    return imported.with_notes(source.located_notes(imported.notes))
+
+
+def _print_objects(args: argparse.Namespace) -> int:
+    """Print the objects that TorchX itself would make."""
+    from symphony_charts.errors import SpecError, UsageError
+    from symphony_charts.importers.report import Log
+    from symphony_charts.importers.torchx import appdef_of
+    from symphony_charts.importers.torchx_objects import app_wrapper, volcano_job
+    from symphony_charts.importers.torchx_options import parse_cfg
+    from symphony_charts.spec.yaml_text import dump
+
+    if not args.app_id:
+        raise UsageError("TorchX's objects carry an app id, which it makes at random", next="give --app-id ID")
+    source, log = _source(args), Log()
+    try:
+        app, options = appdef_of(source, log)
+        options = parse_cfg(args.cfg, log) if args.cfg else options
+        log.raise_faults()
+    except SpecError as error:
+        raise source.located(error) from error
+    make = app_wrapper if args.scheduler == "kubernetes_mcad" else volcano_job
+    made = make(app, options, args.app_id)
+    if args.output == "json":
+        output.line(json.dumps(made, indent=2))
+    else:
+        output.line(dump(made).rstrip("\n"))
+    return 0
+
+
+def _source(args: argparse.Namespace) -> Source:
+    """The input, read."""
     component = args.format == "torchx" and _is_component(args.source)
     if component:
         from symphony_charts.adapters.torchx_components import load_appdef
         from symphony_charts.importers.source import from_data
 
-        source = from_data(load_appdef(args.source, _remainder(args)), args.source)
-    else:
-        if _remainder(args):
-            from symphony_charts.errors import UsageError
+        return from_data(load_appdef(args.source, _remainder(args)), args.source)
+    if _remainder(args):
+        from symphony_charts.errors import UsageError
 
-            raise UsageError("arguments after `--` are for TorchX components", next="drop them")
-        source = _read(args.source, is_legacy=args.format == "symphony")
-    try:
-        imported = _dispatch(args, source)
-    except SpecError as error:
-        raise source.located(error) from error
-    return imported.with_notes(source.located_notes(imported.notes)), args.source
+        raise UsageError("arguments after `--` are for TorchX components", next="drop them")
+    return _read(args.source, is_legacy=args.format == "symphony")
 
 
 def _dispatch(args: argparse.Namespace, source: Source) -> Imported:
@@ -187,12 +228,14 @@ def _write(args: argparse.Namespace, imported: Imported) -> None:
     output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.output}")
 
 
-def _report(args: argparse.Namespace, imported: Imported, name: str) -> None:
+def _report(args: argparse.Namespace, imported: Imported) -> None:
     """Say on stderr what was made, and what did not come over as it was."""
     experiment = imported.experiment
     pods = len(experiment.processes) + len(experiment.groups)
     count = len(experiment.processes) + sum(len(group.processes) for group in experiment.groups.values())
-    done = f"{experiment.name}   {count} processes in {pods} pods, {len(experiment.configs)} configs   from {name}"
+    done = (
+        f"{experiment.name}   {count} processes in {pods} pods, {len(experiment.configs)} configs   from {args.source}"
+    )
     output.note(done)
     for note in imported.notes:
         output.note(f"note: {note.what}\n  at:   {note.path}" + (f"\n  next: {note.next}" if note.next else ""))

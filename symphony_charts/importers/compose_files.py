@@ -16,7 +16,7 @@ from symphony_charts.spec.paths import join
 
 __all__ = ["ComposeFiles"]
 
-_WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
+_WINDOWS = re.compile(r"[A-Za-z]:(?:\\|/[^:]*:/)")
 
 
 class ComposeFiles:

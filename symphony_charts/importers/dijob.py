@@ -160,7 +160,7 @@ def _read_common(spec: Fields, draft: Draft) -> None:
         if policy != "Running":
             what = f"`cleanPodPolicy: {policy}` holds on workload.kind dijob only; elsewhere finished pods stay"
             draft.log.note(spec.at("cleanPodPolicy"), what)
-    _hint(draft, hints.CLEAN_POD_POLICY, policy)
+    _hint(draft, hints.CLEAN_POD_POLICY, policy if policy != "Running" else None)
     if spec.flag("preemptible"):
         what = "`preemptible: true` makes no released operator create pods; it is not carried over"
         draft.log.note(spec.at("preemptible"), what)
@@ -170,7 +170,7 @@ def _read_common(spec: Fields, draft: Draft) -> None:
     if priority == "high":
         what = "no operator acts on `priority`; it is kept as an annotation only"
         draft.log.note(spec.at("priority"), what, "use `workload.priority_class` (pods) or `workload.priority` (queue)")
-    _hint(draft, hints.PRIORITY, priority)
+    _hint(draft, hints.PRIORITY, priority if priority != "normal" else None)
 
 
 def _hint(draft: Draft, key: str, value: str | None) -> None:

@@ -1,7 +1,7 @@
 """What a DIJob says that an experiment has no field for: kept in annotations, so that it can be written back.
 
 Experiment level: `DIALECT`, `CLEAN_POD_POLICY`, `GROUP`, `PRIORITY`, `TOPOLOGY`, `PARALLEL_WORKERS`, `MAX_REPLICAS`;
-process level: `TASK_TYPE`. None of them changes anything on other workload kinds.
+process level: `TASK_TYPE`. Defaults are not written. On other workload kinds none has an effect.
 """
 
 from __future__ import annotations

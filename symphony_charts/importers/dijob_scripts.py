@@ -36,11 +36,12 @@ def read_script(
             f"line {line} of the script writes a file that depends on variables, or has no plain name; it stays there"
         )
         draft.log.note(path, what)
+    script = replace(script, text=lifted.script)
     if script.is_bash:
         draft.log.note(path, "the script needs bash; it stays an argument of its shell")
         process["command"], process["args"] = list(script.shell), [lifted.script]
         return None
-    lines = command_lines(replace(script, text=lifted.script), may_exec=may_split)
+    lines = command_lines(script, may_exec=may_split)
     if not lines:
         return None
     process.pop("command", None)

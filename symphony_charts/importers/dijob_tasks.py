@@ -54,8 +54,9 @@ def read_single_template(spec: Fields, draft: Draft) -> None:
         if (topology := fields.text("topology")) is not None:
             if topology not in ("star", "alone", "mesh"):
                 draft.log.fault(fields.at("topology"), f'"{topology}" is no topology', "star, alone or mesh")
-            draft.annotations[hints.TOPOLOGY] = topology
-        if (workers := fields.integer("parallelWorkers", 1, 1000)) is not None:
+            if topology != "star":
+                draft.annotations[hints.TOPOLOGY] = topology
+        if (workers := fields.integer("parallelWorkers", 1, 1000)) not in (None, 1):
             draft.annotations[hints.PARALLEL_WORKERS] = str(workers)
     engine.note_unread("of the engine fields is not carried over")
     pod = add_pod(spec.map("template"), "worker", spec.at("template"), spec.maps("volumes"), draft)

@@ -68,6 +68,8 @@ def literal_body(body: str, *, is_quoted: bool) -> str | None:
         letter, after = body[index], body[index + 1 : index + 2]
         if letter == "`" or (letter == "$" and re.match(r"[A-Za-z0-9_{(@*#?$!-]", after)):
             return None
+        if letter == "\\" and after == "\n" and index + 2 == len(body):
+            return None  # it joins the delimiter to the body, which then goes on
         if letter == "\\" and after in ("$", "`", "\\", "\n") and after:
             written.append("" if after == "\n" else after)
             index += 2

@@ -28,7 +28,7 @@ def read_process(container: Fields, volumes: PodVolumes) -> dict[str, object]:
                 container.at(key), f"`{key}` is kept as an overlay of the container (`container_overlay`)"
             )
     process["container_overlay"] = overlay
-    return {key: value for key, value in process.items() if value not in (None, [], {}, 0) or key == "args"}
+    return {key: value for key, value in process.items() if value not in (None, [], {}, 0)}
 
 
 def read_step(container: Fields, volumes: PodVolumes) -> dict[str, object]:

@@ -84,12 +84,16 @@ _KEYWORDS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A shell script found in a command: its text, whether it stops at the first failing line, whether it is bash."""
+    """A shell script found in a command: its text, whether it stops at the first failing line, the words before it."""
 
     text: str
     stops_on_failure: bool
-    is_bash: bool
     shell: tuple[str, ...]
+
+    @property
+    def is_bash(self) -> bool:
+        """Whether it runs under bash and says something that a plain shell would not understand."""
+        return _SHELLS[self.shell[0]] == "bash" and _BASH.search(self.text) is not None
 
 
 def script_of(command: list[str], args: list[str]) -> Script | None:
@@ -100,8 +104,7 @@ def script_of(command: list[str], args: list[str]) -> Script | None:
     flags, text = tuple(argv[1:-1]), argv[-1]
     if flags not in _FLAGS:
         return None
-    is_bash = _SHELLS[argv[0]] == "bash" and _BASH.search(text) is not None
-    return Script(text=text, stops_on_failure=_FLAGS[flags], is_bash=is_bash, shell=tuple(argv[:-1]))
+    return Script(text=text, stops_on_failure=_FLAGS[flags], shell=tuple(argv[:-1]))
 
 
 def command_lines(script: Script, *, may_exec: bool = True) -> list[str]:
@@ -110,29 +113,29 @@ def command_lines(script: Script, *, may_exec: bool = True) -> list[str]:
     The last line is exec'ed where it starts a program, so that signals reach that program and not the shell; a
     shell that runs one command does the same by itself. What was made of `cmds` before comes back as it was.
     """
-    lines = _logical_lines(script.text)
+    bare = "\n".join(line for line in script.text.split("\n") if not line.lstrip().startswith("#"))
+    has_texts = "<<" in script.text or _has_open_quotes(bare)
+    lines = _logical_lines(script.text if has_texts else bare, keep_all=has_texts)
     if script.shell == _OWN:
         return lines
     is_sequence = len(lines) > 1 or any(";" in line for line in lines)
-    if may_exec and lines and _is_simple(lines[-1]) and not _NEEDS_SHELL.search(script.text):
+    if may_exec and lines and not has_texts and _is_simple(lines[-1]) and not _NEEDS_SHELL.search(script.text):
         lines[-1] = f"exec {lines[-1].lstrip()}"
     if is_sequence and not script.stops_on_failure:
         lines.insert(0, "set +e")
     return lines
 
 
-def _logical_lines(text: str) -> list[str]:
-    bare = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
-    is_plain = "<<" not in text and not _has_open_quotes(bare)
-    text = bare if is_plain else text
+def _logical_lines(text: str, *, keep_all: bool) -> list[str]:
+    """Lines, continued ones together; blank ones go unless `keep_all`, since texts may reach over lines."""
     lines: list[str] = []
     pending = ""
     for line in text.strip("\n").split("\n"):
         pending = f"{pending}\n{line}" if pending else line
         if line.endswith("\\") and not line.endswith("\\\\"):
             continue
-        if pending.strip() or not is_plain:
-            lines.append(pending.rstrip() if is_plain else pending)
+        if pending.strip() or keep_all:
+            lines.append(pending if keep_all else pending.rstrip())
         pending = ""
     if pending:
         lines.append(pending)

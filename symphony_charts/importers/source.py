@@ -90,6 +90,8 @@ class Source:
             return None
         document = self.documents[index]
         data, lines = (document.data, document.lines) if document.lines else _late_lines(self.text)
+        if not path and (first := lines.get(id(data))):
+            return min(first.values())
         return line_in(data, lines, path) or 1
 
 

@@ -1,0 +1,144 @@
+"""`symph import` prints an experiment that reads back, and a report that says what it is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.adapters import specfile
+from symphony_charts.cli.main import main
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.yaml_text import load
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"
+FILES = [
+    ("torchx", "appdef.json"),
+    ("dijob", "dijob-v0.yaml"),
+    ("dijob", "dijob-v1.0.yaml"),
+    ("dijob", "dijob-v1.1.0.yaml"),
+    ("dijob", "dijob-v1.1.yaml"),
+    ("compose", "compose.yaml"),
+    ("symphony", "symphony-kube.yaml"),
+    ("symphony", "symphony-tmux.yaml"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), FILES)
+def test_each_example_prints_an_experiment_that_reads_back(
+    kind: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", kind, str(EXAMPLES / name)]) == 0
+    out, err = capsys.readouterr()
+    assert from_data(load(out)).processes or from_data(load(out)).groups
+    assert f"from {EXAMPLES / name}" in err
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+def test_an_experiment_is_written_to_a_file_that_the_other_verbs_read(suffix: str, tmp_path: Path) -> None:
+    target = tmp_path / f"made{suffix}"
+    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "-o", str(target)]) == 0
+    assert specfile.read(target).experiment.name == "cifar"
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "made.yaml"
+    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "-o", str(target), "--dry-run"]) == 0
+    assert not target.exists()
+    assert f"would write {target}" in capsys.readouterr().err
+
+
+def test_json_holds_the_experiment_and_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "dijob", str(EXAMPLES / "dijob-v0.yaml"), "-o", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["kind"] == "Import"
+    assert answer["experiment"]["name"] == "pong-dqn"
+    assert any("configs" in note["what"] for note in answer["notes"])
+    assert all(note["at"].startswith(f"{EXAMPLES / 'dijob-v0.yaml'}:") for note in answer["notes"])
+
+
+def test_strict_fails_when_something_did_not_come_over(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "--strict"]) == 1
+    assert "note: APPLICATION restarts more" in capsys.readouterr().err
+
+
+def test_strict_passes_when_everything_came_over() -> None:
+    assert main(["import", "dijob", str(EXAMPLES / "dijob-v1.1.0.yaml"), "--strict"]) == 0
+
+
+def test_a_wrong_file_is_refused_with_name_and_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "app.json"
+    file.write_text('{\n "name": "x",\n "roles": 7\n}')
+    assert main(["import", "torchx", str(file)]) == 3
+    assert f"{file}:3, roles" in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_not_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "dijob", "/nowhere/job.yaml"]) == 8
+    assert "/nowhere/job.yaml" in capsys.readouterr().err
+
+
+def test_run_options_are_applied(capsys: pytest.CaptureFixture[str]) -> None:
+    cfg = "namespace=ml,coscheduler_name=gang"
+    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "--cfg", cfg]) == 0
+    experiment = from_data(load(capsys.readouterr().out))
+    assert (experiment.namespace, experiment.workload.scheduler_name) == ("ml", "gang")
+
+
+def test_torchx_own_objects_are_printed_under_the_given_id(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["import", "torchx", str(EXAMPLES / "appdef.json"), "--as", "kubernetes_mcad", "--app-id", "cifar-x1"]
+    assert main(arguments) == 0
+    wrapper = load(capsys.readouterr().out)
+    assert isinstance(wrapper, dict)
+    assert (wrapper["kind"], wrapper["metadata"]["name"]) == ("AppWrapper", "cifar-x1")
+    assert len(wrapper["spec"]["resources"]["GenericItems"]) == 7
+
+
+def test_torchx_own_objects_need_an_id(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "--as", "kubernetes"]) == 2
+    assert "--app-id" in capsys.readouterr().err
+
+
+def test_a_component_without_torchx_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert main(["import", "torchx", "my.components:trainer"]) == 5
+    assert "symphony-charts[torchx]" in capsys.readouterr().err
+
+
+def test_the_folder_of_a_compose_file_is_where_its_names_count_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "My Shop"
+    folder.mkdir()
+    (folder / ".env").write_text("TAG=7\n")
+    (folder / "a.env").write_text("A=1\n")
+    (folder / "compose.yaml").write_text("services: {a: {image: 'i:$TAG', env_file: a.env, volumes: ['./d:/d']}}")
+    assert main(["import", "compose", str(folder / "compose.yaml")]) == 0
+    experiment = from_data(load(capsys.readouterr().out))
+    assert experiment.name == "my-shop"
+    assert (experiment.processes["a"].image, experiment.processes["a"].env) == ("i:7", {"A": "1"})
+    assert str(folder / "d") in str(experiment.volumes)
+
+
+def test_runopts_lists_every_option_of_torchx(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runopts", "kubernetes_mcad", "-o", "name"]) == 0
+    assert capsys.readouterr().out.split() == [
+        "namespace",
+        "image_repo",
+        "service_account",
+        "priority",
+        "priority_class_name",
+        "image_secret",
+        "coscheduler_name",
+        "network",
+    ]
+
+
+def test_runopts_says_type_default_and_meaning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runopts", "-o", "json"]) == 0
+    items = {item["name"]: item for item in json.loads(capsys.readouterr().out)["items"]}
+    assert (items["namespace"]["type"], items["namespace"]["default"]) == ("str", "default")
+    assert items["coscheduler_name"]["becomes"] == "workload.scheduler_name, workload.gang: coscheduling"

@@ -1,0 +1,53 @@
+"""Applications, jobs and files that several tests import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from symphony_charts.importers.compose import ComposeContext, import_compose
+from symphony_charts.importers.dijob import import_dijob
+from symphony_charts.importers.report import Imported, Log
+from symphony_charts.importers.source import read
+from symphony_charts.importers.torchx import import_appdef
+from symphony_charts.importers.torchx_appdef import AppDef, read_appdef
+from symphony_charts.spec.model import Process
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"
+
+
+def role(**fields: object) -> dict[str, object]:
+    """A role with what every role needs, and `fields`."""
+    return {"name": "trainer", "image": "img:1", "entrypoint": "python", **fields}
+
+
+def app(*roles: dict[str, object], name: str = "train", **fields: object) -> dict[str, object]:
+    """An application of `roles`."""
+    return {"name": name, "roles": list(roles) or [role()], **fields}
+
+
+def appdef(*roles: dict[str, object], name: str = "train", **fields: object) -> AppDef:
+    """The same as a record."""
+    log = Log()
+    found = read_appdef(app(*roles, name=name, **fields), log)
+    assert not log.problems
+    return found
+
+
+def import_role(**fields: object) -> Process:
+    """The process that a lone role becomes."""
+    return import_appdef(app(role(**fields))).experiment.processes["trainer"]
+
+
+def import_yaml(text: str, **options: str) -> Imported:
+    """The experiment of a DIJob in YAML."""
+    return import_dijob(read(text.encode(), "job.yaml"), **options)
+
+
+def compose(text: str, **context: object) -> Imported:
+    """The experiment of a compose file."""
+    return import_compose(read(text.encode(), "compose.yaml"), ComposeContext(**context))  # type: ignore[arg-type] # tests name real fields
+
+
+def notes_of(imported: Imported) -> str:
+    """All notes as one text."""
+    return "\n".join(f"{note.path}: {note.what}" for note in imported.notes)

@@ -1,0 +1,298 @@
+"""Compose files rely on names that resolve and on words that are split; neither is so elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.importers.compose import ComposeContext, import_compose
+from symphony_charts.importers.source import read
+from symphony_charts.spec.model import (
+    ClaimVolume,
+    ConfigFile,
+    DeviceVolume,
+    EmptyDirVolume,
+    ExecProbe,
+    Experiment,
+    HostPathVolume,
+    Mount,
+    NfsVolume,
+    Probe,
+    Process,
+    SecretFile,
+    SecretVolume,
+)
+from tests.importers.samples import EXAMPLES, compose, notes_of
+
+
+def example() -> Experiment:
+    source = read((EXAMPLES / "compose.yaml").read_bytes(), "compose.yaml")
+    return import_compose(source, ComposeContext(folder="/work")).experiment
+
+
+def service(body: str, rest: str = "") -> Process:
+    """The process of a service `a` with an image and `body`."""
+    return compose(f"services:\n  a:\n    image: i\n    {body}\n{rest}").experiment.processes["a"]
+
+
+def mounted(body: str, rest: str = "") -> dict[str, object]:
+    """The volumes of a service by the place where they are mounted."""
+    experiment = compose(f"services:\n  a:\n    image: i\n    {body}\n{rest}", folder="/home/ada").experiment
+    return {mount.at: experiment.volumes[mount.volume] for mount in experiment.processes["a"].mounts}
+
+
+def test_services_of_active_profiles_become_processes() -> None:
+    assert list(example().processes) == ["learner", "actor", "migrate", "redis", "db", "board"]
+    text = (EXAMPLES / "compose.yaml").read_text()
+    assert "shell" in compose(text, profiles=["debug"]).experiment.processes
+
+
+def test_addresses_of_services_become_variables_and_connections() -> None:
+    learner = example().processes["learner"]
+    assert learner.args == ["python", "-m", "learner", "--replay", "$(SYMPH_REDIS_ADDR)", "--rate", "$LR"]
+    assert learner.env["DATABASE"] == "postgres://ml@$(SYMPH_DB_ADDR)/runs"
+    assert set(learner.connects) == {"redis", "db"}
+
+
+def test_a_port_that_only_others_speak_of_is_bound() -> None:
+    assert example().processes["redis"].binds == {"redis": 6379}
+
+
+def test_the_values_behind_a_replaced_name_are_not_repeated_in_the_report() -> None:
+    text = "services:\n  a: {image: i, environment: {URL: 'http://user:hunter2@b:80/'}}\n  b: {image: i}"
+    assert "hunter2" not in notes_of(compose(text))
+
+
+def test_published_ports_are_exposed_and_others_bound() -> None:
+    process = service('ports: ["8080:80", "127.0.0.1:9:9"]\n    expose: [7]')
+    assert process.exposes == {"a-80": 80}
+    assert process.binds == {"a-9": 9, "a-7": 7}
+
+
+def test_a_port_that_is_exposed_and_dialled_is_bound_as_well() -> None:
+    text = "services:\n  a: {image: i, ports: ['80:80']}\n  b: {image: i, environment: {URL: 'http://a:80'}}"
+    process = compose(text).experiment.processes["a"]
+    assert (process.binds, process.exposes) == ({"a": 80}, {"a": 80})
+
+
+@pytest.mark.parametrize(
+    ("body", "command", "args"),
+    [
+        ("command: echo 'a b' c", None, ["echo", "a b", "c"]),
+        ("command: [echo, a b]", None, ["echo", "a b"]),
+        ("entrypoint: sh -c", ["sh", "-c"], None),
+        ("entrypoint: [run]\n    command: x", ["run"], ["x"]),
+        ("command: echo $$HOME $$(VAR)", None, ["echo", "$HOME", "$$(VAR)"]),
+        ("command:", None, None),
+    ],
+)
+def test_commands_are_split_as_compose_splits_them(
+    body: str, command: list[str] | None, args: list[str] | None
+) -> None:
+    process = service(body)
+    assert (process.command, process.args) == (command, args)
+
+
+def test_an_unclosed_quote_is_refused() -> None:
+    with pytest.raises(SpecError, match="cannot be split into words"):
+        service('command: "echo \'a"')
+
+
+def test_variables_come_from_the_environment_file_or_their_defaults() -> None:
+    text = "services:\n  a: {image: 'x:${TAG:-1}', environment: {B: $B, C: '${C-d}', D: '${D:+e}', E: '$$F'}}"
+    process = compose(text, variables={"TAG": "", "B": "b", "D": "1"}).experiment.processes["a"]
+    assert process.image == "x:1"
+    assert process.env == {"B": "b", "C": "d", "D": "e", "E": "$F"}
+
+
+def test_a_variable_without_value_is_noted_and_a_needed_one_refused() -> None:
+    assert "variable TAG has no value" in notes_of(compose("services: {a: {image: 'x$TAG'}}"))
+    with pytest.raises(SpecError, match="variable TAG is needed: say it"):
+        compose("services: {a: {image: '${TAG:?say it}'}}")
+
+
+def test_environment_files_are_read_and_overruled() -> None:
+    files = {"a.env": "# words\nA=1\nexport B='two words'\nC=3 # not this\n"}
+    text = "services: {a: {image: i, env_file: a.env, environment: [A=9, D=]}}"
+    process = compose(text, read_text=files.get).experiment.processes["a"]
+    assert process.env == {"A": "9", "B": "two words", "C": "3", "D": ""}
+
+
+def test_a_missing_environment_file_is_refused_unless_it_may_be_missing() -> None:
+    with pytest.raises(SpecError, match=r"cannot read the environment file"):
+        compose("services: {a: {image: i, env_file: [a.env]}}")
+    assert compose("services: {a: {image: i, env_file: [{path: a.env, required: false}]}}").experiment
+
+
+def test_waiting_for_services_and_for_finished_work() -> None:
+    processes = example().processes
+    assert processes["learner"].after == ["db", "migrate"]
+    lives = {name: process.lifecycle for name, process in processes.items()}
+    assert lives["db"] == lives["redis"] == lives["board"] == "service"
+    assert lives["migrate"] == lives["learner"] == lives["actor"] == "finite"
+
+
+def test_restarts_on_failure_are_retries() -> None:
+    actor = example().processes["actor"]
+    assert (actor.restart, actor.retries, actor.replicas) == ("on-failure", 3, 8)
+
+
+def test_a_restart_word_without_quotes_is_read() -> None:
+    assert service("restart: no").restart is None
+
+
+def test_a_health_check_is_readiness() -> None:
+    check = ExecProbe(command=["sh", "-c", "pg_isready -U ml"])
+    assert example().processes["db"].ready == Probe(exec=check, period=10, timeout=30, failures=5)
+
+
+@pytest.mark.parametrize(
+    ("test", "command"),
+    [
+        ("[CMD, curl, x]", ["curl", "x"]),
+        ("curl x", ["sh", "-c", "curl x"]),
+        ("[NONE]", None),
+        ('["CMD-SHELL", "a | b"]', ["sh", "-c", "a | b"]),
+    ],
+)
+def test_forms_of_a_health_check(test: str, command: list[str] | None) -> None:
+    ready = service(f"healthcheck: {{test: {test}, interval: 1m30s}}").ready
+    assert (ready.exec.command if ready is not None and ready.exec is not None else None) == command
+
+
+def test_memory_is_binary_and_gpus_are_counted() -> None:
+    learner = example().processes["learner"]
+    assert (learner.limits, learner.gpus) == ({"cpu": "4000m", "memory": "8Gi"}, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("50M", "50Mi"), ("1gb", "1Gi"), ("512k", "512Ki"), ("100b", "100"), ("1.5g", "1610612736"), ("7", "7")],
+)
+def test_sizes(text: str, size: str) -> None:
+    assert service(f"mem_limit: {text}").limits == {"memory": size}
+
+
+def test_mounts_of_every_kind() -> None:
+    body = """volumes:
+      - named:/a:ro
+      - ./src:/b
+      - /host:/c
+      - /scratch
+      - {type: tmpfs, target: /d, tmpfs: {size: 1m}}
+      - {type: bind, source: ../up, target: /e, read_only: true}
+      - nfs:/f
+    tmpfs: /g
+    shm_size: 1g
+    devices: ["/dev/fuse:/dev/fuse:rw"]"""
+    rest = "volumes:\n  named: {name: real}\n  nfs: {driver_opts: {type: nfs, o: 'addr=10.0.0.1,rw', device: ':/data'}}"
+    assert mounted(body, rest) == {
+        "/a": ClaimVolume(claim="real"),
+        "/b": HostPathVolume(path="/home/ada/src"),
+        "/c": HostPathVolume(path="/host"),
+        "/scratch": EmptyDirVolume(),
+        "/d": EmptyDirVolume(memory=True, size="1Mi"),
+        "/e": HostPathVolume(path="/home/up"),
+        "/f": NfsVolume(server="10.0.0.1", path="/data"),
+        "/g": EmptyDirVolume(memory=True),
+        "/dev/shm": EmptyDirVolume(memory=True, size="1Gi"),
+        "/dev/fuse": DeviceVolume(path="/dev/fuse", perm="rw"),
+    }
+
+
+def test_a_config_is_copied_to_its_place_before_the_service_starts() -> None:
+    experiment = example()
+    assert experiment.configs == {"learner": ConfigFile(text="rate = 0.001\n")}
+    assert experiment.prepare["learner-config-learner"].cmds == [
+        'cp "$SYMPH_CONFIG_DIR/learner" "/mnt/config-learner/learner"'
+    ]
+    mount = Mount(volume="config-learner", at="/etc/learner.toml", sub_path="learner", read_only=True)
+    assert mount in experiment.processes["learner"].mounts
+
+
+def test_secrets_of_files_and_of_the_cluster() -> None:
+    assert example().secrets == [SecretFile(file="./token.txt", key="token", only=["learner"])]
+    places = mounted("secrets: [s]", "secrets: {s: {external: true}}")
+    assert places == {"/run/secrets": SecretVolume(secret="s")}  # noqa: S106 - the name of a Secret
+
+
+def test_what_extends_another_service_has_its_fields() -> None:
+    text = """services:
+  base: {image: i, environment: {A: '1'}, command: [x]}
+  a: {extends: base, environment: {B: '2'}, command: [y]}
+"""
+    process = compose(text).experiment.processes["a"]
+    assert (process.image, process.env, process.args) == ("i", {"A": "1", "B": "2"}, ["y"])
+
+
+def test_services_that_extend_each_other_are_refused() -> None:
+    with pytest.raises(SpecError, match="extends no service of this file, or itself"):
+        compose("services: {a: {extends: b}, b: {extends: a}}")
+
+
+def test_security_users_and_hosts_become_overlays() -> None:
+    process = service(
+        "user: '1000:100'\n    cap_add: [SYS_PTRACE]\n    read_only: true\n    extra_hosts: ['h:1.2.3.4']"
+    )
+    security = {
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"add": ["SYS_PTRACE"]},
+        "runAsUser": 1000,
+        "runAsGroup": 100,
+    }
+    assert process.container_overlay == {"securityContext": security}
+    assert process.pod_overlay == {"spec": {"hostAliases": [{"ip": "1.2.3.4", "hostnames": ["h"]}]}}
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        ("build: .", "is built from source"),
+        ("network_mode: host", "`network_mode` of a service is not carried over"),
+        ("ports: ['53:53/udp']", "only TCP ports"),
+        ("ports: ['8080:80']", "is reached as 80, not as 8080"),
+        ("environment: [TOKEN]", "TOKEN would come from the shell"),
+        ("ulimits: {nofile: 1}", "`ulimits` of a service is not carried over"),
+        ("deploy: {mode: global}", "deploy mode global"),
+        ("gpus: all", "all GPUs of the machine"),
+    ],
+)
+def test_what_does_not_come_over_is_reported(body: str, note: str) -> None:
+    assert note in notes_of(compose(f"services:\n  a:\n    image: i\n    {body}"))
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("ports: ['a:b']", "is no port"),
+        ("ports: [99999]", "is no port"),
+        ("mem_limit: lots", "is no size"),
+        ("volumes: [x:/y]", 'no volume is called "x"'),
+        ("volumes: ['C:\\\\x:/y']", "is a Windows path"),
+        ("configs: [x]", 'no config is called "x"'),
+        ("secrets: [x]", 'no secret is called "x"'),
+        ("restart: sometimes", "is no restart policy"),
+        ("stop_grace_period: soon", "is no duration"),
+        ("healthcheck: {test: [curl]}", "begins with CMD"),
+        ("tmpfs: relative", "is no absolute path"),
+    ],
+)
+def test_what_is_wrong_is_refused(body: str, what: str) -> None:
+    with pytest.raises(SpecError, match=what):
+        service(body)
+
+
+def test_a_service_without_image_is_refused_with_its_line() -> None:
+    source = read(b"services:\n  a: {}\n  b: {image: [1]}\n", "compose.yaml")
+    with pytest.raises(SpecError) as caught:
+        import_compose(source, ComposeContext())
+    assert [problem.path for problem in source.located(caught.value).problems] == [
+        "compose.yaml:2, services.a.image",
+        "compose.yaml:3, services.b.image",
+        "compose.yaml:3, services.b.image",
+    ]
+
+
+def test_the_experiment_is_called_after_the_file_or_its_folder() -> None:
+    assert compose("name: My_App\nservices: {a: {image: i}}").experiment.name == "my-app"
+    assert compose("services: {a: {image: i}}", name="folder").experiment.name == "folder"

@@ -1,0 +1,259 @@
+"""DIJobs of every operator version: told apart by their fields, since three shapes share one version name."""
+
+from __future__ import annotations
+
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.importers import dijob_hints as hints
+from symphony_charts.importers.dijob import import_dijob
+from symphony_charts.importers.source import read
+from symphony_charts.spec.model import ConfigFile, EnvSource, Experiment, HostPathVolume, Mount, Toleration
+from tests.importers.samples import EXAMPLES, import_yaml, notes_of
+
+
+def example(name: str) -> Experiment:
+    return import_dijob(read((EXAMPLES / name).read_bytes(), name)).experiment
+
+
+def tasks(body: str, spec: str = "") -> str:
+    """A v1.1 job whose one task `t` holds the container fields of `body`."""
+    return f"""
+apiVersion: diengine.opendilab.org/v2alpha1
+kind: DIJob
+metadata: {{name: job}}
+spec:
+  backoffLimit: 0
+  {spec}
+  tasks:
+  - name: t
+    type: none
+    template:
+      spec:
+        containers:
+        - name: di-container
+          image: img
+          {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect", "processes"),
+    [
+        ("dijob-v0.yaml", "v0", ["coordinator", "collector", "learner", "aggregator"]),
+        ("dijob-v1.0.yaml", "v1.0", ["worker"]),
+        ("dijob-v1.1.0.yaml", "v1.1.0", ["serial"]),
+        ("dijob-v1.1.yaml", "v1.1", ["learner", "collector", "evaluator"]),
+    ],
+)
+def test_each_operator_version_is_recognised(name: str, dialect: str, processes: list[str]) -> None:
+    experiment = example(name)
+    assert experiment.annotations[hints.DIALECT] == dialect
+    assert list(experiment.processes) == processes
+    assert experiment.workload.kind == "dijob"
+
+
+def test_the_configuration_written_by_the_script_is_a_config() -> None:
+    config = example("dijob-v0.yaml").configs["pong_config.py"]
+    assert config.text is not None
+    assert config.text.startswith("from easydict import EasyDict\n")
+    assert "EOF" not in config.text
+
+
+def test_compiling_the_configuration_is_a_step_of_the_coordinator() -> None:
+    experiment = example("dijob-v0.yaml")
+    step = experiment.prepare["coordinator-config"]
+    assert step.cmds == [
+        'cat < "$SYMPH_CONFIG_DIR/pong_config.py" > pong_config.py',
+        "ding -m dist --module config -P k8s -c pong_config.py -s 0",
+    ]
+    assert (step.groups, step.mounts) == (["coordinator"], [Mount(volume="work-dir", at="/ding")])
+    cmds = ["exec ding -m dist --module coordinator -c /ding/pong_config.py.pkl -s 0 -cdp $COORDINATOR_PORT"]
+    assert experiment.processes["coordinator"].cmds == cmds
+
+
+def test_compiling_stays_in_the_script_where_its_result_may_not_be_on_a_volume() -> None:
+    text = (EXAMPLES / "dijob-v0.yaml").read_text().replace("-c /ding/pong_config.py.pkl", "-c pong_config.py.pkl")
+    experiment = import_yaml(text).experiment
+    assert not experiment.prepare
+    assert experiment.processes["coordinator"].cmds is not None
+    assert experiment.processes["coordinator"].cmds[0] == "set +e"
+
+
+def test_replicas_of_v0_are_those_that_the_configuration_requests() -> None:
+    experiment = example("dijob-v0.yaml")
+    assert (experiment.processes["collector"].replicas, experiment.processes["learner"].replicas) == (2, 1)
+
+
+def test_only_the_coordinator_decides_and_the_others_serve() -> None:
+    experiment = example("dijob-v0.yaml")
+    assert experiment.done_when == ["coordinator"]
+    lives = {name: process.lifecycle for name, process in experiment.processes.items()}
+    assert lives == {"coordinator": "finite", "collector": "service", "learner": "service", "aggregator": "service"}
+
+
+def test_roles_of_v0_listen_where_the_operator_has_them_listen() -> None:
+    processes = example("dijob-v0.yaml").processes
+    assert {name: dict(process.binds) for name, process in processes.items()} == {
+        "coordinator": {"coordinator": 22273},
+        "collector": {"collector": 22270},
+        "learner": {"learner": 22271},
+        "aggregator": {"aggregator": 22272},
+    }
+    assert processes["collector"].env["COLLECTOR_PORT"] == "22270"
+    assert processes["collector"].env["KUBERNETES_POD_NAME"] == EnvSource(field="metadata.name")
+
+
+def test_the_priority_class_of_v0_is_the_coordinators_alone() -> None:
+    processes = example("dijob-v0.yaml").processes
+    assert {name: process.priority_class for name, process in processes.items() if process.priority_class} == {
+        "coordinator": "high"
+    }
+
+
+def test_volumes_of_the_job_and_gpus_of_a_role() -> None:
+    experiment = example("dijob-v0.yaml")
+    assert experiment.volumes["work-dir"] == HostPathVolume(path="/data/nfs/pong")
+    learner = experiment.processes["learner"]
+    assert (learner.gpus, learner.requests) == (1, {"cpu": "6", "memory": "10Gi"})
+
+
+def test_the_one_template_of_v1_0_runs_min_replicas_times() -> None:
+    experiment = example("dijob-v1.0.yaml")
+    assert experiment.processes["worker"].replicas == 2
+    assert experiment.annotations[hints.PARALLEL_WORKERS] == "2"
+    assert experiment.annotations[hints.MAX_REPLICAS] == "4"
+
+
+def test_a_config_map_in_the_file_is_copied_to_where_the_tasks_look() -> None:
+    experiment = example("dijob-v1.1.yaml")
+    assert experiment.configs == {"config.py": ConfigFile(text="batch_size = 64\n")}
+    step = experiment.prepare["files-config-py"]
+    assert step.cmds == ['cp "$SYMPH_CONFIG_DIR/config.py" "/mnt/files-config-py/config.py"']
+    assert step.groups == ["learner", "collector", "evaluator"]
+    assert Mount(volume="files-config-py", at="/etc/config") in experiment.processes["learner"].mounts
+    assert "config-py" not in experiment.volumes
+
+
+def test_a_config_map_outside_of_the_file_stays_a_volume() -> None:
+    text = (EXAMPLES / "dijob-v1.1.yaml").read_text().partition("\n---\n")[0]
+    experiment = import_yaml(text).experiment
+    assert "config-py" in experiment.volumes
+    assert not experiment.configs
+
+
+def test_other_resources_and_tolerations_are_carried() -> None:
+    learner = example("dijob-v1.1.yaml").processes["learner"]
+    assert learner.limits["nvidia.com/gpu-a100"] == "1"
+    assert learner.tolerations == [Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule")]
+
+
+def test_a_task_is_called_after_its_type_where_it_has_no_name() -> None:
+    assert "evaluator" in example("dijob-v1.1.yaml").processes
+
+
+@pytest.mark.parametrize(("spec", "retries"), [("", 0), ("backoffLimit: null", 100), ("priority: normal", 0)])
+def test_retries(spec: str, retries: int) -> None:
+    text = tasks("", spec)
+    text = text.replace("  backoffLimit: 0\n", "", 1) if "backoff" in spec else text
+    assert import_yaml(text).experiment.workload.retries == retries
+
+
+def test_an_absent_backoff_limit_is_the_crds_default() -> None:
+    assert import_yaml(tasks("").replace("  backoffLimit: 0\n", "")).experiment.workload.retries == 3
+
+
+def test_fields_without_a_namesake_become_overlays() -> None:
+    experiment = import_yaml(tasks("securityContext: {privileged: true}\n          tty: true")).experiment
+    assert experiment.processes["t"].container_overlay == {"securityContext": {"privileged": True}, "tty": True}
+
+
+def test_several_containers_become_a_group() -> None:
+    text = tasks("command: [a]\n        - {name: side, image: img, command: [b]}")
+    assert list(import_yaml(text).experiment.groups["t"].processes) == ["di-container", "side"]
+
+
+def test_volumes_of_unknown_kinds_stay_as_overlays_of_pod_and_container() -> None:
+    text = tasks("volumeMounts: [{name: v, mountPath: /v}]", "volumes: [{name: v, csi: {driver: d}}]")
+    process = import_yaml(text).experiment.processes["t"]
+    assert process.pod_overlay == {"spec": {"volumes": [{"name": "v", "csi": {"driver": "d"}}]}}
+    assert process.container_overlay == {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+
+
+def test_bash_stays_bash() -> None:
+    body = 'command: ["/bin/bash", "-c"]\n          args: ["[[ -f x ]] && run"]'
+    process = import_yaml(tasks(body)).experiment.processes["t"]
+    assert (process.command, process.args, process.cmds) == (["/bin/bash", "-c"], ["[[ -f x ]] && run"], None)
+
+
+def test_env_from_secrets_fields_and_resources() -> None:
+    body = """env:
+          - {name: A, valueFrom: {secretKeyRef: {name: s, key: k, optional: true}}}
+          - {name: B, valueFrom: {configMapKeyRef: {name: c, key: k}}}
+          - {name: C, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+          - {name: D, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}
+          - {name: E, value: 7}"""
+    assert import_yaml(tasks(body)).experiment.processes["t"].env == {
+        "A": EnvSource(secret="s", key="k", optional=True),  # noqa: S106 - the name of a Secret
+        "B": EnvSource(config="c", key="k"),
+        "C": EnvSource(field="status.podIP"),
+        "D": EnvSource(resource="limits.cpu"),
+        "E": "7",
+    }
+
+
+def test_another_workload_kind_says_what_the_operator_did() -> None:
+    imported = import_yaml((EXAMPLES / "dijob-v1.1.yaml").read_text(), kind="jobset")
+    assert imported.experiment.workload.kind == "jobset"
+    assert "DI_RANK and DI_NODES" in notes_of(imported)
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (("backoffLimit: 0", "backoffLimit: 2"), "gets another DI_RANK"),
+        (("backoffLimit: 0", "preemptible: true"), "makes no released operator create pods"),
+        (("backoffLimit: 0", "cleanPodPolicy: All"), "holds on workload.kind dijob only"),
+        (("backoffLimit: 0", "priority: high"), "no operator acts on `priority`"),
+        (("image: img", "image: img\n          ports: [{name: http, containerPort: 80}]"), "are no services"),
+        (("      spec:", "      metadata: {labels: {a: b}}\n      spec:"), "drops labels and annotations"),
+    ],
+)
+def test_what_means_something_else_is_noted(change: tuple[str, str], note: str) -> None:
+    assert note in notes_of(import_yaml(tasks("").replace(*change, 1)))
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (("v2alpha1", "v3"), "no version of the DIJob API"),
+        (("kind: DIJob", "kind: Job"), "holds no DIJob"),
+        (("{name: job}", "{}"), "the DIJob has no name"),
+        (("type: none", "type: boss"), "no type of task"),
+        (("name: t\n", "note: t\n"), "needs a name"),
+        (("        containers:", "        contain:"), "no containers"),
+        (("  backoffLimit: 0", "  cleanPodPolicy: Some"), "no clean-up policy"),
+        (("image: img", "image: img\n          volumeMounts: [{name: v, mountPath: /v}]"), 'no volume is called "v"'),
+    ],
+)
+def test_what_is_wrong_is_refused(change: tuple[str, str], what: str) -> None:
+    with pytest.raises(SpecError, match=what):
+        import_yaml(tasks("").replace(*change, 1))
+
+
+def test_of_several_jobs_one_is_chosen_by_name() -> None:
+    text = tasks("") + "---" + tasks("").replace("name: job", "name: other")
+    assert import_yaml(text, job="other").experiment.name == "other"
+    with pytest.raises(SpecError, match="holds 2 DIJobs: job, other"):
+        import_yaml(text)
+
+
+def test_faults_of_two_tasks_are_reported_at_once_with_their_lines() -> None:
+    text = tasks("imagePullPolicy: [1]").replace("type: none", "type: boss")
+    source = read(text.encode(), "job.yaml")
+    with pytest.raises(SpecError) as caught:
+        import_dijob(source)
+    assert [problem.path for problem in source.located(caught.value).problems] == [
+        "job.yaml:10, spec.tasks[0].type",
+        "job.yaml:16, spec.tasks[0].template.spec.containers[0].imagePullPolicy",
+    ]

@@ -1,0 +1,157 @@
+"""Symphony's dumps could never be read back by Symphony; here they can."""
+
+from __future__ import annotations
+
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.importers.legacy import import_legacy
+from symphony_charts.importers.report import Imported
+from symphony_charts.importers.source import read
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.model import HostPathVolume, Mount, NfsVolume, SecretFile, Toleration
+from tests.importers.samples import EXAMPLES, notes_of
+
+
+def dump(text: str) -> Imported:
+    return import_legacy(read(text.encode(), "experiment.yaml", python_tags=True))
+
+
+def example(name: str) -> Imported:
+    return dump((EXAMPLES / name).read_text())
+
+
+def test_groups_processes_and_services_of_a_kube_experiment() -> None:
+    experiment = example("symphony-kube.yaml").experiment
+    assert experiment.name == "ada-first-experiment"
+    assert list(experiment.groups["nonagent"].processes) == ["learner", "replay", "tensorboard"]
+    assert list(experiment.processes) == ["agent-0"]
+    assert experiment.groups["nonagent"].processes["replay"].binds == {"replay": None}
+    assert experiment.processes["agent-0"].connects == ["replay"]
+
+
+def test_ports_are_given_again_as_symphony_gave_them() -> None:
+    imported = example("symphony-kube.yaml")
+    ports = {service.name: service.port for service in allocate(imported.experiment)}
+    assert ports == {"tensorboard": 6006, "replay": 7000}
+
+
+def test_a_container_and_its_pod_come_over_whole() -> None:
+    experiment = example("symphony-kube.yaml").experiment
+    learner = experiment.groups["nonagent"].processes["learner"]
+    assert learner.args == ["--env gym:HalfCheetah-v2 --num-agents 2"]
+    assert (learner.requests, learner.gpus) == ({"cpu": "7.4", "memory": "26624Mi"}, 1)
+    assert learner.mounts == [Mount(volume="nfs-server", at="/mnt")]
+    assert experiment.volumes == {"nfs-server": NfsVolume(server="nfs-server", path="/data")}
+    assert experiment.groups["nonagent"].node_selector == {"surreal-node": "nonagent-gpu"}
+    assert experiment.groups["nonagent"].tolerations == [
+        Toleration(key="surreal", operator="Exists", effect="NoExecute")
+    ]
+
+
+def test_labels_that_symphony_computed_are_left_out() -> None:
+    assert example("symphony-kube.yaml").experiment.groups["nonagent"].labels == {}
+
+
+def test_secrets_are_files_again() -> None:
+    assert example("symphony-kube.yaml").experiment.secrets == [SecretFile(file="~/keys/mjkey.txt")]
+
+
+def test_the_secret_mounted_everywhere_is_not_mounted_twice() -> None:
+    text = """
+name: x
+processes:
+- name: a
+  container_image: i
+  container_yml:
+    data: {name: a, volumeMounts: [{name: symph-default-secret, mountPath: /etc/secrets}]}
+    mounted_volumes:
+    - {type: KubeSecretVolume, name: symph-default-secret, secret_name: symph-default-secret, defaultMode: 420}
+"""
+    assert dump(text).experiment.processes["a"].mounts == []
+
+
+def test_a_tmux_experiment_keeps_lines_folders_and_preambles() -> None:
+    experiment = example("symphony-tmux.yaml").experiment
+    server = experiment.groups["hello"].processes["server"]
+    assert (server.cmds, server.cwd, server.preamble) == (["python server.py"], "/work", ["echo in the group"])
+    assert experiment.processes["alone"].cmds == ["python client.py", "echo done"]
+    assert experiment.local.preamble == ["source activate demo"]
+
+
+def test_a_subproc_and_a_docker_process() -> None:
+    text = """
+name: x
+processes:
+- {name: a, cmd: "python a.py --x", binded_services: {s: null}, connected_services: {}, exposed_services: {}}
+- name: b
+  container_image: i
+  service_yml: {name: b, data: {image: i, environment: {A: "1"}}}
+"""
+    processes = dump(text).experiment.processes
+    assert processes["a"].cmds == ["python a.py --x"]
+    assert (processes["b"].image, processes["b"].env) == ("i", {"A": "1"})
+
+
+def test_tags_of_python_objects_and_their_wrapping_are_passed_over() -> None:
+    text = """
+name: x
+processes:
+- name: a
+  container_image: i
+  pod_yml:
+    data: !!python/object/new:benedict.core.BeneDict
+      dictitems:
+        spec: {nodeSelector: {a: b}}
+"""
+    assert dump(text).experiment.processes["a"].node_selector == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("7000-8999", (7000, 8999)),
+        ("1000-1003,1006-1006", (1000, 1006)),
+        ("1-1,None-None", (7000, 8999)),
+        ("x", (7000, 8999)),
+    ],
+)
+def test_port_ranges_also_of_the_form_that_lost_numbers(text: str, expected: tuple[int, int]) -> None:
+    assert dump(f"name: x\nport_range: '{text}'\nprocesses: [{{name: a, cmds: [x]}}]").experiment.port_range == expected
+
+
+def test_names_are_made_valid_and_said() -> None:
+    imported = dump("name: x\nprocesses: [{name: a/b, cmds: [x]}]")
+    assert list(imported.experiment.processes) == ["a-b"]
+    assert "no valid name" in notes_of(imported)
+
+
+def test_a_host_path_with_symphonys_own_key_is_read() -> None:
+    text = """
+name: x
+processes:
+- name: a
+  container_yml:
+    data: {name: a, volumeMounts: [{name: v, mountPath: /v}]}
+    mounted_volumes: [{type: KubeHostPathVolume, name: v, path: /p, hostpath_type: Directory}]
+"""
+    assert dump(text).experiment.volumes == {"v": HostPathVolume(path="/p", kind="Directory")}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("name: x", "no dump of a Symphony experiment"),
+        ("- a", "stands where a map is needed"),
+        ("processes: [{name: a}]", '"name" is missing'),
+        ("name: x\nprocesses: [{name: a, binded_services: {s: seven}}]", "a whole number is needed"),
+        ("name: x\nprocesses: [{name: a, connected_services: {nobody: null}}]", "nobody"),
+        (
+            "name: x\nprocesses: [{name: a, container_yml: {data: {}, mounted_volumes: [{type: Odd, name: v}]}}]",
+            "no volume of Symphony's",
+        ),
+    ],
+)
+def test_what_is_wrong_is_refused(text: str, what: str) -> None:
+    with pytest.raises(SpecError, match=what):
+        dump(text)

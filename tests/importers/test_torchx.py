@@ -1,0 +1,210 @@
+"""TorchX applications lose nothing but what is said, and gain what TorchX itself gets wrong."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.importers.source import read
+from symphony_charts.importers.torchx import import_appdef, import_torchx
+from symphony_charts.network.commands import entry_point
+from symphony_charts.spec.dump import to_yaml
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.model import ClaimVolume, DeviceVolume, EmptyDirVolume, EnvSource, HostPathVolume
+from symphony_charts.spec.yaml_text import load
+from tests.importers.samples import EXAMPLES, app, import_role, notes_of, role
+
+RANK0 = ["-c", "torchrun --rdzv_endpoint $${${rank0_env}:=localhost}:29500 x.py"]
+
+
+def test_the_example_gives_an_experiment_that_reads_back_as_it_was() -> None:
+    imported = import_torchx(read((EXAMPLES / "appdef.json").read_bytes(), "appdef.json"))
+    assert list(imported.experiment.processes) == ["trainer", "reader"]
+    assert from_data(load(to_yaml(imported.experiment))) == imported.experiment
+
+
+def test_the_run_options_beside_a_dry_run_are_used() -> None:
+    text = json.dumps({"scheduler": "kubernetes_mcad", "cfg": {"namespace": "ml", "quiet": True}, "app": app()})
+    assert import_torchx(read(text.encode(), "run.json")).experiment.namespace == "ml"
+
+
+def test_options_on_the_command_line_win_over_those_of_the_dry_run() -> None:
+    text = json.dumps({"cfg": {"namespace": "ml"}, "app": app()})
+    assert import_torchx(read(text.encode(), "run.json"), "namespace=other").experiment.namespace == "other"
+
+
+def test_every_replica_finds_the_host_of_rank_0_in_the_variable_that_torchx_names() -> None:
+    imported = import_appdef(app(role(entrypoint="bash", args=RANK0, port_map={"c10d": 29500}, num_replicas=3)))
+    process = imported.experiment.processes["trainer"]
+    assert process.preamble == ['export TORCHX_RANK0_HOST="${SYMPH_C10D_HOSTS%%:*}"']
+    assert process.args is not None
+    assert "${TORCHX_RANK0_HOST:=localhost}" in process.args[1]
+    start = entry_point(process)
+    assert start.command is not None
+    assert start.command[-1] == "bash"
+
+
+def test_other_roles_ask_the_first_role_for_rank_0() -> None:
+    first, second = role(name="a", port_map={"c10d": 29500}), role(name="b", entrypoint="bash", args=RANK0)
+    process = import_appdef(app(first, second)).experiment.processes["b"]
+    assert process.preamble == ['export TORCHX_RANK0_HOST="${SYMPH_C10D_HOSTS%%:*}"']
+    assert process.connects == ["c10d"]
+
+
+def test_a_first_role_without_ports_gets_one_when_somebody_asks_for_rank_0() -> None:
+    process = import_role(entrypoint="bash", args=RANK0)
+    assert process.binds == {"rank0": 29500}
+
+
+def test_port_names_that_two_roles_use_carry_the_name_of_their_role() -> None:
+    roles = role(name="a", port_map={"http": 80}), role(name="b", port_map={"http": 80, "grpc": 90})
+    processes = import_appdef(app(*roles)).experiment.processes
+    assert processes["a"].binds == {"a-http": 80}
+    assert processes["b"].binds == {"b-http": 80, "grpc": 90}
+
+
+def test_roles_of_one_name_after_cleaning_are_kept_apart() -> None:
+    imported = import_appdef(app(role(name="My Role"), role(name="my_role")))
+    assert list(imported.experiment.processes) == ["my-role", "my-role-2"]
+    assert "stands there twice" in notes_of(imported)
+
+
+def test_resources_are_requested_and_limited_as_they_are_asked_for() -> None:
+    process = import_role(resource={"cpu": 1.5, "gpu": 2, "memMB": 100, "devices": {"vpc.amazonaws.com/efa": 4}})
+    assert process.requests == {"cpu": "1500m", "memory": "100M"}
+    assert process.limits == {"cpu": "1500m", "memory": "100M", "vpc.amazonaws.com/efa": "4"}
+    assert process.gpus == 2
+
+
+def test_torchx_reserve_for_the_node_is_taken_off_only_when_asked_and_never_down_to_nothing() -> None:
+    resource = {"cpu": 0.05, "gpu": 0, "memMB": 100}
+    cfg: dict[str, object] = {"reserved_millicpu": 100, "reserved_memmb": 1024}
+    process = import_appdef(app(role(resource=resource)), cfg).experiment.processes["trainer"]
+    assert process.requests == {"cpu": "1m", "memory": "1M"}
+
+
+def test_resources_that_are_not_said_are_not_said() -> None:
+    process = import_role(resource={"cpu": -1, "gpu": -1, "memMB": -1})
+    assert (process.requests, process.limits, process.gpus) == ({}, {}, 0)
+
+
+def test_mounts_and_the_shared_memory_that_torchx_always_adds() -> None:
+    mounts = ["type=bind,src=/a,dst=/b,readonly", "type=volume,src=claim,dst=/c", "type=device,src=/dev/fuse,perm=r"]
+    experiment = import_appdef(app(role(mounts=mounts))).experiment
+    by_place = {
+        mount.at: (experiment.volumes[mount.volume], mount.read_only)
+        for mount in experiment.processes["trainer"].mounts
+    }
+    assert by_place == {
+        "/dev/shm": (EmptyDirVolume(memory=True), False),
+        "/b": (HostPathVolume(path="/a"), True),
+        "/c": (ClaimVolume(claim="claim"), False),
+        "/dev/fuse": (DeviceVolume(path="/dev/fuse", perm="r"), True),
+    }
+
+
+def test_a_mount_on_dev_shm_takes_the_place_of_torchx_own() -> None:
+    process = import_role(mounts=["type=volume,src=big,dst=/dev/shm"])
+    assert [mount.at for mount in process.mounts] == ["/dev/shm"]
+
+
+def test_roles_share_one_volume_for_one_source() -> None:
+    mounts = ["type=volume,src=claim,dst=/c"]
+    experiment = import_appdef(app(role(name="a", mounts=mounts), role(name="b", mounts=mounts))).experiment
+    assert [volume for volume in experiment.volumes.values() if isinstance(volume, ClaimVolume)] == [
+        ClaimVolume(claim="claim")
+    ]
+
+
+def test_values_that_name_a_field_of_the_pod_are_taken_from_it() -> None:
+    assert import_role(env={"NODE": "[FIELD_PATH]spec.nodeName"}).env == {"NODE": EnvSource(field="spec.nodeName")}
+
+
+def test_pod_overlays_become_overlays_and_say_what_differs() -> None:
+    overlay: dict[str, object] = {
+        "spec": {"nodeSelector": {"a": "b"}, "__put__:tolerations": [], "__del__:hostNetwork": None}
+    }
+    imported = import_appdef(app(role(metadata={"kubernetes": overlay})))
+    expected = {"spec": {"nodeSelector": {"a": "b"}, "tolerations": []}}
+    assert imported.experiment.processes["trainer"].pod_overlay == expected
+    assert "cannot be removed" in notes_of(imported)
+
+
+def test_a_patched_image_stands_under_its_hash_in_the_repository() -> None:
+    imported = import_appdef(app(role(image="sha256:abc")), {"image_repo": "reg.io/x"})
+    assert imported.experiment.processes["trainer"].image == "reg.io/x:abc"
+
+
+def test_a_patched_image_without_repository_is_refused() -> None:
+    with pytest.raises(SpecError, match="image of this machine only"):
+        import_appdef(app(role(image="sha256:abc")))
+
+
+def test_restarting_everything_is_noted_with_the_kind_that_does_it() -> None:
+    imported = import_appdef(app(role(max_retries=2, retry_policy="APPLICATION")))
+    assert imported.experiment.processes["trainer"].retries == 2
+    assert any("jobset" in note.next for note in imported.notes)
+
+
+def test_capabilities_that_are_labels_of_nodes_are_carried_and_others_noted() -> None:
+    capabilities = {"node.kubernetes.io/instance-type": "p4d", "topology.kubernetes.io/zone": "a", "aws.efa": True}
+    imported = import_appdef(app(role(resource={"cpu": 1, "gpu": 0, "memMB": 1, "capabilities": capabilities})))
+    assert set(imported.experiment.processes["trainer"].capabilities) == {
+        "node.kubernetes.io/instance-type",
+        "topology.kubernetes.io/zone",
+    }
+    assert "aws.efa" in notes_of(imported)
+
+
+def test_an_unknown_option_is_refused_with_the_one_that_was_meant() -> None:
+    with pytest.raises(SpecError, match="unknown option") as caught:
+        import_appdef(app(), {"namespce": "x"})
+    assert caught.value.next == 'did you mean "namespace"?'
+
+
+def test_a_value_with_a_comma_stays_whole() -> None:
+    source = read(json.dumps(app()).encode(), "a.json")
+    assert import_torchx(source, "network=a,b,namespace=ml").experiment.networks == ["a,b"]
+
+
+def test_all_faults_of_an_application_are_reported_at_once_with_file_and_line() -> None:
+    broken = app(role(num_replicas="many", retry_policy="NEVER"), role(name="", port_map={"http": "x"}))
+    source = read(json.dumps(broken, indent=1).encode(), "a.json")
+    with pytest.raises(SpecError) as caught:
+        import_torchx(source)
+    located = source.located(caught.value)
+    assert [problem.path.partition(", ")[2] for problem in located.problems] == [
+        "roles[0].num_replicas",
+        "roles[0].retry_policy",
+        "roles[1].name",
+        "roles[1].port_map.http",
+    ]
+    assert all(problem.path.startswith("a.json:") for problem in located.problems)
+
+
+def test_a_fault_that_only_the_experiment_shows_is_reported_at_the_role() -> None:
+    with pytest.raises(SpecError) as caught:
+        import_appdef(app(role(name="a", port_map={"x": 99999})))
+    assert caught.value.problems[0].path.startswith("roles[0]")
+
+
+@pytest.mark.parametrize(("roles", "replicas"), [(1, 1), (1, 1000), (20, 1), (20, 1000)])
+def test_an_application_of_any_size_is_converted_in_ten_milliseconds_of_cpu(roles: int, replicas: int) -> None:
+    data = app(
+        *[role(name=f"r{n}", num_replicas=replicas, args=RANK0, port_map={f"p{n}": 1000 + n}) for n in range(roles)]
+    )
+    import_appdef(data)
+    times = []
+    for _ in range(7):
+        start = time.process_time()
+        import_appdef(data)
+        times.append(time.process_time() - start)
+    assert min(times) <= 0.010
+
+
+def test_the_size_of_the_result_does_not_depend_on_replicas() -> None:
+    small, large = (to_yaml(import_appdef(app(role(num_replicas=n))).experiment) for n in (2, 1000))
+    assert abs(len(large) - len(small)) <= 3

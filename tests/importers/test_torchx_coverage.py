@@ -1,0 +1,152 @@
+"""Every field of an AppDef and every run option has a place in the experiment, or is known to have none."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.importers.torchx import import_appdef
+from symphony_charts.importers.torchx_appdef import AppDef, Resource, Role
+from symphony_charts.importers.torchx_options import OPTIONS, RunOptions
+from symphony_charts.spec.dump import to_data
+from tests.importers.samples import app, notes_of, role
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "import.md"
+
+# what is said in TorchX -> where it stands in the experiment
+CARRIED: list[tuple[str, dict[str, object], str, object]] = [
+    ("AppDef.name", {"app": {"name": "N"}}, "name", "n"),
+    ("AppDef.metadata", {"app": {"metadata": {"k": "v"}}}, "annotations", {"torchx.pytorch.org/metadata-k": "v"}),
+    ("Role.name", {"role": {"name": "trainer"}}, "processes.trainer.labels.torchx.pytorch.org/role-name", "trainer"),
+    ("Role.image", {"role": {"image": "i:2"}}, "processes.trainer.image", "i:2"),
+    ("Role.entrypoint", {"role": {"entrypoint": "bash"}}, "processes.trainer.command", ["bash"]),
+    ("Role.args", {"role": {"args": ["a b", "${replica_id}"]}}, "processes.trainer.args", ["a b", "$(SYMPH_INDEX)"]),
+    ("Role.env", {"role": {"env": {"A": "${app_id}"}}}, "processes.trainer.env.A", "$(SYMPH_EXPERIMENT)"),
+    ("Role.num_replicas", {"role": {"num_replicas": 4}}, "processes.trainer.replicas", 4),
+    ("Role.min_replicas", {"role": {"num_replicas": 4, "min_replicas": 2}}, "processes.trainer.min_replicas", 2),
+    ("Role.max_retries", {"role": {"max_retries": 3}}, "processes.trainer.retries", 3),
+    ("Role.port_map", {"role": {"port_map": {"http": 80}}}, "processes.trainer.binds.http", 80),
+    (
+        "Role.metadata",
+        {"role": {"metadata": {"k": "v"}}},
+        "processes.trainer.annotations.torchx.pytorch.org/metadata-k",
+        "v",
+    ),
+    (
+        "Role.mounts",
+        {"role": {"mounts": ["type=bind,src=/a,dst=/b"]}},
+        "processes.trainer.mounts.1",
+        {"volume": "mount-0", "at": "/b"},
+    ),
+    (
+        "Resource.cpu",
+        {"role": {"resource": {"cpu": 2, "gpu": 0, "memMB": 0}}},
+        "processes.trainer.requests.cpu",
+        "2000m",
+    ),
+    ("Resource.gpu", {"role": {"resource": {"cpu": 0, "gpu": 2, "memMB": 0}}}, "processes.trainer.gpus", 2),
+    (
+        "Resource.memory_mb",
+        {"role": {"resource": {"cpu": 0, "gpu": 0, "memMB": 9}}},
+        "processes.trainer.limits.memory",
+        "9M",
+    ),
+    (
+        "Resource.capabilities",
+        {"role": {"resource": {"capabilities": {"node.kubernetes.io/instance-type": "p4"}}}},
+        "processes.trainer.capabilities",
+        {"node.kubernetes.io/instance-type": "p4"},
+    ),
+    ("Resource.devices", {"role": {"resource": {"devices": {"x.com/d": 1}}}}, "processes.trainer.limits.x.com/d", "1"),
+    ("RunOptions.namespace", {"cfg": {"namespace": "ml"}}, "namespace", "ml"),
+    (
+        "RunOptions.image_repo",
+        {"cfg": {"image_repo": "r/x"}, "role": {"image": "sha256:1"}},
+        "processes.trainer.image",
+        "r/x:1",
+    ),
+    ("RunOptions.service_account", {"cfg": {"service_account": "sa"}}, "service_account", "sa"),
+    ("RunOptions.priority", {"cfg": {"priority": 0}}, "workload.priority", 0),
+    ("RunOptions.priority_class_name", {"cfg": {"priority_class_name": "pc"}}, "workload.priority_class", "pc"),
+    ("RunOptions.image_secret", {"cfg": {"image_secret": "s"}}, "image_pull_secrets", ["s"]),
+    (
+        "RunOptions.coscheduler_name",
+        {"cfg": {"coscheduler_name": "c"}},
+        "workload",
+        {"gang": "coscheduling", "scheduler_name": "c"},
+    ),
+    ("RunOptions.network", {"cfg": {"network": "n"}}, "networks", ["n"]),
+    ("RunOptions.queue", {"cfg": {"queue": "q"}}, "workload.queue", "q"),
+    (
+        "RunOptions.reserved_millicpu",
+        {"cfg": {"reserved_millicpu": 100}, "role": {"resource": {"cpu": 2, "gpu": 0, "memMB": 0}}},
+        "processes.trainer.requests.cpu",
+        "1900m",
+    ),
+    (
+        "RunOptions.reserved_memmb",
+        {"cfg": {"reserved_memmb": 24}, "role": {"resource": {"cpu": 0, "gpu": 0, "memMB": 100}}},
+        "processes.trainer.requests.memory",
+        "76M",
+    ),
+    (
+        "RunOptions.efa_device_count",
+        {"cfg": {"efa_device_count": 3}},
+        "processes.trainer.limits.vpc.amazonaws.com/efa",
+        "3",
+    ),
+]
+
+# what an experiment has no place for -> what the report says
+NOTED: list[tuple[str, dict[str, object], str]] = [
+    ("Role.retry_policy", {"max_retries": 1, "retry_policy": "APPLICATION"}, "restarts more than the failed replica"),
+    ("Role.base_image", {"base_image": "b"}, "`base_image` means nothing on Kubernetes"),
+    ("Role.workspace", {"workspace": {"projects": {"a": "b"}}}, "the workspace is not in the image"),
+    ("Resource.tags", {"resource": {"tags": {"a": "b"}}}, "`tags` of a resource are not carried over"),
+]
+STRUCTURE = {"AppDef.roles", "Role.resource", "Role.path"}
+
+
+def lookup(data: object, path: str) -> object:
+    """The value at a dotted path whose keys may hold dots."""
+    while path:
+        if isinstance(data, list):
+            index, _, path = path.partition(".")
+            data = data[int(index)]
+            continue
+        assert isinstance(data, dict)
+        key = max((key for key in data if path == key or path.startswith(f"{key}.")), key=len)
+        data, path = data[key], path[len(key) + 1 :]
+    return data
+
+
+@pytest.mark.parametrize(("name", "said", "place", "expected"), CARRIED, ids=[row[0] for row in CARRIED])
+def test_each_field_stands_in_the_experiment(
+    name: str, said: dict[str, dict[str, object]], place: str, expected: object
+) -> None:
+    data = app(role(**said.get("role", {})), **{"name": "train", **said.get("app", {})})  # type: ignore[arg-type] # the table's fields are the function's
+    experiment = to_data(import_appdef(data, said.get("cfg")).experiment)
+    assert lookup(experiment, place) == expected
+
+
+@pytest.mark.parametrize(("name", "said", "text"), NOTED, ids=[row[0] for row in NOTED])
+def test_each_field_without_a_place_is_reported(name: str, said: dict[str, object], text: str) -> None:
+    assert text in notes_of(import_appdef(app(role(**said))))
+
+
+def test_the_tables_cover_every_field_there_is() -> None:
+    known = {
+        f"{record.__name__}.{field.name}" for record in (AppDef, Role, Resource, RunOptions) for field in fields(record)
+    }
+    assert known == {row[0] for row in CARRIED} | {row[0] for row in NOTED} | STRUCTURE
+
+
+def test_every_option_is_listed_by_runopts() -> None:
+    assert [option.name for option in OPTIONS] == [field.name for field in fields(RunOptions)]
+
+
+@pytest.mark.parametrize("name", [row[0] for row in CARRIED] + [row[0] for row in NOTED])
+def test_each_field_is_explained_in_the_documentation(name: str) -> None:
+    assert f"`{name.partition('.')[2].replace('memory_mb', 'memMB')}`" in DOCS.read_text()

@@ -1,0 +1,60 @@
+"""Macros follow Python's string.Template; Kubernetes reads what comes out once more, with rules of its own."""
+
+from __future__ import annotations
+
+import re
+from string import Template
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symphony_charts.importers.torchx_macros import MACROS, as_references, substitute, uses
+
+TEXTS = st.lists(st.sampled_from(["$", "$$", "{", "}", "${app_id}", "${replica_id}", "$app_id", "x", "(A)", " "])).map(
+    "".join
+)
+
+
+def expand(text: str, environment: dict[str, str]) -> str:
+    """Kubernetes' own expansion: ``$$`` is a dollar, ``$(NAME)`` a known variable, all else stays."""
+
+    def fill(match: re.Match[str]) -> str:
+        return "$" if match[0] == "$$" else environment.get(match[1], match[0])
+
+    return re.sub(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_]*)\)", fill, text)
+
+
+@settings(max_examples=300)
+@given(TEXTS)
+def test_filling_in_equals_the_standard_library(text: str) -> None:
+    values = {"app_id": "A", "replica_id": "7"}
+    assert substitute(text, values) == Template(text).safe_substitute(values)
+
+
+@settings(max_examples=300)
+@given(TEXTS)
+def test_references_give_the_pod_what_filling_in_would_have_given_it(text: str) -> None:
+    environment = {"SYMPH_EXPERIMENT": "cifar", "SYMPH_INDEX": "3"}
+    filled = substitute(text, {**MACROS, "app_id": "cifar", "replica_id": "3"})
+    assert expand(as_references(text), environment) == expand(filled, environment)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("--id ${app_id}", "--id $(SYMPH_EXPERIMENT)"),
+        ("$replica_id", "$(SYMPH_INDEX)"),
+        ("${img_root}/x", "/x"),
+        ("$${${rank0_env}:=localhost}", "${TORCHX_RANK0_HOST:=localhost}"),
+        ("${unknown} $5 $", "${unknown} $5 $"),
+        ("$$${replica_id}", "$$$(SYMPH_INDEX)"),
+    ],
+)
+def test_macros_become_references(text: str, expected: str) -> None:
+    assert as_references(text) == expected
+
+
+def test_an_escaped_macro_is_no_use_of_it() -> None:
+    assert uses("a ${rank0_env}", "rank0_env")
+    assert not uses("a $${rank0_env}", "rank0_env")
