@@ -23,12 +23,10 @@ from symphony_charts.spec.model import (
     Step,
     Toleration,
 )
-from symphony_charts.spec.pods import Pod, ProcessRef
+from symphony_charts.spec.pods import Pod, ProcessRef, retries_of
 
 __all__ = ["compile_env", "compile_group", "compile_probe", "refuse_nulls"]
 
-# Kubernetes' own default for Jobs, used where failures are asked to be tried again without a number.
-_DEFAULT_RETRIES = 6
 
 _CAPABILITY_LABELS = {
     "instance-type": "node.kubernetes.io/instance-type",
@@ -137,10 +135,8 @@ def _settings(experiment: Experiment, pod: Pod) -> Values:
 
 def _finite_settings(experiment: Experiment, pod: Pod) -> Values:
     restarts = pod.settings.restart == "on-failure"
-    retries = pod.settings.retries
-    if retries is None:
-        retries = experiment.workload.retries or (_DEFAULT_RETRIES if restarts else 0)
-    values: Values = {"restartPolicy": "OnFailure" if restarts else "Never", "backoffLimit": retries}
+    policy = "OnFailure" if restarts else "Never"
+    values: Values = {"restartPolicy": policy, "backoffLimit": retries_of(experiment, pod)}
     if pod.settings.deadline is not None:
         values["activeDeadlineSeconds"] = pod.settings.deadline
     return values

@@ -20,7 +20,7 @@ from symphony_charts.network.commands import entry_point
 from symphony_charts.network.environment import Address, identity_environment, service_environment
 from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment, Probe, Process, Step
-from symphony_charts.spec.pods import Pod, ProcessRef, find_process, pods_of
+from symphony_charts.spec.pods import Pod, ProcessRef, find_process, pods_of, retries_of
 
 __all__ = ["make_plan"]
 
@@ -272,7 +272,7 @@ class _PolicyFacts:
         restart: Restart = "always" if is_service else "never"
         if settings.restart is not None and not (is_service and pod.is_finite):
             restart = settings.restart
-        retries = settings.retries if settings.retries is not None else experiment.workload.retries
+        retries = retries_of(experiment, pod)
         if not is_service and restart == "never" and retries:
             restart = "on-failure"
         on_exit = (local.on_exit if local is not None else None) or experiment.local.on_exit

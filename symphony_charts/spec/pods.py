@@ -9,7 +9,11 @@ from typing import NamedTuple
 from symphony_charts.errors import NotFound
 from symphony_charts.spec.model import Experiment, PodSettings, Process
 
-__all__ = ["Pod", "ProcessRef", "find_process", "pods_of", "processes_of"]
+__all__ = ["Pod", "ProcessRef", "find_process", "pods_of", "processes_of", "retries_of"]
+
+
+# kubernetes/api batch/v1 JobSpec.backoffLimit
+_BACKOFF_LIMIT = 6
 
 
 class ProcessRef(NamedTuple):
@@ -67,6 +71,16 @@ def processes_of(experiment: Experiment) -> Iterator[tuple[ProcessRef, Process]]
             ref = by_text.pop(text)
             yield ref, everything.pop(ref)
     yield from everything.items()
+
+
+def retries_of(experiment: Experiment, pod: Pod) -> int:
+    """How often a failed pod is started again.
+
+    Without a number, a pod that restarts on failure gets Kubernetes' default for Jobs (backoffLimit), others none.
+    """
+    if pod.settings.retries is not None:
+        return pod.settings.retries
+    return experiment.workload.retries or (_BACKOFF_LIMIT if pod.settings.restart == "on-failure" else 0)
 
 
 def find_process(experiment: Experiment, name: str) -> ProcessRef:
