@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -188,8 +187,6 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     assert "UTF-8" in refusal(tmp_path / "x.yaml")
 
 
-def test_a_thousand_files_are_read_in_seconds(tmp_path: Path) -> None:
+def test_a_thousand_files_are_read_in_order(tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{index}.yaml", YAML) for index in range(1000)]
-    start = time.process_time()
-    assert sum(1 for _ in specfile.read_many(paths)) == 1000
-    assert time.process_time() - start < 4
+    assert [spec.path for spec in specfile.read_many(paths)] == paths

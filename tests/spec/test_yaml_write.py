@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -114,21 +113,6 @@ def test_what_json_cannot_hold_is_refused() -> None:
 
 def test_several_documents_are_read_apart_again() -> None:
     assert list(yaml.safe_load_all(dump_all([{"a": 1}, ["x\n"]]))) == [{"a": 1}, ["x\n"]]
-
-
-def test_the_dumper_is_faster_than_libyaml() -> None:
-    values = {
-        f"p{i}": {"image": "u:1", "command": ["python", "a.py"], "env": {"A": "1", "B": "on"}} for i in range(200)
-    }
-    ours = min(timed(lambda: dump(values)) for _ in range(5))
-    theirs = min(timed(lambda: yaml.dump(values, Dumper=yaml.CSafeDumper)) for _ in range(3))
-    assert ours < theirs / 2
-
-
-def timed(run: Any) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
 
 
 def same(read: object, written: object) -> bool:
