@@ -12,7 +12,6 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -96,16 +95,15 @@ def api(cluster: Cluster | None, programs: Programs) -> Iterator[Api]:
         with cluster.api() as client:
             yield client
         return
-    with ExitStack() as stack:
-        argv = [str(programs.kubectl_path), "proxy", "--port=0"]
-        proxy = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=dict(programs.environment()))
-        stack.callback(proxy.wait)
-        stack.callback(proxy.terminate)
+    argv = [str(programs.kubectl_path), "proxy", "--port=0"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=dict(programs.environment())) as proxy:
         assert proxy.stdout
         address = proxy.stdout.readline().rpartition(" ")[2].strip()
         config = programs.home / "proxy.kubeconfig"
         config.write_text(_PROXY_CONFIG.format(address=address))
-        yield stack.enter_context(Api(config))
+        with Api(config) as client:
+            yield client
+        proxy.terminate()
 
 
 _PROXY_CONFIG = """

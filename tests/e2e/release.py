@@ -185,21 +185,24 @@ def _without_pods(release: Release) -> list[str]:
 
 
 def start_pod(programs: Programs, namespace: str, name: str, command: Sequence[str]) -> None:
-    """Start a pod outside any release that runs `command` once, with Python at hand."""
+    """Start a pod outside any release that runs `command` once, with Python at hand; return when it runs or has run."""
     container = {"name": name, "image": "python:3.12-slim", "command": list(command)}
     spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [container]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
     programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(pod))
+    has_begun = ("Running", "Succeeded", "Failed")
+    eventually(lambda: _phase(programs, namespace, name) in has_begun, 60, lambda: describe(programs, namespace))
 
 
 def pod_result(programs: Programs, namespace: str, name: str, timeout_s: float = 60) -> str:
     """The log of such a pod once it has ended."""
-
-    def phase() -> str:
-        return programs.kubectl("-n", namespace, "get", "pod", name, "-o", "jsonpath={.status.phase}")
-
-    eventually(lambda: phase() in ("Succeeded", "Failed"), timeout_s, lambda: describe(programs, namespace))
+    is_over = ("Succeeded", "Failed")
+    eventually(lambda: _phase(programs, namespace, name) in is_over, timeout_s, lambda: describe(programs, namespace))
     return programs.kubectl("-n", namespace, "logs", name)
+
+
+def _phase(programs: Programs, namespace: str, name: str) -> str:
+    return programs.kubectl("-n", namespace, "get", "pod", name, "-o", "jsonpath={.status.phase}")
 
 
 _DIAL = """
