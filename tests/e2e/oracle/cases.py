@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from symphony_charts.placement.demand import Demand, Shape
 from symphony_charts.placement.filters import Requirement
 from symphony_charts.placement.pool import Pool, Pools, Taint
+from symphony_charts.placement.rules import DEVICE_TOLERATIONS
 from symphony_charts.spec.model import Toleration
 from tests.e2e.rig.api import Object
 
@@ -77,7 +78,7 @@ def _resized(pool: Pool, count: int) -> Pool:
 
 def _demands(rng: random.Random, pools: Sequence[Pool], most_pods: int) -> tuple[Demand, ...]:
     capacity = sum(pool.allocatable["cpu"] * pool.max_nodes for pool in pools)
-    load = rng.choice((0.3, 0.6, 0.8, 0.95, 1.0, 1.1)) * capacity
+    load = rng.choice((0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0)) * capacity
     kinds = rng.choice((1, 1, 2, 2, 3, 4, 6))
     found: dict[Shape, int] = {}
     for _ in range(kinds):
@@ -92,12 +93,16 @@ def _shape(rng: random.Random, pools: Sequence[Pool]) -> Shape:
     parts = rng.choice((1, 1, 2, 3, 4, 7, 10))
     cpu = max(10, like.allocatable["cpu"] // parts - rng.choice((0, 0, 10, 100)))
     memory = like.allocatable["memory"] // rng.choice((1, 2, parts, parts, 20)) - rng.choice((0, MIB))
-    asks = {"cpu": cpu + rng.choice((0, 0, 0, 1)), "memory": memory, "pods": 1}
+    asks = {"cpu": cpu + rng.choice((0, 0, 0, 0, 0, 0, 0, 1)), "memory": memory, "pods": 1}
     if like.gpus and rng.random() < 0.7:
         asks[GPU] = rng.choice((1, 1, like.gpus))
     tolerations = tuple(
-        Toleration(key=taint.key, operator="Exists", effect=taint.effect) for taint in like.taints if rng.random() < 0.9
+        Toleration(key=taint.key, operator="Exists", effect=taint.effect)
+        for taint in like.taints
+        if rng.random() < 0.97
     )
+    if GPU in asks:  # as the planner writes it, and as GKE's admission would add it
+        tolerations = (*(one for one in tolerations if one.key != GPU), DEVICE_TOLERATIONS[GPU])
     selector: tuple[tuple[str, str], ...] = ()
     if rng.random() < 0.3:
         selector = (("pool", like.name),)
@@ -107,7 +112,7 @@ def _shape(rng: random.Random, pools: Sequence[Pool]) -> Shape:
     return Shape(
         requests=tuple(sorted(asks.items())),
         selector=selector,
-        affinity=_affinity(rng) if rng.random() < 0.15 else None,
+        affinity=_affinity(rng) if rng.random() < 0.1 else None,
         tolerations=tolerations,
         ports=frozenset({("TCP", 8080)}) if rng.random() < 0.1 else frozenset(),
     )

@@ -24,15 +24,18 @@ class Scheduler:
     def __init__(self, api: Api) -> None:
         self.api = api
 
-    def outcome(self, case: Case, order: Sequence[int], name: str) -> Counter[int]:
-        """How many pods of each demand are bound, when they are created in `order` (one entry a pod: its demand)."""
+    def outcome(self, case: Case, order: Sequence[int], name: str, *, patience_s: float = 1.0) -> Counter[int]:
+        """How many pods of each demand are bound, when they are created in `order` (one entry a pod: its demand).
+
+        Pods that were refused get `patience_s` more: one may be looked at before the scheduler has seen all nodes.
+        """
         try:
             for pool in case.pools.pools:
                 for number in range(pool.max_nodes):
                     self.add_node(node_object(f"{name}-{pool.name}-{number}", pool, name))
             for number, demand in enumerate(order):
                 self.api.create(PODS, pod_object(f"{name}-{number}", case.demands[demand].shape, name, f"k{demand}"))
-            return self._settled(name, len(order))
+            return self._settled(name, len(order), patience_s)
         finally:
             self.clear(name)
 
@@ -52,11 +55,8 @@ class Scheduler:
         self.api.delete(f"{PODS}?labelSelector={MARK}%3D{name}", now)
         self.api.delete(f"/api/v1/nodes?labelSelector={MARK}%3D{name}", now)
 
-    def _settled(self, name: str, expected: int) -> Counter[int]:
-        """The bound pods by demand, once every pod is bound or refused and nothing moved for a while.
-
-        A pod may be refused before the scheduler has seen all nodes; it is then tried again within seconds.
-        """
+    def _settled(self, name: str, expected: int, patience_s: float) -> Counter[int]:
+        """The bound pods by demand, once every pod is bound or refused and nothing moved for `patience_s`."""
         deadline = time.monotonic() + SETTLE_S
         stable_since, before = time.monotonic(), -1
         while True:
@@ -67,7 +67,7 @@ class Scheduler:
                 stable_since, before = time.monotonic(), len(bound)
             if len(bound) == expected:
                 break
-            if len(bound) + waiting == expected and time.monotonic() - stable_since > 2.5:
+            if len(bound) + waiting == expected and time.monotonic() - stable_since > patience_s:
                 break
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{name}: {len(bound)} bound and {waiting} refused of {expected} after {SETTLE_S} s")

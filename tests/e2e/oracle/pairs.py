@@ -78,8 +78,8 @@ def _round(real: Scheduler, name: str, rng: random.Random, report: PairReport) -
 
 def _node(rng: random.Random) -> _Node:
     pool = make_case(rng.randrange(1 << 30), most_nodes=3).pools.pools[0]
-    taints = [taint for taint in pool.taints if rng.random() < 0.5]
-    if rng.random() < 0.3:
+    taints = [taint for taint in pool.taints if rng.random() < 0.3]
+    if rng.random() < 0.1:
         taints.append(Taint(key="rack", value=str(rng.randint(1, 4)), effect=rng.choice(("NoSchedule", "NoExecute"))))
     used: dict[str, int] = {}
     if rng.random() < 0.5:
@@ -88,8 +88,8 @@ def _node(rng: random.Random) -> _Node:
             "memory": pool.allocatable["memory"] // 2,
             "pods": 1,
         }
-    ports = frozenset({("TCP", 8080)}) if used and rng.random() < 0.5 else frozenset()
-    return _Node(replace(pool, taints=tuple(taints)), rng.random() < 0.08, used, ports)
+    ports = frozenset({("TCP", 8080)}) if used and rng.random() < 0.8 else frozenset()
+    return _Node(replace(pool, taints=tuple(taints)), rng.random() < 0.15, used, ports)
 
 
 def _shape_of(node: _Node) -> Shape:
@@ -99,7 +99,8 @@ def _shape_of(node: _Node) -> Shape:
 def _probe(rng: random.Random) -> Shape:
     shape = make_case(rng.randrange(1 << 30)).demands[0].shape
     asks = {**dict(shape.requests), NONE: 1}
-    return replace(shape, requests=tuple(sorted(asks.items())))
+    ports = frozenset({("TCP", 8080)}) if rng.random() < 0.7 else frozenset()
+    return replace(shape, requests=tuple(sorted(asks.items())), ports=ports)
 
 
 def _reasons(shape: Shape, nodes: list[_Node]) -> list[str]:
