@@ -296,3 +296,11 @@ def test_a_service_without_image_is_refused_with_its_line() -> None:
 def test_the_experiment_is_called_after_the_file_or_its_folder() -> None:
     assert compose("name: My_App\nservices: {a: {image: i}}").experiment.name == "my-app"
     assert compose("services: {a: {image: i}}", name="folder").experiment.name == "folder"
+
+
+def test_a_variable_that_holds_a_host_alone_is_replaced_only_where_its_name_says_so() -> None:
+    text = (
+        "services:\n  a: {image: i, environment: {REDIS_HOST: redis, KIND: redis}}\n  redis: {image: r, expose: [6379]}"
+    )
+    env = compose(text).experiment.processes["a"].env
+    assert env == {"REDIS_HOST": "$(SYMPH_REDIS_HOST)", "KIND": "redis"}

@@ -257,3 +257,11 @@ def test_faults_of_two_tasks_are_reported_at_once_with_their_lines() -> None:
         "job.yaml:10, spec.tasks[0].type",
         "job.yaml:16, spec.tasks[0].template.spec.containers[0].imagePullPolicy",
     ]
+
+
+def test_mounts_keep_their_flags_and_the_path_in_the_volume() -> None:
+    text = tasks(
+        "volumeMounts: [{name: v, mountPath: /v, readOnly: true, subPath: s}]", "volumes: [{name: v, emptyDir: {}}]"
+    )
+    mounts = import_yaml(text).experiment.processes["t"].mounts
+    assert mounts == [Mount(volume="v", at="/v", read_only=True, sub_path="s")]

@@ -175,3 +175,7 @@ def test_what_no_dijob_can_say_is_refused(data: dict[str, object], dialect: Dial
     experiment = from_data({"name": "x", "processes": {"a": {"cmds": ["x"]}}, **data})
     with pytest.raises(SpecError, match=what):
         dijob_objects(experiment, dialect)
+
+
+def test_a_lone_container_has_the_name_that_operators_look_for() -> None:
+    assert job_of(made())["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["name"] == "di-container"

@@ -132,3 +132,7 @@ def test_any_json_is_read_as_it_is_also_by_the_yaml_reader(value: dict[str, obje
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     with suppress(SpecError):
         read(content, "f")
+
+
+def test_a_whole_later_document_stands_where_it_begins() -> None:
+    assert read(b"a: 1\n---\n# words\nb: 2\n", "f.yaml").locate("[1]") == "f.yaml:4, [1]"
