@@ -13,17 +13,14 @@ from tests.e2e.release import Release, start_pod
 
 Releases = Callable[..., Release]
 
-# Answers its WORD to every connection, and takes its time to end: the old one outlives the start of the new one.
+# Answers its WORD to every connection, and for three seconds after TERM: the old one outlives the new one's start.
 _SERVER = """
-import os, signal, socket, sys, time
-signal.signal(signal.SIGTERM, lambda *_: (time.sleep(3), sys.exit(0)))
+import os, signal, socket, threading
+signal.signal(signal.SIGTERM, lambda *_: threading.Timer(3, os._exit, (0,)).start())
 server = socket.create_server((os.environ["SYMPH_API_HOST"], int(os.environ["SYMPH_API_PORT"])))
 print("serving", os.environ["WORD"], flush=True)
 while True:
-    try:
-        connection, _ = server.accept()
-    except OSError:
-        continue
+    connection, _ = server.accept()
     with connection:
         connection.sendall(os.environ["WORD"].encode())
 """
