@@ -17,7 +17,7 @@ _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null",
 _BARE = re.compile(r"[A-Za-z_/](?:[A-Za-z0-9_./@+-]|[:,=](?=[A-Za-z0-9_./-])| (?=[A-Za-z0-9/]))*", re.ASCII)
 # YAML's printable set without NEL, LS, PS and the byte order mark, which readers treat as line breaks or drop.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-_NOT_LITERAL = re.compile(r"[^\S\n]\n|[^\S\n]\Z|\n\n\n\n|\n\n\Z|\A\s|\r|\n[^\S\n ]|\A\S*\Z")
+_NOT_LITERAL = re.compile(r"[^\S\n]\n|[^\S\n]\Z|\n\n\n\n|\n\n\Z|\A\s|\r|\n[^\S\n ]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # A key longer than this cannot be written on one line in YAML (1024 characters, counted in the file).
 _LONGEST_KEY = 240
