@@ -13,7 +13,7 @@ from typing import Literal
 
 from symphony_charts.adapters import runner
 from symphony_charts.adapters.dirs import runtime_dir, state_dir
-from symphony_charts.cluster.local_run import namespace_prefix
+from symphony_charts.cluster.local_machine import namespace_prefix
 from symphony_charts.errors import ToolFailed
 
 __all__ = ["Finding", "examine"]

@@ -12,6 +12,7 @@ from symphony_charts.adapters import specfile
 from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.compile import compile_values
 from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_machine import plan_here
 from symphony_charts.cluster.local_store import Run
 from symphony_charts.local.manifest_view import view_of_manifests
 from symphony_charts.local.view import ProcessView, differences, file_mark, view_of_plan
@@ -30,7 +31,7 @@ EXAMPLES = {
 
 
 def planned(experiment: Experiment, folder: Path) -> dict[str, ProcessView]:
-    return view_of_plan(local_run.plan_here(experiment, allocate(experiment), folder, "r1"))
+    return view_of_plan(plan_here(experiment, allocate(experiment), folder, "r1"))
 
 
 def in_pods(experiment: Experiment) -> dict[str, ProcessView]:

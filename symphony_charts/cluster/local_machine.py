@@ -1,0 +1,109 @@
+"""What a run needs to know of this machine: free addresses, private mounts, limits. Nothing is started or changed."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import socket
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from symphony_charts.adapters import runner
+from symphony_charts.adapters.dirs import state_dir
+from symphony_charts.cluster.local_store import live_runs
+from symphony_charts.errors import SpecError, ToolFailed
+from symphony_charts.local.addresses import AddressRange, candidate_ranges
+from symphony_charts.local.mounts import key_of
+from symphony_charts.local.plan import make_plan, replicas_here
+from symphony_charts.local.records import LocalPlan, Machine
+from symphony_charts.network.services import Service
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import pods_of
+
+__all__ = ["namespace_prefix", "plan_here", "raise_limits"]
+
+# What stays open in a tmux server besides one terminal and one log pipe per pane.
+_SPARE_FDS = 64
+# What showing files at a pod's paths takes: a private tmpfs, and an overlay over a folder of the machine.
+_PROBE = (
+    "mount -t tmpfs symph /mnt && mkdir /mnt/u /mnt/w"
+    " && mount -t overlay -o lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w symph /etc"
+)
+
+
+def plan_here(experiment: Experiment, services: Sequence[Service], folder: Path, run_id: str) -> LocalPlan:
+    """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing."""
+    contents, problems = {}, []
+    for number, secret in enumerate(experiment.secrets):
+        path = folder / Path(secret.file).expanduser()
+        try:
+            contents[key_of(secret)] = path.read_bytes()
+        except OSError as error:
+            problems.append(SpecError.one(f"secret file {path}: {error.strerror}", f"secrets[{number}]").problems[0])
+    if problems:
+        raise SpecError(problems)
+    machine = Machine(
+        run_id=run_id,
+        run_dir=str(state_dir() / "local" / experiment.name / run_id),
+        spec_dir=str(folder.resolve()),
+        hostname=socket.gethostname(),
+        addresses=_free_range(experiment, services),
+        has_namespace=bool(namespace_prefix()),
+        caller_env=dict(os.environ),
+        secrets=contents,
+    )
+    return make_plan(experiment, services, machine)
+
+
+@cache
+def namespace_prefix() -> list[str]:
+    """The command that gives a program a mount namespace of its own here; empty where that is not allowed."""
+    if sys.platform != "linux" or shutil.which("unshare") is None:
+        return []
+    prefix = ["unshare", "--mount", "--propagation", "private"]
+    if os.geteuid() != 0:
+        prefix[1:1] = ["--user", "--map-current-user", "--keep-caps"]
+    done = runner.run([*prefix, "/bin/sh", "-c", _PROBE], timeout_s=10, check=False)
+    return prefix if done.status == 0 else []
+
+
+def _free_range(experiment: Experiment, services: Sequence[Service]) -> AddressRange:
+    """The experiment's usual addresses if its ports are free there, else the next ones that are."""
+    pods = [pod for pod in pods_of(experiment).values() for _ in range(replicas_here(pod))]
+    used = {run.plan()["base_address"] for run in live_runs()}
+    for candidate in candidate_ranges(experiment.name, len(pods)):
+        places = [
+            (candidate.address(index), service.port)
+            for index, pod in enumerate(pods)
+            for service in services
+            if service.listener.pod == pod.name
+        ]
+        if candidate.address(0) not in used and all(_is_free(*place) for place in places):
+            return candidate
+    raise ToolFailed("no free range of loopback addresses was found", next="is something listening on 0.0.0.0?")
+
+
+def _is_free(address: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def raise_limits(count: int) -> None:
+    """Let the server hold a terminal and a log pipe per process; refuse before anything starts if it cannot."""
+    needed = 2 * count + _SPARE_FDS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < needed <= hard or (soft < needed and hard == resource.RLIM_INFINITY):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    elif soft < needed:
+        raise ToolFailed(f"{count} processes need {needed} open files, {hard} are allowed", next="raise ulimit -n")
+    terminals = int(Path("/proc/sys/kernel/pty/max").read_text(encoding="ascii"))
+    if count + 16 > terminals:
+        raise ToolFailed(f"{count} processes need as many terminals, {terminals} are allowed")
