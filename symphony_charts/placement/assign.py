@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -13,7 +13,7 @@ from symphony_charts.placement.overlay import merge_overlay
 from symphony_charts.placement.pool import Pools
 from symphony_charts.placement.rules import Decision, decide
 from symphony_charts.placement.symphony_rules import decide_like_symphony
-from symphony_charts.spec.model import Assignment, Experiment, PodSettings, Process, Toleration
+from symphony_charts.spec.model import Assignment, Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
 
 __all__ = ["ANNOTATION", "apply", "decision_for", "exclusive_overlay", "settle"]
@@ -29,6 +29,9 @@ def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list
     What a process says itself (its own requests, GPUs, selectors) stays. Applying twice changes nothing. Raises
     SpecError with all wrong uses at once; whether everything fits is for `plan.check` to say.
     """
+    features = msgspec.structs.replace(experiment.placement, pools=None, formula="allocatable")
+    if features == Placement() and not any(map(_has_wishes, _processes(experiment))):
+        return experiment, []
     problems: list[Problem] = []
     decisions: list[Decision] = []
     settled: dict[str, PodSettings] = {}
@@ -41,6 +44,19 @@ def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list
     if decisions:
         experiment = _with_pods(experiment, settled)
     return add_launch_features(experiment, pools), decisions
+
+
+def _processes(experiment: Experiment) -> Iterator[Process]:
+    for group in experiment.groups.values():
+        yield from group.processes.values()
+    yield from experiment.processes.values()
+
+
+def _has_wishes(process: Process) -> bool:
+    """Whether anything may have to be written into the pod of `process`; most of a large experiment has nothing."""
+    if process.assign_to is not None or process.gpus:
+        return True
+    return any("/" in resource for resources in (process.requests, process.limits) for resource in resources)
 
 
 def decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | None) -> Decision:

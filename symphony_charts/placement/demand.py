@@ -49,15 +49,19 @@ class Shape:
 
 @dataclass(slots=True)
 class Demand:
-    """Pods of one shape: `members` are the experiment's pods (name, replicas) behind them."""
+    """Pods of one shape: `members` are the experiment's pods (name, replicas) behind them, `count` all of them."""
 
     shape: Shape
     members: list[tuple[str, int]] = field(default_factory=list)
+    count: int = field(init=False)
 
-    @property
-    def count(self) -> int:
-        """How many pods there are in all."""
-        return sum(count for _, count in self.members)
+    def __post_init__(self) -> None:
+        self.count = sum(count for _, count in self.members)
+
+    def add(self, name: str, count: int) -> None:
+        """Count `count` pods of `name` in."""
+        self.members.append((name, count))
+        self.count += count
 
     @property
     def name(self) -> str:
@@ -83,7 +87,7 @@ def demands_of(experiment: Experiment) -> list[Demand]:
         if demand is None:
             shape = _shape(pod, steps, experiment, with_labels)
             demand = seen[key] = by_shape.setdefault(shape, Demand(shape))
-        demand.members.append((name, pod.settings.replicas))
+        demand.add(name, pod.settings.replicas)
     for demand in by_shape.values():
         demand.members.sort()
     return in_order(by_shape.values())
