@@ -136,8 +136,8 @@ def _parse(text: str, name: str) -> object:
             raise SpecError.one(f"no valid JSON: {json_error}", at=name) from None
     try:
         return load(text)
-    except ValueError as error:
-        raise SpecError.one(f"no valid YAML: {error}", at=name) from error
+    except SpecError as error:
+        raise SpecError(error.problems, at=name) from error
 
 
 def _read(kind: str, data: object, faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:

@@ -38,12 +38,15 @@ class Report:
     false_no: list[str] = field(default_factory=list)
 
 
-def compare_experiments(real: Scheduler, seeds: range, *, workers: int = 16) -> Report:
+def compare_experiments(real: Scheduler, seeds: range, *, workers: int = 8) -> Report:
     """Runs the cases of `seeds` in three orders each, `workers` at a time."""
     report = Report()
     with ThreadPoolExecutor(workers) as pool:
         for case, bound in pool.map(lambda seed: _run(real, seed), seeds):
             _judge(case, bound, report)
+            if report.cases % 100 == 0:
+                faults = len(report.false_proven) + len(report.false_no)
+                sys.stderr.write(f"oracle: {report.cases} experiments, {faults} faults\n")
     return report
 
 
@@ -102,7 +105,7 @@ def main() -> int:
     parser.add_argument("number", type=int, nargs="?", default=50, help="experiments (%(default)s)")
     parser.add_argument("--pairs", type=int, default=None, help="filter pairs (50 for each experiment)")
     parser.add_argument("--seed", type=int, default=0, help="first seed (%(default)s)")
-    parser.add_argument("--workers", type=int, default=16, help="experiments at a time (%(default)s)")
+    parser.add_argument("--workers", type=int, default=8, help="experiments at a time (%(default)s)")
     options = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="symph-oracle-") as folder, scheduler(Path(folder) / "rig") as real:

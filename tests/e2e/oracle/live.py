@@ -57,20 +57,18 @@ class Scheduler:
 
     def _settled(self, name: str, expected: int, patience_s: float) -> Counter[int]:
         """The bound pods by demand, once every pod is bound or refused and nothing moved for `patience_s`."""
-        deadline = time.monotonic() + SETTLE_S
-        stable_since, before = time.monotonic(), -1
+        moved_at, before = time.monotonic(), (-1, -1)
         while True:
             pods = self.pods(name)
             bound = [pod for pod in pods if pod["spec"].get("nodeName")]
             waiting = sum(_is_refused(pod) for pod in pods if not pod["spec"].get("nodeName"))
-            if len(bound) != before:
-                stable_since, before = time.monotonic(), len(bound)
-            if len(bound) == expected:
+            if (len(bound), waiting) != before:
+                moved_at, before = time.monotonic(), (len(bound), waiting)
+            still_s = time.monotonic() - moved_at
+            if len(bound) == expected or (len(bound) + waiting == expected and still_s > patience_s):
                 break
-            if len(bound) + waiting == expected and time.monotonic() - stable_since > patience_s:
-                break
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{name}: {len(bound)} bound and {waiting} refused of {expected} after {SETTLE_S} s")
+            if still_s > SETTLE_S:
+                raise TimeoutError(f"{name}: {len(bound)} bound and {waiting} refused of {expected}, no more moves")
             time.sleep(0.1)
         return Counter(int(pod["metadata"]["labels"]["kind"][1:]) for pod in bound)
 

@@ -1,0 +1,128 @@
+"""`symph plan`, as users run it: tables, exit codes, explanations, pictures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Symph = Callable[..., subprocess.CompletedProcess[str]]
+ROOT = Path(__file__).parents[2]
+POOLS = str(ROOT / "examples/pools/pools.yaml")
+
+FITS = """\
+name: rl
+image: busybox:1.37.0
+processes:
+  learner:
+    binds: params
+    assign_to: {assign_to: gpu, node_pool_name: v100}
+  agent:
+    connects: params
+    replicas: 8
+    requests: {cpu: 1500m, memory: 3Gi}
+"""
+TOO_LARGE = FITS.replace("cpu: 1500m", 'cpu: "7.95"').replace(
+    "memory: 3Gi}", "memory: 3Gi}\n    node_selector: {kind: plain}"
+)
+
+
+@pytest.fixture
+def symph(tmp_path: Path) -> Symph:
+    """Runs the command in a folder with a spec that fits and one that does not."""
+    (tmp_path / "rl.yaml").write_text(FITS)
+    std8 = "{name: std8, machine_type: n1-standard-8, max_nodes: 9, zones: [us-central1-a], labels: {kind: plain}}"
+    v100 = "{name: v100, machine_type: n1-highmem-8, max_nodes: 1, gpu: {type: v100, count: 1}}"
+    (tmp_path / "std.yaml").write_text(f"pools: [{std8}, {v100}]\n")
+    (tmp_path / "big.yaml").write_text(TOO_LARGE)
+
+    def run(*args: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SYMPH_STATE_DIR": str(tmp_path / "state")}
+        argv = [sys.executable, "-m", "symphony_charts", *args]
+        ended = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+        assert ended.returncode == status, ended.stderr
+        return ended
+
+    return run
+
+
+def test_a_plan_shows_pools_then_verdicts_then_the_total(symph: Symph) -> None:
+    lines = symph("plan", "rl.yaml", "--pools", "std.yaml").stdout.splitlines()
+    assert lines[0].split() == ["POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPU", "$/H", "WHAT"]
+    assert lines[1].split()[:5] == ["std8", "n1-standard-8", "2/9", "12.0/15.0", "24.0/50.3"]
+    assert "agent x8" in lines[1]
+    assert lines[3] == "agent    PROVEN  any order of the scheduler places all 8"
+    assert lines[-1].startswith("total 3 nodes, 87% of CPU used, $0.76/h and what has no price")
+
+
+def test_a_no_exits_4_with_reason_and_fix(symph: Symph) -> None:
+    ended = symph("plan", "big.yaml", "--pools", "std.yaml", status=4)
+    assert "NO      needs 7.95 CPU; n1-standard-8 offers 7.51 after system pods" in ended.stdout
+    assert "next: ask for 7.51 CPU, or use n1-standard-16 (not in this cluster)" in ended.stdout
+    assert ended.stderr.startswith("error: 1 of 2 groups cannot be scheduled")
+
+
+def test_json_holds_verdicts_pools_and_decisions(symph: Symph) -> None:
+    plan = json.loads(symph("plan", "rl.yaml", "--pools", "std.yaml", "-o", "json").stdout)
+    assert (plan["kind"], plan["verdict"]) == ("Plan", "PROVEN")
+    assert [pool["name"] for pool in plan["pools"]] == ["std8", "v100"]
+    assert plan["decisions"][0]["process"] == "learner"
+
+
+def test_two_runs_print_the_same_bytes(symph: Symph) -> None:
+    runs = [symph("plan", "rl.yaml", "--pools", "std.yaml", "-o", "json").stdout for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+def test_explain_says_why_not_each_other_pool(symph: Symph) -> None:
+    text = symph("plan", "rl.yaml", "--pools", POOLS, "--explain", "learner").stdout
+    assert text.startswith("learner   PROVEN   asks for 7.36 CPU")
+    assert "no label cloud.google.com/gke-nodepool=v100" in text
+
+
+def test_explaining_an_unknown_process_lists_the_groups(symph: Symph) -> None:
+    ended = symph("plan", "rl.yaml", "--pools", "std.yaml", "--explain", "x", status=8)
+    assert "groups are agent, learner" in ended.stderr
+
+
+def test_the_specs_own_pools_are_found_beside_it(symph: Symph, tmp_path: Path) -> None:
+    (tmp_path / "rl.yaml").write_text(FITS + "placement: {pools: std.yaml}\n")
+    assert "PROVEN" in symph("plan", "rl.yaml").stdout
+
+
+def test_without_pools_the_way_out_is_named(symph: Symph) -> None:
+    assert "add --pools FILE" in symph("plan", "rl.yaml", status=2).stderr
+
+
+def test_a_missing_cluster_file_is_not_found(symph: Symph) -> None:
+    assert "no cluster file nope.json" in symph("plan", "rl.yaml", "--pools", "nope.json", status=8).stderr
+
+
+def test_pictures_are_whole_and_load_nothing(symph: Symph, tmp_path: Path) -> None:
+    symph("plan", "rl.yaml", "--pools", "std.yaml", "--svg", "p.svg", "--html", "p.html")
+    for name in ("p.svg", "p-services.svg"):
+        text = (tmp_path / name).read_text()
+        assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314 - our own text
+        assert "href" not in text
+    page = (tmp_path / "p.html").read_text()
+    assert page.count("<svg ") == 2
+    assert "src=" not in page
+    assert "href" not in page
+
+
+def test_names_cannot_break_out_of_a_picture(symph: Symph, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text('pools: [{name: "<script>&", allocatable: {cpu: 9, memory: 9Gi}, nodes: 9}]\n')
+    (tmp_path / "y.yaml").write_text("name: rl\nimage: i\nprocesses: {p: {}}\n")
+    symph("plan", "y.yaml", "--pools", "x.yaml", "--html", "p.html", "--svg", "p.svg")
+    assert "<script>" not in (tmp_path / "p.html").read_text() + (tmp_path / "p.svg").read_text()
+
+
+def test_several_cluster_files_are_one_cluster(symph: Symph) -> None:
+    live = str(ROOT / "examples/pools/kubectl-nodes.json")
+    plan = json.loads(symph("plan", "rl.yaml", "--pools", "std.yaml", "--pools", live, "-o", "json").stdout)
+    assert plan["source"].count(" + ") == 1
