@@ -19,6 +19,7 @@ __all__ = [
     "add_global_options",
     "add_on",
     "add_output",
+    "add_placement",
     "add_set",
     "add_specs",
     "add_yes",
@@ -125,6 +126,20 @@ def add_set(parser: argparse.ArgumentParser) -> None:
     """Add `--set key=value` (args.set, a list of texts), given once for each value."""
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="change one value; may be repeated"
+    )
+
+
+def add_placement(parser: argparse.ArgumentParser) -> None:
+    """Add `--pools FILE` (args.pools) and `--force-unschedulable` (args.force_unschedulable)."""
+    parser.add_argument(
+        "--pools",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="node pools to prove the fit on; may be repeated (default: the spec's placement.pools)",
+    )
+    parser.add_argument(
+        "--force-unschedulable", action="store_true", help="go on even if a group cannot be scheduled on the pools"
     )
 
 

@@ -60,10 +60,12 @@ def run(args: argparse.Namespace) -> int:
 def _chart(path: str, filled: object) -> tuple[SpecFile, Chart]:
     from symphony_charts.adapters import specfile
     from symphony_charts.chart.package import ChartTemplate, build_chart
+    from symphony_charts.cluster.pools import place
     from symphony_charts.network.services import allocate
 
     assert isinstance(filled, ChartTemplate)  # noqa: S101 - narrows what `run` made
-    spec = specfile.read(path)
+    # Whether it fits is for `plan` and `package` to say; the objects are looked at either way.
+    spec, _ = place(specfile.read(path), force=True)
     services = allocate(spec.experiment, spec.pins)
     return spec, build_chart(spec.experiment, services, spec.lock.version or "0.1.0", filled)
 

@@ -31,10 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-d", "--dest", metavar="DIR", default=None, help="folder to write to, whatever it is called")
     parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
     add_values(parser)
+    common.add_placement(parser)
     common.add_dry_run(parser)
     common.add_examples(
         parser,
         "symph package experiment.yaml",
+        "symph package experiment.yaml --pools cluster.tf.json",
         "symph package experiments/*.yaml -o charts",
         "symph package rl.yaml --set groups.agent.replicas=32 --version 1.0.0",
         "symph package rl.yaml --dry-run -o json",
@@ -83,14 +85,16 @@ def _package_many(args: argparse.Namespace, specs: list[str], dest: Path) -> lis
     from symphony_charts.cluster.package_cache import PackageCache
 
     cache = PackageCache(dest, {"overrides": overrides_of(args), "version": args.version})
-    fresh = {spec: record for spec in specs if (record := cache.fresh(spec)) is not None}
+    # What fits depends on files that the cache does not know.
+    known = [] if args.pools else specs
+    fresh = {spec: record for spec in known if (record := cache.fresh(spec)) is not None}
     stale = [spec for spec in specs if spec not in fresh]
     made = dict(zip(stale, _prepare_all(args, stale, dest), strict=True))
     records: dict[str, dict[str, object]] = {spec: {**record, "written": 0} for spec, record in fresh.items()}
     with output.progress("writing", len(made)) as advance:
         for spec, item in made.items():
             records[spec] = _record(item, 0 if args.dry_run else _write(item))
-            if not args.dry_run:
+            if not args.dry_run and not item.fit:
                 cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})
             advance(1)
     _refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
@@ -115,6 +119,7 @@ def _destination(args: argparse.Namespace) -> str:
 def _prepare_all(args: argparse.Namespace, specs: Sequence[str], dest: Path) -> list[Packaged]:
     from symphony_charts.adapters import specfile
     from symphony_charts.cluster.packaging import prepare, template
+    from symphony_charts.cluster.pools import place
     from symphony_charts.errors import SpecError
 
     overrides, filled = overrides_of(args), template()
@@ -123,8 +128,8 @@ def _prepare_all(args: argparse.Namespace, specs: Sequence[str], dest: Path) -> 
     with output.progress("packaging", len(specs)) as advance:
         for path in specs:
             try:
-                spec = specfile.read(path)
-                packaged.append(prepare(spec, dest, filled, overrides=overrides, version=args.version))
+                spec, fit = place(specfile.read(path), args.pools, force=args.force_unschedulable)
+                packaged.append(prepare(spec, dest, filled, overrides=overrides, version=args.version, fit=fit))
             except SpecError as error:
                 if len(specs) == 1:
                     raise
@@ -168,6 +173,7 @@ def _record(item: Packaged, touched: int) -> dict[str, object]:
         "last": item.last,
         "change": item.change.describe() if item.change is not None else "",
         "digest": item.chart.digest,
+        "fit": item.fit,
         "folder": str(item.folder),
         "archive": str(item.archive_path),
         "files": len(item.chart.files),
@@ -217,6 +223,8 @@ def _print_one(item: Packaged, record: dict[str, object], *, dry_run: bool) -> N
     output.line(f"  chart    {item.folder}/   {len(item.chart.files)} files, {written}")
     size = f"{len(item.chart.archive) / 1000:.1f} kB"
     output.line(f"  archive  {item.archive_path}   {size}   {item.chart.digest[:19]}…")
+    if item.fit:
+        output.line(f"  fit      {item.fit}")
     runs_on = record["runsOn"]
     if isinstance(runs_on, list) and runs_on:
         output.line(f"  note     runs on after the end, until `helm uninstall`: {', '.join(runs_on)}")

@@ -37,9 +37,10 @@ def run(args: argparse.Namespace) -> int:
     from symphony_charts.adapters import specfile
     from symphony_charts.chart.package import build_chart
     from symphony_charts.cluster.packaging import template
+    from symphony_charts.cluster.pools import place
     from symphony_charts.network.services import allocate
 
-    spec = specfile.read(args.spec)
+    spec, _ = place(specfile.read(args.spec), force=True)
     services = allocate(spec.experiment, spec.pins)
     chart = build_chart(spec.experiment, services, spec.lock.version or "0.1.0", template())
     objects = _by_helm(args, chart) if args.helm else _native(args, chart)

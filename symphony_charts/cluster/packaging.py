@@ -28,6 +28,7 @@ class Packaged:
     """A chart that is ready to be written to `folder` and `archive_path`, and the lock file that goes with it.
 
     `last` is the version before, None for the first one; `change` says how its values differ, None if nothing does.
+    `fit` is the planner's verdict in one line, empty when no node pools are known.
     """
 
     spec: SpecFile
@@ -38,6 +39,7 @@ class Packaged:
     folder: Path
     plan: WritePlan
     lock: str
+    fit: str = ""
 
     @property
     def archive_path(self) -> Path:
@@ -51,9 +53,17 @@ def template() -> ChartTemplate:
 
 
 def prepare(
-    spec: SpecFile, dest: Path, filled: ChartTemplate, *, overrides: Values | None = None, version: str | None = None
+    spec: SpecFile,
+    dest: Path,
+    filled: ChartTemplate,
+    *,
+    overrides: Values | None = None,
+    version: str | None = None,
+    fit: str = "",
 ) -> Packaged:
-    """The chart of `spec` as it will stand below `dest`; nothing is written.
+    """The chart of `spec`, whose placement is settled (`cluster.pools.place`), as it will stand below `dest`.
+
+    Nothing is written; `fit` is only passed on.
 
     The version is the last one if the content is the same, else the next by what changed. Raises SpecError for what
     cannot be packaged, and Conflict where a generated file was edited.
@@ -79,6 +89,7 @@ def prepare(
         folder=folder,
         plan=plan_write(ours, present, str(folder)),
         lock=render(lock),
+        fit=fit,
     )
 
 

@@ -9,6 +9,7 @@ from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.compile import compile_values
 from symphony_charts.errors import NotFound
 from symphony_charts.network.services import allocate
+from symphony_charts.placement.assign import apply
 from symphony_charts.spec.model import Experiment
 
 __all__ = ["objects_of", "render_pod"]
@@ -20,7 +21,8 @@ def objects_of(
     experiment: Experiment, pinned: Mapping[str, int] | None = None, namespace: str | None = None
 ) -> list[dict[str, object]]:
     """All objects that the experiment's chart gives when it is installed under the experiment's own name."""
-    values = compile_values(experiment, allocate(experiment, pinned))
+    settled, _ = apply(experiment, None)
+    values = compile_values(settled, allocate(experiment, pinned))
     release = Release(
         name=experiment.name, namespace=namespace or experiment.namespace or "default", chart_name=experiment.name
     )
