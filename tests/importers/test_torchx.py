@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -192,17 +191,12 @@ def test_a_fault_that_only_the_experiment_shows_is_reported_at_the_role() -> Non
 
 
 @pytest.mark.parametrize(("roles", "replicas"), [(1, 1), (1, 1000), (20, 1), (20, 1000)])
-def test_an_application_of_any_size_is_converted_in_ten_milliseconds_of_cpu(roles: int, replicas: int) -> None:
+def test_an_application_of_any_size_is_converted(roles: int, replicas: int) -> None:
     data = app(
         *[role(name=f"r{n}", num_replicas=replicas, args=RANK0, port_map={f"p{n}": 1000 + n}) for n in range(roles)]
     )
-    import_appdef(data)
-    times = []
-    for _ in range(7):
-        start = time.process_time()
-        import_appdef(data)
-        times.append(time.process_time() - start)
-    assert min(times) <= 0.010
+    processes = import_appdef(data).experiment.processes
+    assert [process.replicas for process in processes.values()] == [replicas] * roles
 
 
 def test_the_size_of_the_result_does_not_depend_on_replicas() -> None:
