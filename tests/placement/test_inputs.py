@@ -270,3 +270,10 @@ def test_no_value_anywhere_makes_a_reader_crash(file: str, data: st.DataObject) 
         pools_of_data(content, file)
     except SymphError:
         return
+
+
+def test_nodes_of_1_37_are_counted_the_old_way_and_the_surplus_is_told() -> None:
+    row = {"name": "a", "machine_type": "a3-highgpu-8g", "max_nodes": 1, "version": "1.37.0-gke.1"}
+    found = pools_of_data({"pools": [row]}).pools[0]
+    assert found.allocatable["memory"] == 1931104446231
+    assert found.notes == ("GKE 1.37.0-gke.1 may leave 0m CPU and 42948Mi more a node than is counted on here",)

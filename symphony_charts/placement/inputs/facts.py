@@ -6,7 +6,8 @@ Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovid
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 
 from symphony_charts.placement.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.inputs.fields import Fields
@@ -124,8 +125,18 @@ def make_pool(facts: PoolFacts, catalog: Catalog, place: Fields) -> Pool | None:
         reservation=facts.reservation,
         queued=facts.queued,
         selector=(GKE_POOL_LABEL, facts.name),
-        notes=facts.notes,
+        notes=(*facts.notes, *_newer_reservation(node)),
     )
+
+
+def _newer_reservation(node: NodeSpec) -> tuple[str, ...]:
+    """What nodes of 1.37 and later may have more, once Google switches their new reservation on."""
+    match = re.match(r"v?1\.(\d+)", node.version)
+    if match is None or int(match[1]) < 37 or node.reserved_memory_mib is not None:
+        return ()
+    newer, now = allocatable(replace(node, reservation="v2")), allocatable(node)
+    more = f"{newer['cpu'] - now['cpu']}m CPU and {(newer['memory'] - now['memory']) >> 20}Mi"
+    return (f"GKE {node.version} may leave {more} more a node than is counted on here",)
 
 
 def _node_spec(facts: PoolFacts, machine: Machine) -> NodeSpec:
