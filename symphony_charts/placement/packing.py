@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from symphony_charts.placement.supply import Cluster, Vector
 
-__all__ = ["Filled", "Packing", "orders", "pack"]
+__all__ = ["Filled", "Packing", "node_costs", "orders", "pack"]
 
 Contents = tuple[tuple[int, int], ...]  # (demand, pods of it), sorted
 
@@ -74,7 +74,7 @@ def pack(cluster: Cluster, order: Sequence[int]) -> Packing:
         cluster=cluster,
         unopened=[node.count for node in cluster.classes],
         opened={},
-        costs=[_cost(cluster, index) for index in range(len(cluster.classes))],
+        costs=node_costs(cluster),
     )
     packing = Packing()
     for demand in order:
@@ -95,8 +95,12 @@ def _totals(cluster: Cluster) -> list[int]:
     return [max((free[d] for free in nodes), default=0) for d in range(len(cluster.dimensions))]
 
 
+def node_costs(cluster: Cluster) -> list[float]:
+    """What one node of each class is worth; live nodes cost nothing more, so they come first."""
+    return [_cost(cluster, index) for index in range(len(cluster.classes))]
+
+
 def _cost(cluster: Cluster, node: int) -> float:
-    """What one node is worth; live nodes cost nothing more, so they come first."""
     found = cluster.classes[node]
     if found.is_live:
         return 0.0

@@ -15,6 +15,7 @@ from symphony_charts.errors import PlacementError
 from symphony_charts.placement.assign import apply
 from symphony_charts.placement.demand import Demand, demands_of, in_order
 from symphony_charts.placement.packing import Filled, Packing, orders, pack
+from symphony_charts.placement.patterns import is_worth_trying, pack_patterns, worth
 from symphony_charts.placement.pool import Pool, Pools
 from symphony_charts.placement.prices import PriceTable, default_prices
 from symphony_charts.placement.proof import cannot_fit, is_proven
@@ -133,6 +134,9 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
     """
     tries = orders(cluster)
     best = pack(cluster, tries[0])
+    if is_worth_trying(cluster):
+        others = [pack_patterns(cluster, order) for order in tries]
+        best = min((best, *others), key=lambda packing: worth(cluster, packing))
     if _left(cluster, best) == 0:
         return best, True
     if cannot_fit(cluster):
