@@ -24,6 +24,8 @@ from tests.e2e.rig.kubelet.volumes import VolumeMissing, files_of, is_read_only,
 __all__ = ["Machine", "Pod"]
 
 _MOUNT_RETRY_S = 0.5
+# What a pod may take to end beyond its grace period, in seconds.
+_STOP_MARGIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +159,11 @@ class Pod:
     async def _finish(self, grace_s: float) -> None:
         self._life.cancel()
         await asyncio.gather(self._life, return_exceptions=True)
-        await self._stop_containers(grace_s)
+        try:
+            await asyncio.wait_for(self._stop_containers(grace_s), grace_s + _STOP_MARGIN_S)
+        except asyncio.TimeoutError:
+            # What does not end by itself ends with its sandbox, below; a pod must never stay for that.
+            self.event("FailedKillPod", "containers did not end in time", is_warning=True)
         self._settle()
         self.changed()
         await self._clean_up()
