@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from symphony_charts.placement.plan import Plan
     from symphony_charts.placement.pool import Pools
+    from symphony_charts.spec.model import Experiment
 
 _STATES = {"PROVEN": "good", "PACKABLE": "busy", "UNKNOWN": "busy", "NO": "bad"}
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     spec = specfile.read(args.spec)
     plan = check(spec.experiment, _pools(args, spec.path, spec.experiment.placement.pools))
     if args.explain:
-        _explain(args, plan)
+        _explain(args, plan, _pod_named(spec.experiment, plan, args.explain))
         return 0
     for path, text in _pictures(args, plan, spec.experiment):
         from pathlib import Path
@@ -84,13 +85,9 @@ def _pools(args: argparse.Namespace, spec: object, named: str | None) -> Pools:
     return pools
 
 
-def _pictures(args: argparse.Namespace, plan: Plan, experiment: object) -> list[tuple[str, str]]:
+def _pictures(args: argparse.Namespace, plan: Plan, experiment: Experiment) -> list[tuple[str, str]]:
     """Path and text of each picture asked for; the graph goes beside the nodes as NAME-services.svg."""
-    from symphony_charts.spec.model import Experiment
-
     found: list[tuple[str, str]] = []
-    if not isinstance(experiment, Experiment):
-        return found
     if args.svg:
         from symphony_charts.placement.graph import draw_graph
         from symphony_charts.placement.picture import draw_nodes
@@ -144,15 +141,21 @@ def _columns() -> list[output.Column]:
     ]
 
 
-def _explain(args: argparse.Namespace, plan: Plan) -> None:
+def _pod_named(experiment: Experiment, plan: Plan, name: str) -> str:
+    """The group or lone process that `name` means: itself, or the one that holds the process of that name."""
+    from symphony_charts.spec.pods import find_process
+
+    return name if any(group.name == name for group in plan.groups) else find_process(experiment, name).pod
+
+
+def _explain(args: argparse.Namespace, plan: Plan, pod: str) -> None:
     from symphony_charts.errors import NotFound
     from symphony_charts.placement.reasons import amount_text
     from symphony_charts.placement.report import explain
 
-    found = explain(plan, args.explain)
+    found = explain(plan, pod)
     if found is None:
-        names = ", ".join(group.name for group in plan.groups[:20])
-        raise NotFound(f'no process "{args.explain}" in this plan', "", f"groups are {names}")
+        raise NotFound(f'"{pod}" has no pods in this plan', "", "are its replicas 0?")
     if args.output in ("json", "yaml"):
         output.print_record(args, "Explanation", found)
         return

@@ -105,8 +105,8 @@ def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
 def _compact(experiment: Experiment, pools: Pools | None, chosen: Mapping[str, str]) -> dict[str, str]:
     """The placement policy of the pools that have one; without pools, a placement group named after the experiment."""
     close: list[Pool] = [pool for pool in pools.pools if pool.placement] if pools else []
-    policies = {pool.placement for pool in close} - {"compact"}
-    if len(policies) == 1 and len(close) == len([pool for pool in close if pool.placement in policies]):
+    policies = {pool.placement for pool in close}
+    if len(policies) == 1 and policies != {"compact"}:
         return {f"{_PREFIX}placement-policy-name": policies.pop()}
     if len(close) == 1:
         return dict(pool_selector(close[0]))

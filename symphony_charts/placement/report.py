@@ -93,16 +93,12 @@ def plan_data(plan: Plan) -> dict[str, object]:
     }
 
 
-def explain(plan: Plan, process: str) -> dict[str, object] | None:
-    """Why the pods of `process` go where they go, and what keeps them off each other pool; None if it is unknown.
+def explain(plan: Plan, pod: str) -> dict[str, object] | None:
+    """Why the pods of a group or lone process go where they go, and what keeps them off each other pool.
 
-    `process` is a lone process, a group, or ``group/process``.
+    None if there is no such pod in the plan.
     """
-    pod = process.split("/")[0]
     group = next((group for group in plan.groups if group.name == pod), None)
-    if group is None:
-        owner = next((d.process.split("/")[0] for d in plan.decisions if d.process.split("/")[-1] == process), "")
-        group = next((group for group in plan.groups if group.name == owner), None)
     if group is None:
         return None
     demand = plan.cluster.demands[group.demand]

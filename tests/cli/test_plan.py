@@ -85,9 +85,13 @@ def test_explain_says_why_not_each_other_pool(symph: Symph) -> None:
     assert "no label cloud.google.com/gke-nodepool=v100" in text
 
 
-def test_explaining_an_unknown_process_lists_the_groups(symph: Symph) -> None:
-    ended = symph("plan", "rl.yaml", "--pools", "std.yaml", "--explain", "x", status=8)
-    assert "groups are agent, learner" in ended.stderr
+def test_explaining_an_unknown_process_is_not_found(symph: Symph) -> None:
+    assert 'no process "x"' in symph("plan", "rl.yaml", "--pools", "std.yaml", "--explain", "x", status=8).stderr
+
+
+def test_a_process_of_a_group_is_explained_by_its_pod(symph: Symph, tmp_path: Path) -> None:
+    (tmp_path / "g.yaml").write_text("name: g\nimage: i\ngroups: {pair: {processes: {one: {}, two: {}}}}\n")
+    assert symph("plan", "g.yaml", "--pools", "std.yaml", "--explain", "two").stdout.startswith("pair   PROVEN")
 
 
 def test_the_specs_own_pools_are_found_beside_it(symph: Symph, tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def _labels(facts: PoolFacts, machine: Machine, gpu_type: str, gpus: int, tpu: T
         labels |= {f"{prefix}gke-tpu-accelerator": tpu.type, f"{prefix}gke-tpu-topology": tpu.topology}
     if facts.reservation:
         labels[f"{prefix}reservation-name"] = facts.reservation
-    if facts.placement:
+    if facts.placement and facts.placement != "compact":  # what readers put for a policy without a name
         labels[f"{prefix}placement-policy-name"] = facts.placement
     return labels | facts.labels
 
