@@ -14,7 +14,7 @@ import os
 
 import zmq
 
-LOW, HIGH, SLICES_PER_CHUNK = 0.0, 10.0, 100_000
+LOW, HIGH, SLICES_PER_CHUNK = 0.0, 10.0, 300_000
 
 
 def endpoint(service):

@@ -39,15 +39,15 @@ def in_pods(experiment: Experiment) -> dict[str, ProcessView]:
     return view_of_manifests(assemble(values, Release(name="demo", chart_name=experiment.name)))
 
 
-def observed(run: Run, planned_view: ProcessView, slot: int) -> ProcessView:
-    """What the kernel says of the process that runs in `slot`: its arguments, environment, folder and files."""
+def observed(run: Run, planned_view: ProcessView, slot: int) -> ProcessView | None:
+    """What the kernel says of the process in `slot`: arguments, environment, folder, files; None before it began."""
     pid_file = run.process_dir(slot) / "pid"
-    until(lambda: pid_file.exists() and pid_file.read_text().strip() != "")
-    proc = Path("/proc") / pid_file.read_text().strip()
-    until(lambda: _argv(proc)[:1] == planned_view.argv[:1])
+    pid = pid_file.read_text().strip() if pid_file.exists() else ""
+    proc = Path("/proc") / pid
+    if not pid or _argv(proc)[:1] != planned_view.argv[:1]:
+        return None
     entries = (proc / "environ").read_bytes().decode().split("\0")
-    root = proc / "root"
-    files = {path: _mark(root / path.lstrip("/")) for path in planned_view.files}
+    files = {path: _mark(proc / "root" / path.lstrip("/")) for path in planned_view.files}
     return replace(
         planned_view,
         argv=_argv(proc),
@@ -81,16 +81,19 @@ def test_the_processes_of_an_example_see_what_their_containers_see(name: str, mo
     run = local_run.up(spec.experiment, allocate(spec.experiment), folder=spec.path.parent)
     assert run is not None
     there, here = in_pods(spec.experiment), planned(spec.experiment, spec.path.parent)
-    first = {f"{item['pod']}/{item['process']}": item["slot"] for item in run.plan()["processes"]}
-    address = {f"{item['pod']}/{item['process']}": item["address"] for item in run.plan()["processes"]}
-    # The listeners of an example live long enough to be looked at; others may have ended already.
-    keys = [key for key in here if not any("_BIND_HOST" in variable for variable in here[key].env)] or list(here)
-    seen = 0
-    for key in keys:
-        view = observed(run, replace(here[key], hosts=frozenset(address.values())), first[key])
-        assert differences(view, there[key]) == []
-        seen += 1
-    assert seen == len(keys)
+    slots = {f"{item['pod']}/{item['process']}": item["slot"] for item in run.plan()["processes"]}
+    hosts = frozenset(item["address"] for item in run.plan()["processes"])
+    seen: dict[str, ProcessView] = {}
+
+    def all_seen() -> bool:
+        for key in here.keys() - seen.keys():
+            view = observed(run, replace(here[key], hosts=hosts), slots[key])
+            if view is not None:
+                seen[key] = view
+        return seen.keys() == here.keys()
+
+    until(all_seen)
+    assert {key: differences(seen[key], there[key]) for key in seen} == {key: [] for key in here}
 
 
 def test_a_changed_variable_is_a_difference() -> None:
