@@ -29,7 +29,8 @@ from tests.chart.strategies import HOSTILE
 from tests.tools import HELM_VERSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHONS = sorted(Path("/root/.pyenv/versions").glob("3.1[0-3].*/bin/python"))
+PYENV = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
+PYTHONS = sorted(PYENV.glob("3.1[0-3].*/bin/python"))
 
 
 @pytest.fixture(params=[*EXAMPLE_NAMES, "hostile"])
