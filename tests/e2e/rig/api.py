@@ -142,7 +142,7 @@ class Api:
         if kept:
             try:
                 return self._ask(kept, verb, path, data, headers)
-            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
                 kept.close()  # the server had closed the idle connection: the request never ran, so it may run now
         fresh = self._local.connection = self._connect(_TIMEOUT_S)
         self._open.append(fresh)

@@ -11,12 +11,13 @@ import traceback
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import SymphError
 from symphony_charts.placement.pool import Pool
-from tests.e2e.rig.api import Api, Object
+from tests.e2e.rig.api import Api, ApiError, Object
 from tests.e2e.rig.kubelet.dns import DnsServer
 from tests.e2e.rig.kubelet.environment import Lookup
 from tests.e2e.rig.kubelet.images import read_images
@@ -28,6 +29,7 @@ from tests.e2e.rig.nodes import LEASE_S, now, register, renew
 __all__ = ["Agent", "Settings"]
 
 _FIRST_BACKOFF_S = 1.0
+_TRIES = 60
 _LOAD_BALANCERS = "192.0.2."  # TEST-NET-1: nobody's, so it leads nowhere but here
 
 
@@ -178,7 +180,7 @@ class Agent:
             status = self._to_tell.pop(uid)
             if status != self._told.get(uid):
                 body = {"metadata": {"uid": uid}, "status": status}
-                await self.in_thread(self.api.merge, f"{path}/status", body)
+                await self._persist(self.api.merge, f"{path}/status", body)
                 self._told[uid] = status
 
     async def _delete(self, pod: Object) -> None:
@@ -188,8 +190,20 @@ class Agent:
         if telling:
             await asyncio.gather(telling, return_exceptions=True)
         body = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
-        await self.in_thread(self.api.delete, _path(pod), body)
+        await self._persist(self.api.delete, _path(pod), body)
         self._told.pop(uid, None)
+
+    async def _persist(self, call: Callable[..., Any], *arguments: Any) -> None:
+        """Make a call until the API server has answered it, were it with a refusal; what is told must arrive."""
+        for attempt in range(_TRIES):
+            try:
+                await self.in_thread(call, *arguments)
+                return
+            except (OSError, HTTPException, ApiError) as error:
+                if isinstance(error, ApiError) and (error.status or 0) < 500 and error.status != 429:
+                    raise
+                print(f"try {attempt + 1}: {error}", file=sys.stderr, flush=True)
+                await asyncio.sleep(0.5)
 
     def _event(self, pod: Object, reason: str, message: str, is_warning: bool) -> None:
         meta = pod["metadata"]
@@ -212,7 +226,7 @@ class Agent:
     async def _post_event(self, path: str, body: Object) -> None:
         try:
             await self.in_thread(self.api.create, path, body)
-        except SymphError as error:
+        except (SymphError, OSError, HTTPException) as error:
             # A namespace that is going away takes no new objects.
             print(f"event not recorded: {error}", file=sys.stderr, flush=True)
 
@@ -239,7 +253,7 @@ class Agent:
         while True:
             await asyncio.sleep(LEASE_S / 4)
             for name in self._nodes:
-                await self.in_thread(renew, self.api, name)
+                await self._persist(renew, self.api, name)
 
     def _keep(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run `work` beside everything else; what it raises is printed, not lost."""

@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,47 @@ class Exit:
     signal: int = 0
 
 
+class _Control:
+    """The socket to one launcher. A stream of asyncio would lose what was said last if a write met a closed end."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._sock, self._rest = sock, b""
+
+    async def say(self, data: bytes) -> None:
+        """Send all of `data`."""
+        await asyncio.get_running_loop().sock_sendall(self._sock, data)
+
+    def signal(self, name: str) -> None:
+        """Ask for a signal; fine if the launcher is gone."""
+        with suppress(OSError):
+            self._sock.send(f"{name}\n".encode())
+
+    async def hear(self) -> dict[str, Any]:
+        """The next line, decoded; empty when there is none."""
+        while b"\n" not in self._rest:
+            try:
+                data = await asyncio.get_running_loop().sock_recv(self._sock, 1 << 16)
+            except OSError:
+                return {}
+            if not data:
+                return {}
+            self._rest += data
+        line, _, self._rest = self._rest.partition(b"\n")
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def close(self) -> None:
+        """Let go."""
+        self._sock.close()
+
+
 class Launched:
     """A command that runs under a launcher."""
 
-    def __init__(
-        self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pid: int
-    ) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, control: _Control, pid: int) -> None:
         self.pid = pid
-        self._process, self._reader, self._writer = process, reader, writer
+        self._process, self._control = process, control
         self._waiter = asyncio.ensure_future(self._wait())
 
     @property
@@ -54,23 +88,19 @@ class Launched:
     def send(self, signal_name: str) -> None:
         """Send a signal, ``TERM`` or ``KILL``; nothing happens once it has ended."""
         if self.is_running:
-            self._writer.write(f"{signal_name}\n".encode())
+            self._control.signal(signal_name)
 
     async def release(self) -> None:
         """Let go: what still runs is killed; returns when nothing is left."""
-        self._writer.close()
-        await self._process.wait()
+        self.send("KILL")
         await self.wait()
 
     async def _wait(self) -> Exit:
-        try:
-            line = await self._reader.readline()
-            said: dict[str, Any] = json.loads(line) if line else {}
-        except (ConnectionResetError, ValueError):
-            said = {}
+        said = await self._control.hear()
         await self._process.wait()
+        self._control.close()
         # A launcher that was itself killed takes its command along.
-        return Exit(code=said.get("exited", 137), signal=said.get("signal", 9 if not said else 0))
+        return Exit(code=said.get("exited", 137), signal=said.get("signal", 0 if said else 9))
 
 
 async def launch(spec: dict[str, Any], streams: tuple[int, int, int] | None = None) -> Launched:
@@ -79,23 +109,22 @@ async def launch(spec: dict[str, Any], streams: tuple[int, int, int] | None = No
     Raises StartError if the command could not be started.
     """
     ours, theirs = socket.socketpair()
-    with theirs:
-        null = asyncio.subprocess.DEVNULL
-        stdin, stdout, stderr = streams or (null, null, None)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-S", str(_LAUNCHER), str(theirs.fileno()),
-            stdin=stdin, stdout=stdout, stderr=stderr, pass_fds=(theirs.fileno(),), cwd="/",
-        )  # fmt: skip
-    reader, writer = await asyncio.open_connection(sock=ours)
+    control = _Control(ours)
     try:
-        writer.write(json.dumps(spec).encode() + b"\n")
-        line = await reader.readline()
-        said = json.loads(line) if line else {"error": f"the launcher exited with {await process.wait()}"}
-    except asyncio.CancelledError:
-        writer.close()  # the launcher ends by itself then
+        with theirs:
+            null = asyncio.subprocess.DEVNULL
+            stdin, stdout, stderr = streams or (null, null, None)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-I", "-S", str(_LAUNCHER), str(theirs.fileno()),
+                stdin=stdin, stdout=stdout, stderr=stderr, pass_fds=(theirs.fileno(),), cwd="/",
+            )  # fmt: skip
+        await control.say(json.dumps(spec).encode() + b"\n")
+        said = await control.hear() or {"error": f"the launcher exited with {await process.wait()}"}
+    except BaseException:
+        control.close()  # the launcher ends by itself then
         raise
     if "error" in said:
-        writer.close()
         await process.wait()
+        control.close()
         raise StartError(said["error"])
-    return Launched(process, reader, writer, int(said.get("started", process.pid)))
+    return Launched(process, control, int(said.get("started", process.pid)))

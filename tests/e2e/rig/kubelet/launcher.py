@@ -69,7 +69,7 @@ def _hold_sandbox(spec: Spec, control: socket.socket) -> None:
         os.makedirs(path, exist_ok=True)
         _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=1777,size={size}" if size else "mode=1777")
     _say(control, ready=True)
-    control.recv(1)
+    control.recv(1)  # a KILL, or the end of the kubelet
 
 
 def _run_container(spec: Spec, control: socket.socket) -> None:
