@@ -1,0 +1,272 @@
+"""The store: operations become one commit on a branch, exactly once, whatever else happens to the branch meanwhile.
+
+Objects are written without a work tree and pushed plainly; the server's own compare-and-swap of the branch decides
+between writers. When it says no, the tip is read again and every operation is asked again: never rebased, never forced.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from symphony_charts.adapters.git.cache import Cache
+from symphony_charts.adapters.git.packs import write_pack
+from symphony_charts.adapters.git.program import git_version
+from symphony_charts.adapters.git.reading import contains
+from symphony_charts.adapters.git.remote import Answer, ToolUnreachable, fetch_tip, push
+from symphony_charts.cluster.gitops_reading import load
+from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
+from symphony_charts.gitops.objects import Edits, GitObject, build_tree, commit_object
+from symphony_charts.gitops.operations import Change, Operation, message_of
+from symphony_charts.gitops.snapshot import Snapshot
+
+__all__ = ["Author", "Receipt", "Store"]
+
+# Waiting grows from the first to the last of these; how far depends on whether the server is on this machine.
+_FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0
+# How long a server may give no answer at all before that is the answer.
+_PATIENCE_S = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who signs for a commit: ``Name <mail>``, and what makes a signature of the commit's bytes."""
+
+    name: str
+    sign: Callable[[bytes], str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What became of operations: the commit that holds their changes, and the answer to each, in order.
+
+    `commit` is None when there was nothing to do; `moved` counts how often the tip moved in between, `paths` the files
+    that changed. `was_lost` says that the server had taken the commit although its answer never came.
+    """
+
+    commit: str | None
+    changes: tuple[Change, ...]
+    paths: int = 0
+    moved: int = 0
+    seconds: float = 0.0
+    was_lost: bool = False
+    edits: Edits = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One attempt after another: what was sent, what the server said last, and until when to try."""
+
+    deadline: float
+    time: int
+    moved: int = 0
+    sent: set[str] = field(default_factory=set)
+    base: str = ""
+    silent_since: float | None = None
+    tries: int = 0
+    is_anew: bool = False
+
+
+class Store:
+    """One branch of one repository, by way of a cache on this machine."""
+
+    def __init__(
+        self,
+        url: str,
+        branch: str,
+        *,
+        root: Path,
+        author: Author,
+        guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
+        trailers: Sequence[tuple[str, str]] = (),
+        timeout_s: float = 120.0,
+    ) -> None:
+        """`guard` is shown every file before it is written anywhere, and raises to refuse it."""
+        self.cache = Cache(root, url, branch)
+        self._author = author
+        self._guard = guard
+        self._trailers = tuple(trailers)
+        self._timeout_s = timeout_s
+        is_local = "://" not in self.cache.url and ":" not in self.cache.url
+        self._longest_wait_s = _LOCAL_WAIT_S if is_local or "//127." in url or "file://" in url else _REMOTE_WAIT_S
+
+    def apply(self, operations: Sequence[Operation], *, now: int) -> Receipt:
+        """Make the changes of all `operations` in one commit at the time `now` (seconds since 1970), or none of them.
+
+        Raises what an operation raises (Conflict, NotFound, SpecError) when it was asked about the newest tip, and
+        ToolFailed when the server refuses, or does not let this happen in time.
+        """
+        started = time.monotonic()
+        git_version()
+        run = _Run(deadline=started + self._timeout_s, time=now)
+        with self.cache.locked(self._timeout_s):
+            self.cache.prepare()
+            receipt = self._until_done(operations, run)
+        return _timed(receipt, time.monotonic() - started)
+
+    def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
+        """What the operations would change at the newest tip; nothing is written."""
+        git_version()
+        with self.cache.locked(self._timeout_s):
+            self.cache.prepare()
+            run = _Run(deadline=time.monotonic() + self._timeout_s, time=0)
+            return self._ask(operations, self._reread(run, depth=1))
+
+    def read(self, folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
+        """These folders and files as they are at the newest tip."""
+        git_version()
+        with self.cache.locked(self._timeout_s):
+            self.cache.prepare()
+            run = _Run(deadline=time.monotonic() + self._timeout_s, time=0)
+            return load(self.cache, self._reread(run, depth=1), folders, files)
+
+    def _until_done(self, operations: Sequence[Operation], run: _Run) -> Receipt:
+        # The tip of the last time usually is the tip still. If not, the push is refused: no dearer than asking first.
+        known = self.cache.tip
+        tip, is_fresh = (known, False) if known else (self._reread(run, depth=1), True)
+        while True:
+            try:
+                snapshot, changes = self._ask(operations, tip)
+            except SymphError as error:
+                if is_fresh and not self._can_begin_again(error, run):
+                    raise
+                tip, is_fresh = self._reread(run, depth=1), True
+                continue
+            edits = _joined(changes)
+            if not edits:
+                if is_fresh:
+                    return Receipt(commit=None, changes=changes, moved=run.moved)
+                tip, is_fresh = self._reread(run, depth=1), True
+                continue
+            commit = self._write(snapshot, edits, changes, run)
+            answer = push(self.cache, commit, timeout_s=self._left(run))
+            done = Receipt(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
+            if answer.is_done:
+                return done
+            found = self._after_refusal(answer, commit, tip, run)
+            if found is None:
+                return _lost(done, run)
+            run.moved += is_fresh and found != tip
+            tip, is_fresh = found, True
+
+    def _after_refusal(self, answer: Answer, commit: str, tip: str, run: _Run) -> str | None:
+        """The tip to go on from; None when the commit got there after all. Raises when there is no going on."""
+        run.tries += 1
+        if answer.was_sent:
+            run.base = run.base or tip
+            run.sent.add(commit)
+        # Without anything under way the newest commit is enough; else all commits since, to look for ours in them.
+        found = self._reread(run, depth=None if run.sent else 1)
+        if run.sent and contains(self.cache.repo, found, run.sent, run.base):
+            return None
+        if found == tip:
+            self._judge(answer, run)
+        else:
+            run.silent_since = None
+        self._wait(run, answer.text)
+        return found
+
+    def _judge(self, answer: Answer, run: _Run) -> None:
+        """Raise where the server refused for good, or has been failing for longer than we wait."""
+        now = time.monotonic()
+        run.silent_since = run.silent_since or now
+        if answer.is_final or now - run.silent_since > _PATIENCE_S:
+            raise answer.ended.failure(
+                f"{self.cache.url} does not take the commit: {answer.text}",
+                f"branch {self.cache.branch}",
+                "if the branch is protected, push a branch for review: --branch NAME",
+            )
+
+    def _ask(self, operations: Sequence[Operation], tip: str) -> tuple[Snapshot, tuple[Change, ...]]:
+        folders = [folder for operation in operations for folder in operation.folders()]
+        snapshot = load(
+            self.cache, tip, folders, lambda seen: [path for operation in operations for path in operation.files(seen)]
+        )
+        return snapshot, tuple(operation.change(snapshot) for operation in operations)
+
+    def _can_begin_again(self, error: SymphError, run: _Run) -> bool:
+        """A cache that cannot be read is made anew, once; what an operation says is an answer."""
+        if isinstance(error, (Conflict, NotFound, SpecError)) or run.is_anew:
+            return False
+        run.is_anew = True
+        self.cache.drop()
+        self.cache.prepare()
+        return True
+
+    def _write(self, snapshot: Snapshot, edits: Edits, changes: Sequence[Change], run: _Run) -> str:
+        self._guard({path: content for path, content in edits.items() if content is not None})
+        tree = build_tree(snapshot, edits)
+        commit = self._commit(tree.oid, snapshot.commit, message_of(changes, self._trailers), run.time)
+        objects = [(item.kind, item.oid, item.data) for item in (*tree.objects, commit)]
+        try:
+            write_pack(self.cache.repo, objects)
+            self.cache.note_blobs({item.oid for item in tree.objects if item.kind == "blob"})
+        except OSError as error:
+            what = f"cannot write the cache of the repository: {error.strerror}"
+            raise ToolFailed(what, str(self.cache.folder), "make room on the disk, or set SYMPH_STATE_DIR") from error
+        return commit.oid
+
+    def _commit(self, tree: str, parent: str, message: str, when: int) -> GitObject:
+        parents = [parent] if parent else []
+        made = commit_object(tree=tree, parents=parents, author=self._author.name, time=when, message=message)
+        if self._author.sign is None:
+            return made
+        signature = self._author.sign(made.data)
+        return commit_object(
+            tree=tree, parents=parents, author=self._author.name, time=when, message=message, signature=signature
+        )
+
+    def _reread(self, run: _Run, *, depth: int | None) -> str:
+        """The tip, asked for until the server answers or patience ends."""
+        silent_since = time.monotonic()
+        while True:
+            try:
+                return fetch_tip(self.cache, depth=depth, timeout_s=self._left(run))
+            except ToolUnreachable as error:
+                if time.monotonic() - silent_since > _PATIENCE_S:
+                    raise
+                run.tries += 1
+                self._wait(run, error.what)
+
+    def _wait(self, run: _Run, text: str) -> None:
+        """Full jitter: a random time below a bound that doubles. Source: AWS, "Exponential Backoff And Jitter"."""
+        bound = min(_FIRST_WAIT_S * 2 ** min(run.tries, 20), self._longest_wait_s)
+        pause = random.uniform(0, bound)  # noqa: S311 - spreads writers, guards nothing
+        if time.monotonic() + pause > run.deadline:
+            raise ToolFailed(
+                f"{self.cache.url} did not take the commit within {self._timeout_s:g} s ({run.tries} tries)",
+                f"the last answer was: {text}",
+                "nothing was published; try again when the branch is less busy",
+            )
+        time.sleep(pause)
+
+    def _left(self, run: _Run) -> float:
+        return max(1.0, min(60.0, run.deadline - time.monotonic()))
+
+
+def _joined(changes: Iterable[Change]) -> dict[str, bytes | None]:
+    """All edits; no two operations of one commit may edit one path."""
+    edits: dict[str, bytes | None] = {}
+    for change in changes:
+        twice = next((path for path in change.edits if path in edits and edits[path] != change.edits[path]), None)
+        if twice is not None:
+            raise Conflict(f"two operations change {twice}", next="make them one after the other")
+        edits.update(change.edits)
+    return edits
+
+
+def _lost(receipt: Receipt, run: _Run) -> Receipt:
+    return _with(receipt, was_lost=True, moved=run.moved)
+
+
+def _timed(receipt: Receipt, seconds: float) -> Receipt:
+    return _with(receipt, seconds=seconds)
+
+
+def _with(receipt: Receipt, **fields: object) -> Receipt:
+    from dataclasses import replace
+
+    return replace(receipt, **fields)  # type: ignore[arg-type]  # two callers above, both right

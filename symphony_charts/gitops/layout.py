@@ -1,0 +1,81 @@
+"""Where things stand in a GitOps repository; writers never share a file.
+
+``charts/<team>/<experiment>/<version>/`` holds a chart and never changes; the pointer
+``envs/<env>/<team>/<experiment>.symph-app.yaml`` says which version an environment runs; ``rendered/`` holds manifests,
+``bootstrap/`` what Argo CD or Flux is given once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.spec.names import DNS_LABEL
+
+__all__ = [
+    "POINTER_SUFFIX",
+    "ancestors",
+    "chart_path",
+    "check_names",
+    "pointer_folder",
+    "pointer_name",
+    "pointer_path",
+    "rendered_path",
+    "versions_path",
+]
+
+# Unique, because Argo CD's generator of files lets a `*` match slashes too.
+POINTER_SUFFIX = ".symph-app.yaml"
+
+
+def versions_path(team: str, name: str) -> str:
+    """The folder of all versions of an experiment."""
+    return f"charts/{team}/{name}"
+
+
+def chart_path(team: str, name: str, version: str) -> str:
+    """The folder of one version."""
+    return f"charts/{team}/{name}/{version}"
+
+
+def pointer_folder(env: str, team: str) -> str:
+    """The folder of a team's pointers in an environment."""
+    return f"envs/{env}/{team}"
+
+
+def pointer_path(env: str, team: str, name: str) -> str:
+    """The pointer of an experiment in an environment."""
+    return f"envs/{env}/{team}/{name}{POINTER_SUFFIX}"
+
+
+def pointer_name(path: str) -> tuple[str, str, str] | None:
+    """Environment, team and experiment of a pointer's path; None for any other path."""
+    parts = path.split("/")
+    if len(parts) != 4 or parts[0] != "envs" or not parts[3].endswith(POINTER_SUFFIX):
+        return None
+    return parts[1], parts[2], parts[3].removesuffix(POINTER_SUFFIX)
+
+
+def rendered_path(env: str, team: str, name: str) -> str:
+    """The folder of an experiment's rendered manifests."""
+    return f"rendered/{env}/{team}/{name}"
+
+
+def ancestors(paths: Iterable[str]) -> list[str]:
+    """The folders `paths` and all above them, the root (``""``) first, each once."""
+    found = {""}
+    for path in paths:
+        parts = path.split("/")
+        found.update("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return sorted(found)
+
+
+def check_names(**names: str) -> None:
+    """Raise SpecError unless all are DNS labels; they become folders, objects' names and branches."""
+    problems = [
+        Problem(what=f'"{value}" is no {what}', path=what, next="use lower-case letters, digits and -, at most 63")
+        for what, value in names.items()
+        if not DNS_LABEL.fullmatch(value) or len(value) > 63
+    ]
+    if problems:
+        raise SpecError(problems)

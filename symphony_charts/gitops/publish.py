@@ -1,0 +1,132 @@
+"""Publishing: a chart's folder appears, and an environment's pointer moves to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from symphony_charts.chart.package import Chart
+from symphony_charts.chart.values import Values
+from symphony_charts.errors import Conflict
+from symphony_charts.gitops import layout
+from symphony_charts.gitops.operations import Change
+from symphony_charts.gitops.pointer import Destination, Pointer, parse_pointer, render_pointer
+from symphony_charts.gitops.snapshot import Snapshot
+from symphony_charts.gitops.versioning import Decision, decide_version, newest
+from symphony_charts.spec.yaml_text import load
+
+__all__ = ["Publish"]
+
+
+class Publish(msgspec.Struct, frozen=True, kw_only=True):
+    """Put a chart into the repository and let `env` run it; without `env` no pointer moves.
+
+    `env_values` of None keeps the environment's values; `version` of None lets the repository decide; `expect` is the
+    version that must run now. Equal content is never published twice: the operation may be repeated safely.
+    """
+
+    team: str
+    name: str
+    chart_files: dict[str, bytes]
+    values: Values
+    digest: str
+    env: str | None = None
+    version: str | None = None
+    env_values: Values | None = None
+    destination: Destination | None = None
+    project: str = "symph"
+    expect: str | None = None
+    source: dict[str, str] = {}
+    at: str = ""
+
+    def folders(self) -> Iterable[str]:
+        """The experiment's versions, and the team's pointers."""
+        yield layout.versions_path(self.team, self.name)
+        if self.env is not None:
+            yield layout.pointer_folder(self.env, self.team)
+
+    def files(self, tip: Snapshot) -> Iterable[str]:
+        """The pointer, and the values of the newest version, which decide what the next one is called."""
+        if self.env is not None:
+            yield layout.pointer_path(self.env, self.team, self.name)
+        last = newest(tip.folder(layout.versions_path(self.team, self.name)))
+        if self.version is None and last is not None:
+            yield self._values_of(last)
+
+    def change(self, tip: Snapshot) -> Change:
+        """The chart's folder unless it is there, and the pointer unless it points there."""
+        decision = self._decide(tip)
+        chart = decision.chart
+        edits: dict[str, bytes | None] = {}
+        if decision.is_new:
+            folder = layout.chart_path(self.team, self.name, chart.version)
+            edits = {f"{folder}/{path}": content for path, content in chart.files.items()}
+        before, after = self._pointers(tip, chart.version)
+        if after is not None and after != before:
+            edits[layout.pointer_path(after.env, self.team, self.name)] = render_pointer(after)
+        place = f" -> {self.env}" if self.env else ""
+        facts: dict[str, object] = {"name": self.name, "team": self.team, "version": chart.version}
+        facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
+        facts |= {"change": decision.change, "was": before.version if before else None}
+        return Change(
+            subject=f"publish {self.team}/{self.name} {chart.version}{place}",
+            edits=edits,
+            trailers=self._trailers(chart.version, before),
+            facts=facts,
+        )
+
+    def _values_of(self, version: str) -> str:
+        return f"{layout.chart_path(self.team, self.name, version)}/values.yaml"
+
+    def _decide(self, tip: Snapshot) -> Decision:
+        published = tip.folder(layout.versions_path(self.team, self.name))
+        chart = Chart(name=self.name, version=self.version or "0.1.0", values=self.values, files=self.chart_files)
+        last = newest(published)
+        values = tip.read(self._values_of(last)) if self.version is None and last is not None else None
+        parsed = load(values.decode()) if values is not None else None
+        return decide_version(chart, published, self.version, parsed if isinstance(parsed, dict) else None)
+
+    def _pointers(self, tip: Snapshot, version: str) -> tuple[Pointer | None, Pointer | None]:
+        """The pointer as it is and as it shall be; None where there is none."""
+        if self.env is None:
+            return None, None
+        path = layout.pointer_path(self.env, self.team, self.name)
+        content = tip.read(path)
+        before = None if content is None else parse_pointer(content, path)
+        if self.expect is not None and self.expect != (before.version if before else ""):
+            raise Conflict(
+                f"{self.env} runs {before.version if before else 'no version'} of {self.name}, not {self.expect}",
+                path,
+                f"look at what changed: symph history {self.name} --env {self.env}",
+            )
+        if before is None:
+            return None, self._first_pointer(version)
+        values = before.values if self.env_values is None else self.env_values
+        moved = before.moved(version, self.digest, values, op="publish", at=self.at, source=self.source)
+        if self.destination is not None and moved.destination != self.destination:
+            moved = msgspec.structs.replace(moved, destination=self.destination)
+        return before, moved
+
+    def _first_pointer(self, version: str) -> Pointer:
+        return Pointer(
+            name=self.name,
+            team=self.team,
+            env=self.env or "",
+            version=version,
+            digest=self.digest,
+            chart=layout.chart_path(self.team, self.name, version),
+            values=self.env_values or {},
+            destination=self.destination or Destination(),
+            project=self.project,
+            at=self.at,
+            source=self.source,
+        )
+
+    def _trailers(self, version: str, before: Pointer | None) -> tuple[tuple[str, str], ...]:
+        trailers = [("Symph-Op", "publish"), ("Symph-Chart", f"{self.team}/{self.name}@{version}")]
+        trailers.append(("Symph-Digest", self.digest))
+        if self.env:
+            trailers += [("Symph-From", before.version)] if before else []
+            trailers.append(("Symph-To", self.env))
+        return (*trailers, *((f"Symph-{key.capitalize()}", value) for key, value in self.source.items()))

@@ -1,0 +1,86 @@
+"""What an operation sees of a repository: some folders and files of one commit's tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from symphony_charts.errors import Conflict
+
+__all__ = ["FILE", "FOLDER", "SYMLINK", "Entry", "Snapshot", "parse_tree"]
+
+FOLDER, FILE, SYMLINK = "40000", "100644", "120000"
+_EMPTY: Mapping[str, Entry]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of a Git tree: a file's or folder's mode (octal, as Git writes it) and object id (hex)."""
+
+    mode: str
+    oid: str
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return self.mode == FOLDER
+
+
+_EMPTY = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The loaded part of the tree of `commit`: entries by folder (``""`` is the root), contents by path of file.
+
+    `commit` is empty for a branch that does not exist yet.
+    """
+
+    commit: str = ""
+    folders: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    def folder(self, path: str) -> Mapping[str, Entry]:
+        """The entries of a folder, none where it is absent. Raises Conflict where something else stands there."""
+        parent, _, name = path.rpartition("/")
+        if path:
+            entry = self.folder(parent).get(name)
+            if entry is None:
+                return _EMPTY
+            if not entry.is_folder:
+                kind = "a symbolic link" if entry.mode == SYMLINK else "no folder"
+                raise Conflict(f"{path} is {kind} in the repository", next="remove it: charts and pointers stand there")
+        if path not in self.folders:
+            if not path:
+                return _EMPTY
+            raise LookupError(f"the folder {path} was not loaded")
+        return self.folders[path]
+
+    def entry(self, path: str) -> Entry | None:
+        """The entry of a file or folder, None where it is absent."""
+        parent, _, name = path.rpartition("/")
+        return self.folder(parent).get(name)
+
+    def read(self, path: str) -> bytes | None:
+        """The content of a file, None where it is absent. Raises Conflict for a link or a folder."""
+        entry = self.entry(path)
+        if entry is None:
+            return None
+        if entry.mode not in (FILE, "100755"):
+            raise Conflict(f"{path} is no plain file in the repository", next="remove it, and retry")
+        if path not in self.files:
+            raise LookupError(f"the file {path} was not loaded")
+        return self.files[path]
+
+
+def parse_tree(data: bytes) -> dict[str, Entry]:
+    """The entries of a Git tree object. Source: git, Documentation/user-manual "tree object"."""
+    entries: dict[str, Entry] = {}
+    start = 0
+    while start < len(data):
+        space = data.index(b" ", start)
+        end = data.index(b"\0", space)
+        name = data[space + 1 : end].decode("utf-8", "surrogateescape")
+        entries[name] = Entry(mode=data[start:space].decode(), oid=data[end + 1 : end + 21].hex())
+        start = end + 21
+    return entries
