@@ -33,7 +33,7 @@ class Cache:
 
     def __init__(self, root: Path, url: str, branch: str) -> None:
         """`root` holds all caches. Raises SpecError for a bad address or branch."""
-        self.url = str(Path(url).absolute()) if "://" not in url and Path(url).is_dir() else check_url(url)
+        self.url = str(Path(url).absolute()) if url and "://" not in url and Path(url).is_dir() else check_url(url)
         self.branch = check_branch(branch)
         key = hashlib.sha256(f"{self.url}\0{branch}".encode()).hexdigest()[:20]
         self.folder = root / key

@@ -38,9 +38,10 @@ def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> l
 
 
 def contains(repo: Path, tip: str, commits: Iterable[str], base: str) -> bool:
-    """Whether one of `commits` is in the history of `tip` after `base`."""
+    """Whether one of `commits` is in the history of `tip` after `base` (all of it for an empty one)."""
     wanted = set(commits)
     if tip in wanted:
         return True
-    listed = git(repo, "rev-list", tip, f"^{base}", timeout_s=60).text.split()
+    revisions = [tip, f"^{base}"] if base else [tip]
+    listed = git(repo, "rev-list", *revisions, timeout_s=60).text.split()
     return not wanted.isdisjoint(listed)

@@ -15,7 +15,7 @@ from symphony_charts.adapters.git.program import git, said
 from symphony_charts.adapters.runner import Completed
 from symphony_charts.errors import NotFound, ToolFailed
 
-__all__ = ["Answer", "ToolUnreachable", "fetch_files", "fetch_tip", "push", "remote_tip"]
+__all__ = ["Answer", "ToolUnreachable", "fetch_files", "fetch_tip", "push"]
 
 # Trying again does not help. Sources: git's remote-curl.c, connect.c, http.c, credential.c; OpenSSH; libcurl.
 _FINAL = re.compile(
@@ -49,14 +49,16 @@ class Answer:
 def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -> str:
     """Fetch the newest commit of the branch with its trees; the commit's id.
 
-    With `depth` None all commits since the last known tip come too. Raises NotFound without such a branch,
-    ToolUnreachable where trying again may help, ToolFailed otherwise.
+    With `depth` None all commits since the last known tip come too. It is empty for a repository without branches.
+    Raises NotFound where only this branch is missing, ToolUnreachable where trying again may help, else ToolFailed.
     """
     depths = () if depth is None else (f"--depth={depth}",)
     argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", *depths, "--filter=blob:none", "origin"]
     ended = git(cache.repo, *argv, f"+refs/heads/{cache.branch}:{TIP_REF}", timeout_s=timeout_s, check=False)
     if ended.status:
         if _NO_BRANCH.search(ended.error_text):
+            if not _has_branches(cache, timeout_s):
+                return ""
             what = f"the repository has no branch {cache.branch}"
             raise NotFound(what, cache.url, "symph gitops init makes one; or name another with --branch")
         raise _failed(ended, f"cannot read {cache.url}")
@@ -65,15 +67,6 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
     cache.remember_tip(tip)
     return tip
-
-
-def remote_tip(url: str, branch: str, timeout_s: float = 60.0) -> str | None:
-    """The commit that a branch of `url` is at, None without such a branch. Raises ToolUnreachable or ToolFailed."""
-    ended = git(None, "ls-remote", "--quiet", "--", url, f"refs/heads/{branch}", timeout_s=timeout_s, check=False)
-    if ended.status:
-        raise _failed(ended, f"cannot read {url}")
-    words = ended.text.split()
-    return words[0] if words else None
 
 
 def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> None:
@@ -110,6 +103,13 @@ def push(cache: Cache, commit: str, *, timeout_s: float = 60.0) -> Answer:
     is_final = is_refused or (not verdict and bool(_FINAL.search(ended.error_text)))
     text = verdict or said(ended)
     return Answer(is_done=False, was_sent=not is_ours, is_final=is_final, text=text, ended=ended)
+
+
+def _has_branches(cache: Cache, timeout_s: float) -> bool:
+    ended = git(cache.repo, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s, check=False)
+    if ended.status:
+        raise _failed(ended, f"cannot read {cache.url}")
+    return bool(ended.text.strip())
 
 
 def _verdict(porcelain: str) -> str:

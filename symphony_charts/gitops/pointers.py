@@ -1,0 +1,208 @@
+"""What moves a pointer without a new chart: promotion, rollback, retirement. Each changes one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from symphony_charts.chart.values import Values
+from symphony_charts.errors import Conflict, NotFound
+from symphony_charts.gitops import layout
+from symphony_charts.gitops.operations import Change
+from symphony_charts.gitops.pointer import Destination, Pointer, parse_pointer, render_pointer
+from symphony_charts.gitops.snapshot import Snapshot
+
+__all__ = ["Promote", "Retire", "Rollback", "read_pointer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promote:
+    """Let environment `after` run the version that `before` runs.
+
+    The values of `after` stay, unless `env_values` gives others or `copies_values` takes those of `before`. `version`
+    and `expect` are what `before` and `after` must run now, where they are given (``""``: nothing yet).
+    """
+
+    team: str
+    name: str
+    before: str
+    after: str
+    env_values: Values | None = None
+    copies_values: bool = False
+    destination: Destination | None = None
+    project: str = "symph"
+    version: str | None = None
+    expect: str | None = None
+    at: str = ""
+
+    def folders(self) -> Iterable[str]:
+        """The pointers of both environments, and the versions that are there."""
+        return _folders(self.team, self.name, self.before, self.after)
+
+    def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
+        """Both pointers."""
+        return [layout.pointer_path(env, self.team, self.name) for env in (self.before, self.after)]
+
+    def change(self, tip: Snapshot) -> Change:
+        """The pointer of `after` at the version of `before`. Raises NotFound, or Conflict where expectations fail."""
+        source = read_pointer(tip, self.before, self.team, self.name)
+        target = _pointer_or_none(tip, self.after, self.team, self.name)
+        _expect(self.version, source.version, self.before, self.name)
+        _expect(self.expect, target.version if target else "", self.after, self.name)
+        _need_chart(tip, self.team, self.name, source.version)
+        values = source.values if self.copies_values else self.env_values
+        moved = self._moved(source, target, values)
+        subject = f"promote {self.team}/{self.name} {source.version} {self.before} -> {self.after}"
+        return _change(subject, "promote", target, moved, (("Symph-From", self.before), ("Symph-To", self.after)))
+
+    def _moved(self, source: Pointer, target: Pointer | None, values: Values | None) -> Pointer:
+        if target is not None:
+            kept = target.values if values is None else values
+            moved = target.moved(
+                source.version, source.digest, kept, op="promote", at=self.at, source={"from": self.before}
+            )
+            return _at(moved, self.destination)
+        return Pointer(
+            name=self.name,
+            team=self.team,
+            env=self.after,
+            version=source.version,
+            digest=source.digest,
+            chart=source.chart,
+            values=values or {},
+            destination=self.destination or source.destination,
+            project=self.project,
+            op="promote",
+            at=self.at,
+            source={"from": self.before},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollback:
+    """Let `env` run again what it ran before, or with `version` the newest that had it: version, digest and values."""
+
+    team: str
+    name: str
+    env: str
+    version: str | None = None
+    expect: str | None = None
+    at: str = ""
+
+    def folders(self) -> Iterable[str]:
+        """The environment's pointers, and the versions that are there."""
+        return _folders(self.team, self.name, self.env)
+
+    def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
+        """The pointer."""
+        return [layout.pointer_path(self.env, self.team, self.name)]
+
+    def change(self, tip: Snapshot) -> Change:
+        """The pointer as it was. Raises NotFound where the history or the repository does not hold that version."""
+        pointer = read_pointer(tip, self.env, self.team, self.name)
+        _expect(self.expect, pointer.version, self.env, self.name)
+        entry = pointer.find(self.version)
+        _need_chart(tip, self.team, self.name, entry.version)
+        source = {"from": pointer.version}
+        moved = pointer.moved(entry.version, entry.digest, entry.values, op="rollback", at=self.at, source=source)
+        subject = f"rollback {self.team}/{self.name} {pointer.version} -> {entry.version} in {self.env}"
+        trailers = (("Symph-From", pointer.version), ("Symph-To", self.env))
+        return _change(subject, "rollback", pointer, moved, trailers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retire:
+    """Take an experiment out of `env`: its pointer goes, and with it what runs. Its charts stay."""
+
+    team: str
+    name: str
+    env: str
+    expect: str | None = None
+
+    def folders(self) -> Iterable[str]:
+        """The environment's pointers."""
+        yield layout.pointer_folder(self.env, self.team)
+        yield layout.rendered_path(self.env, self.team, self.name)
+
+    def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
+        """The pointer."""
+        return [layout.pointer_path(self.env, self.team, self.name)]
+
+    def change(self, tip: Snapshot) -> Change:
+        """The pointer and the rendered manifests removed; nothing where they are gone."""
+        pointer = _pointer_or_none(tip, self.env, self.team, self.name)
+        subject = f"retire {self.team}/{self.name} from {self.env}"
+        if pointer is None:
+            return Change(subject=subject, facts={"name": self.name, "team": self.team, "env": self.env, "was": None})
+        _expect(self.expect, pointer.version, self.env, self.name)
+        edits: dict[str, bytes | None] = {layout.pointer_path(self.env, self.team, self.name): None}
+        rendered = layout.rendered_path(self.env, self.team, self.name)
+        if tip.entry(rendered) is not None:
+            edits[rendered] = None
+        return Change(
+            subject=subject,
+            edits=edits,
+            trailers=(("Symph-Op", "retire"), ("Symph-Chart", f"{self.team}/{self.name}@{pointer.version}")),
+            facts={"name": self.name, "team": self.team, "env": self.env, "was": pointer.version},
+        )
+
+
+def read_pointer(tip: Snapshot, env: str, team: str, name: str) -> Pointer:
+    """The pointer of an experiment in an environment. Raises NotFound without one."""
+    pointer = _pointer_or_none(tip, env, team, name)
+    if pointer is None:
+        others = [path.removesuffix(layout.POINTER_SUFFIX) for path in tip.folder(layout.pointer_folder(env, team))]
+        known = f"{env} has {', '.join(sorted(others)[:8])}" if others else f"{env} has no experiment of team {team}"
+        raise NotFound(f"{env} runs no {team}/{name}", known, f"symph publish {name} --env {env}")
+    return pointer
+
+
+def _pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
+    path = layout.pointer_path(env, team, name)
+    content = tip.read(path)
+    return None if content is None else parse_pointer(content, path)
+
+
+def _folders(team: str, name: str, *envs: str) -> list[str]:
+    return [layout.versions_path(team, name), *(layout.pointer_folder(env, team) for env in envs)]
+
+
+def _expect(wanted: str | None, found: str, env: str, name: str) -> None:
+    if wanted is not None and wanted != found:
+        raise Conflict(
+            f"{env} runs {found or 'no version'} of {name}, not {wanted or 'none'}",
+            next=f"look at what changed: symph history {name} --env {env}",
+        )
+
+
+def _need_chart(tip: Snapshot, team: str, name: str, version: str) -> None:
+    versions = tip.folder(layout.versions_path(team, name))
+    if version not in versions:
+        known = ", ".join(sorted(versions)) or "none"
+        raise NotFound(
+            f"the repository no longer holds {team}/{name} {version}", f"it holds {known}", "publish it again"
+        )
+
+
+def _at(pointer: Pointer, destination: Destination | None) -> Pointer:
+    if destination is None or destination == pointer.destination:
+        return pointer
+    return msgspec.structs.replace(pointer, destination=destination)
+
+
+def _change(
+    subject: str, op: str, before: Pointer | None, after: Pointer, extra: tuple[tuple[str, str], ...]
+) -> Change:
+    path = layout.pointer_path(after.env, after.team, after.name)
+    edits: dict[str, bytes | None] = {} if after == before else {path: render_pointer(after)}
+    chart = f"{after.team}/{after.name}@{after.version}"
+    facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
+    facts |= {"digest": after.digest, "was": before.version if before else None}
+    return Change(
+        subject=subject,
+        edits=edits,
+        trailers=(("Symph-Op", op), ("Symph-Chart", chart), ("Symph-Digest", after.digest), *extra),
+        facts=facts,
+    )
