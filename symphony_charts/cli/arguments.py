@@ -43,7 +43,7 @@ class MasterParser(Parser):
         """The text of `symph --help`: the verbs without importing them."""
         rows = [verb for verb in self._verbs() if verb.group in ("", *GROUPS)]
         names = {verb.name: ", ".join(verb.names) for verb in rows}
-        width = max(14, *(len(text) for text in names.values())) if names else 14
+        width = max((len(text) for text in names.values()), default=14)
         lines = [f"usage: {self.prog} VERB [ARGUMENTS] [-- COMMAND]", "", self.description or ""]
         for group in ("", *GROUPS):
             members = [f"  {names[verb.name]:{width}}  {verb.summary}".rstrip() for verb in rows if verb.group == group]

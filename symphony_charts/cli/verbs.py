@@ -32,7 +32,29 @@ class Verb:
 # The order of the groups in `symph --help`.
 GROUPS = ("Write", "Run here", "Watch and steer", "Charts", "Placement", "Git", "Cluster", "Tools")
 
-VERBS: tuple[Verb, ...] = ()
+VERBS: tuple[Verb, ...] = (
+    Verb("init", (), "make the folder of a new experiment", "init", "Write"),
+    Verb("schema", (), "print the JSON Schema of experiment files, for editors", "schema", "Write"),
+    Verb("import", (), "make an experiment of a TorchX, DI-engine, compose or Symphony job", "import_", "Write"),
+    Verb("runopts", (), "list TorchX's run options and what they become", "runopts", "Write"),
+    Verb("up", (), "start an experiment on this machine, in tmux", "up", "Run here"),
+    Verb("down", (), "end an experiment on this machine, and everything it started", "down", "Run here"),
+    Verb("attach", (), "open the terminal of a running experiment", "attach", "Run here"),
+    Verb(
+        "process", ("list-processes", "lsp", "p"), "list the processes of an experiment", "process", "Watch and steer"
+    ),
+    Verb("logs", ("log", "l"), "print what processes wrote", "logs", "Watch and steer"),
+    Verb("ls", ("list-experiments", "lse"), "list the experiments", "ls", "Watch and steer"),
+    Verb("delete", ("d",), "end an experiment and forget its runs and logs", "delete", "Watch and steer"),
+    Verb("package", (), "make Helm charts and archives of experiments", "package", "Charts"),
+    Verb("render", (), "print the Kubernetes objects of an experiment", "render", "Charts"),
+    Verb("lint", (), "check experiments and their charts, without helm or a cluster", "lint", "Charts"),
+    Verb("plan", (), "say where an experiment would run, and whether it certainly fits", "plan", "Placement"),
+    Verb("catalog", (), "look at machine types and at the node pools of a cluster file", "catalog", "Placement"),
+    Verb("secrets", (), "make the Secret that an experiment's files need", "secrets", "Charts"),
+    Verb("doctor", (), "say what this machine has and lacks", "doctor", "Tools"),
+    Verb("completion", (), "print a completion script for a shell", "completion", "Tools"),
+)
 
 # Verbs that programs call; no help page lists them.
 HIDDEN: tuple[Verb, ...] = ()
