@@ -39,6 +39,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("runopts", (), "list TorchX's run options and what they become", "runopts", "Write"),
     Verb("up", (), "start an experiment on this machine, in tmux", "up", "Run here"),
     Verb("down", (), "end an experiment on this machine, and everything it started", "down", "Run here"),
+    Verb("sweep", (), "vary settings of an experiment: one chart, many trials", "sweep", "Write"),
     Verb("attach", (), "open the terminal of a running experiment", "attach", "Run here"),
     Verb(
         "process", ("list-processes", "lsp", "p"), "list the processes of an experiment", "process", "Watch and steer"

@@ -1,0 +1,158 @@
+"""`symph sweep`: one experiment, many trials that differ in a few settings."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from symphony_charts.cli import common, output
+
+__all__ = ["configure", "run"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from symphony_charts.adapters.specfile import SpecFile
+    from symphony_charts.cluster.sweep import Outcome, TrialRun
+    from symphony_charts.spec.sweep import Trial
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph sweep`."""
+    common.add_specs(parser, many=False)
+    parser.add_argument(
+        "-g",
+        "--grid",
+        metavar="KEY=VALUES",
+        action="append",
+        default=[],
+        help="values of one setting: a,b,c or first..last[..step]; may be repeated. KEY is a variable that processes"
+        " declare (lr or LR), or a path of the spec",
+    )
+    for flag, text in (("--uniform", "evenly"), ("--loguniform", "evenly in the logarithm")):
+        parser.add_argument(
+            flag, metavar="KEY=LOW..HIGH", action="append", default=[], help=f"draw a setting {text}; needs --random"
+        )
+    parser.add_argument("--random", metavar="N", type=int, default=None, help="draw N trials instead of taking all")
+    parser.add_argument("--seed", type=int, default=0, help="of --random (default: 0); the same seed, the same trials")
+    parser.add_argument("--up", action="store_true", help="run the trials here, in tmux, and wait for them")
+    parser.add_argument(
+        "--parallel", metavar="N", type=int, default=1, help="how many trials run at a time with --up (default: 1)"
+    )
+    parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
+    common.add_output(parser)
+    common.add_placement(parser)
+    common.add_dry_run(parser)
+    common.add_examples(
+        parser,
+        "symph sweep experiment.yaml --grid lr=1e-3,1e-4 --grid seed=0..9      # one chart, a values file a trial",
+        "symph sweep experiment.yaml --grid seed=0..9 --up --parallel 4        # here, four at a time",
+        "symph sweep experiment.yaml --loguniform lr=1e-5..1e-2 --random 20 --dry-run",
+        "symph sweep experiment.yaml --grid processes.agent.replicas=2,4,8",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the chart and the trials' values, or run the trials here."""
+    from symphony_charts.adapters import specfile
+    from symphony_charts.cluster.pools import place
+    from symphony_charts.cluster.sweep import prepare_trials
+
+    spec = specfile.read(args.spec)
+    trials = _trials(args, spec.experiment.name)
+    if not args.up:
+        spec, fit = place(spec, args.pools, force=args.force_unschedulable)
+        if fit:
+            output.note(f"fit of one trial: {fit}")
+    runs = prepare_trials(spec, trials, for_cluster=not args.up)
+    if args.dry_run:
+        output.print_items(args, "Trial", [_record(run.trial) for run in runs], _columns(runs[0].trial))
+        return 0
+    return _run_here(args, spec, runs) if args.up else _write(args, spec, runs)
+
+
+def _trials(args: argparse.Namespace, base: str) -> tuple[Trial, ...]:
+    import random
+
+    from symphony_charts.errors import UsageError
+    from symphony_charts.spec.sweep import parse_axis, parse_span, trials
+
+    for flag, number in (("--parallel", args.parallel), ("--random", args.random)):
+        if number is not None and number < 1:
+            raise UsageError(f"{flag} takes a number of at least 1, got {number}")
+    spans = [parse_span(text, is_log=False) for text in args.uniform]
+    spans += [parse_span(text, is_log=True) for text in args.loguniform]
+    chance = random.Random(args.seed)  # noqa: S311 - draws trials, guards nothing
+    return trials(base, [parse_axis(text) for text in args.grid], spans, draw=args.random, chance=chance)
+
+
+def _write(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
+    from symphony_charts.cluster.packaging import prepare, template, write
+    from symphony_charts.cluster.sweep import write_trials
+
+    dest = Path(args.dest)
+    packaged = prepare(spec, dest, template())
+    folder = dest / f"{packaged.chart.name}-trials"
+    write(packaged)
+    write_trials(runs, folder)
+    items = [_record(run.trial) | {"values": str(folder / f"{run.trial.name}.yaml")} for run in runs]
+    output.print_items(args, "Trial", items, [*_columns(runs[0].trial), output.Column("VALUES", "values")])
+    if args.output in ("table", "wide"):
+        output.note(f"{len(runs)} trials of {packaged.chart.name} {packaged.chart.version} in {packaged.folder}")
+        first = runs[0].trial.name
+        output.next_step(
+            f"helm install {first} {packaged.folder} -f {folder / first}.yaml", f"symph sweep {args.spec} ... --up"
+        )
+    return 0
+
+
+def _run_here(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
+    from symphony_charts.cluster.sweep import run_trials
+    from symphony_charts.errors import CheckFailed
+
+    outcomes: list[Outcome] = []
+    going = run_trials(runs, spec, parallel=args.parallel, on_start=lambda trial: output.note(f"start {trial.name}"))
+    for outcome in going:
+        outcomes.append(outcome)
+        how = "succeeded" if outcome.status == 0 else f"failed ({outcome.status})"
+        output.note(f"{len(outcomes)}/{len(runs)} {outcome.trial.name} {how} after {outcome.seconds:.1f} s")
+    order = {run.trial.name: number for number, run in enumerate(runs)}
+    outcomes.sort(key=lambda outcome: order[outcome.trial.name])
+    output.print_items(args, "Trial", [_outcome(outcome) for outcome in outcomes], _columns(runs[0].trial, ran=True))
+    failed = [outcome.trial.name for outcome in outcomes if outcome.status]
+    if failed:
+        raise CheckFailed(f"{len(failed)} of {len(outcomes)} trials failed", next=f"symph logs {failed[0]}")
+    return 0
+
+
+def _record(trial: Trial) -> dict[str, object]:
+    return {"name": trial.name, "settings": dict(trial.settings)}
+
+
+def _outcome(outcome: Outcome) -> dict[str, object]:
+    state = "succeeded" if outcome.status == 0 else f"failed {outcome.status}"
+    return _record(outcome.trial) | {
+        "state": state,
+        "status": outcome.status,
+        "seconds": round(outcome.seconds, 3),
+    }
+
+
+def _columns(trial: Trial, *, ran: bool = False) -> list[output.Column]:
+    columns = [output.Column("TRIAL", "name")]
+    for key in trial.settings:
+        columns.append(output.Column(key.rpartition(".")[2].upper(), _setting(key)))
+    if ran:
+        colour = {True: "good", False: "bad"}
+        columns.append(output.Column("STATE", "state", state=lambda item: colour[item["status"] == 0]))
+        columns.append(output.Column("SECONDS", "seconds"))
+    return columns
+
+
+def _setting(key: str) -> Callable[[Mapping[str, object]], object]:
+    def text(item: Mapping[str, object]) -> object:
+        settings = item["settings"]
+        return settings[key] if isinstance(settings, dict) else None
+
+    return text

@@ -1,0 +1,133 @@
+"""A sweep on this machine, and as one chart with the values of each trial."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from symphony_charts.adapters.files import write_file
+from symphony_charts.adapters.specfile import SpecFile
+from symphony_charts.chart.compile import compile_values
+from symphony_charts.chart.difference import overrides_between
+from symphony_charts.chart.values import Values
+from symphony_charts.cluster import local_run
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.check import finish
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sweep import Trial, apply
+from symphony_charts.spec.yaml_text import dump
+
+__all__ = ["Outcome", "TrialRun", "prepare_trials", "run_trials", "write_trials"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRun:
+    """A trial as an experiment, and as what is set in the values of the sweep's chart."""
+
+    trial: Trial
+    experiment: Experiment
+    values: Values = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a trial ended on this machine: its exit status, how long it took, and why it could not start."""
+
+    trial: Trial
+    status: int
+    seconds: float
+    error: str = ""
+
+
+def prepare_trials(spec: SpecFile, trials: Sequence[Trial], *, for_cluster: bool = True) -> list[TrialRun]:
+    """The trials as experiments, with the values that make the chart of `spec` each of them where `for_cluster`.
+
+    The placement of `spec` is settled already. Raises SpecError, the faults of all trials at once, for settings that
+    name nothing, that the spec refuses, or that values cannot express.
+    """
+    problems: dict[tuple[str, str], Problem] = {}
+    base = _values_of(spec.experiment, spec) if for_cluster else {}
+    runs = []
+    for trial in trials:
+        try:
+            experiment = apply(spec.experiment, trial)
+            values = overrides_between(base, _values_of(experiment, spec)) if for_cluster else {}
+            runs.append(TrialRun(trial=trial, experiment=experiment, values=values))
+        except SpecError as error:
+            # Most faults are those of the setting, the same in every trial that has it.
+            problems |= {(problem.what, problem.path): problem for problem in error.problems}
+    if problems:
+        raise SpecError(list(problems.values()), at=str(spec.path))
+    return runs
+
+
+def _values_of(experiment: Experiment, spec: SpecFile) -> Values:
+    return compile_values(finish(experiment, for_cluster=True), allocate(experiment, spec.pins))
+
+
+def write_trials(runs: Sequence[TrialRun], folder: Path) -> int:
+    """Writes ``<trial>.yaml`` with the values of each trial, and removes those of trials that are no more.
+
+    The number of files touched: 0 on a second run.
+    """
+    touched = 0
+    kept = {f"{run.trial.name}.yaml" for run in runs}
+    for stale in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
+        if stale.name not in kept and stale.read_text(encoding="utf-8").startswith(_HEADER):
+            stale.unlink()
+            touched += 1
+    for run in runs:
+        settings = " ".join(f"{key}={value}" for key, value in run.trial.settings.items()).encode("unicode_escape")
+        text = f"{_HEADER}# {settings.decode()}\n{dump(run.values)}"
+        touched += write_file(folder / f"{run.trial.name}.yaml", text.encode())
+    return touched
+
+
+_HEADER = "# One trial of a sweep, written by symph.\n"
+
+
+def run_trials(
+    runs: Sequence[TrialRun],
+    spec: SpecFile,
+    *,
+    parallel: int,
+    on_start: Callable[[Trial], None] = lambda _: None,
+) -> Iterator[Outcome]:
+    """Run the trials in tmux, `parallel` at a time, each outcome as it comes.
+
+    When the caller stops, or on Ctrl-C, trials that run are ended and no other is begun.
+    """
+    left = list(reversed(runs))
+    going: set[Future[Outcome]] = set()
+    with ThreadPoolExecutor(parallel) as pool:
+        try:
+            while left or going:
+                while left and len(going) < parallel:
+                    run = left.pop()
+                    on_start(run.trial)
+                    going.add(pool.submit(_run_one, run, spec))
+                done, going = wait(going, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        finally:
+            if going:
+                _end({run.trial.name for run in runs})
+
+
+def _run_one(run: TrialRun, spec: SpecFile) -> Outcome:
+    began = time.monotonic()
+    services = allocate(run.experiment, spec.pins)
+    started = local_run.up(run.experiment, services, folder=spec.path.parent)
+    status = local_run.wait(started) if started is not None else 0
+    return Outcome(trial=run.trial, status=status, seconds=time.monotonic() - began)
+
+
+def _end(names: set[str]) -> None:
+    from symphony_charts.cluster.local_store import live_runs
+
+    for run in live_runs():
+        if run.experiment in names:
+            local_run.down(run)

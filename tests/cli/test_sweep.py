@@ -1,0 +1,108 @@
+"""`symph sweep` as a person runs it: files, real helm on them, and trials in real tmux."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.cluster.local_store import live_runs
+from tests.chart.harness import helm_objects
+from tests.tools import HELM_VERSIONS
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples/sweep/experiment.yaml"
+
+
+@pytest.fixture(autouse=True)
+def _places(private_places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+
+
+def symph(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "symphony_charts", *words], capture_output=True, text=True, timeout=90, check=False
+    )
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> str:
+    for file in EXAMPLE.parent.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    return str(tmp_path / EXAMPLE.name)
+
+
+GRID = ("--grid", "lr=0.1,0.3", "--grid", "seed=0..1")
+
+
+def test_a_sweep_is_one_chart_and_a_values_file_for_each_trial(spec: str, tmp_path: Path) -> None:
+    done = symph("sweep", spec, *GRID, "-o", "json")
+    assert done.returncode == 0, done.stderr
+    items = json.loads(done.stdout)["items"]
+    assert [item["settings"] for item in items] == [{"lr": lr, "seed": seed} for lr in ("0.1", "0.3") for seed in "01"]
+    assert sorted(path.name for path in (tmp_path / "dist").iterdir()) == [
+        "descent",
+        "descent-0.1.0.tgz",
+        "descent-trials",
+    ]
+    assert all(Path(item["values"]).is_file() for item in items)
+
+
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+def test_helm_renders_each_trial_out_of_the_one_chart(version: str, spec: str, tmp_path: Path) -> None:
+    symph("sweep", spec, *GRID)
+    name = "descent-lr0-3-seed1"
+    values = tmp_path / f"dist/descent-trials/{name}.yaml"
+    objects = helm_objects(version, tmp_path / "dist/descent", "-f", str(values), release=name)
+    job: Any = next(item for (kind, _), item in objects.items() if kind == "Job")
+    assert job["metadata"]["name"].startswith(f"{name}-trainer-")
+    env = job["spec"]["template"]["spec"]["containers"][0]["env"]
+    assert {"name": "LR", "value": "0.3"} in env
+
+
+def test_a_second_run_removes_the_trials_that_are_no_more_and_nothing_of_the_users(spec: str, tmp_path: Path) -> None:
+    folder = tmp_path / "dist/descent-trials"
+    symph("sweep", spec, *GRID)
+    (folder / "mine.yaml").write_text("a: 1\n")
+    symph("sweep", spec, "--grid", "seed=1")
+    assert sorted(path.name for path in folder.iterdir()) == ["descent-seed1.yaml", "mine.yaml"]
+
+
+def test_a_dry_run_lists_the_trials_and_writes_nothing(spec: str, tmp_path: Path) -> None:
+    done = symph("sweep", spec, *GRID, "--dry-run")
+    assert done.stdout.splitlines()[0].split() == ["TRIAL", "LR", "SEED"]
+    assert not (tmp_path / "dist").exists()
+
+
+def test_trials_run_here_and_each_has_its_own_settings(spec: str, need_tool: Callable[[str], str]) -> None:
+    need_tool("tmux")
+    done = symph("sweep", spec, *GRID, "--up", "--parallel", "2", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    assert [item["state"] for item in json.loads(done.stdout)["items"]] == ["succeeded"] * 4
+    assert symph("logs", "descent-lr0-3-seed1").stdout.startswith("descent-lr0-3-seed1: lr=0.3 ")
+    assert live_runs() == []
+
+
+def test_a_failed_trial_fails_the_sweep_and_the_others_still_run(
+    tmp_path: Path, need_tool: Callable[[str], str]
+) -> None:
+    need_tool("tmux")
+    path = tmp_path / "exp.yaml"
+    path.write_text("name: e\nprocesses: {w: {cmds: ['exit $CODE'], env: {CODE: '0'}, restart: never}}\n")
+    done = symph("sweep", str(path), "--grid", "code=0,3,0..1", "--up", "-o", "json")
+    assert done.returncode == 1
+    assert [item["status"] for item in json.loads(done.stdout)["items"]] == [0, 3, 1]
+    assert "2 of 3 trials failed" in done.stderr
+
+
+def test_a_setting_that_names_nothing_is_told_once_with_what_there_is(spec: str) -> None:
+    done = symph("sweep", spec, "--grid", "lrr=1,2,3")
+    assert done.returncode == 3
+    assert done.stderr.count('declares the variable "lrr"') == 1
+    assert "did you mean LR?" in done.stderr
