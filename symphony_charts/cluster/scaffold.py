@@ -13,7 +13,7 @@ from symphony_charts.adapters import data
 from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed
 from symphony_charts.spec.names import DNS_LABEL
 
-__all__ = ["Scaffold", "scaffold"]
+__all__ = ["Scaffold", "bake", "scaffold"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ def scaffold(name: str, template: str, dest: Path, answers: Mapping[str, str], *
     if folder.exists():
         raise Conflict(f"{folder} is there already", next="choose another name, or remove it")
     with tempfile.TemporaryDirectory(prefix="symph-init-") as scratch:
-        made = _bake(source, name, answers, Path(scratch))
+        made = bake(source, name, answers, Path(scratch))
         files = tuple(sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file()))
         if not dry_run:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -59,8 +59,11 @@ def _source(template: str) -> Path:
     return source
 
 
-def _bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> Path:
-    """Run cookiecutter with a configuration of its own, so that it leaves nothing in the user's home."""
+def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> Path:
+    """The folder that cookiecutter makes of `source` below `scratch`, with a configuration of its own in there too.
+
+    It leaves nothing in the user's home. Raises ToolFailed when the template does not work.
+    """
     from cookiecutter.exceptions import CookiecutterException
     from cookiecutter.main import cookiecutter
 

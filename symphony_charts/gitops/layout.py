@@ -17,6 +17,7 @@ __all__ = [
     "ancestors",
     "chart_path",
     "check_names",
+    "flux_path",
     "pointer_folder",
     "pointer_name",
     "pointer_path",
@@ -54,6 +55,11 @@ def pointer_name(path: str) -> tuple[str, str, str] | None:
     if len(parts) != 4 or parts[0] != "envs" or not parts[3].endswith(POINTER_SUFFIX):
         return None
     return parts[1], parts[2], parts[3].removesuffix(POINTER_SUFFIX)
+
+
+def flux_path(env: str, team: str, name: str) -> str:
+    """The HelmRelease of an experiment in an environment, where Flux reads the repository."""
+    return f"flux/{env}/{team}/{name}.yaml"
 
 
 def rendered_path(env: str, team: str, name: str) -> str:

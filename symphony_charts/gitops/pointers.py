@@ -10,8 +10,9 @@ import msgspec
 from symphony_charts.chart.values import Values
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.gitops import layout
+from symphony_charts.gitops.deploying import deploy_edits, deploy_folders, pointer_or_none
 from symphony_charts.gitops.operations import Change
-from symphony_charts.gitops.pointer import Destination, Pointer, parse_pointer, render_pointer
+from symphony_charts.gitops.pointer import Destination, Pointer
 from symphony_charts.gitops.snapshot import Snapshot
 
 __all__ = ["Promote", "Retire", "Rollback", "read_pointer"]
@@ -48,14 +49,14 @@ class Promote:
     def change(self, tip: Snapshot) -> Change:
         """The pointer of `after` at the version of `before`. Raises NotFound, or Conflict where expectations fail."""
         source = read_pointer(tip, self.before, self.team, self.name)
-        target = _pointer_or_none(tip, self.after, self.team, self.name)
+        target = pointer_or_none(tip, self.after, self.team, self.name)
         _expect(self.version, source.version, self.before, self.name)
         _expect(self.expect, target.version if target else "", self.after, self.name)
         _need_chart(tip, self.team, self.name, source.version)
         values = source.values if self.copies_values else self.env_values
         moved = self._moved(source, target, values)
         subject = f"promote {self.team}/{self.name} {source.version} {self.before} -> {self.after}"
-        return _change(subject, "promote", target, moved, (("Symph-From", self.before), ("Symph-To", self.after)))
+        return _change(tip, subject, "promote", target, moved, (("Symph-From", self.before), ("Symph-To", self.after)))
 
     def _moved(self, source: Pointer, target: Pointer | None, values: Values | None) -> Pointer:
         if target is not None:
@@ -109,7 +110,7 @@ class Rollback:
         moved = pointer.moved(entry.version, entry.digest, entry.values, op="rollback", at=self.at, source=source)
         subject = f"rollback {self.team}/{self.name} {pointer.version} -> {entry.version} in {self.env}"
         trailers = (("Symph-From", pointer.version), ("Symph-To", self.env))
-        return _change(subject, "rollback", pointer, moved, trailers)
+        return _change(tip, subject, "rollback", pointer, moved, trailers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +124,7 @@ class Retire:
 
     def folders(self) -> Iterable[str]:
         """The environment's pointers."""
-        yield layout.pointer_folder(self.env, self.team)
+        yield from deploy_folders(self.env, self.team, self.name)
         yield layout.rendered_path(self.env, self.team, self.name)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
@@ -132,12 +133,12 @@ class Retire:
 
     def change(self, tip: Snapshot) -> Change:
         """The pointer and the rendered manifests removed; nothing where they are gone."""
-        pointer = _pointer_or_none(tip, self.env, self.team, self.name)
+        pointer = pointer_or_none(tip, self.env, self.team, self.name)
         subject = f"retire {self.team}/{self.name} from {self.env}"
         if pointer is None:
             return Change(subject=subject, facts={"name": self.name, "team": self.team, "env": self.env, "was": None})
         _expect(self.expect, pointer.version, self.env, self.name)
-        edits: dict[str, bytes | None] = {layout.pointer_path(self.env, self.team, self.name): None}
+        edits = deploy_edits(tip, pointer, None)
         rendered = layout.rendered_path(self.env, self.team, self.name)
         if tip.entry(rendered) is not None:
             edits[rendered] = None
@@ -151,7 +152,7 @@ class Retire:
 
 def read_pointer(tip: Snapshot, env: str, team: str, name: str) -> Pointer:
     """The pointer of an experiment in an environment. Raises NotFound without one."""
-    pointer = _pointer_or_none(tip, env, team, name)
+    pointer = pointer_or_none(tip, env, team, name)
     if pointer is None:
         others = [path.removesuffix(layout.POINTER_SUFFIX) for path in tip.folder(layout.pointer_folder(env, team))]
         known = f"{env} has {', '.join(sorted(others)[:8])}" if others else f"{env} has no experiment of team {team}"
@@ -159,14 +160,8 @@ def read_pointer(tip: Snapshot, env: str, team: str, name: str) -> Pointer:
     return pointer
 
 
-def _pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
-    path = layout.pointer_path(env, team, name)
-    content = tip.read(path)
-    return None if content is None else parse_pointer(content, path)
-
-
 def _folders(team: str, name: str, *envs: str) -> list[str]:
-    return [layout.versions_path(team, name), *(layout.pointer_folder(env, team) for env in envs)]
+    return [layout.versions_path(team, name), *(path for env in envs for path in deploy_folders(env, team, name))]
 
 
 def _expect(wanted: str | None, found: str, env: str, name: str) -> None:
@@ -193,16 +188,14 @@ def _at(pointer: Pointer, destination: Destination | None) -> Pointer:
 
 
 def _change(
-    subject: str, op: str, before: Pointer | None, after: Pointer, extra: tuple[tuple[str, str], ...]
+    tip: Snapshot, subject: str, op: str, before: Pointer | None, after: Pointer, extra: tuple[tuple[str, str], ...]
 ) -> Change:
-    path = layout.pointer_path(after.env, after.team, after.name)
-    edits: dict[str, bytes | None] = {} if after == before else {path: render_pointer(after)}
     chart = f"{after.team}/{after.name}@{after.version}"
     facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
     facts |= {"digest": after.digest, "was": before.version if before else None}
     return Change(
         subject=subject,
-        edits=edits,
+        edits=deploy_edits(tip, before, after),
         trailers=(("Symph-Op", op), ("Symph-Chart", chart), ("Symph-Digest", after.digest), *extra),
         facts=facts,
     )

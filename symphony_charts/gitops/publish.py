@@ -10,8 +10,9 @@ from symphony_charts.chart.package import Chart
 from symphony_charts.chart.values import Values
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops import layout
+from symphony_charts.gitops.deploying import deploy_edits, deploy_folders, pointer_or_none
 from symphony_charts.gitops.operations import Change
-from symphony_charts.gitops.pointer import Destination, Pointer, parse_pointer, render_pointer
+from symphony_charts.gitops.pointer import Destination, Pointer
 from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.gitops.versioning import Decision, decide_version, newest
 from symphony_charts.spec.yaml_text import load
@@ -44,7 +45,7 @@ class Publish(msgspec.Struct, frozen=True, kw_only=True):
         """The experiment's versions, and the team's pointers."""
         yield layout.versions_path(self.team, self.name)
         if self.env is not None:
-            yield layout.pointer_folder(self.env, self.team)
+            yield from deploy_folders(self.env, self.team, self.name)
 
     def files(self, tip: Snapshot) -> Iterable[str]:
         """The pointer, and the values of the newest version, which decide what the next one is called."""
@@ -63,8 +64,7 @@ class Publish(msgspec.Struct, frozen=True, kw_only=True):
             folder = layout.chart_path(self.team, self.name, chart.version)
             edits = {f"{folder}/{path}": content for path, content in chart.files.items()}
         before, after = self._pointers(tip, chart.version)
-        if after is not None and after != before:
-            edits[layout.pointer_path(after.env, self.team, self.name)] = render_pointer(after)
+        edits |= deploy_edits(tip, before, after)
         place = f" -> {self.env}" if self.env else ""
         facts: dict[str, object] = {"name": self.name, "team": self.team, "version": chart.version}
         facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
@@ -91,13 +91,11 @@ class Publish(msgspec.Struct, frozen=True, kw_only=True):
         """The pointer as it is and as it shall be; None where there is none."""
         if self.env is None:
             return None, None
-        path = layout.pointer_path(self.env, self.team, self.name)
-        content = tip.read(path)
-        before = None if content is None else parse_pointer(content, path)
+        before = pointer_or_none(tip, self.env, self.team, self.name)
         if self.expect is not None and self.expect != (before.version if before else ""):
             raise Conflict(
                 f"{self.env} runs {before.version if before else 'no version'} of {self.name}, not {self.expect}",
-                path,
+                layout.pointer_path(self.env, self.team, self.name),
                 f"look at what changed: symph history {self.name} --env {self.env}",
             )
         if before is None:

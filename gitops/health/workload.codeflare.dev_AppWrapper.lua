@@ -1,0 +1,22 @@
+-- AppWrapper: v1beta2 (codeflare) says it in status.phase, v1beta1 (MCAD, what TorchX writes) in status.state.
+local meanings = {
+  Completed = "Healthy",
+  Succeeded = "Healthy",
+  Failed = "Degraded",
+  Deleted = "Degraded",
+  Suspended = "Suspended",
+  Suspending = "Suspended",
+}
+local phase = ""
+if obj.status ~= nil then
+  phase = obj.status.phase or obj.status.state or ""
+end
+local status = meanings[phase] or "Progressing"
+if phase == "" then
+  phase = "Not started"
+end
+local message = phase
+if obj.status ~= nil and obj.status.message ~= nil and obj.status.message ~= "" then
+  message = phase .. ": " .. obj.status.message
+end
+return {status = status, message = message}

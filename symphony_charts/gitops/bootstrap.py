@@ -1,0 +1,84 @@
+"""What a repository begins with: the objects for Argo CD or Flux, a README, owners, a check for any CI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from symphony_charts.errors import Conflict
+from symphony_charts.gitops.argocd import ArgoSetup, app_project, application_set, health_config
+from symphony_charts.gitops.flux import git_repository, release_kustomization
+from symphony_charts.gitops.operations import Change
+from symphony_charts.gitops.pointer import Destination
+from symphony_charts.gitops.snapshot import Snapshot
+from symphony_charts.spec.yaml_text import dump
+
+__all__ = ["Initialise", "argo_files", "flux_files", "health_checks"]
+
+_HEALTH = "health/"
+
+
+def health_checks(template: Mapping[str, bytes], *, suspended_as: str = "Suspended") -> dict[str, str]:
+    """The health checks by ``<group>_<Kind>``, out of the files of the folder ``gitops``.
+
+    `suspended_as` is what a Job that waits for its turn is called; a single Suspended one makes its whole app so.
+    """
+    return {
+        path.removeprefix(_HEALTH).removesuffix(".lua"): content.decode().replace(
+            '"Suspended", m', f'"{suspended_as}", m'
+        )
+        for path, content in sorted(template.items())
+        if path.startswith(_HEALTH)
+    }
+
+
+def argo_files(setup: ArgoSetup, destinations: Iterable[Destination], checks: Mapping[str, str]) -> dict[str, bytes]:
+    """The files below ``bootstrap/`` for Argo CD."""
+    return {
+        "bootstrap/project.yaml": dump(app_project(setup, destinations)).encode(),
+        "bootstrap/applicationset.yaml": dump(application_set(setup)).encode(),
+        "bootstrap/argocd-cm.yaml": dump(health_config(checks, setup.namespace)).encode(),
+    }
+
+
+def flux_files(url: str, branch: str, environments: Sequence[str]) -> dict[str, bytes]:
+    """The files below ``bootstrap/`` for Flux: the repository, and what applies each environment's HelmReleases."""
+    releases = [release_kustomization(env) for env in environments]
+    return {
+        "bootstrap/flux-source.yaml": dump(git_repository(url, branch)).encode(),
+        "bootstrap/flux-releases.yaml": "".join(f"---\n{dump(item)}" for item in releases).encode(),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initialise:
+    """Lay `contents` (by path) into a repository; files under ``bootstrap/`` may be replaced, others never are."""
+
+    contents: Mapping[str, bytes]
+    replaces: bool = False
+
+    def folders(self) -> Iterable[str]:
+        """The folders of the files."""
+        return {path.rpartition("/")[0] for path in self.contents} - {""}
+
+    def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
+        """All of them."""
+        return list(self.contents)
+
+    def change(self, tip: Snapshot) -> Change:
+        """The files that are missing. Raises Conflict where one of ``bootstrap/`` was changed."""
+        present = {path: tip.read(path) for path in self.contents}
+        other = [path for path, old in present.items() if old is not None and old != self.contents[path]]
+        ours = [path for path in other if path.startswith("bootstrap/")]
+        if ours and not self.replaces:
+            raise Conflict(
+                f"{', '.join(ours)} {'is' if len(ours) == 1 else 'are'} there already, and different",
+                next="add --force to replace what stands in bootstrap/, or keep them and do nothing",
+            )
+        written = [path for path, old in present.items() if old is None or path in ours]
+        return Change(
+            subject="init: what the cluster is given, and how to work with it",
+            edits={path: self.contents[path] for path in written},
+            trailers=(("Symph-Op", "init"),),
+            facts={"written": sorted(written), "kept": sorted(set(other) - set(ours))},
+        )
