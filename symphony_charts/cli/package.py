@@ -7,7 +7,7 @@ from pathlib import Path
 
 from symphony_charts.cli import common, output
 
-__all__ = ["add_values", "configure", "overrides_of", "run", "specs_of"]
+__all__ = ["add_values", "configure", "located", "overrides_of", "refuse_twins", "run", "specs_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _package_many(args: argparse.Namespace, specs: list[str], dest: Path) -> lis
             if not args.dry_run and not item.fit:
                 cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})
             advance(1)
-    _refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
+    refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
     if not args.dry_run:
         cache.save()
     return [records[spec] for spec in specs]
@@ -133,15 +133,15 @@ def _prepare_all(args: argparse.Namespace, specs: Sequence[str], dest: Path) -> 
             except SpecError as error:
                 if len(specs) == 1:
                     raise
-                faults += [_located(problem, path) for problem in error.problems]
+                faults += [located(problem, path) for problem in error.problems]
             advance(1)
     if faults:
         raise SpecError(faults)
-    _refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
+    refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
     return packaged
 
 
-def _located(problem: Problem, path: str) -> Problem:
+def located(problem: Problem, path: str) -> Problem:
     """The problem with the file that has it, where it does not say so itself."""
     from symphony_charts.errors import Problem
 
@@ -151,7 +151,7 @@ def _located(problem: Problem, path: str) -> Problem:
     return Problem(what=problem.what, path=where, next=problem.next)
 
 
-def _refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
+def refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
     """Raise SpecError where two specs make a chart of one name: the second would overwrite the first."""
     from symphony_charts.errors import Problem, SpecError
 

@@ -78,14 +78,18 @@ class Store:
         url: str,
         branch: str,
         *,
+        base: str = "",
         root: Path,
         author: Author,
         guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
         trailers: Sequence[tuple[str, str]] = (),
         timeout_s: float = 120.0,
     ) -> None:
-        """`guard` is shown every file before it is written anywhere, and raises to refuse it."""
-        self.cache = Cache(root, url, branch)
+        """`guard` is shown every file before it is written anywhere, and raises to refuse it.
+
+        A branch that is not there yet begins where the branch `base` is, if one is given.
+        """
+        self.cache = Cache(root, url, branch, base)
         self._author = author
         self._guard = guard
         self._trailers = tuple(trailers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -22,8 +22,9 @@ __all__ = ["Promote", "Retire", "Rollback", "read_pointer"]
 class Promote:
     """Let environment `after` run the version that `before` runs.
 
-    The values of `after` stay, unless `env_values` gives others or `copies_values` takes those of `before`. `version`
-    and `expect` are what `before` and `after` must run now, where they are given (``""``: nothing yet).
+    The values of `after` stay, unless `env_values` gives others or `copies_values` takes those of `before`; an
+    environment that runs nothing yet begins with `first_values`. `version` and `expect` are what `before` and `after`
+    must run now, where they are given (``""``: nothing yet).
     """
 
     team: str
@@ -31,6 +32,7 @@ class Promote:
     before: str
     after: str
     env_values: Values | None = None
+    first_values: Values = field(default_factory=dict)
     copies_values: bool = False
     destination: Destination | None = None
     project: str = "symph"
@@ -72,7 +74,7 @@ class Promote:
             version=source.version,
             digest=source.digest,
             chart=source.chart,
-            values=values or {},
+            values=self.first_values if values is None else values,
             destination=self.destination or source.destination,
             project=self.project,
             op="promote",

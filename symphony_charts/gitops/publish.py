@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -20,11 +21,14 @@ from symphony_charts.spec.yaml_text import load
 __all__ = ["Publish"]
 
 
-class Publish(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
     """Put a chart into the repository and let `env` run it; without `env` no pointer moves.
 
-    `env_values` of None keeps the environment's values; `version` of None lets the repository decide; `expect` is the
-    version that must run now. Equal content is never published twice: the operation may be repeated safely.
+    `env_values` of None keeps the environment's values, and one that runs nothing yet begins with `first_values`.
+    `check` is shown the values that it will run with, and raises to refuse them. `version` of None lets the repository
+    decide; `expect` is the version that must run now. Equal content is never published twice: the operation may be
+    repeated safely.
     """
 
     team: str
@@ -35,11 +39,13 @@ class Publish(msgspec.Struct, frozen=True, kw_only=True):
     env: str | None = None
     version: str | None = None
     env_values: Values | None = None
+    first_values: Values = field(default_factory=dict)
     destination: Destination | None = None
     project: str = "symph"
     expect: str | None = None
-    source: dict[str, str] = {}
+    source: Mapping[str, str] = field(default_factory=dict)
     at: str = ""
+    check: Callable[[Values], None] = lambda _values: None
 
     def folders(self) -> Iterable[str]:
         """The experiment's versions, and the team's pointers."""
@@ -64,6 +70,8 @@ class Publish(msgspec.Struct, frozen=True, kw_only=True):
             folder = layout.chart_path(self.team, self.name, chart.version)
             edits = {f"{folder}/{path}": content for path, content in chart.files.items()}
         before, after = self._pointers(tip, chart.version)
+        if after is not None:
+            self.check(after.values)
         edits |= deploy_edits(tip, before, after)
         place = f" -> {self.env}" if self.env else ""
         facts: dict[str, object] = {"name": self.name, "team": self.team, "version": chart.version}
@@ -114,11 +122,11 @@ class Publish(msgspec.Struct, frozen=True, kw_only=True):
             version=version,
             digest=self.digest,
             chart=layout.chart_path(self.team, self.name, version),
-            values=self.env_values or {},
+            values=self.first_values if self.env_values is None else self.env_values,
             destination=self.destination or Destination(),
             project=self.project,
             at=self.at,
-            source=self.source,
+            source=dict(self.source),
         )
 
     def _trailers(self, version: str, before: Pointer | None) -> tuple[tuple[str, str], ...]:

@@ -18,7 +18,7 @@ from symphony_charts.placement.quantity import amount_of
 from symphony_charts.spec.model import Experiment, Process, Step, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["DEFAULT_REQUESTS", "Demand", "Shape", "demands_of", "in_order"]
+__all__ = ["DEFAULT_REQUESTS", "Demand", "Shape", "demands_of", "in_order", "pod_affinity"]
 
 DEFAULT_REQUESTS: Mapping[str, str] = {"cpu": "100m", "memory": "128Mi"}
 HOSTNAME = "kubernetes.io/hostname"
@@ -126,7 +126,7 @@ def _raw_key(pod: Pod, steps: tuple[int, ...], with_labels: bool) -> object:
 def _shape(pod: Pod, steps: list[Step], experiment: Experiment, with_labels: bool) -> Shape:
     settings = pod.settings
     over = Fields.of(settings.pod_overlay.get("spec"), "spec", _NO_FAULTS)
-    repels, unproven = _pod_affinity(over)
+    repels, unproven = pod_affinity(over)
     affinity = read_node_affinity(over)
     selector = settings.node_selector | over.mapping("nodeSelector")
     labels = (
@@ -191,7 +191,7 @@ def _ports(pod: Pod, over: Fields) -> frozenset[tuple[str, int]]:
     return frozenset(found)
 
 
-def _pod_affinity(over: Fields) -> tuple[tuple[tuple[Requirement, ...], ...], tuple[str, ...]]:
+def pod_affinity(over: Fields) -> tuple[tuple[tuple[Requirement, ...], ...], tuple[str, ...]]:
     """Selectors that this pod keeps off its node, and the constraints that cannot be proven from here."""
     repels, unproven = [], []
     affinity = over.block("affinity")

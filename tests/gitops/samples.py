@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
-
-import msgspec
 
 from symphony_charts.chart.package import Chart, build_chart
 from symphony_charts.cluster.packaging import template
@@ -38,7 +37,7 @@ def publish(chart: Chart, env: str | None = "dev", team: str = "team", **fields:
     made = Publish(
         team=team, name=chart.name, chart_files=chart.files, values=chart.values, digest=chart.digest, env=env
     )
-    return msgspec.structs.replace(made, **fields)
+    return replace(made, **fields)
 
 
 def small_chart(name: str, number: int) -> Chart:

@@ -52,14 +52,14 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     With `depth` None all commits since the last known tip come too. It is empty for a repository without branches.
     Raises NotFound where only this branch is missing, ToolUnreachable where trying again may help, else ToolFailed.
     """
-    depths = () if depth is None else (f"--depth={depth}",)
-    argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", *depths, "--filter=blob:none", "origin"]
-    ended = git(cache.repo, *argv, f"+refs/heads/{cache.branch}:{TIP_REF}", timeout_s=timeout_s, check=False)
+    ended = _fetch_branch(cache, cache.branch, depth, timeout_s)
+    if ended.status and cache.base and _NO_BRANCH.search(ended.error_text):
+        ended = _fetch_branch(cache, cache.base, depth, timeout_s)
     if ended.status:
         if _NO_BRANCH.search(ended.error_text):
             if not _has_branches(cache, timeout_s):
                 return ""
-            what = f"the repository has no branch {cache.branch}"
+            what = f"the repository has no branch {cache.base or cache.branch}"
             raise NotFound(what, cache.url, "symph gitops init makes one; or name another with --branch")
         raise _failed(ended, f"cannot read {cache.url}")
     if _NO_FILTER in ended.error_text:
@@ -67,6 +67,12 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
     cache.remember_tip(tip)
     return tip
+
+
+def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float) -> Completed:
+    depths = () if depth is None else (f"--depth={depth}",)
+    argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", *depths, "--filter=blob:none", "origin"]
+    return git(cache.repo, *argv, f"+refs/heads/{branch}:{TIP_REF}", timeout_s=timeout_s, check=False)
 
 
 def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> None:

@@ -1,0 +1,162 @@
+"""`symph publish`: charts into the Git repository that Argo CD syncs, and an environment's pointer to them."""
+
+from __future__ import annotations
+
+import argparse
+
+from symphony_charts.cli import common, output
+from symphony_charts.cli import gitops_options as shared
+
+__all__ = ["add_publish_options", "configure", "publish", "run"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from symphony_charts.cluster.publishing import Candidate
+    from symphony_charts.cluster.settings import Settings
+    from symphony_charts.gitops.operations import Change
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph publish`."""
+    from symphony_charts.cli.package import add_values
+
+    common.add_specs(parser)
+    parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
+    add_values(parser)
+    add_publish_options(parser)
+    shared.add_change_options(parser)
+    common.add_placement(parser)
+    common.add_examples(
+        parser,
+        "symph publish rl.yaml --env dev",
+        "symph publish experiments/*.yaml --env dev           # one commit",
+        "symph publish rl.yaml --env dev --env-set groups.agent.replicas=32",
+        "symph publish rl.yaml --env dev --branch rl-0.2      # a branch for review",
+        "symph publish rl.yaml --env dev --dry-run -o markdown",
+    )
+
+
+def add_publish_options(parser: argparse.ArgumentParser) -> None:
+    """Add which environment is published to, and its values."""
+    shared.add_env(parser, text="the environment that shall run it")
+    parser.add_argument("--chart-only", action="store_true", help="publish the chart; no environment runs it yet")
+    parser.add_argument(
+        "--env-values", metavar="FILE", action="append", default=[], help="the environment's own values, instead of its"
+    )
+    parser.add_argument(
+        "--env-set", metavar="KEY=VALUE", action="append", default=[], help="one value of the environment alone"
+    )
+    shared.add_repository(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Publish all specs in one commit, or none."""
+    from symphony_charts.cli.package import overrides_of, specs_of
+
+    publish(args, specs_of(args.specs), overrides_of(args))
+    return 0
+
+
+def publish(args: argparse.Namespace, paths: Sequence[str], overrides: dict[str, object]) -> None:
+    """What `symph publish` and `symph package --push` do with the spec files `paths`."""
+    import time
+    from pathlib import Path
+
+    settings = shared.settings_of(args, Path(paths[0]).absolute().parent)
+    env = None if args.chart_only else settings.environment(args.env)
+    now = int(time.time())
+    candidates = _candidates(args, settings, paths, overrides, env, now)
+    store = shared.store_or_none(args, settings)
+    operations = [candidate.operation for candidate in candidates]
+    changes, receipt = shared.carry_out(args, store, operations, now)
+    if not args.dry_run and args.branch is None:
+        _write_locks(candidates, changes)
+    texts = [_text(change, env) for change in changes]
+    shared.print_changes(args, changes, receipt, *texts, branch=shared.branch_of(args, settings))
+    if args.output == "table" and not args.dry_run and args.into is None:
+        output.next_step(f"symph status {candidates[0].chart.name}" + (f" --env {env}" if env else ""))
+
+
+def _candidates(
+    args: argparse.Namespace,
+    settings: Settings,
+    paths: Sequence[str],
+    overrides: dict[str, object],
+    env: str | None,
+    now: int,
+) -> list[Candidate]:
+    """The charts to publish. Raises SpecError for the faults of all specs at once, and for two of one name."""
+    from symphony_charts.adapters import specfile
+    from symphony_charts.cli.package import located, refuse_twins
+    from symphony_charts.cluster.packaging import template
+    from symphony_charts.cluster.publishing import prepare_publish, team_of
+    from symphony_charts.errors import Problem, SpecError
+
+    filled = template()
+    place = settings.environments.get(env) if env else None
+    env_values = _env_values(args)
+    found: list[Candidate] = []
+    faults: list[Problem] = []
+    with output.progress("packaging", len(paths)) as advance:
+        for path in paths:
+            try:
+                spec = specfile.read(path)
+                candidate = prepare_publish(
+                    spec,
+                    filled,
+                    team=team_of(spec, args.team, settings.team),
+                    env=env,
+                    first_values=place.values if place else {},
+                    env_values=env_values,
+                    overrides=overrides,
+                    destination=place.destination if place else None,
+                    pools=args.pools or settings.pools,
+                    force_unschedulable=args.force_unschedulable,
+                    version=args.version,
+                    expect=args.expect,
+                    at=shared.now_text(now),
+                )
+                found.append(candidate)
+            except SpecError as error:
+                if len(paths) == 1:
+                    raise
+                faults += [located(problem, path) for problem in error.problems]
+            advance(1)
+    if faults:
+        raise SpecError(faults)
+    refuse_twins([(str(item.spec.path), item.chart.name) for item in found])
+    return found
+
+
+def _env_values(args: argparse.Namespace) -> dict[str, object] | None:
+    """The environment's own values, None to keep those that it has."""
+    from pathlib import Path
+
+    from symphony_charts.chart.merge import merge, parse_set
+    from symphony_charts.cluster.packaging import read_values
+
+    if not args.env_values and not args.env_set:
+        return None
+    values: dict[str, object] = {}
+    for file in args.env_values:
+        values = merge(values, read_values(Path(file)))
+    return merge(values, parse_set(args.env_set))
+
+
+def _write_locks(candidates: Sequence[Candidate], changes: Sequence[Change]) -> None:
+    """Keep ports and version beside each spec, as `symph package` does."""
+    from symphony_charts.adapters.files import write_file
+
+    for candidate, change in zip(candidates, changes, strict=True):
+        write_file(candidate.spec.lock_path, candidate.lock(str(change.facts["version"])))
+
+
+def _text(change: Change, env: str | None) -> str:
+    facts = change.facts
+    where = f" -> {env}" if env else ""
+    was = f"   was {facts['was']}" if facts.get("was") and facts["was"] != facts["version"] else ""
+    what = "" if facts["isNew"] else "   the chart is published already"
+    why = f": {facts['change']}" if facts.get("change") else ""
+    return f"{facts['name']} {facts['version']}{where}{was}{what}{why}"

@@ -1,0 +1,105 @@
+"""`symph status`: what each environment runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from symphony_charts.cli import gitops_options as shared
+
+__all__ = ["configure", "run"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from symphony_charts.cluster.gitops_store import Store
+    from symphony_charts.gitops.pointer import Pointer
+    from symphony_charts.gitops.snapshot import Snapshot
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph status`."""
+    from symphony_charts.cli import common
+
+    parser.add_argument(
+        "experiment_name", metavar="EXPERIMENT", nargs="?", help="its name, or team/name (default: all)"
+    )
+    shared.add_env(parser, text="only this environment")
+    shared.add_repository(parser)
+    common.add_output(parser)
+    common.add_examples(parser, "symph status", "symph status rl", "symph status --env prod -o wide")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a line for each pointer; the status is 1 when one names a chart that is not there."""
+    from symphony_charts.cli import output
+    from symphony_charts.errors import NotFound
+
+    settings = shared.settings_of(args)
+    env = settings.environment(args.env) if args.env else None
+    team, _, name = (args.experiment_name or "").rpartition("/")
+    store = shared.open_store(args, settings, reads_only=True)
+    found = [
+        (pointer, is_there)
+        for pointer, is_there in _pointers(store, env)
+        if name in ("", pointer.name) and (team or args.team or pointer.team) == pointer.team
+    ]
+    if name and not found:
+        raise NotFound(f"no environment runs {args.experiment_name}", next="symph status lists what runs")
+    columns = [
+        output.Column("ENV", "env"),
+        output.Column("TEAM", "team"),
+        output.Column("NAME", "name"),
+        output.Column("VERSION", "version"),
+        output.Column("WAS", "was"),
+        output.Column("WHY", "op"),
+        output.Column("AT", "at"),
+        output.Column("STATE", "state", state=lambda item: "good" if item["state"] == "published" else "bad"),
+        output.Column("NAMESPACE", "namespace", is_wide=True),
+        output.Column("DIGEST", "digest", is_wide=True),
+    ]
+    items = [_item(pointer, is_there) for pointer, is_there in found]
+    output.print_items(args, "Deployment", items, columns, empty="nothing is published")
+    return int(not all(is_there for _, is_there in found))
+
+
+def _pointers(store: Store, env: str | None) -> list[tuple[Pointer, bool]]:
+    """Every pointer, and whether the chart that it names is there."""
+    from symphony_charts.gitops import layout
+    from symphony_charts.gitops.pointer import parse_pointer
+
+    top = store.read(["envs"], lambda _seen: ())
+    envs = [env] if env else sorted(name for name, entry in top.folder("envs").items() if entry.is_folder)
+    middle = store.read([f"envs/{each}" for each in envs], lambda _seen: ())
+    folders = [
+        layout.pointer_folder(each, team)
+        for each in envs
+        for team, entry in sorted(middle.folder(f"envs/{each}").items())
+        if entry.is_folder
+    ]
+
+    def files(seen: Snapshot) -> list[str]:
+        paths = [f"{folder}/{name}" for folder in folders for name in sorted(seen.folder(folder))]
+        return [path for path in paths if layout.pointer_name(path) is not None]
+
+    snapshot = store.read(folders, files)
+    pointers = [parse_pointer(content, path) for path, content in snapshot.files.items()]
+    versions = sorted({layout.versions_path(pointer.team, pointer.name) for pointer in pointers})
+    versions += sorted({pointer.chart.rpartition("/")[0] for pointer in pointers} - set(versions))
+    charts = store.read(versions, lambda _seen: ())
+    return [(pointer, charts.entry(pointer.chart) is not None) for pointer in pointers]
+
+
+def _item(pointer: Pointer, is_there: bool) -> dict[str, object]:
+    return {
+        "env": pointer.env,
+        "team": pointer.team,
+        "name": pointer.name,
+        "version": pointer.version,
+        "was": pointer.history[0].version if pointer.history else None,
+        "op": pointer.op,
+        "at": pointer.at,
+        "namespace": pointer.destination.namespace,
+        "digest": pointer.digest,
+        "chart": pointer.chart,
+        "values": pointer.values,
+        "state": "published" if is_there else "chart missing",
+    }

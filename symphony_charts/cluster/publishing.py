@@ -1,0 +1,130 @@
+"""From a spec file to an operation on the repository: the chart, what is checked of it, and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from symphony_charts.adapters.git.identity import source_commit
+from symphony_charts.adapters.specfile import SpecFile
+from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.chart.lint import lint
+from symphony_charts.chart.merge import merge
+from symphony_charts.chart.package import Chart, ChartTemplate, build_chart
+from symphony_charts.chart.values import Values
+from symphony_charts.cluster.pools import pools_of_spec
+from symphony_charts.errors import CheckFailed, SpecError
+from symphony_charts.gitops.layout import check_names
+from symphony_charts.gitops.pointer import Destination
+from symphony_charts.gitops.publish import Publish
+from symphony_charts.network.lock import Lock, render
+from symphony_charts.network.services import allocate, pins_of
+from symphony_charts.placement.assign import apply
+from symphony_charts.placement.demand_objects import demands_of_objects
+from symphony_charts.placement.plan import plan_demands
+from symphony_charts.placement.pool import Pools
+from symphony_charts.spec.check import finish
+
+__all__ = ["Candidate", "prepare_publish", "team_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A spec file's chart and the operation that publishes it; `ports` are what its services keep from now on."""
+
+    spec: SpecFile
+    chart: Chart
+    operation: Publish
+    ports: dict[str, int]
+
+    def lock(self, version: str) -> bytes:
+        """The lock file that goes with the published `version`."""
+        return render(Lock(ports=self.ports, version=version, digest=self.chart.digest)).encode()
+
+
+def prepare_publish(
+    spec: SpecFile,
+    filled: ChartTemplate,
+    *,
+    team: str,
+    env: str | None,
+    first_values: Values,
+    env_values: Values | None,
+    overrides: Values,
+    destination: Destination | None,
+    pools: Sequence[str] = (),
+    force_unschedulable: bool = False,
+    version: str | None = None,
+    expect: str | None = None,
+    at: str = "",
+) -> Candidate:
+    """The chart of `spec` as an operation, with a check of what the environment's own values make of it.
+
+    `overrides` become defaults of the chart; `env_values` replace the environment's values, `first_values` are those
+    of one that runs nothing yet. Raises SpecError for what cannot be packaged, and PlacementError and CheckFailed
+    where the chart under its own defaults cannot be scheduled, or breaks a rule.
+    """
+    known = pools_of_spec(spec.path, spec.experiment.placement.pools, pools)
+    experiment, _ = apply(spec.experiment, known)
+    finish(experiment, for_cluster=True)
+    check_names(team=team, **({"env": env} if env else {}))
+    services = allocate(experiment, spec.pins)
+    chart = build_chart(experiment, services, version or "0.1.0", filled, overrides=overrides or None)
+    namespace = destination.namespace if destination else experiment.namespace or "default"
+    check = _checker(chart, spec, namespace, None if force_unschedulable else known)
+    if env is None:
+        check({})
+    commit = source_commit(spec.path.absolute().parent)
+    operation = Publish(
+        team=team,
+        name=chart.name,
+        chart_files=chart.files,
+        values=chart.values,
+        digest=chart.digest,
+        env=env,
+        version=version,
+        env_values=env_values,
+        first_values=first_values,
+        destination=destination,
+        expect=expect,
+        source={"spec": spec.path.name, **({"source": commit} if commit else {})},
+        at=at,
+        check=check,
+    )
+    return Candidate(spec=spec, chart=chart, operation=operation, ports=dict(pins_of(services)))
+
+
+def _checker(chart: Chart, spec: SpecFile, namespace: str, pools: Pools | None) -> Callable[[Values], None]:
+    """What raises unless the chart under an environment's values keeps the rules and can be scheduled."""
+
+    def check(env_values: Values) -> None:
+        findings = lint(chart, spec.experiment, overrides=env_values)
+        errors = [finding for finding in findings if finding.severity == "error"]
+        if errors:
+            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            raise CheckFailed(
+                f"{errors[0].what}{more}", f"{spec.path}, {errors[0].path}", f"see all: symph lint {spec.path}"
+            )
+        if pools is None:
+            return
+        release = Release(name=chart.name, namespace=namespace, chart_name=chart.name)
+        plan = plan_demands(demands_of_objects(assemble(merge(chart.values, env_values), release)), pools)
+        refusal = plan.refusal()
+        if refusal is not None:
+            refusal.next = f"{refusal.next}; or publish it all the same: --force-unschedulable".lstrip("; ")
+            raise refusal
+
+    return check
+
+
+def team_of(spec: SpecFile, given: str | None, default: str) -> str:
+    """The team that an experiment is published for. Raises SpecError where nothing says it."""
+    team = given or spec.experiment.team or default
+    if not team:
+        raise SpecError.one(
+            "which team publishes this?",
+            "team",
+            "set `team` in the spec or in .symph.yaml, or give --team",
+            str(spec.path),
+        )
+    return team
