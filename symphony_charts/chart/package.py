@@ -77,6 +77,11 @@ class ChartTemplate:
         own = {path.removeprefix(_FOLDER): content for path, content in files.items() if path.startswith(_FOLDER)}
         self._pieces = {path: _PLACE.split(content) for path, content in own.items()}
 
+    @property
+    def fixed(self) -> dict[str, bytes]:
+        """The files that are the same in every chart."""
+        return {path: pieces[0] for path, pieces in self._pieces.items() if len(pieces) == 1}
+
     def fill(self, context: Mapping[str, str]) -> dict[str, bytes]:
         """The files that cookiecutter makes of the template for `context`, byte for byte."""
         encoded = {key.encode(): value.encode() for key, value in context.items()}

@@ -53,6 +53,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("plan", (), "say where an experiment would run, and whether it certainly fits", "plan", "Placement"),
     Verb("catalog", (), "look at machine types and at the node pools of a cluster file", "catalog", "Placement"),
     Verb("publish", (), "put charts into the Git repository, and let an environment run them", "publish", "Git"),
+    Verb("diff", (), "what would change, object by object, and what Argo CD would do about it", "diff", "Git"),
     Verb("promote", (), "let one environment run what another runs", "promote", "Git"),
     Verb("rollback", (), "let an environment run again what it ran before", "rollback", "Git"),
     Verb("retire", (), "take an experiment out of an environment", "retire", "Git"),
