@@ -77,12 +77,13 @@ def run(
     env: Mapping[str, str | None] | None = None,
     cwd: Path | str | None = None,
     check: bool = True,
+    grace_s: float = 0.0,
 ) -> Completed:
     """Start a program, feed it `input` (else nothing), and wait; never through a shell, never with a terminal.
 
     `env` is laid over `base_env`, None removing a variable. Raises ToolMissing if there is no such program, ToolFailed
     if it takes longer than `timeout_s` (it and its children are then killed), or ends with another status than 0 unless
-    `check` is false.
+    `check` is false. Before it is killed it is told to end and given `grace_s` to tidy up.
     """
     changes = env or {}
     full = {name: value for name, value in {**base_env(), **changes}.items() if value is not None}
@@ -92,11 +93,11 @@ def run(
     try:
         stdout, stderr = process.communicate(fed, timeout_s)
     except subprocess.TimeoutExpired:
-        stdout, stderr = _kill(process)
+        stdout, stderr = _kill(process, grace_s)
         ended = _completed(argv, process, stdout, stderr, started)
         raise ended.failure(f"{Path(argv[0]).name} took longer than {timeout_s:g} s and was stopped") from None
     except BaseException:
-        _kill(process)
+        _kill(process, grace_s)
         raise
     ended = _completed(argv, process, stdout, stderr, started)
     if check and ended.status:
@@ -126,11 +127,16 @@ def _start(
         raise ToolFailed(f"cannot start {argv[0]}: {error.strerror}", argv=tuple(argv)) from error
 
 
-def _kill(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+def _kill(process: subprocess.Popen[bytes], grace_s: float) -> tuple[bytes, bytes]:
     """End the program and its session; what it had written until then."""
+    if grace_s:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=grace_s)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     try:
+        # What an earlier call has read is told again.
         return process.communicate(timeout=5)
     except subprocess.TimeoutExpired:
         # A helper that left the session holds the pipes; the program itself is gone.

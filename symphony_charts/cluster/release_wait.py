@@ -1,0 +1,195 @@
+"""Waiting for a release: a finished Job is a success, a failed one ends the wait with its reason."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from symphony_charts.adapters.helm_objects import ReleaseObjects
+from symphony_charts.errors import CheckFailed, ToolFailed
+
+__all__ = ["Progress", "progress_of", "wait_for"]
+
+Object = dict[str, Any]
+State = Literal["waiting", "ready", "finished", "failed"]
+
+# Kinds that end; a StatefulSet runs until it is removed.
+_FINITE = ("Job", "JobSet", "Workflow", "DIJob", "AppWrapper")
+_WATCHED = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"), ("v1", "Pod"))
+# Several changes come together; they are looked at once.
+_SETTLE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far one workload is; `why` says what holds it up or made it fail."""
+
+    title: str
+    state: State
+    why: str = ""
+
+
+def wait_for(
+    objects: ReleaseObjects, manifest: Sequence[Object], name: str, namespace: str, finished: bool, timeout_s: float
+) -> None:
+    """Return when every workload of `manifest` is ready or finished; with `finished` Jobs must have finished.
+
+    Raises CheckFailed as soon as one has failed, and ToolFailed with what is missing after `timeout_s`.
+    """
+    workloads = [item for item in manifest if item["kind"] in (*_FINITE, "StatefulSet")]
+    selector = f"app.kubernetes.io/instance={name},symph.dev/experiment"
+    deadline = time.monotonic() + timeout_s
+    over = threading.Event()
+    steps = _steps(objects, namespace, selector, deadline, over)
+    try:
+        while missing := _missing(_look(objects, workloads, namespace, selector), name, namespace, finished):
+            try:
+                steps.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                what = "; ".join(f"{one.title}: {one.why or one.state}" for one in missing)
+                next_step = f"wait longer with --timeout, or look: symph p {name}"
+                raise ToolFailed(f"not ready after {timeout_s:g} s: {what}", namespace, next_step) from None
+            _drain(steps)
+    finally:
+        over.set()
+
+
+def _missing(found: Sequence[Progress], name: str, namespace: str, finished: bool) -> list[Progress]:
+    """The workloads to wait for; raises CheckFailed where one has failed."""
+    failed = [one for one in found if one.state == "failed"]
+    if failed:
+        what = "; ".join(f"{one.title} failed: {one.why}" for one in failed)
+        raise CheckFailed(what, f"release {name}, namespace {namespace}", f"symph logs {name} shows what it said")
+    return [one for one in found if not _is_done(one, finished=finished)]
+
+
+def _is_done(one: Progress, *, finished: bool) -> bool:
+    is_endless = one.title.partition("/")[0] == "StatefulSet"
+    return one.state == "finished" or (one.state == "ready" and (is_endless or not finished))
+
+
+def _steps(
+    objects: ReleaseObjects, namespace: str, selector: str, deadline: float, over: threading.Event
+) -> queue.Queue[None]:
+    """A queue that gets something whenever an object of the release changes, from one watch a kind, until `over`."""
+    steps: queue.Queue[None] = queue.Queue()
+
+    def follow(api_version: str, kind: str) -> None:
+        while not over.is_set() and (left := deadline - time.monotonic()) > 0:
+            try:
+                for step in objects.changes(api_version, kind, namespace, selector, left):
+                    steps.put(step)
+            except ToolFailed:
+                # The next look meets the same cluster and says what is wrong, or nothing is.
+                over.wait(0.5)
+                steps.put(None)
+
+    for watched in _WATCHED:
+        threading.Thread(target=follow, args=watched, daemon=True).start()
+    return steps
+
+
+def _drain(steps: queue.Queue[None]) -> None:
+    time.sleep(_SETTLE_S)
+    while not steps.empty():
+        steps.get_nowait()
+
+
+def _look(objects: ReleaseObjects, workloads: Sequence[Object], namespace: str, selector: str) -> list[Progress]:
+    kinds = dict.fromkeys((item["apiVersion"], item["kind"]) for item in workloads)
+    live = {
+        (item["kind"], item["metadata"]["name"]): item
+        for kind in kinds
+        for item in objects.listed(*kind, namespace, selector)
+    }
+    pods = objects.listed("v1", "Pod", namespace, selector)
+    return [
+        progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods))
+        for item in workloads
+    ]
+
+
+def progress_of(wanted: Object, live: Object | None, pods: Sequence[Object]) -> Progress:
+    """How far the workload `wanted` (from the manifest) is, given the cluster's copy of it and its pods."""
+    title = f"{wanted['kind']}/{wanted['metadata']['name']}"
+    if live is None:
+        return Progress(title=title, state="waiting", why="not there yet")
+    status = live.get("status") or {}
+    held = {one["type"]: one for one in status.get("conditions") or [] if one.get("status") == "True"}
+    for kind in ("Failed", "FailureTarget"):
+        if kind in held:
+            said = f"{held[kind].get('reason', '')}: {held[kind].get('message', '')}".strip(": ")
+            return Progress(title=title, state="failed", why="; ".join([said, *_ends(pods)]))
+    if {"Complete", "Completed", "Succeeded"} & set(held):
+        return Progress(title=title, state="finished")
+    if _is_ready(live, status, pods):
+        return Progress(title=title, state="ready")
+    return Progress(title=title, state="waiting", why="; ".join(_holdups(pods)) or "no pod yet")
+
+
+def _is_ready(live: Object, status: Mapping[str, Any], pods: Sequence[Object]) -> bool:
+    spec = live["spec"]
+    if live["kind"] == "Job":
+        return bool(
+            int(status.get("ready") or 0) + int(status.get("succeeded") or 0) >= int(spec.get("parallelism", 1))
+        )
+    if live["kind"] == "StatefulSet":
+        replicas = int(spec.get("replicas", 1))
+        is_seen = status.get("observedGeneration", 0) >= live["metadata"].get("generation", 0)
+        return bool(
+            is_seen and status.get("readyReplicas", 0) >= replicas and status.get("updatedReplicas", 0) >= replicas
+        )
+    return bool(pods) and all(pod["status"].get("phase") == "Succeeded" or _has(pod, "Ready") for pod in pods)
+
+
+def _pods_of(workload: Object, pods: Sequence[Object]) -> list[Object]:
+    """The pods that `workload` made, as far as owners or labels tell; those of other kinds by their group."""
+    name = workload["metadata"]["name"]
+    owned = [pod for pod in pods if any(o["name"] == name for o in pod["metadata"].get("ownerReferences") or [])]
+    if owned or workload["kind"] in ("Job", "StatefulSet"):
+        return owned
+    return [pod for pod in pods if name in str(pod["metadata"].get("ownerReferences"))]
+
+
+def _ends(pods: Sequence[Object]) -> list[str]:
+    """The containers that ended badly, each with its exit status."""
+    found = []
+    for pod in pods:
+        for one in _containers(pod):
+            ended = (one.get("state") or {}).get("terminated") or (one.get("lastState") or {}).get("terminated")
+            if ended and ended.get("exitCode"):
+                said = (ended.get("message") or "").strip().splitlines()
+                reason = ended.get("reason") or "Error"
+                found.append(
+                    f"{one['name']} exited with {ended['exitCode']} ({reason}){': ' + said[-1] if said else ''}"
+                )
+    return list(dict.fromkeys(found))
+
+
+def _holdups(pods: Sequence[Object]) -> list[str]:
+    """Why pods do not run: the scheduler's reason, or the one of a container that waits."""
+    found = []
+    for pod in pods:
+        for condition in pod["status"].get("conditions") or []:
+            if condition["type"] == "PodScheduled" and condition["status"] == "False":
+                found.append(f"{pod['metadata']['name']} pending: {condition.get('message', '')}")
+        for one in _containers(pod):
+            waiting = (one.get("state") or {}).get("waiting")
+            if waiting and waiting.get("reason"):
+                found.append(f"{one['name']} waits: {waiting['reason']} {waiting.get('message', '')}".rstrip())
+            elif not one.get("ready") and (one.get("state") or {}).get("running"):
+                found.append(f"{one['name']} runs and is not ready")
+    return list(dict.fromkeys(found))
+
+
+def _containers(pod: Object) -> list[Object]:
+    status = pod.get("status") or {}
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+
+
+def _has(pod: Object, condition: str) -> bool:
+    return any(one["type"] == condition and one["status"] == "True" for one in pod["status"].get("conditions") or [])
