@@ -92,8 +92,11 @@ def open_store(
     guard: Callable[[Mapping[str, bytes]], None] | None = None,
     *,
     reads_only: bool = False,
+    begins_empty: bool = False,
 ) -> Store:
-    """The store of the repository; with `--branch` a change goes to that branch, which begins at the usual one.
+    """The store of the repository; with `--branch` a change goes to that branch.
+
+    A branch that is new begins at the usual one, or with `begins_empty` holds nothing but the change.
 
     One that is only read from needs nobody who signs for commits.
     """
@@ -109,7 +112,7 @@ def open_store(
     return Store(
         repository.url,
         review or repository.branch,
-        base=repository.branch if review else "",
+        base=("-" if begins_empty else repository.branch) if review else "",
         root=state_dir() / "git",
         author=Author(name="" if reads_only else repository.author or author(), sign=signer(key) if key else None),
         guard=guard or (lambda _files: None),

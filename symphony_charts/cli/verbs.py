@@ -58,6 +58,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("rollback", (), "let an environment run again what it ran before", "rollback", "Git"),
     Verb("retire", (), "take an experiment out of an environment", "retire", "Git"),
     Verb("status", (), "what each environment runs", "status", "Git"),
+    Verb("gitops", (), "begin, check, render and tidy a Git repository of charts", "gitops", "Git"),
     Verb("history", (), "what an environment ran, and why", "history", "Git"),
     Verb("secrets", (), "make the Secret that an experiment's files need", "secrets", "Charts"),
     Verb("doctor", (), "say what this machine has and lacks", "doctor", "Tools"),

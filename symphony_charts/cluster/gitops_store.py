@@ -87,7 +87,7 @@ class Store:
     ) -> None:
         """`guard` is shown every file before it is written anywhere, and raises to refuse it.
 
-        A branch that is not there yet begins where the branch `base` is, if one is given.
+        A branch that is not there yet begins where the branch `base` is, or empty where that is ``-``.
         """
         self.cache = Cache(root, url, branch, base)
         self._author = author

@@ -32,13 +32,14 @@ class Cache:
     """The folder of the cache: `repo` is the bare repository, `folder` holds it, its lock and what is known of it."""
 
     def __init__(self, root: Path, url: str, branch: str, base: str = "") -> None:
-        """`root` holds all caches; a branch that is not there yet begins at the branch `base`, if one is given.
+        """`root` holds all caches; a branch that is not there yet begins at the branch `base`, or empty with ``-``.
 
-        Raises SpecError for a bad address or branch.
+        Without a base such a branch is an error. Raises SpecError for a bad address or branch.
         """
         self.url = str(Path(url).absolute()) if url and "://" not in url and Path(url).is_dir() else check_url(url)
         self.branch = check_branch(branch)
-        self.base = check_branch(base) if base else ""
+        self.begins_empty = base == "-"
+        self.base = check_branch(base) if base and not self.begins_empty else ""
         key = hashlib.sha256(f"{self.url}\0{branch}".encode()).hexdigest()[:20]
         self.folder = root / key
         self.repo = self.folder / "repo.git"

@@ -57,7 +57,7 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
         ended = _fetch_branch(cache, cache.base, depth, timeout_s)
     if ended.status:
         if _NO_BRANCH.search(ended.error_text):
-            if not _has_branches(cache, timeout_s):
+            if cache.begins_empty or not _has_branches(cache, timeout_s):
                 return ""
             what = f"the repository has no branch {cache.base or cache.branch}"
             raise NotFound(what, cache.url, "symph gitops init makes one; or name another with --branch")

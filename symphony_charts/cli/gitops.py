@@ -1,0 +1,229 @@
+"""`symph gitops`: begin a repository of charts, check it, render what it says, tidy it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from symphony_charts.cli import common, output
+from symphony_charts.cli import gitops_options as shared
+
+__all__ = ["configure", "run"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from symphony_charts.chart.lint.finding import Finding
+    from symphony_charts.cluster.settings import Settings
+    from symphony_charts.gitops.pointer import Destination
+
+_SEVERITY_COLORS = {"error": "bad", "warning": "busy", "info": "dim"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph gitops`."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _configure_init(actions.add_parser("init", help="lay project, ApplicationSet, health checks and README into it"))
+    for name, text in (
+        ("lint", "check a checkout, ours or anybody's, for what re-runs, loses or blocks work"),
+        ("doctor", "lint it, and say how large it is and what slows Argo CD down"),
+    ):
+        check = actions.add_parser(name, help=text)
+        check.add_argument("folder", metavar="CHECKOUT", nargs="?", default=".", help="default: the current folder")
+        check.add_argument("--base", metavar="COMMIT", default=None, help="refuse edits of published charts since then")
+        check.add_argument("--strict", action="store_true", help="exit with 1 for warnings, too")
+        common.add_output(check, ("table", "json", "yaml", "sarif"), headers=False)
+    render = actions.add_parser("render", help="write the manifests of what an environment runs, for reviews")
+    shared.add_env(render)
+    shared.add_repository(render)
+    shared.add_change_options(render)
+    tidy = actions.add_parser("gc", help="remove chart versions that no environment runs or can roll back to")
+    tidy.add_argument("--keep", metavar="N", type=int, default=5, help="newest versions to keep (default: 5)")
+    shared.add_repository(tidy)
+    shared.add_change_options(tidy)
+    common.add_yes(tidy)
+    common.add_examples(
+        parser,
+        "symph gitops init --repo git@example.org:team/charts.git --environments dev,prod --argocd-version 3.5",
+        "symph gitops init --flux --into ~/charts --dry-run",
+        "symph gitops lint ~/charts --base origin/main -o sarif",
+        "symph gitops render --env prod --branch env/prod-next",
+        "symph gitops gc --keep 5 --dry-run",
+    )
+
+
+def _configure_init(parser: argparse.ArgumentParser) -> None:
+    shared.add_repository(parser)
+    parser.add_argument(
+        "--environments",
+        metavar="A,B",
+        default=None,
+        help="environments, the first to the last (default: .symph.yaml's)",
+    )
+    parser.add_argument("--argocd-version", metavar="V", default=None, help="which Argo CD reads it (default: 3.4)")
+    parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
+    parser.add_argument(
+        "--owners", metavar="@WHO", default="@platform", help="who owns bootstrap/ and the last environment"
+    )
+    parser.add_argument(
+        "--protect", action="store_true", help="keep what runs when a pointer vanishes (retire then needs a hand)"
+    )
+    parser.add_argument(
+        "--gpg-key", metavar="ID", action="append", default=[], help="sync only commits signed by this key"
+    )
+    parser.add_argument(
+        "--suspended-as",
+        choices=("Suspended", "Progressing"),
+        default="Suspended",
+        help="what an application is called while one of its Jobs waits in a queue",
+    )
+    parser.add_argument("--force", action="store_true", help="replace what stands in bootstrap/")
+    shared.add_change_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    verbs = {"init": _init, "lint": _lint, "doctor": _lint, "render": _render, "gc": _tidy}
+    return verbs[args.action](args)
+
+
+def _init(args: argparse.Namespace) -> int:
+    import time
+
+    from symphony_charts.cluster.gitops_setup import setup_files
+    from symphony_charts.gitops.argocd import DEFAULT_VERSION, ArgoSetup, parse_version
+    from symphony_charts.gitops.bootstrap import Initialise
+
+    settings = shared.settings_of(args)
+    repository = settings.repository
+    environments = _environments(args, settings)
+    setup = ArgoSetup(
+        url=repository.url if repository else "https://git.example.org/charts.git",
+        branch=repository.branch if repository else "main",
+        project=repository.project if repository else "symph",
+        version=parse_version(args.argocd_version) if args.argocd_version else DEFAULT_VERSION,
+        protects=args.protect,
+        gpg_keys=tuple(args.gpg_key),
+    )
+    files = setup_files(setup, environments, owners=args.owners, uses_flux=args.flux, suspended_as=args.suspended_as)
+    store = shared.store_or_none(args, settings)
+    operation = Initialise(contents=files, replaces=args.force)
+    changes, receipt = shared.carry_out(args, store, [operation], int(time.time()))
+    written, kept = changes[0].facts["written"], changes[0].facts["kept"]
+    assert isinstance(written, list)  # noqa: S101 - what Initialise says
+    assert isinstance(kept, list)  # noqa: S101 - likewise
+    text = f"{len(written)} files" + (f", {len(kept)} left as they are: {', '.join(kept)}" if kept else "")
+    shared.print_changes(args, changes, receipt, text, branch=shared.branch_of(args, settings))
+    if args.output == "table" and not args.dry_run:
+        output.next_step(
+            "apply bootstrap/ to the cluster as its README says", "symph publish SPEC --env " + next(iter(environments))
+        )
+    return 0
+
+
+def _environments(args: argparse.Namespace, settings: Settings) -> dict[str, Destination]:
+    from symphony_charts.cluster.settings import Environment
+    from symphony_charts.gitops.layout import check_names
+
+    named = [name.strip() for name in (args.environments or "").split(",") if name.strip()]
+    names = named or list(settings.environments) or ["dev", "prod"]
+    for name in names:
+        check_names(environment=name)
+    return {name: settings.environments.get(name, Environment()).destination for name in names}
+
+
+def _lint(args: argparse.Namespace) -> int:
+    from symphony_charts.adapters.git.checkout import changed_since, count_refs, read_checkout
+    from symphony_charts.gitops.repository_rules import RepositoryFiles, check_repository
+    from symphony_charts.gitops.repository_size import size_findings
+
+    folder = Path(args.folder)
+    files, links = read_checkout(folder)
+    changed = changed_since(folder, args.base) if args.base else ()
+    found = check_repository(RepositoryFiles(files=files, links=links, changed=changed))
+    if args.action == "doctor":
+        found += [("", finding) for finding in size_findings(files, count_refs(folder))]
+    _print_findings(args, folder, found)
+    bad = ("error", "warning") if args.strict else ("error",)
+    return int(any(finding.severity in bad for _, finding in found))
+
+
+def _print_findings(args: argparse.Namespace, folder: Path, found: list[tuple[str, Finding]]) -> None:
+    if args.output == "sarif":
+        import json
+
+        from symphony_charts import __version__
+        from symphony_charts.chart.lint.sarif import to_sarif
+
+        output.line(json.dumps(to_sarif(found, __version__, lambda _file, _path: None), indent=2))
+        return
+    records = [
+        {"file": file, "rule": f.rule, "severity": f.severity, "path": f.path, "what": f.what, "next": f.next}
+        for file, f in found
+    ]
+    if args.output in ("json", "yaml"):
+        output.print_items(args, "Finding", records, ())
+        return
+    import sys
+
+    color = output.use_color(sys.stdout, getattr(args, "color", None))
+    for record in records:
+        severity = str(record["severity"])
+        output.line(
+            f"{output.paint(severity, _SEVERITY_COLORS[severity], color)}: {record['what']}  [{record['rule']}]"
+        )
+        where = ", ".join(str(record[key]) for key in ("file", "path") if record[key])
+        if where:
+            output.line(f"  at:   {where}")
+        if record["next"]:
+            output.line(f"  next: {record['next']}")
+    counts = [f"{sum(1 for r in records if r['severity'] == s)} {s}" for s in ("error", "warning", "info")]
+    output.note(f"{folder}: {', '.join(counts)}")
+
+
+def _render(args: argparse.Namespace) -> int:
+    import time
+
+    from symphony_charts.cluster.gitops_rendering import Render, load_environment, rendered_files
+
+    settings = shared.settings_of(args)
+    env = settings.environment(args.env)
+    source = shared.open_store(argparse.Namespace(), settings, reads_only=True)
+    commit, pointers = load_environment(source.at_tip(), env)
+    # On a branch of its own an environment stands at the top, as GitOps Promoter has it.
+    root = "" if args.branch else f"rendered/{env}"
+    experiments = {
+        f"{pointer.team}/{pointer.name}": rendered_files(pointer, values, commit) for pointer, values in pointers
+    }
+    operation = Render(env=env, root=root, dry_sha=commit, experiments=experiments)
+    store = None if args.into is not None else shared.open_store(args, settings, begins_empty=True)
+    changes, receipt = shared.carry_out(args, store, [operation], int(time.time()))
+    text = f"{changes[0].facts['changed']} of {len(experiments)} experiments of {env} rendered"
+    shared.print_changes(args, changes, receipt, text, branch=shared.branch_of(args, settings))
+    return 0
+
+
+def _tidy(args: argparse.Namespace) -> int:
+    import time
+
+    from symphony_charts.errors import UsageError
+    from symphony_charts.gitops.tidying import Tidy
+
+    if args.keep < 1:
+        raise UsageError(f"--keep takes a number of at least 1, got {args.keep}")
+    settings = shared.settings_of(args)
+    store = shared.open_store(args, settings)
+    read = store.at_tip()
+    top = read(["charts", "envs"], lambda _seen: [])
+    teams, envs = sorted(top.folder("charts")), sorted(top.folder("envs"))
+    middle = read([*(f"charts/{team}" for team in teams), *(f"envs/{env}" for env in envs)], lambda _seen: [])
+    experiments = tuple((team, name) for team in teams for name in sorted(middle.folder(f"charts/{team}")))
+    folders = tuple(f"envs/{env}/{team}" for env in envs for team in sorted(middle.folder(f"envs/{env}")))
+    operation = Tidy(keep=args.keep, experiments=experiments, pointer_folders=folders)
+    if not args.dry_run and args.into is None and args.branch is None:
+        output.confirm(args, "Remove the chart versions that nothing needs?")
+    changes, receipt = shared.carry_out(args, None if args.into else store, [operation], int(time.time()))
+    removed = changes[0].facts["removed"]
+    assert isinstance(removed, list)  # noqa: S101 - what Tidy says
+    text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")
+    shared.print_changes(args, changes, receipt, text, branch=shared.branch_of(args, settings))
+    return 0

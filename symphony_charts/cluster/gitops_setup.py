@@ -1,0 +1,51 @@
+"""What `symph gitops init` lays into a repository: the template's files, and the objects that the cluster is given."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from symphony_charts.adapters import data
+from symphony_charts.cluster.scaffold import bake
+from symphony_charts.gitops.argocd import ArgoSetup
+from symphony_charts.gitops.bootstrap import argo_files, flux_files, health_checks
+from symphony_charts.gitops.pointer import Destination
+
+__all__ = ["setup_files"]
+
+
+def setup_files(
+    setup: ArgoSetup,
+    environments: dict[str, Destination],
+    *,
+    owners: str = "@platform",
+    uses_flux: bool = False,
+    suspended_as: str = "Suspended",
+) -> dict[str, bytes]:
+    """Every file by its path in the repository. Raises ToolFailed when the template does not work."""
+    names = list(environments)
+    answers = {
+        "url": setup.url,
+        "branch": setup.branch,
+        "environments": ", ".join(names),
+        "first": names[0],
+        "last": names[-1],
+        "owners": owners,
+        "tool": "flux" if uses_flux else "argocd",
+    }
+    with tempfile.TemporaryDirectory(prefix="symph-gitops-") as scratch:
+        made = bake(data.path("gitops"), "charts", answers, Path(scratch))
+        files = {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    if uses_flux:
+        return {**files, **flux_files(setup.url, setup.branch, names)}
+    checks = health_checks(data.folder("gitops"), suspended_as=suspended_as)
+    return {**files, **argo_files(setup, _unique(list(environments.values())), checks)}
+
+
+def _unique(places: Sequence[Destination]) -> list[Destination]:
+    found: list[Destination] = []
+    for place in places:
+        if place not in found:
+            found.append(place)
+    return found

@@ -1,0 +1,169 @@
+"""`symph gitops` on real repositories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_git_verbs import SPEC, Project, git, project
+
+__all__ = ["project"]  # the fixture
+
+
+def paths(project: Project, branch: str = "main") -> list[str]:
+    return git("-C", str(project.repo), "ls-tree", "-r", "--name-only", branch).splitlines()
+
+
+def clone(project: Project) -> Path:
+    checkout = project.folder / "checkout"
+    git("clone", "-q", str(project.repo), str(checkout))
+    return checkout
+
+
+def lint(project: Project, folder: Path, *words: str) -> tuple[int, list[str]]:
+    status, out, _ = project.symph("gitops", "lint", str(folder), "-o", "json", *words)
+    return status, [item["rule"] for item in json.loads(out)["items"]]
+
+
+def test_init_lays_bootstrap_readme_owners_and_a_check_into_an_empty_repository(project: Project) -> None:
+    assert project.symph("gitops", "init", "--argocd-version", "3.5")[0] == 0
+    found = paths(project)
+    assert {"README.md", "CODEOWNERS", "ci/check", "bootstrap/project.yaml", "bootstrap/argocd-cm.yaml"} <= set(found)
+    assert "rl-prod" in project.show("bootstrap/project.yaml")
+    assert "resource.customizations.health.batch_Job" in project.show("bootstrap/argocd-cm.yaml")
+    assert "/envs/prod/ @platform" in project.show("CODEOWNERS")
+
+
+def test_init_again_changes_nothing(project: Project) -> None:
+    project.symph("gitops", "init")
+    assert project.json("gitops", "init")["commit"] is None
+    assert len(project.log()) == 1
+
+
+def test_init_leaves_what_an_existing_repository_has(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    checkout = clone(project)
+    (checkout / "README.md").write_text("ours\n")
+    git("-C", str(checkout), "add", "README.md")
+    git("-C", str(checkout), "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "readme")
+    git("-C", str(checkout), "push", "-q", "origin", "HEAD:main")
+    status, out, _ = project.symph("gitops", "init")
+    assert (status, project.show("README.md")) == (0, "ours\n")
+    assert "left as they are: README.md" in out
+
+
+def test_init_refuses_to_replace_another_bootstrap_unless_forced(project: Project) -> None:
+    project.symph("gitops", "init", "--argocd-version", "3.4")
+    assert project.symph("gitops", "init", "--protect")[0] == 7
+    assert project.symph("gitops", "init", "--protect", "--force")[0] == 0
+    assert "preserveResourcesOnDeletion" in project.show("bootstrap/applicationset.yaml")
+
+
+def test_init_for_flux_gives_each_publish_its_helm_release(project: Project) -> None:
+    project.symph("gitops", "init", "--flux")
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    assert "bootstrap/applicationset.yaml" not in paths(project)
+    assert "./charts/ml/rl/0.1.0" in project.show("flux/dev/ml/rl.yaml")
+    project.symph("retire", "rl", "--env", "dev", "--yes")
+    assert "flux/dev/ml/rl.yaml" not in paths(project)
+
+
+def test_a_repository_of_ours_has_no_findings(project: Project) -> None:
+    project.symph("gitops", "init")
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    project.symph("promote", "rl", "--from", "dev", "--to", "prod")
+    assert lint(project, clone(project), "--strict") == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "rule"),
+    [
+        ("charts/ml/rl/0.1.0/values.yaml", "replicas: 2", "replicas: 3", "pointer-digest"),
+        ("envs/dev/ml/rl.symph-app.yaml", "chart: charts/ml/rl/0.1.0", "chart: charts/ml/rl/0.0.9", "pointer-chart"),
+        ("envs/dev/ml/rl.symph-app.yaml", "team: ml", "team: other", "pointer-place"),
+        ("envs/dev/ml/rl.symph-app.yaml", "name: rl\n", "nam: rl\n", "pointer"),
+        ("charts/ml/rl/0.1.0/templates/jobs.yaml", "spec:", "spec:\n  ttlSecondsAfterFinished: 1", "ttl"),
+    ],
+)
+def test_an_edit_by_hand_is_found(project: Project, path: str, old: str, new: str, rule: str) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    file = clone(project) / path
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    status, found = lint(project, project.folder / "checkout")
+    assert status == 1
+    assert rule in found
+
+
+def test_a_link_and_two_releases_of_one_name_are_found(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    project.symph("publish", "rl.yaml", "--env", "dev", "--team", "other")
+    checkout = clone(project)
+    (checkout / "link").symlink_to("/etc")
+    assert sorted(lint(project, checkout)[1]) == ["same-release", "symlink"]
+
+
+def test_an_edit_of_a_published_chart_since_the_base_is_refused(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    checkout = clone(project)
+    (checkout / "charts/ml/rl/0.1.0/README.md").write_text("new\n")
+    (checkout / "charts/ml/rl/0.2.0").mkdir()
+    (checkout / "charts/ml/rl/0.2.0/new.yaml").write_text("a: 1\n")
+    assert "published-chart" in lint(project, checkout, "--base", "origin/main")[1]
+
+
+def test_foreign_manifests_are_checked_too(tmp_path: Path, project: Project) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "job.yaml").write_text("kind: Job\nmetadata: {name: j}\nspec: {ttlSecondsAfterFinished: 5}\n")
+    (folder / "broken.yaml").write_text("a: [\n")
+    assert lint(project, folder) == (1, ["yaml", "ttl"])
+
+
+def test_doctor_says_how_large_it_is(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    status, out, _ = project.symph("gitops", "doctor", str(clone(project)))
+    assert status == 0
+    assert "1 applications, 1 chart versions" in out
+
+
+def test_rendered_manifests_follow_the_pointers(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    project.symph("promote", "rl", "--from", "dev", "--to", "prod")
+    assert project.symph("gitops", "render", "--env", "prod")[0] == 0
+    manifest = project.show("rendered/prod/ml/rl/manifest.yaml")
+    assert "completions: 8" in manifest, "prod has eight agents by its own values"
+    assert "helm.sh/hook" not in manifest
+    assert project.json("gitops", "render", "--env", "prod")["commit"] is None
+    project.symph("retire", "rl", "--env", "prod", "--yes")
+    assert "rendered/prod/ml/rl/manifest.yaml" not in paths(project)
+
+
+def test_a_branch_of_rendered_manifests_is_what_gitops_promoter_reads(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    dry = git("-C", str(project.repo), "rev-parse", "main").strip()
+    (project.folder / "e2.yaml").write_text(SPEC.replace("name: rl", "name: e2"))
+    assert project.symph("gitops", "render", "--env", "dev", "--branch", "env/dev-next")[0] == 0
+    assert paths(project, "env/dev-next") == ["hydrator.metadata", "ml/rl/hydrator.metadata", "ml/rl/manifest.yaml"]
+    assert json.loads(project.show("hydrator.metadata", "env/dev-next"))["drySha"] == dry
+    project.symph("publish", "e2.yaml", "--env", "dev")
+    project.symph("retire", "rl", "--env", "dev", "--yes")
+    project.symph("gitops", "render", "--env", "dev", "--branch", "env/dev-next")
+    assert paths(project, "env/dev-next") == ["hydrator.metadata", "ml/e2/hydrator.metadata", "ml/e2/manifest.yaml"]
+
+
+def test_gc_keeps_what_runs_what_can_be_rolled_back_to_and_the_newest(project: Project) -> None:
+    for replicas in range(1, 6):
+        project.write(SPEC.replace("replicas: 2", f"replicas: {replicas}"))
+        project.symph("publish", "rl.yaml", "--chart-only")
+    project.symph("publish", "rl.yaml", "--env", "dev", "--version", "0.1.4")
+    project.write(SPEC.replace("replicas: 2", "replicas: 1"))
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    assert project.symph("gitops", "gc", "--keep", "1")[0] == 2, "it asks first"
+    assert project.symph("gitops", "gc", "--keep", "1", "--yes")[0] == 0
+    left = {path.split("/")[3] for path in paths(project) if path.startswith("charts/ml/rl/")}
+    assert left == {"0.1.0", "0.1.4"}
+    assert project.symph("rollback", "rl", "--env", "dev")[0] == 0

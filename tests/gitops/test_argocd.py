@@ -1,0 +1,129 @@
+"""What Argo CD and Flux are given, rule by rule: each of these fields keeps finished work from running again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.gitops.argocd import ArgoSetup, app_project, application, application_set, parse_version
+from symphony_charts.gitops.flux import git_repository, helm_release
+from symphony_charts.gitops.pointer import Destination, Pointer
+
+SETUP = ArgoSetup(url="https://git.example.org/x.git")
+POINTER = Pointer(
+    name="rl",
+    team="ml",
+    env="dev",
+    version="1.0.0",
+    digest="sha256:0",
+    chart="charts/ml/rl/1.0.0",
+    values={"a": "{{ b }}"},
+)
+
+
+def app(**fields: Any) -> Any:
+    return application(msgspec.structs.replace(POINTER, **fields), SETUP)
+
+
+def test_only_a_change_of_the_charts_own_folder_counts() -> None:
+    assert app()["metadata"]["annotations"]["argocd.argoproj.io/manifest-generate-paths"] == "."
+
+
+def test_finished_work_is_never_healed_and_gone_work_is_pruned() -> None:
+    assert app()["spec"]["syncPolicy"]["automated"] == {"prune": True, "selfHeal": False}
+
+
+def test_pruning_comes_first_and_nothing_is_replaced() -> None:
+    options = app()["spec"]["syncPolicy"]["syncOptions"]
+    assert not {"PruneLast=true", "Replace=true", "Force=true", "CreateNamespace=true"} & set(options)
+    assert {"ApplyOutOfSyncOnly=true", "FailOnSharedResource=true", "RespectIgnoreDifferences=true"} <= set(options)
+
+
+def test_what_kueue_writes_is_no_drift() -> None:
+    (ignored,) = app()["spec"]["ignoreDifferences"]
+    assert (ignored["kind"], ignored["jsonPointers"]) == ("Job", ["/spec/suspend"])
+
+
+def test_the_branch_is_named_in_full() -> None:
+    assert app()["spec"]["source"]["targetRevision"] == "refs/heads/main"
+
+
+def test_values_are_data_and_end_in_a_newline() -> None:
+    values = app()["spec"]["source"]["helm"]["values"]
+    assert json.loads(values) == {"a": "{{ b }}"}
+    assert values.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("place", "target"),
+    [
+        (Destination(namespace="n"), {"server": "https://kubernetes.default.svc", "namespace": "n"}),
+        (Destination(name="big", namespace="n"), {"name": "big", "namespace": "n"}),
+    ],
+)
+def test_a_destination_has_a_server_or_a_name(place: Destination, target: dict[str, str]) -> None:
+    assert app(destination=place)["spec"]["destination"] == target
+
+
+def test_the_application_set_makes_the_application_that_we_would_write() -> None:
+    template: Any = application_set(SETUP)["spec"]
+    text = json.dumps(template["template"])
+    for name, value in {"env": "dev", "team": "ml", "name": "rl", "chart": POINTER.chart}.items():
+        text = text.replace(f"{{{{ .{name} }}}}", value)
+    made, written = json.loads(text), app()
+    assert made["metadata"]["name"] == written["metadata"]["name"]
+    assert made["metadata"]["annotations"] == written["metadata"]["annotations"]
+    assert made["spec"]["source"]["path"] == written["spec"]["source"]["path"]
+    assert made["spec"]["syncPolicy"] == written["spec"]["syncPolicy"]
+    assert made["spec"]["project"] == "symph"
+
+
+def test_files_are_found_by_a_suffix_that_nothing_else_has() -> None:
+    spec: Any = application_set(SETUP)["spec"]
+    assert spec["generators"][0]["git"]["files"] == [{"path": "envs/*/*/*.symph-app.yaml"}]
+
+
+def test_protection_keeps_what_runs_when_a_pointer_vanishes() -> None:
+    spec: Any = application_set(ArgoSetup(url="u", protects=True))["spec"]
+    assert spec["syncPolicy"] == {"preserveResourcesOnDeletion": True, "applicationsSync": "create-update"}
+
+
+def test_the_project_allows_our_repository_namespaces_and_kinds_alone() -> None:
+    spec: Any = app_project(SETUP, [Destination(namespace="a")])["spec"]
+    assert spec["sourceRepos"] == [SETUP.url]
+    assert [place["namespace"] for place in spec["destinations"]] == ["a"]
+    assert spec["clusterResourceWhitelist"] == []
+    assert {"group": "batch", "kind": "Job"} in spec["namespaceResourceWhitelist"]
+    assert {"group": "", "kind": "Secret"} not in spec["namespaceResourceWhitelist"]
+
+
+@pytest.mark.parametrize(
+    ("version", "field"), [((3, 4), "signatureKeys"), ((3, 5), "sourceIntegrity"), ((3, 6), "sourceIntegrity")]
+)
+def test_signatures_are_asked_for_in_the_words_of_the_version(version: tuple[int, int], field: str) -> None:
+    spec = app_project(ArgoSetup(url="u", version=version, gpg_keys=("AB",)), [])["spec"]
+    assert isinstance(spec, dict)
+    assert {"signatureKeys", "sourceIntegrity"} & set(spec) == {field}
+
+
+@pytest.mark.parametrize("text", ["2.14", "4.0", "x", "3"])
+def test_an_unknown_argo_cd_is_refused(text: str) -> None:
+    with pytest.raises(SpecError, match="no objects for Argo CD"):
+        parse_version(text)
+
+
+def test_flux_never_waits_for_jobs_nor_uninstalls_them() -> None:
+    spec: Any = helm_release(POINTER)["spec"]
+    for step in (spec["install"], spec["upgrade"]):
+        assert (step["disableWait"], step["disableWaitForJobs"], step["remediation"]) == (True, True, {"retries": 0})
+    assert spec["chart"]["spec"]["reconcileStrategy"] == "Revision"
+    assert spec["values"] == POINTER.values
+
+
+def test_flux_checks_out_no_more_than_it_needs() -> None:
+    spec: Any = git_repository("https://git.example.org/x.git", "main")["spec"]
+    assert spec["sparseCheckout"] == ["charts", "flux"]

@@ -1,0 +1,121 @@
+"""The health checks under real Lua 5.1, which is what Argo CD's interpreter speaks, with no more of its library than
+Argo CD opens (base and table). Statuses are those that the kinds' own controllers write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symphony_charts.adapters import data
+from symphony_charts.gitops.bootstrap import health_checks
+
+lua51 = pytest.importorskip("lupa.lua51")
+CHECKS = health_checks(data.folder("gitops"))
+
+
+def condition(kind: str, status: str = "True", **more: str) -> dict[str, Any]:
+    return {"type": kind, "status": status, **more}
+
+
+def health(check: str, item: dict[str, Any], checks: dict[str, str] = CHECKS) -> tuple[str, str]:
+    """Status and message; a check that reaches for more than Argo CD offers fails here."""
+    lua = lua51.LuaRuntime(unpack_returned_tuples=True)
+    for library in ("string", "os", "io", "debug", "math", "coroutine", "package", "require", "python"):
+        lua.execute(f"{library} = nil")
+    lua.globals()["obj"] = lua.table_from(item, recursive=True)
+    answer = lua.execute(checks[check])
+    return answer["status"], answer["message"]
+
+
+def conditions(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"status": {"conditions": list(items)}}
+
+
+RESUMED = condition("Suspended", "False", reason="JobResumed", message="Job resumed")
+CASES: list[tuple[str, dict[str, Any], str]] = [
+    ("batch_Job", {}, "Progressing"),
+    ("batch_Job", {"status": {"active": 2}}, "Progressing"),
+    ("batch_Job", conditions(condition("Suspended")), "Suspended"),
+    ("batch_Job", conditions(RESUMED), "Progressing"),
+    ("batch_Job", conditions(RESUMED, condition("SuccessCriteriaMet"), condition("Complete")), "Healthy"),
+    ("batch_Job", conditions(RESUMED, condition("FailureTarget"), condition("Failed")), "Degraded"),
+    ("jobset.x-k8s.io_JobSet", {}, "Progressing"),
+    ("jobset.x-k8s.io_JobSet", {"status": {"terminalState": "Completed"}}, "Healthy"),
+    ("jobset.x-k8s.io_JobSet", {"status": {"terminalState": "Failed"}}, "Degraded"),
+    ("jobset.x-k8s.io_JobSet", conditions(condition("Suspended")), "Suspended"),
+    ("jobset.x-k8s.io_JobSet", conditions(condition("Suspended", "False")), "Progressing"),
+    ("jobset.x-k8s.io_JobSet", conditions(condition("Failed")), "Degraded"),
+    ("workload.codeflare.dev_AppWrapper", {}, "Progressing"),
+    ("workload.codeflare.dev_AppWrapper", {"status": {"phase": "Running"}}, "Progressing"),
+    ("workload.codeflare.dev_AppWrapper", {"status": {"phase": "Suspended"}}, "Suspended"),
+    ("workload.codeflare.dev_AppWrapper", {"status": {"phase": "Completed"}}, "Healthy"),
+    ("workload.codeflare.dev_AppWrapper", {"status": {"phase": "Failed"}}, "Degraded"),
+    ("workload.codeflare.dev_AppWrapper", {"status": {"state": "RunningHoldCompletion"}}, "Progressing"),
+    ("workload.codeflare.dev_AppWrapper", {"status": {"state": "Completed"}}, "Healthy"),
+    ("workload.codeflare.dev_AppWrapper", {"status": {"state": "Failed"}}, "Degraded"),
+    ("diengine.opendilab.org_DIJob", {}, "Progressing"),
+    ("diengine.opendilab.org_DIJob", {"status": {"phase": "Rescheduling"}}, "Progressing"),
+    ("diengine.opendilab.org_DIJob", {"status": {"phase": "Succeeded"}}, "Healthy"),
+    ("diengine.opendilab.org_DIJob", {"status": {"phase": "Failed"}}, "Degraded"),
+    ("diengine.opendilab.org_DIJob", {"status": {"phase": "Unknown"}}, "Unknown"),
+    ("batch.volcano.sh_Job", {"status": {"state": {"phase": "Pending"}}}, "Progressing"),
+    ("batch.volcano.sh_Job", {"status": {"state": {"phase": "Completed"}}}, "Healthy"),
+    ("batch.volcano.sh_Job", {"status": {"state": {"phase": "Aborted"}}}, "Degraded"),
+    ("scheduling.volcano.sh_PodGroup", {"status": {"phase": "Inqueue"}}, "Progressing"),
+    ("scheduling.volcano.sh_PodGroup", {"status": {"phase": "Running"}}, "Healthy"),
+    ("scheduling.x-k8s.io_PodGroup", {"status": {"phase": "Pending"}}, "Progressing"),
+    ("scheduling.x-k8s.io_PodGroup", {"status": {"phase": "Finished"}}, "Healthy"),
+    ("kueue.x-k8s.io_Workload", {}, "Progressing"),
+    ("kueue.x-k8s.io_Workload", conditions(condition("Admitted")), "Progressing"),
+    ("kueue.x-k8s.io_Workload", conditions(condition("Evicted", reason="Preempted")), "Suspended"),
+    ("kueue.x-k8s.io_Workload", conditions(condition("Finished", reason="Succeeded")), "Healthy"),
+    ("kueue.x-k8s.io_Workload", conditions(condition("Finished", reason="Failed")), "Degraded"),
+    ("trainer.kubeflow.org_TrainJob", conditions(condition("Suspended")), "Suspended"),
+    ("trainer.kubeflow.org_TrainJob", conditions(condition("Complete")), "Healthy"),
+    ("trainer.kubeflow.org_TrainJob", conditions(condition("Failed")), "Degraded"),
+    ("ray.io_RayJob", {"status": {"jobDeploymentStatus": "Initializing"}}, "Progressing"),
+    ("ray.io_RayJob", {"status": {"jobStatus": "SUCCEEDED", "jobDeploymentStatus": "Complete"}}, "Healthy"),
+    ("ray.io_RayJob", {"status": {"jobStatus": "FAILED", "jobDeploymentStatus": "Failed"}}, "Degraded"),
+    ("kubeflow.org_PyTorchJob", conditions(condition("Running")), "Progressing"),
+    ("kubeflow.org_PyTorchJob", conditions(condition("Running", "False"), condition("Succeeded")), "Healthy"),
+    ("kubeflow.org_MPIJob", conditions(condition("Failed")), "Degraded"),
+]
+
+
+@pytest.mark.parametrize(("check", "item", "status"), CASES)
+def test_a_status_means_this_health_and_says_why(check: str, item: dict[str, Any], status: str) -> None:
+    found, message = health(check, item)
+    assert found == status
+    assert message
+
+
+@pytest.mark.parametrize("check", sorted(CHECKS))
+def test_every_check_takes_an_object_without_status_for_unfinished(check: str) -> None:
+    assert health(check, {"status": {}})[0] == "Progressing"
+
+
+def test_a_job_that_waits_can_be_called_progressing() -> None:
+    checks = health_checks(data.folder("gitops"), suspended_as="Progressing")
+    assert health("batch_Job", conditions(condition("Suspended")), checks)[0] == "Progressing"
+
+
+def test_the_controllers_own_words_are_the_message() -> None:
+    item = conditions(condition("Failed", message="Job has reached the specified backoff limit"))
+    assert health("batch_Job", item)[1] == "Job has reached the specified backoff limit"
+
+
+def test_all_kinds_that_argo_cd_knows_nothing_of_have_a_check() -> None:
+    wanted = {
+        "batch_Job",
+        "jobset.x-k8s.io_JobSet",
+        "workload.codeflare.dev_AppWrapper",
+        "diengine.opendilab.org_DIJob",
+        "batch.volcano.sh_Job",
+        "scheduling.volcano.sh_PodGroup",
+        "scheduling.x-k8s.io_PodGroup",
+        "kueue.x-k8s.io_Workload",
+        "trainer.kubeflow.org_TrainJob",
+        "ray.io_RayJob",
+    }
+    assert wanted <= set(CHECKS)
