@@ -90,7 +90,8 @@ def _repaired(document: bytes | None) -> bytes | None:
 
 def _failure(ended: Completed) -> BaseException:
     said = ended.error_text.strip().splitlines()
-    what = said[-1].removeprefix("Error: ") if said else f"helm failed with exit status {ended.status}"
+    first = next((line for line in said if line.startswith("Error: ")), said[-1] if said else "")
+    what = first.removeprefix("Error: ") or f"helm failed with exit status {ended.status}"
     return ended.failure(what)
 
 
@@ -102,6 +103,6 @@ def _class_of(said: str) -> type[errors.Error]:
         found = errors.ReleaseNotFoundError
     elif "already exists" in low or "cannot be imported into the current release" in low:
         found = errors.ResourceAlreadyExistsError
-    elif "failed to render chart" in low or "execution error" in low:
+    elif any(text in low for text in ("failed to render chart", "execution error", "values don't meet the spec")):
         found = errors.FailedToRenderChartError
     return found

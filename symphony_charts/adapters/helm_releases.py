@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 from pyhelm3 import Client, errors
 
 from symphony_charts.adapters.helm_command import HelmCommand, Target
-from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed, ToolMissing
+from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, SymphError, ToolFailed, ToolMissing
 
 __all__ = ["HelmReleases", "Revision", "Target"]
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d+)?\s*(Z|[+-]\d\d:?\d\d)?")
+# helm 4; helm 3 writes `- groups.p0.replicas: Invalid type...`
+_PLACE = re.compile(r"at '([^']*)': (.*)")
 _T = TypeVar("_T")
 Object = dict[str, Any]
 
@@ -167,7 +169,7 @@ def _ours(error: errors.Error, name: str) -> SymphError:
     if isinstance(error, errors.ResourceAlreadyExistsError):
         return Conflict(failed.what, next="it belongs to something else: choose another release name or namespace")
     if isinstance(error, errors.FailedToRenderChartError):
-        return SpecError.one(failed.what, "values", "change the values that the message names")
+        return SpecError(_faults(failed))
     said = failed.stderr.lower()
     if "another operation" in said:
         what = f'helm is at work on "{name}", or was stopped in the middle of it'
@@ -175,6 +177,20 @@ def _ours(error: errors.Error, name: str) -> SymphError:
     if "kubernetes cluster unreachable" in said or "connection refused" in said:
         failed.next = "check the cluster: kubectl cluster-info, --context, $KUBECONFIG"
     return failed
+
+
+def _faults(failed: ToolFailed) -> list[Problem]:
+    """What helm says of values it refuses: a line for each that breaks the chart's schema, or one message."""
+    next_step = "change --set or --values; symph package makes a chart of other values"
+    faults = []
+    for line in failed.stderr.splitlines():
+        said = line.strip().removeprefix("- ")
+        place = _PLACE.match(said)
+        if said == line.strip() or "'anyOf' failed" in said:
+            continue
+        path, what = (place[1].strip("/").replace("/", "."), place[2]) if place else ("values", said)
+        faults.append(Problem(what=what, path=path, next=next_step))
+    return faults or [Problem(what=failed.what, path="values", next=next_step)]
 
 
 def _revision(item: Mapping[str, Any], name: str, namespace: str) -> Revision:

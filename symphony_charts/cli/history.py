@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from symphony_charts.cli import gitops_options as shared
+from symphony_charts.cli import release_options
 
 __all__ = ["configure", "run"]
 
@@ -20,16 +21,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shared.add_named(parser)
     shared.add_env(parser)
     shared.add_repository(parser)
+    release_options.add_target(parser)
     common.add_output(parser)
-    common.add_examples(parser, "symph history rl --env prod", "symph history ml/rl --env prod -o json")
+    common.add_examples(
+        parser, "symph history rl --env prod", "symph history ml/rl --env prod -o json", "symph history rl -n ml"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the entries, the newest first."""
     from symphony_charts.cli import output
+    from symphony_charts.cli.helm_release import helm_history, means_helm
     from symphony_charts.gitops import layout
     from symphony_charts.gitops.pointers import read_pointer
 
+    if means_helm(args):
+        return helm_history(args)
     settings = shared.settings_of(args)
     env = settings.environment(args.env)
     store = shared.open_store(args, settings, reads_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from symphony_charts.cli import gitops_options as shared
+from symphony_charts.cli import release_options
 
 __all__ = ["configure", "run"]
 
@@ -20,19 +21,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shared.add_env(parser)
     shared.add_repository(parser)
     shared.add_change_options(parser)
+    release_options.add_target(parser)
+    parser.add_argument("--wait", action="store_true", help="a release: return when all is ready or has finished")
+    parser.add_argument(
+        "--timeout", type=release_options.seconds, default=300.0, metavar="TIME", help="a release: default 5m"
+    )
+    common.add_yes(parser)
     common.add_examples(
         parser,
+        "symph rollback rl -n ml --to 3",
         "symph rollback rl --env prod",
         "symph rollback rl --env prod --to 0.1.3 --expect 0.2.0 --dry-run",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Move the pointer back: version, digest and values."""
+    """Move the pointer back: version, digest and values; or make a release what it was."""
     import time
 
+    from symphony_charts.cli.helm_release import helm_rollback, means_helm
     from symphony_charts.gitops.pointers import Rollback
 
+    if means_helm(args):
+        return helm_rollback(args)
     settings = shared.settings_of(args)
     env = settings.environment(args.env)
     store = shared.store_or_none(args, settings)

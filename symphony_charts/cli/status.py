@@ -1,12 +1,13 @@
-"""`symph status`: what each environment runs."""
+"""`symph status`: what each environment, or a Helm release, runs."""
 
 from __future__ import annotations
 
 import argparse
 
 from symphony_charts.cli import gitops_options as shared
+from symphony_charts.cli import release_options
 
-__all__ = ["configure", "run"]
+__all__ = ["configure", "pointers", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,22 +25,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     shared.add_env(parser, text="only this environment")
     shared.add_repository(parser)
+    release_options.add_target(parser)
     common.add_output(parser)
-    common.add_examples(parser, "symph status", "symph status rl", "symph status --env prod -o wide")
+    common.add_examples(
+        parser, "symph status", "symph status rl", "symph status --env prod -o wide", "symph status rl -n ml"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line for each pointer; the status is 1 when one names a chart that is not there."""
+    """Print a line for each pointer; the status is 1 when one names a chart that is not there.
+
+    A Helm release is shown with its workloads; the status is 1 when one has failed.
+    """
     from symphony_charts.cli import output
+    from symphony_charts.cli.helm_release import helm_status, means_helm
     from symphony_charts.errors import NotFound
 
+    if means_helm(args):
+        return helm_status(args)
     settings = shared.settings_of(args)
     env = settings.environment(args.env) if args.env else None
     team, _, name = (args.experiment_name or "").rpartition("/")
     store = shared.open_store(args, settings, reads_only=True)
     found = [
         (pointer, is_there)
-        for pointer, is_there in _pointers(store, env)
+        for pointer, is_there in pointers(store, env)
         if name in ("", pointer.name) and (team or args.team or pointer.team) == pointer.team
     ]
     if name and not found:
@@ -61,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     return int(not all(is_there for _, is_there in found))
 
 
-def _pointers(store: Store, env: str | None) -> list[tuple[Pointer, bool]]:
+def pointers(store: Store, env: str | None) -> list[tuple[Pointer, bool]]:
     """Every pointer, and whether the chart that it names is there."""
     from symphony_charts.gitops import layout
     from symphony_charts.gitops.pointer import parse_pointer
@@ -81,11 +91,11 @@ def _pointers(store: Store, env: str | None) -> list[tuple[Pointer, bool]]:
         return [path for path in paths if layout.pointer_name(path) is not None]
 
     snapshot = store.read(folders, files)
-    pointers = [parse_pointer(content, path) for path, content in snapshot.files.items()]
-    versions = sorted({layout.versions_path(pointer.team, pointer.name) for pointer in pointers})
-    versions += sorted({pointer.chart.rpartition("/")[0] for pointer in pointers} - set(versions))
+    found = [parse_pointer(content, path) for path, content in snapshot.files.items()]
+    versions = sorted({layout.versions_path(pointer.team, pointer.name) for pointer in found})
+    versions += sorted({pointer.chart.rpartition("/")[0] for pointer in found} - set(versions))
     charts = store.read(versions, lambda _seen: ())
-    return [(pointer, charts.entry(pointer.chart) is not None) for pointer in pointers]
+    return [(pointer, charts.entry(pointer.chart) is not None) for pointer in found]
 
 
 def _item(pointer: Pointer, is_there: bool) -> dict[str, object]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from symphony_charts.adapters.helm_objects import ReleaseObjects
 from symphony_charts.errors import CheckFailed, ToolFailed
 
-__all__ = ["Progress", "progress_of", "wait_for"]
+__all__ = ["Progress", "look", "progress_of", "wait_for"]
 
 Object = dict[str, Any]
 State = Literal["waiting", "ready", "finished", "failed"]
@@ -40,13 +40,12 @@ def wait_for(
 
     Raises CheckFailed as soon as one has failed, and ToolFailed with what is missing after `timeout_s`.
     """
-    workloads = [item for item in manifest if item["kind"] in (*_FINITE, "StatefulSet")]
-    selector = f"app.kubernetes.io/instance={name},symph.dev/experiment"
+    selector = _selector(name)
     deadline = time.monotonic() + timeout_s
     over = threading.Event()
     steps = _steps(objects, namespace, selector, deadline, over)
     try:
-        while missing := _missing(_look(objects, workloads, namespace, selector), name, namespace, finished):
+        while missing := _missing(look(objects, manifest, name, namespace), name, namespace, finished):
             try:
                 steps.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
@@ -99,7 +98,10 @@ def _drain(steps: queue.Queue[None]) -> None:
         steps.get_nowait()
 
 
-def _look(objects: ReleaseObjects, workloads: Sequence[Object], namespace: str, selector: str) -> list[Progress]:
+def look(objects: ReleaseObjects, manifest: Sequence[Object], name: str, namespace: str) -> list[Progress]:
+    """How far each workload of the manifest of release `name` is."""
+    selector = _selector(name)
+    workloads = [item for item in manifest if item["kind"] in (*_FINITE, "StatefulSet")]
     kinds = dict.fromkeys((item["apiVersion"], item["kind"]) for item in workloads)
     live = {
         (item["kind"], item["metadata"]["name"]): item
@@ -111,6 +113,10 @@ def _look(objects: ReleaseObjects, workloads: Sequence[Object], namespace: str, 
         progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods))
         for item in workloads
     ]
+
+
+def _selector(name: str) -> str:
+    return f"app.kubernetes.io/instance={name},symph.dev/experiment"
 
 
 def progress_of(wanted: Object, live: Object | None, pods: Sequence[Object]) -> Progress:

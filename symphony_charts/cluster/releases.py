@@ -9,7 +9,7 @@ from typing import Any
 
 from symphony_charts.adapters.helm_objects import Refusal, ReleaseObjects
 from symphony_charts.adapters.helm_releases import HelmReleases, Revision, Target
-from symphony_charts.cluster.release_wait import wait_for
+from symphony_charts.cluster.release_wait import Progress, look, wait_for
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
 
 __all__ = ["PROTECTED", "Releases", "Removed", "Revision", "Target"]
@@ -97,6 +97,10 @@ class Releases:
         now = {_title(item) for item in self._helm.manifest(name, namespace)}
         then = self._helm.manifest(name, namespace, revision)
         return [item["metadata"]["name"] for item in then if item["kind"] == "Job" and _title(item) not in now]
+
+    def progress(self, name: str, namespace: str) -> list[Progress]:
+        """How far each workload of the release is."""
+        return look(self._objects, self._helm.manifest(name, namespace), name, namespace)
 
     # --- changing ---
 
