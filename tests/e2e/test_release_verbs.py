@@ -1,0 +1,199 @@
+"""`symph install|upgrade|uninstall|status|history|rollback` on a real cluster, with each helm."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.charts import package_data
+from tests.e2e.programs import Output, Programs
+from tests.e2e.release import Release
+
+Symph = Callable[..., Output]
+
+
+@pytest.fixture
+def symph(programs: Programs, namespace: str, any_helm: Path) -> Symph:
+    """Runs one command line in the test's namespace, with one of the helms."""
+    env = {**programs.environment(), "HELM_BIN": str(any_helm), "HOME": str(programs.home)}
+
+    def run(*words: str, place: str | None = namespace) -> Output:
+        argv = [sys.executable, "-m", "symphony_charts", *words, *(["-n", place] if place else [])]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, env=env, check=False)
+        return Output(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def held(programs: Programs, namespace: str) -> Callable[[], set[str]]:
+    """The names of all objects in the namespace that a release may make."""
+
+    def names() -> set[str]:
+        kinds = "jobs,statefulsets,services,configmaps,secrets,networkpolicies"
+        found = programs.kubectl("-n", namespace, "get", kinds, "-o", "name").split()
+        return {name for name in found if "kube-root-ca" not in name and "sh.helm.release" not in name}
+
+    return names
+
+
+def naps(command: str = "echo done", **more: object) -> dict[str, object]:
+    """An experiment of one process."""
+    return {"name": "naps", "image": "busybox:1.37.0", "processes": {"nap": {"cmds": [command], **more}}}
+
+
+def spec_of(experiment: dict[str, object], folder: Path) -> str:
+    path = folder / "naps.json"
+    path.write_text(json.dumps(experiment))
+    return str(path)
+
+
+def test_a_spec_is_installed_with_its_secrets_and_runs_to_its_end(
+    symph: Symph, programs: Programs, namespace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "key.txt").write_text("hush")
+    spec = spec_of({**naps("cat /etc/secrets/key.txt"), "secrets": ["key.txt"]}, tmp_path)
+    done = symph("install", spec, "--wait-for-jobs", "-o", "json")
+    assert (done.code, json.loads(done.out)["secretPushed"]) == (0, True), done.err
+    assert "hush" in programs.kubectl("-n", namespace, "logs", "-l", "symph.dev/group=nap")
+    status = json.loads(symph("status", "naps", "-o", "json").out)
+    assert (status["from"], [one["state"] for one in status["workloads"]]) == ("helm", ["finished"])
+
+
+def test_a_dry_run_asks_the_cluster_and_makes_nothing(
+    symph: Symph, held: Callable[[], set[str]], tmp_path: Path
+) -> None:
+    done = symph("install", spec_of(naps(), tmp_path), "--dry-run")
+    assert (done.code, held()) == (0, set()), done.err
+    assert symph("status", "naps").code == 8
+
+
+def test_all_that_the_cluster_refuses_is_said_at_once_and_nothing_is_made(
+    symph: Symph, held: Callable[[], set[str]], tmp_path: Path
+) -> None:
+    chart = package_data({**naps(), "processes": {"a": {"cmds": ["a"]}, "b": {"cmds": ["b"]}}}, tmp_path / "d")
+    broken = [f"groups.{name}.containers.{name}.resources.requests.cpu={name}!" for name in "ab"]
+    done = symph("install", str(chart), *(word for text in broken for word in ("--set", text)))
+    assert (done.code, held()) == (3, set())
+    assert ("Job/naps-a-" in done.err, "Job/naps-b-" in done.err) == (True, True), done.err
+
+
+def test_a_failed_job_ends_the_wait_at_once_with_its_exit_status(symph: Symph, tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = symph("install", spec_of(naps("echo sorry; exit 3"), tmp_path), "--wait", "--timeout", "100s")
+    assert done.code == 1, done.err
+    assert "nap exited with 3" in done.err
+    assert time.monotonic() - started < 60
+
+
+def test_a_wait_that_takes_too_long_says_what_the_scheduler_said(symph: Symph, tmp_path: Path) -> None:
+    spec = spec_of(naps(requests={"cpu": 900}), tmp_path)
+    done = symph("install", spec, "--wait", "--timeout", "4s")
+    assert done.code == 6
+    assert "Insufficient cpu" in done.err, done.err
+
+
+def test_what_is_there_is_not_installed_twice_and_what_is_not_there_is_not_upgraded(
+    symph: Symph, tmp_path: Path
+) -> None:
+    spec = spec_of(naps(), tmp_path)
+    assert symph("upgrade", spec).code == 8
+    assert symph("upgrade", spec, "--install").code == 0
+    assert symph("install", spec).code == 7
+
+
+def test_a_missing_namespace_is_made_only_when_told(symph: Symph, programs: Programs, tmp_path: Path) -> None:
+    spec, place = spec_of(naps(), tmp_path), f"made-{time.time_ns():x}"
+    try:
+        refused = symph("install", spec, place=place)
+        assert (refused.code, "--create-namespace" in refused.err) == (8, True)
+        assert symph("install", spec, "--create-namespace", "--dry-run", place=place).code == 0
+        assert programs.try_run([str(programs.kubectl_path), "get", "namespace", place]).code == 1
+        assert symph("install", spec, "--create-namespace", place=place).code == 0
+    finally:
+        programs.kubectl("delete", "namespace", place, "--ignore-not-found", "--wait=false")
+
+
+def test_a_rollback_names_what_runs_again_and_wants_a_yes(symph: Symph, tmp_path: Path) -> None:
+    spec = spec_of(naps(), tmp_path)
+    assert symph("install", spec, "--wait-for-jobs").code == 0
+    assert symph("upgrade", spec, "--set", "runKey=two", "--wait-for-jobs").code == 0
+    asked = symph("rollback", "naps")
+    assert (asked.code, "run again" in asked.err) == (2, True)
+    done = symph("rollback", "naps", "--yes", "--wait", "-o", "json")
+    assert (done.code, len(json.loads(done.out)["reruns"])) == (0, 1)
+    history = json.loads(symph("history", "naps", "-o", "json").out)["items"]
+    assert [(one["revision"], one["status"]) for one in history][:2] == [(3, "deployed"), (2, "superseded")]
+    assert symph("rollback", "naps", "--to", "9", "--yes").code == 8
+
+
+def test_an_uninstall_sweeps_leftovers_and_leaves_what_is_not_the_releases(
+    symph: Symph, programs: Programs, namespace: str, held: Callable[[], set[str]], tmp_path: Path
+) -> None:
+    assert symph("install", spec_of(naps("sleep 600"), tmp_path)).code == 0
+    of_helm = {"meta.helm.sh/release-name": "naps", "meta.helm.sh/release-namespace": namespace}
+    others = {
+        "leak": of_helm,
+        "bare": {},
+        "argo": {**of_helm, "argocd.argoproj.io/tracking-id": "naps:/ConfigMap:x/argo"},
+        "else": {**of_helm, "meta.helm.sh/release-name": "other"},
+    }
+    labels = {"app.kubernetes.io/instance": "naps", "symph.dev/experiment": "naps"}
+    for name, marks in others.items():
+        meta = {"name": name, "labels": labels, "annotations": marks}
+        item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+        programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(item))
+    assert symph("uninstall", "naps").code == 2
+    listed = json.loads(symph("uninstall", "naps", "--dry-run", "-o", "json").out)["items"]
+    assert [one["name"] for one in listed if one["why"] == "leftover"] == ["ConfigMap/leak"]
+    done = symph("uninstall", "naps", "--yes", "--wait", "--timeout", "90s")
+    assert done.code == 0, done.err
+    assert held() == {"configmap/bare", "configmap/argo", "configmap/else"}
+
+
+@pytest.fixture
+def foreign(release: Callable[..., Release], any_helm: Path, tmp_path: Path) -> Path:
+    """A chart of somebody else's, installed as the release `theirs`."""
+    chart = tmp_path / "theirs"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: theirs\nversion: 0.1.0\n")
+    body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: theirs\n"
+    (chart / "templates" / "map.yaml").write_text(body)
+    release("theirs", any_helm).install(chart)
+    return chart
+
+
+def test_a_release_that_is_no_experiment_is_never_touched(
+    symph: Symph, foreign: Path, held: Callable[[], set[str]]
+) -> None:
+    for words in (
+        ["uninstall", "theirs", "--yes"],
+        ["status", "theirs"],
+        ["rollback", "theirs"],
+        ["upgrade", str(foreign)],
+    ):
+        assert symph(*words).code == 8
+    assert symph("install", str(foreign), "--name", "mine").code == 3
+    assert held() == {"configmap/theirs"}
+
+
+def test_an_object_of_somebody_else_is_a_conflict_before_anything_is_made(
+    symph: Symph, programs: Programs, namespace: str, held: Callable[[], set[str]], tmp_path: Path
+) -> None:
+    chart = package_data({**naps(binds=["api"]), "name": "naps"}, tmp_path / "d")
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "naps-api"},
+        "spec": {"ports": [{"port": 1}]},
+    }
+    programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(service))
+    done = symph("install", str(chart))
+    assert (done.code, "Service/naps-api" in done.err) == (7, True)
+    assert held() == {"service/naps-api"}
