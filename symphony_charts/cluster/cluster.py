@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +13,8 @@ from symphony_charts.adapters.specfile import lock_path_of, read_lock, with_file
 from symphony_charts.adapters.specfile.python import note_launch
 from symphony_charts.cluster.config import SymphonyConfig
 from symphony_charts.cluster.specs import ExperimentSpec
-from symphony_charts.errors import SpecError, SymphError, UsageError
+from symphony_charts.cluster.watched import Watched
+from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.spec import builder
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.model import Experiment
@@ -23,11 +24,12 @@ from symphony_charts.spec.paths import nearest
 __all__ = ["Cluster", "Launchable"]
 
 Launchable = builder.ExperimentSpec | Experiment
+Results = list[object]
 _ALIASES = {"kubernetes": "kube", "k8s": "kube"}
 _MODULES = {"kube": "kube_cluster", "tmux": "tmux_cluster"}
 
 
-class Cluster(ABC):
+class Cluster(Watched, ABC):
     """A place where experiments run. A subclass called ``<Name>Cluster`` is what ``Cluster.new('<name>')`` makes.
 
     `preamble_cmds` are shell lines that every experiment made here runs before each of its processes locally.
@@ -75,7 +77,7 @@ class Cluster(ABC):
         experiment = with_files(_finished(exp), folder)
         return self.start(experiment, folder=folder, pins=pins, force=force, dry_run=dry_run, **options)
 
-    def launch_batch(self, exps: Iterable[Launchable], **options: Any) -> list[object]:
+    def launch_batch(self, exps: Iterable[Launchable], **options: Any) -> Results:
         """Start several experiments, in order."""
         return [self.launch(exp, **options) for exp in exps]
 
@@ -94,72 +96,10 @@ class Cluster(ABC):
         Paths that processes mean relatively (`cwd`) count from `folder`.
         """
 
-    def delete(self, experiment_name: str) -> None:
-        """End an experiment; raises NotFound unless it is one of ours."""
-        raise self._not_yet(f'delete "{experiment_name}"')
-
-    def delete_batch(self, experiment_names: Iterable[str]) -> None:
-        """End several experiments, in order."""
-        for name in experiment_names:
-            self.delete(name)
-
-    def get_log(self, experiment_name: str, process_name: str, process_group: str | None = None, **_: Any) -> str:
-        """What a process has printed."""
-        raise self._not_yet(f'read the log of "{experiment_name}", "{process_group or process_name}"')
-
-    def list_experiments(self) -> list[str]:
-        """The names of the experiments that run here and are ours."""
-        raise self._not_yet("list experiments")
-
-    def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
-        """The state of an experiment: group (None for lone processes) -> process -> column -> text."""
-        raise self._not_yet(f'describe "{experiment_name}"')
-
-    def describe_process_group(
-        self, experiment_name: str, process_group: str | None
-    ) -> Mapping[str, Mapping[str, str]]:
-        """The state of one group, or with None of the lone processes."""
-        return self.describe_experiment(experiment_name).get(process_group, {})
-
-    def find_process(self, experiment_name: str, process_name: str) -> list[str | None]:
-        """The groups (None for a lone process) that hold a process of this name."""
-        state = self.describe_experiment(experiment_name)
-        return [group for group, processes in state.items() if process_name in processes]
-
     def prefix_username(self, name: str) -> str:
         """`name` as experiments of the configured user are called."""
         username = SymphonyConfig().username
         return prefix_owner(sanitize(name), sanitize(username) if username else None)
-
-    def fuzzy_match_experiment(self, name: str) -> tuple[list[str], bool]:
-        """The experiments that `name` may mean, best first, and whether it names one exactly."""
-        names = sorted(self.list_experiments())
-        full = self.prefix_username(name)
-        for exact in (full, name):
-            if exact in names:
-                return [exact], True
-        loose = [*_starting(names, full), *_starting(names, name), *(n for n in names if n.endswith(name))]
-        return list(dict.fromkeys([*loose, *(n for n in names if name in n)])), False
-
-    def fuzzy_match_process(self, name: str, experiment_name: str) -> tuple[list[tuple[str | None, str]], bool]:
-        """The (group, process) pairs that `name` or ``group/name`` may mean, and whether it names them exactly."""
-        group, _, process = name.rpartition("/")
-        pairs = [
-            (here, each)
-            for here, processes in self.describe_experiment(experiment_name).items()
-            for each in processes
-            if group in ("", here)
-        ]
-        pairs.sort(key=lambda pair: (pair[1], str(pair[0])))
-        exact = [pair for pair in pairs if pair[1] == process]
-        if exact:
-            return exact, True
-        loose = [pair for pair in pairs if pair[1].startswith(process)]
-        loose += [pair for pair in pairs if pair[1].endswith(process)]
-        return list(dict.fromkeys([*loose, *(pair for pair in pairs if process in pair[1])])), False
-
-    def _not_yet(self, what: str) -> SymphError:
-        return SymphError(f"{type(self).__name__} cannot {what}", next="this backend has no such operation")
 
 
 def _finished(exp: Launchable) -> Experiment:
@@ -179,7 +119,3 @@ def _beside_script() -> tuple[Path, Mapping[str, int]]:
     if script is None:
         return Path.cwd(), {}
     return Path(script).absolute().parent, read_lock(lock_path_of(Path(script))).ports
-
-
-def _starting(names: Sequence[str], start: str) -> list[str]:
-    return [name for name in names if name.startswith(start)]

@@ -202,8 +202,8 @@ def test_what_is_no_experiment_is_not_launched() -> None:
 
 
 def test_an_operation_that_a_backend_lacks_says_so() -> None:
-    with pytest.raises(SymphError, match="KubeCluster cannot list experiments"):
-        KubeCluster().list_experiments()
+    with pytest.raises(SymphError, match="ListingCluster cannot say what runs there"):
+        ListingCluster().get_log("rl", "agent")
 
 
 def test_addresses_are_dumped_as_variables() -> None:

@@ -1,0 +1,226 @@
+"""How an experiment is, in one layout for every backend: what verbs show, scripts read and waits wait for.
+
+Light on purpose: `symph process` imports this and nothing heavier. Times are seconds since 1970.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "FINAL",
+    "Event",
+    "ExperimentStatus",
+    "InstanceStatus",
+    "LogLine",
+    "LogQuery",
+    "Phase",
+    "ProcessStatus",
+    "ServiceStatus",
+    "Usage",
+    "age",
+    "age_since",
+    "gather",
+    "overall",
+]
+
+Phase = Literal["pending", "running", "succeeded", "failed", "stopping", "stopped"]
+
+# Phases that nothing follows.
+FINAL: tuple[Phase, ...] = ("succeeded", "failed", "stopped")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceStatus:
+    """One running copy of a process: a pane here, a container there.
+
+    `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `index` its replica.
+    `state` says all in words; `reason` why it waits or failed (empty: nothing to say); `status` is the exit status.
+    `place` is the node, or the loopback address here; `pod` the pod or window; `is_step` a step before the process.
+    """
+
+    name: str
+    process: str
+    group: str = ""
+    index: int = 0
+    phase: Phase
+    state: str
+    ready: bool = False
+    restarts: int = 0
+    status: int | None = None
+    reason: str = ""
+    place: str = ""
+    pod: str = ""
+    started: float | None = None
+    ended: float | None = None
+    is_step: bool = False
+    is_service: bool = False
+
+    @property
+    def path(self) -> str:
+        """``group/name``, or the name of a lone one."""
+        return f"{self.group}/{self.name}" if self.group else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStatus:
+    """A process with all its replicas: how many are `active` (pending or running), `succeeded`, `failed`, `ready`."""
+
+    name: str
+    group: str
+    phase: Phase
+    active: int
+    succeeded: int
+    failed: int
+    ready: int
+    restarts: int
+    places: tuple[str, ...]
+    reason: str
+    instances: tuple[InstanceStatus, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceStatus:
+    """A service: where programs of the experiment find it, and where others do (empty: only by `visit`)."""
+
+    name: str
+    address: str
+    outside: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened: `kind` is ``Normal`` or ``Warning``, `about` the object as ``Pod/agent-0``."""
+
+    time: float
+    kind: str
+    about: str
+    reason: str
+    message: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentStatus:
+    """One experiment on one backend.
+
+    `name` is what runs (a release may be called differently from its `experiment`); `run` tells apart runs of the same
+    name; `held_by` lists who put it there: ``tmux``, ``Helm release rl, revision 2``, ``Argo CD application rl``;
+    empty means that somebody applied the objects by hand.
+    """
+
+    name: str
+    experiment: str
+    backend: str
+    phase: Phase
+    started: float
+    ended: float | None = None
+    run: str = ""
+    namespace: str = ""
+    held_by: tuple[str, ...] = ()
+    instances: tuple[InstanceStatus, ...] = ()
+    services: tuple[ServiceStatus, ...] = ()
+    events: tuple[Event, ...] = ()
+
+    @property
+    def processes(self) -> tuple[ProcessStatus, ...]:
+        """The processes with their replicas counted, in order of declaration."""
+        return gather(self.instances)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing of it will change by itself."""
+        return self.phase in FINAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """One line that a process wrote: `text` with its line end, `process` as users type it."""
+
+    time: float
+    process: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogQuery:
+    """Which lines: of which instances (paths; empty: of all), from when to when, how many from the end (-1: all).
+
+    `follow` goes on, over restarts and new runs, until the experiment has reached a final state; `previous` reads what
+    the run (the container) before this one wrote; `regex` keeps the lines in which it is found.
+    """
+
+    instances: tuple[str, ...] = ()
+    since: float | None = None
+    until: float | None = None
+    tail: int = -1
+    regex: str = ""
+    follow: bool = False
+    previous: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What an instance uses: processors (1.0: one whole) and bytes of memory; None where nobody measures it."""
+
+    cpu: float | None = None
+    memory: int | None = None
+
+
+def gather(instances: Iterable[InstanceStatus]) -> tuple[ProcessStatus, ...]:
+    """The instances by process, in the order in which they come; steps count for nothing."""
+    together: dict[tuple[str, str], list[InstanceStatus]] = {}
+    for one in instances:
+        if not one.is_step:
+            together.setdefault((one.group, one.process), []).append(one)
+    return tuple(_process(group, name, members) for (group, name), members in together.items())
+
+
+def overall(instances: Iterable[InstanceStatus]) -> Phase:
+    """The phase of all together: services aside, they have succeeded when each has, and failed when one has."""
+    every = [one for one in instances if not one.is_step]
+    finite = [one.phase for one in every if not one.is_service] or [one.phase for one in every]
+    if not finite:
+        return "pending"
+    for phase in ("failed", "stopping"):
+        if phase in finite:
+            return phase
+    if all(phase in FINAL for phase in finite):
+        return "stopped" if "stopped" in finite else "succeeded"
+    return "running" if {"running", "succeeded"} & set(finite) else "pending"
+
+
+def age(seconds: float) -> str:
+    """`75` -> ``1m``, in Symphony's units: seconds, minutes, hours with a decimal, days and hours."""
+    if seconds < 60:
+        return f"{max(0, int(seconds))}s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)}m"
+    if seconds < 86400:
+        return f"{seconds / 3600:.1f}h"
+    return f"{int(seconds // 86400)}d{int(seconds % 86400 // 3600)}h"
+
+
+def age_since(moment: float) -> str:
+    """How long ago `moment` was, as `age` writes it."""
+    return age(time.time() - moment)
+
+
+def _process(group: str, name: str, members: list[InstanceStatus]) -> ProcessStatus:
+    phases = [one.phase for one in members]
+    return ProcessStatus(
+        name=name,
+        group=group,
+        phase=overall(members),
+        active=sum(phase not in FINAL for phase in phases),
+        succeeded=phases.count("succeeded"),
+        failed=phases.count("failed"),
+        ready=sum(one.ready for one in members),
+        restarts=sum(one.restarts for one in members),
+        places=tuple(dict.fromkeys(one.place for one in members if one.place)),
+        reason=next((one.reason for one in members if one.reason), ""),
+        instances=tuple(members),
+    )
