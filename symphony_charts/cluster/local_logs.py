@@ -63,8 +63,11 @@ def read_index(log: Path) -> tuple[list[int], list[int]]:
     return [size for size, _ in good], [moment for _, moment in good]
 
 
-def stamped_lines(log: Path, start: int = 0) -> Iterator[tuple[int, float, str]]:
-    """The lines of `log` from byte `start`: offset after the line, seconds since 1970, text without its line end."""
+def stamped_lines(log: Path, start: int = 0, *, keep_ends: bool = False) -> Iterator[tuple[int, float, str]]:
+    """The lines of `log` from byte `start`: offset after the line, seconds since 1970, text without its line end.
+
+    With `keep_ends` each keeps its line feed; the carriage return that a terminal put before it is dropped.
+    """
     sizes, times = read_index(log)
     try:
         data = log.read_bytes()[start:]
@@ -75,7 +78,13 @@ def stamped_lines(log: Path, start: int = 0) -> Iterator[tuple[int, float, str]]
         place = bisect.bisect_right(sizes, offset)
         moment = times[place] if place < len(times) else int(time.time() * 1000)
         offset += len(line)
-        yield offset, moment / 1000, line.decode("utf-8", "replace").rstrip("\r\n")
+        text = line.decode("utf-8", "replace")
+        end = "\n" if keep_ends and text.endswith("\n") else ""
+        yield (
+            offset,
+            moment / 1000,
+            (text.removesuffix("\n").removesuffix("\r") if keep_ends else text.rstrip("\r\n")) + end,
+        )
 
 
 def _lines(data: bytes) -> list[bytes]:

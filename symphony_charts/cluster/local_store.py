@@ -19,7 +19,17 @@ from symphony_charts.adapters.dirs import runtime_dir, state_dir
 from symphony_charts.adapters.processes import is_alive
 from symphony_charts.errors import NotFound
 
-__all__ = ["LIVE", "Run", "find_run", "find_slots", "live_runs", "process_items", "runs_of", "write_json"]
+__all__ = [
+    "LIVE",
+    "Run",
+    "describe_process",
+    "find_run",
+    "find_slots",
+    "live_runs",
+    "process_items",
+    "runs_of",
+    "write_json",
+]
 
 # Phases in which processes may be running.
 LIVE = ("starting", "running", "stopping")
