@@ -15,6 +15,7 @@ from symphony_charts.chart.names import Release
 from symphony_charts.chart.pods import pod_template
 from symphony_charts.chart.policies import network_policies
 from symphony_charts.chart.release_model import Model, build_model
+from symphony_charts.chart.secret_objects import secret_objects
 from symphony_charts.chart.test_pod import dial_pod
 from symphony_charts.chart.values import Values, integer, overlay, scalar, sub, texts
 from symphony_charts.workloads import jobs
@@ -45,6 +46,7 @@ def assemble(values: Mapping[str, object], release: Release) -> list[dict[str, o
     run = run_of(model)
     return [
         *_config_maps(model),
+        *secret_objects(model),
         *service_objects(model, run.hash),
         *exposure_objects(model),
         *network_policies(model),

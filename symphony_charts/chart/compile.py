@@ -116,8 +116,19 @@ def _secrets(experiment: Experiment) -> Values:
     files: Values = {}
     for secret in experiment.secrets:
         key = secret.key or secret.file.rstrip("/").rpartition("/")[2]
-        files[key] = {"only": [_path(experiment, name) for name in secret.only]} if secret.only else {}
-    return {"name": "", "files": files}
+        entry: Values = {"only": [_path(experiment, name) for name in secret.only]} if secret.only else {}
+        if secret.remote is not None:
+            entry["remote"] = secret.remote
+        files[key] = entry
+    source = experiment.secret_source
+    values: Values = {"name": "", "files": files}
+    if source.source == "sealed":
+        # The ciphertext comes with the environment: it is bound to its cluster, and mostly to its namespace.
+        values |= {"source": "sealed", "scope": source.scope, "encryptedData": {}}
+    elif source.source == "external":
+        store = {"name": source.store or "", "isCluster": source.is_cluster_store}
+        values |= {"source": "external", "store": store, "refreshInterval": source.refresh}
+    return values
 
 
 def _path(experiment: Experiment, name: str) -> str:

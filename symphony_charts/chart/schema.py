@@ -41,6 +41,8 @@ _ENUMS = {
     "expose": ["", "LoadBalancer", "NodePort", "ClusterIP", "Ingress", "Gateway"],
     "gang": ["none", "kueue"],
     "kind": ["jobs"],
+    "source": ["existing", "sealed", "external"],
+    "scope": ["strict", "namespace-wide", "cluster-wide"],
 }
 
 

@@ -96,7 +96,7 @@ def open_store(
 ) -> Store:
     """The store of the repository; with `--branch` a change goes to that branch.
 
-    A branch that is new begins at the usual one, or with `begins_empty` holds nothing but the change.
+    What goes out is looked through by `guard`, or at least for private keys and tokens. A branch that is new begins at the usual one, or with `begins_empty` holds nothing but the change.
 
     One that is only read from needs nobody who signs for commits.
     """
@@ -104,6 +104,7 @@ def open_store(
     from symphony_charts.adapters.git.identity import author
     from symphony_charts.adapters.git.signing import signer
     from symphony_charts.cluster.gitops_store import Author, Store
+    from symphony_charts.secrets.leaks import Guard
 
     repository = settings.repository
     assert repository is not None  # noqa: S101 - settings_of has seen to it
@@ -115,7 +116,7 @@ def open_store(
         base=("-" if begins_empty else repository.branch) if review else "",
         root=state_dir() / "git",
         author=Author(name="" if reads_only else repository.author or author(), sign=signer(key) if key else None),
-        guard=guard or (lambda _files: None),
+        guard=guard or Guard({}).refuse,
     )
 
 
@@ -172,16 +173,24 @@ def now_text(now: int) -> str:
 
 
 def carry_out(
-    args: argparse.Namespace, store: Store | None, operations: Sequence[Operation], now: int
+    args: argparse.Namespace,
+    store: Store | None,
+    operations: Sequence[Operation],
+    now: int,
+    guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
 ) -> tuple[tuple[Change, ...], Receipt | None]:
-    """Push the operations' changes, or write them into `--into`, or with `--dry-run` only ask for them."""
+    """Push the operations' changes, or write them into `--into`, or with `--dry-run` only ask for them.
+
+    `guard` sees what is written into a checkout; what is pushed, the store shows to its own.
+    """
     from symphony_charts.cluster.gitops_checkout import apply_to_checkout, preview_in_checkout
 
     if args.into is not None:
         checkout = Path(args.into).expanduser()
         changes = preview_in_checkout(checkout, operations)
-        if not args.dry_run:
-            for change in changes:
+        for change in changes:
+            guard({path: content for path, content in change.edits.items() if content is not None})
+            if not args.dry_run:
                 apply_to_checkout(checkout, change.edits)
         return changes, None
     assert store is not None  # noqa: S101 - only --into goes without

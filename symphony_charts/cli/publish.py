@@ -48,6 +48,12 @@ def add_publish_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--env-set", metavar="KEY=VALUE", action="append", default=[], help="one value of the environment alone"
     )
+    parser.add_argument(
+        "--cert",
+        metavar="FILE|URL|cluster",
+        default=None,
+        help="certificate for sealed secrets (default: .symph.yaml's)",
+    )
     shared.add_repository(parser)
 
 
@@ -64,13 +70,16 @@ def publish(args: argparse.Namespace, paths: Sequence[str], overrides: dict[str,
     import time
     from pathlib import Path
 
+    from symphony_charts.cluster.secret_files import guard_of
+
     settings = shared.settings_of(args, Path(paths[0]).absolute().parent)
     env = None if args.chart_only else settings.environment(args.env)
     now = int(time.time())
     candidates = _candidates(args, settings, paths, overrides, env, now)
-    store = shared.store_or_none(args, settings)
+    guard = guard_of([candidate.spec for candidate in candidates])
+    store = None if args.into is not None else shared.open_store(args, settings, guard.refuse)
     operations = [candidate.operation for candidate in candidates]
-    changes, receipt = shared.carry_out(args, store, operations, now)
+    changes, receipt = shared.carry_out(args, store, operations, now, guard.refuse)
     if not args.dry_run and args.branch is None:
         _write_locks(candidates, changes)
     texts = [_text(change, env) for change in changes]
@@ -90,6 +99,7 @@ def _candidates(
     """The charts to publish. Raises SpecError for the faults of all specs at once, and for two of one name."""
     from symphony_charts.adapters import specfile
     from symphony_charts.cli.package import located, refuse_twins
+    from symphony_charts.cli.secrets import certificate_of
     from symphony_charts.cluster.packaging import template
     from symphony_charts.cluster.publishing import prepare_publish, team_of
     from symphony_charts.errors import Problem, SpecError
@@ -112,6 +122,7 @@ def _candidates(
                     env_values=env_values,
                     overrides=overrides,
                     destination=place.destination if place else None,
+                    certificate=lambda: certificate_of(args.cert or (place.certificate if place else None)),
                     pools=args.pools or settings.pools,
                     force_unschedulable=args.force_unschedulable,
                     version=args.version,

@@ -1,77 +1,130 @@
-"""`symph secrets`: the Secret that an experiment's files become."""
+"""`symph secrets`: the Secret that an experiment's files become, pushed, sealed or looked for."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from symphony_charts.cli import common, output
 
-__all__ = ["configure", "run"]
+__all__ = ["certificate_of", "configure", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from symphony_charts.adapters.specfile import SpecFile
+    from symphony_charts.secrets.sealing import Certificate
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph secrets`."""
-    parser.add_argument("action", choices=("push",), help="push: put the files of `secrets` into the cluster's Secret")
+    parser.add_argument(
+        "action",
+        choices=("push", "seal", "check"),
+        help="push: put the files into the cluster's Secret; seal: encrypt them for Git; check: look whether the Secret"
+        " is there with all keys",
+    )
     common.add_specs(parser, many=False)
     parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
     parser.add_argument("-n", "--namespace", default=None, help="the namespace (default: the experiment's)")
     parser.add_argument("--name", default=None, help="the Secret's name (default: <release>-secrets)")
+    parser.add_argument("--cert", metavar="FILE|URL|cluster", default=None, help="seal: the controller's certificate")
     common.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
     parser.add_argument(
         "--hide-values", action="store_true", help="with --dry-run: print sizes instead of the contents"
     )
     common.add_dry_run(parser, "print the Secret and push nothing")
     common.add_examples(
-        parser, "symph secrets push experiment.yaml --dry-run", "symph secrets push experiment.yaml -n rl"
+        parser,
+        "symph secrets push experiment.yaml --dry-run --hide-values",
+        "symph secrets push experiment.yaml -n rl",
+        "symph secrets check experiment.yaml -n rl",
+        "symph secrets seal experiment.yaml -n rl --cert cluster > sealed-values.yaml",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the Secret, or push it by server-side apply."""
+    """Do what was asked for."""
     from symphony_charts.adapters import specfile
-    from symphony_charts.chart.assemble import Release
-    from symphony_charts.chart.names import fullname, join
+    from symphony_charts.cluster.secret_files import secret_name
     from symphony_charts.errors import SpecError
-    from symphony_charts.secrets.existing import secret_object
 
     spec = specfile.read(args.spec)
     if not spec.experiment.secrets:
-        raise SpecError.one("the experiment has no `secrets`", "secrets", "there is nothing to push", str(spec.path))
-    release = Release(name=args.release or spec.experiment.name, chart_name=spec.experiment.name)
-    name = args.name or join(fullname({}, release), "secrets", 63)
-    namespace = args.namespace or spec.experiment.namespace
-    made = secret_object(spec.experiment, _contents(spec), name, namespace)
+        raise SpecError.one(
+            "the experiment has no `secrets`", "secrets", f"there is nothing to {args.action}", args.spec
+        )
+    args.name = secret_name(spec, args.release, args.name)
+    args.namespace = args.namespace or spec.experiment.namespace
+    return {"push": _push, "seal": _seal, "check": _check}[args.action](args, spec)
+
+
+def certificate_of(source: str | None) -> Certificate:
+    """The certificate that `--cert` names, or kubeseal's own variable. Raises UsageError where neither does."""
+    import os
+
+    from symphony_charts.adapters.certificates import fetch_certificate
+    from symphony_charts.errors import UsageError
+    from symphony_charts.secrets.sealing import read_certificate
+
+    chosen = source or os.environ.get("SEALED_SECRETS_CERT")
+    if not chosen:
+        raise UsageError("sealing needs the controller's certificate", next="--cert FILE, --cert URL or --cert cluster")
+    return read_certificate(fetch_certificate(chosen), chosen)
+
+
+def _push(args: argparse.Namespace, spec: SpecFile) -> int:
+    from symphony_charts.cluster.secret_files import read_secrets
+    from symphony_charts.secrets.existing import secret_object
+
+    made = secret_object(spec.experiment, read_secrets(spec), args.name, args.namespace)
     if args.dry_run:
         _print(args, made)
         return 0
-    _push(made)
-    output.line(f"secret/{name} pushed{f' to {namespace}' if namespace else ''}")
+    _apply(made)
+    output.line(f"secret/{args.name} pushed{f' to {args.namespace}' if args.namespace else ''}")
     return 0
 
 
-def _contents(spec: SpecFile) -> dict[str, bytes]:
-    """The files' bytes by key; all that cannot be read are reported at once."""
-    from symphony_charts.errors import Problem, SpecError
+def _seal(args: argparse.Namespace, spec: SpecFile) -> int:
+    """Print values for the chart: `helm install -f`, or `symph publish --env-values`."""
+    import json
+
+    from symphony_charts.chart.merge import merge
+    from symphony_charts.cluster.secret_files import sealed_values
+    from symphony_charts.spec.yaml_text import dump
+
+    sealed = sealed_values(spec, certificate_of(args.cert), args.namespace or "default", args.name)
+    scope = spec.experiment.secret_source.scope
+    values = merge({"secrets": {"source": "sealed", "scope": scope, "name": args.name}}, sealed)
+    if args.output == "name":
+        output.line(f"sealedsecret/{args.name}")
+    else:
+        sys.stdout.write(json.dumps(values, indent=2) + "\n" if args.output == "json" else dump(values))
+    return 0
+
+
+def _check(args: argparse.Namespace, spec: SpecFile) -> int:
+    """Ask the cluster for the Secret's keys; its values never leave the cluster's side of kubectl's template."""
+    from symphony_charts.adapters.runner import run as start
+    from symphony_charts.errors import CheckFailed, NotFound
     from symphony_charts.secrets.existing import key_of
 
-    contents: dict[str, bytes] = {}
-    problems = []
-    for index, file in enumerate(spec.experiment.secrets):
-        path = spec.path.parent / Path(file.file).expanduser()
-        try:
-            contents[key_of(file)] = path.read_bytes()
-        except OSError as error:
-            what = f"cannot read the secret file {path}: {error.strerror}"
-            problems.append(Problem(what=what, path=f"secrets[{index}].file"))
-    if problems:
-        raise SpecError(problems, at=str(spec.path))
-    return contents
+    keys = '{{range $key, $_ := .data}}{{$key}}{{"\\n"}}{{end}}'
+    place = ["-n", args.namespace] if args.namespace else []
+    argv = ["kubectl", "get", "secret", *place, "-o", f"go-template={keys}", "--", args.name]
+    ended = start(argv, timeout_s=30, check=False)
+    where = f" in {args.namespace}" if args.namespace else ""
+    if ended.status:
+        if "NotFound" in ended.error_text:
+            raise NotFound(f"there is no Secret {args.name}{where}", next=f"symph secrets push {args.spec}")
+        raise ended.failure(f"cannot ask the cluster: {ended.error_text.strip()}")
+    lacking = sorted({key_of(file) for file in spec.experiment.secrets} - set(ended.text.split("\n")))
+    if lacking:
+        raise CheckFailed(
+            f"the Secret {args.name}{where} lacks {', '.join(lacking)}", next=f"symph secrets push {args.spec}"
+        )
+    output.line(f"secret/{args.name}{where} has all {len(spec.experiment.secrets)} keys")
+    return 0
 
 
 def _print(args: argparse.Namespace, made: dict[str, object]) -> None:
@@ -90,7 +143,7 @@ def _print(args: argparse.Namespace, made: dict[str, object]) -> None:
         sys.stdout.write(json.dumps(made, indent=2) + "\n" if args.output == "json" else dump(made))
 
 
-def _push(made: dict[str, object]) -> None:
+def _apply(made: dict[str, object]) -> None:
     """By kubectl, through stdin: a secret in an argv can be read by every user of the machine."""
     import json
 
@@ -98,7 +151,7 @@ def _push(made: dict[str, object]) -> None:
     from symphony_charts.errors import ToolFailed
 
     argv = ["kubectl", "apply", "--server-side", "--field-manager=symph", "-f", "-"]
-    ended = start(argv, input=json.dumps(made), timeout_s=30, check=False)
+    ended = start(argv, input=json.dumps(made).encode(), timeout_s=30, check=False)
     if ended.status:
         said = ended.error_text.strip().splitlines()
         raise ToolFailed(

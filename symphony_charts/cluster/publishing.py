@@ -13,6 +13,7 @@ from symphony_charts.chart.merge import merge
 from symphony_charts.chart.package import Chart, ChartTemplate, build_chart
 from symphony_charts.chart.values import Values
 from symphony_charts.cluster.pools import pools_of_spec
+from symphony_charts.cluster.secret_files import sealed_values, secret_name
 from symphony_charts.errors import CheckFailed, SpecError
 from symphony_charts.gitops.layout import check_names
 from symphony_charts.gitops.pointer import Destination
@@ -23,6 +24,7 @@ from symphony_charts.placement.assign import apply
 from symphony_charts.placement.demand_objects import demands_of_objects
 from symphony_charts.placement.plan import plan_demands
 from symphony_charts.placement.pool import Pools
+from symphony_charts.secrets.sealing import Certificate
 from symphony_charts.spec.check import finish
 
 __all__ = ["Candidate", "prepare_publish", "team_of"]
@@ -52,6 +54,7 @@ def prepare_publish(
     env_values: Values | None,
     overrides: Values,
     destination: Destination | None,
+    certificate: Callable[[], Certificate] | None = None,
     pools: Sequence[str] = (),
     force_unschedulable: bool = False,
     version: str | None = None,
@@ -61,8 +64,9 @@ def prepare_publish(
     """The chart of `spec` as an operation, with a check of what the environment's own values make of it.
 
     `overrides` become defaults of the chart; `env_values` replace the environment's values, `first_values` are those
-    of one that runs nothing yet. Raises SpecError for what cannot be packaged, and PlacementError and CheckFailed
-    where the chart under its own defaults cannot be scheduled, or breaks a rule.
+    of one that runs nothing yet. `certificate` is asked for where secrets are to be sealed. Raises SpecError for what
+    cannot be packaged, and PlacementError and CheckFailed where the chart under its own defaults cannot be scheduled,
+    or breaks a rule.
     """
     known = pools_of_spec(spec.path, spec.experiment.placement.pools, pools)
     experiment, _ = apply(spec.experiment, known)
@@ -74,6 +78,11 @@ def prepare_publish(
     check = _checker(chart, spec, namespace, None if force_unschedulable else known)
     if env is None:
         check({})
+    sealed: Values = {}
+    if env is not None and experiment.secrets and experiment.secret_source.source == "sealed":
+        if certificate is None:
+            raise SpecError.one("the secrets are to be sealed", "secret_source", "give the certificate: --cert FILE")
+        sealed = sealed_values(spec, certificate(), namespace, secret_name(spec))
     commit = source_commit(spec.path.absolute().parent)
     operation = Publish(
         team=team,
@@ -85,6 +94,7 @@ def prepare_publish(
         version=version,
         env_values=env_values,
         first_values=first_values,
+        sealed_values=sealed,
         destination=destination,
         expect=expect,
         source={"spec": spec.path.name, **({"source": commit} if commit else {})},

@@ -29,8 +29,12 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an environment runs: a cluster by `server` or by the name Argo CD gives it, a namespace, values for all."""
+    """Where an environment runs: a cluster by `server` or by the name Argo CD gives it, a namespace, values for all.
 
+    `certificate` is what secrets are sealed with there: a file beside the settings, an address, or ``cluster``.
+    """
+
+    certificate: str | None = None
     server: str = IN_CLUSTER
     cluster: str = ""
     namespace: str = "default"
@@ -110,7 +114,15 @@ def read_settings(path: Path) -> Settings:
         raise SpecError.one(what, where.strip("`.") or "settings", at=str(path)) from error
     # Files that settings name count from their folder, wherever the command is typed.
     pools = [str(path.parent / Path(pool).expanduser()) for pool in settings.pools]
-    return msgspec.structs.replace(settings, path=path, pools=pools)
+    environments = {name: _placed(each, path.parent) for name, each in settings.environments.items()}
+    return msgspec.structs.replace(settings, path=path, pools=pools, environments=environments)
+
+
+def _placed(environment: Environment, folder: Path) -> Environment:
+    named = environment.certificate
+    if named is None or named == "cluster" or "://" in named:
+        return environment
+    return msgspec.structs.replace(environment, certificate=str(folder / Path(named).expanduser()))
 
 
 def _upwards(folder: Path) -> Iterator[Path]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from symphony_charts.chart.merge import merge
 from symphony_charts.chart.package import Chart
 from symphony_charts.chart.values import Values
 from symphony_charts.errors import Conflict
@@ -25,7 +26,8 @@ __all__ = ["Publish"]
 class Publish:
     """Put a chart into the repository and let `env` run it; without `env` no pointer moves.
 
-    `env_values` of None keeps the environment's values, and one that runs nothing yet begins with `first_values`.
+    `env_values` of None keeps the environment's values, and one that runs nothing yet begins with `first_values`;
+    `sealed_values` are put over either.
     `check` is shown the values that it will run with, and raises to refuse them. `version` of None lets the repository
     decide; `expect` is the version that must run now. Equal content is never published twice: the operation may be
     repeated safely.
@@ -40,6 +42,7 @@ class Publish:
     version: str | None = None
     env_values: Values | None = None
     first_values: Values = field(default_factory=dict)
+    sealed_values: Values = field(default_factory=dict)
     destination: Destination | None = None
     project: str = "symph"
     expect: str | None = None
@@ -108,7 +111,7 @@ class Publish:
             )
         if before is None:
             return None, self._first_pointer(version)
-        values = before.values if self.env_values is None else self.env_values
+        values = merge(before.values if self.env_values is None else self.env_values, self.sealed_values)
         moved = before.moved(version, self.digest, values, op="publish", at=self.at, source=self.source)
         if self.destination is not None and moved.destination != self.destination:
             moved = msgspec.structs.replace(moved, destination=self.destination)
@@ -122,7 +125,7 @@ class Publish:
             version=version,
             digest=self.digest,
             chart=layout.chart_path(self.team, self.name, version),
-            values=self.first_values if self.env_values is None else self.env_values,
+            values=merge(self.first_values if self.env_values is None else self.env_values, self.sealed_values),
             destination=self.destination or Destination(),
             project=self.project,
             at=self.at,

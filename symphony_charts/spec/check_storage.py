@@ -131,6 +131,12 @@ def _config_faults(config: ConfigFile, path: str) -> Iterator[Problem]:
 
 def _secret_faults(experiment: Experiment) -> Iterator[Problem]:
     seen: dict[str, int] = {}
+    source = experiment.secret_source
+    if source.source == "external" and not source.store:
+        what = "external secrets come from a SecretStore, and none is named"
+        yield Problem(
+            what=what, path="secret_source.store", next="name it; is_cluster_store: true for a ClusterSecretStore"
+        )
     for index, secret in enumerate(experiment.secrets):
         key = secret.key or PurePosixPath(secret.file).name
         yield from _key_faults(key, f"secrets[{index}]", "key of a Secret")

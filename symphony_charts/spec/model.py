@@ -41,6 +41,7 @@ __all__ = [
     "ProcessGroup",
     "Record",
     "SecretFile",
+    "SecretSource",
     "SecretVolume",
     "SecuritySettings",
     "Step",
@@ -169,12 +170,29 @@ class ConfigFile(Record, frozen=True, kw_only=True):
 class SecretFile(Record, frozen=True, kw_only=True):
     """A local file whose content becomes one key of the experiment's Secret, mounted at ``/etc/secrets/<key>``.
 
-    `key` is the base name of `file` unless given; `only` lists the processes that see it (empty: all).
+    `key` is the base name of `file` unless given; `only` lists the processes that see it (empty: all). `remote` is
+    where an external store holds it, as ``name`` or ``name#property``.
     """
 
     file: str
     key: str | None = None
     only: list[str] = []
+    remote: str | None = None
+
+
+class SecretSource(Record, frozen=True, kw_only=True):
+    """Where the experiment's Secret comes from on a cluster.
+
+    `existing`: it is pushed apart from the chart. `sealed`: the chart carries a SealedSecret, whose ciphertext is bound
+    to `scope`. `external`: the chart carries an ExternalSecret of the SecretStore `store` (a ClusterSecretStore with
+    `is_cluster_store`), read anew after `refresh`.
+    """
+
+    source: Literal["existing", "sealed", "external"] = "existing"
+    scope: Literal["strict", "namespace-wide", "cluster-wide"] = "strict"
+    store: str | None = None
+    is_cluster_store: bool = False
+    refresh: str = "1h"
 
 
 # --- readiness -------------------------------------------------------------------------------------------------------
@@ -434,6 +452,7 @@ class Experiment(Record, frozen=True, kw_only=True):
     volumes: dict[str, AnyVolume] = {}
     configs: dict[str, ConfigFile] = {}
     secrets: list[SecretFile] = []
+    secret_source: SecretSource = SecretSource()
     prepare: dict[str, Step] = {}
     port_range: tuple[int, int] = (7000, 8999)
     done_when: list[str] = []

@@ -179,7 +179,16 @@ def experiments(draw: st.DrawFn) -> dict[str, object]:
         for key in draw(st.lists(st.sampled_from(["a.yaml", "n", "x.py"]), max_size=2, unique=True))
     }
     if draw(st.booleans()):
-        data["secrets"] = [{"file": "/tmp/token"}, {"file": "/tmp/key.pem", "key": "key"}]
+        data["secrets"] = [{"file": "/tmp/token"}, {"file": "/tmp/key.pem", "key": "key", "remote": "vault/key#pem"}]
+        data["secret_source"] = draw(
+            st.sampled_from(
+                [
+                    {},
+                    {"source": "sealed", "scope": "namespace-wide"},
+                    {"source": "external", "store": "vault", "is_cluster_store": True},
+                ]
+            )
+        )
     if draw(st.booleans()):
         data["prepare"] = {"fetch": {"command": ["get", draw(hostile_text)], "env": {"on": "off"}}}
     data["security"] = {

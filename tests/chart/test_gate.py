@@ -41,6 +41,20 @@ def test_helm_prints_what_assemble_makes_of_generated_experiments(data: dict[str
         assert_same(chart_of(from_data(data)), Path(folder))
 
 
+SEALED = [
+    ["secrets.source=sealed", "secrets.encryptedData.token=AgB1"],
+    ["secrets.source=sealed", "secrets.encryptedData.token=AgB1", "secrets.scope=cluster-wide", "secrets.name=mine"],
+    ["secrets.source=external", "secrets.store.name=s"],
+    ["secrets.source=external", "secrets.store.name=s", "secrets.files.token.remote=a#b#c"],
+]
+
+
+@pytest.mark.parametrize("sets", SEALED, ids=lambda sets: sets[-1])
+def test_helm_prints_the_secrets_that_assemble_makes(sets: list[str], tmp_path: Path) -> None:
+    data = {"name": "e", "image": "a:1", "secrets": ["/tmp/token"], "processes": {"p": {"command": ["x"]}}}
+    assert_same(chart_of(from_data(data)), tmp_path, sets)
+
+
 OVERRIDES = [
     ["groups.agent.replicas=32"],
     ["groups.agent.replicas=1"],

@@ -322,3 +322,51 @@ def test_markdown_for_a_pull_request_is_a_table(project: Project) -> None:
     _, out, _ = project.symph("publish", "rl.yaml", "--env", "dev", "--dry-run", "-o", "markdown")
     assert out.splitlines()[:3] == ["| change | paths |", "| --- | --- |", out.splitlines()[2]]
     assert "rl 0.1.0 -> dev" in out
+
+
+def with_secret(project: Project, **source: str) -> None:
+    """The experiment with one secret file."""
+    (project.folder / "token.txt").write_text("hunter2-hunter2\n")
+    more = f"secret_source: {json.dumps(source)}\n" if source else ""
+    project.write(f"{SPEC}secrets: [token.txt]\n{more}")
+
+
+def test_a_secret_that_found_its_way_into_the_spec_is_refused_by_path(project: Project) -> None:
+    with_secret(project)
+    text = (project.folder / "rl.yaml").read_text()
+    project.write(text.replace("replicas: 2", "replicas: 2, env: {TOKEN: hunter2-hunter2}"))
+    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
+    assert status == 7
+    assert "values.yaml holds the secret token.txt" in err
+    assert "hunter2" not in err
+    assert git("-C", str(project.repo), "branch", "--list") == ""
+    checkout = project.folder / "checkout"
+    git("init", "-q", str(checkout))
+    assert project.symph("publish", "rl.yaml", "--env", "dev", "--into", str(checkout))[0] == 7
+    assert [path.name for path in checkout.iterdir()] == [".git"]
+
+
+def test_sealed_secrets_go_into_the_pointer_and_stay_the_same_while_nothing_changes(project: Project) -> None:
+    from tests.secrets.test_sealing import certificate, unseal
+
+    with_secret(project, source="sealed")
+    (project.folder / "cert.pem").write_bytes(certificate())
+    words = ("publish", "rl.yaml", "--env", "dev", "--cert", "cert.pem")
+    assert project.symph(*words)[0] == 0
+    (item,) = project.json("status", "rl")["items"]
+    sealed = item["values"]["secrets"]["encryptedData"]["token.txt"]
+    assert unseal(sealed, b"rl-dev/rl-secrets") == b"hunter2-hunter2\n"
+    assert project.json(*words)["commit"] is None
+
+
+def test_sealing_without_a_certificate_says_how_to_get_one(project: Project) -> None:
+    with_secret(project, source="sealed")
+    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
+    assert status == 2
+    assert "--cert cluster" in err
+
+
+def test_a_private_key_is_never_pushed_whoever_it_belongs_to(project: Project) -> None:
+    key = "-----BEGIN OPENSSH PRIVATE KEY-----"
+    project.write(SPEC.replace("replicas: 2", f"replicas: 2, env: {{KEY: '{key}'}}"))
+    assert project.symph("publish", "rl.yaml", "--env", "dev")[0] == 7

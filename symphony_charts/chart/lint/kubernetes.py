@@ -21,7 +21,13 @@ VERSIONS = tuple(f"1.{minor}" for minor in range(29, 38))
 DEFAULT_VERSION = "1.34"
 
 # Kinds of other projects, whose schemas are not carried.
-_FOREIGN = frozenset({("gateway.networking.k8s.io/v1", "HTTPRoute")})
+_FOREIGN = frozenset(
+    {
+        ("gateway.networking.k8s.io/v1", "HTTPRoute"),
+        ("bitnami.com/v1alpha1", "SealedSecret"),
+        ("external-secrets.io/v1", "ExternalSecret"),
+    }
+)
 
 
 def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[Finding]:

@@ -1,0 +1,82 @@
+"""The secret files of an experiment: read for the cluster, sealed for Git, and looked for in all that is sent."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from symphony_charts.adapters.dirs import state_dir
+from symphony_charts.adapters.files import write_file
+from symphony_charts.adapters.specfile import SpecFile
+from symphony_charts.chart.names import Release, fullname, join
+from symphony_charts.chart.values import Values
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.secrets.existing import key_of
+from symphony_charts.secrets.leaks import Guard
+from symphony_charts.secrets.sealing import Certificate, SealStore, label_of, seal_all
+
+__all__ = ["guard_of", "read_secrets", "sealed_values", "secret_name"]
+
+
+def read_secrets(spec: SpecFile, *, may_lack: bool = False) -> dict[str, bytes]:
+    """The files' bytes by key. Raises SpecError, all at once, for those that cannot be read, unless `may_lack`."""
+    contents: dict[str, bytes] = {}
+    problems = []
+    for index, file in enumerate(spec.experiment.secrets):
+        path = spec.path.parent / Path(file.file).expanduser()
+        try:
+            contents[key_of(file)] = path.read_bytes()
+        except OSError as error:
+            what = f"cannot read the secret file {path}: {error.strerror}"
+            problems.append(Problem(what=what, path=f"secrets[{index}].file"))
+    if problems and not may_lack:
+        raise SpecError(problems, at=str(spec.path))
+    return contents
+
+
+def guard_of(specs: list[SpecFile]) -> Guard:
+    """What refuses to send the secret files of `specs`, as far as they are on this machine."""
+    known: dict[str, bytes] = {}
+    for spec in specs:
+        contents = read_secrets(spec, may_lack=True)
+        known |= {f"the secret {key} of {spec.path}": content for key, content in contents.items()}
+    return Guard(known)
+
+
+def secret_name(spec: SpecFile, release: str | None = None, named: str | None = None) -> str:
+    """What the Secret of a release is called: the name given, or as the chart computes it."""
+    at = Release(name=release or spec.experiment.name, chart_name=spec.experiment.name)
+    return named or join(fullname({}, at), "secrets", 63)
+
+
+def sealed_values(spec: SpecFile, certificate: Certificate, namespace: str, name: str) -> Values:
+    """The values that carry the sealed files of `spec` into one namespace; unchanged files keep their ciphertext.
+
+    Raises SpecError for files that cannot be read.
+    """
+    contents = read_secrets(spec)
+    label = label_of(spec.experiment.secret_source.scope, namespace, name)
+    store, path = _open_store(certificate)
+    before = dict(store.sealed)
+    sealed = seal_all(certificate, contents, label, store, os.urandom)
+    if store.sealed != before:
+        write_file(path, json.dumps(store.sealed, indent=1, sort_keys=True).encode(), mode=0o600)
+    return {"secrets": {"encryptedData": sealed}}
+
+
+def _open_store(certificate: Certificate) -> tuple[SealStore, Path]:
+    """What was sealed for a certificate on this machine, and the file that remembers it."""
+    folder = state_dir() / "seals"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    key, path = folder / "key", folder / f"{certificate.fingerprint}.json"
+    if not key.exists():
+        write_file(key, os.urandom(32), mode=0o600)
+    try:
+        known = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        # Without it values are only sealed anew.
+        known = {}
+    is_good = isinstance(known, Mapping) and all(isinstance(text, str) for text in known.values())
+    return SealStore(secret=key.read_bytes(), sealed=dict(known) if is_good else {}), path

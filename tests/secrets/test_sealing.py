@@ -1,0 +1,94 @@
+"""Sealing against the format itself: what we write is read back by the steps of the controller, written out here.
+
+The real kubeseal opens what we seal in tests/e2e/test_sealed_secrets.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symphony_charts.errors import SpecError
+from symphony_charts.secrets.sealing import Certificate, SealStore, label_of, read_certificate, seal, seal_all
+
+x509 = pytest.importorskip("cryptography.x509")
+from cryptography.exceptions import InvalidTag  # noqa: E402 - after the skip
+from cryptography.hazmat.primitives import hashes, serialization  # noqa: E402 - likewise
+from cryptography.hazmat.primitives.asymmetric import padding, rsa  # noqa: E402 - likewise
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: E402 - likewise
+from cryptography.x509.oid import NameOID  # noqa: E402 - likewise
+
+KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def certificate(key: rsa.RSAPrivateKey = KEY) -> bytes:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sealed-secrets")])
+    begins = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, begins, begins + dt.timedelta(3650))
+    return bytes(builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+
+
+CERTIFICATE: Certificate = read_certificate(certificate())
+
+
+def unseal(text: str, label: bytes) -> bytes:
+    data = base64.b64decode(text, validate=True)
+    size = int.from_bytes(data[:2], "big")
+    oaep = padding.OAEP(mgf=padding.MGF1(hashes.SHA256()), algorithm=hashes.SHA256(), label=label)
+    return AESGCM(KEY.decrypt(data[2 : 2 + size], oaep)).decrypt(bytes(12), data[2 + size :], None)
+
+
+@given(st.binary(max_size=300), st.sampled_from(["strict", "namespace-wide", "cluster-wide"]))
+def test_a_sealed_value_opens_with_the_label_of_its_scope(value: bytes, scope: str) -> None:
+    label = label_of(scope, "rl", "rl-secrets")  # type: ignore[arg-type]  # one of the three
+    assert unseal(seal(CERTIFICATE, value, label, os.urandom(32)), label) == value
+
+
+def test_a_value_that_is_bound_to_one_secret_opens_for_no_other() -> None:
+    sealed = seal(CERTIFICATE, b"value", label_of("strict", "rl", "a"), os.urandom(32))
+    with pytest.raises((ValueError, InvalidTag)):
+        unseal(sealed, label_of("strict", "rl", "b"))
+
+
+def test_the_overhead_is_that_of_the_format() -> None:
+    assert len(base64.b64decode(seal(CERTIFICATE, b"", b"", os.urandom(32)))) == 2 + 256 + 16
+
+
+def test_an_unchanged_value_keeps_its_ciphertext_and_a_changed_one_does_not() -> None:
+    store = SealStore(secret=b"k" * 32)
+    first = seal_all(CERTIFICATE, {"a": b"1", "b": b"2"}, b"rl/s", store, os.urandom)
+    again = seal_all(CERTIFICATE, {"a": b"1", "b": b"3"}, b"rl/s", SealStore(b"k" * 32, dict(store.sealed)), os.urandom)
+    assert first["a"] == again["a"]
+    assert first["b"] != again["b"]
+    assert unseal(again["b"], b"rl/s") == b"3"
+
+
+def test_another_certificate_or_label_is_sealed_anew() -> None:
+    store = SealStore(secret=b"k" * 32)
+    other = read_certificate(certificate(rsa.generate_private_key(public_exponent=65537, key_size=2048)))
+    made = {
+        seal_all(each, {"a": b"1"}, label, store, os.urandom)["a"]
+        for each, label in ((CERTIFICATE, b"x"), (CERTIFICATE, b"y"), (other, b"x"))
+    }
+    assert len(made) == 3
+
+
+def test_what_is_kept_tells_nobody_the_value() -> None:
+    store = SealStore(secret=os.urandom(32))
+    seal_all(CERTIFICATE, {"a": b"hunter2"}, b"x", store, os.urandom)
+    assert "hunter2" not in repr(store.sealed)
+    assert store.name_of(CERTIFICATE, b"x", "a", b"hunter2") != SealStore(b"other" * 8).name_of(
+        CERTIFICATE, b"x", "a", b"hunter2"
+    )
+
+
+@pytest.mark.parametrize("pem", [b"", b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", b"hello"])
+def test_what_is_no_certificate_is_refused_with_the_way_to_one(pem: bytes) -> None:
+    with pytest.raises(SpecError, match="no certificate") as failure:
+        read_certificate(pem, "cert.pem")
+    assert "kubeseal --fetch-cert" in failure.value.next
