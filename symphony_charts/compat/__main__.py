@@ -1,0 +1,69 @@
+"""``python -m symphony_charts.compat SCRIPT ...``: run a script written for Symphony, unchanged."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from symphony_charts.cli.failures import status_of
+
+__all__ = ["main"]
+
+_EXAMPLES = """examples:
+  python -m symphony_charts.compat launch.py create first-experiment
+  python -m symphony_charts.compat -m surreal.kube.surreal_kube create ddpg first-experiment
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the script; its exit status, or that of the error it met."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    return status_of(lambda: _run(words), lambda: False)
+
+
+def _run(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m symphony_charts.compat",
+        usage="%(prog)s [-m MODULE | SCRIPT] [ARGUMENTS]",
+        description="Run a script that imports `symphony`, with the names of this package behind them.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("-m", dest="module", metavar="MODULE", default=None, help="a module instead of a script")
+    parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    args = parser.parse_args(words)
+    if args.module is None and not args.words:
+        parser.error("which script?")
+    from symphony_charts.compat import names
+
+    with names():
+        if args.module is not None:
+            _run_module(args.module, args.words)
+        else:
+            _run_script(args.words)
+    return 0
+
+
+def _run_script(words: list[str]) -> None:
+    from symphony_charts.errors import NotFound
+
+    script = Path(words[0])
+    if not script.is_file():
+        raise NotFound(f"there is no script {script}", next="give the file that you would run with python")
+    sys.argv = words
+    # As python itself does; a relative folder would follow the script's own chdir.
+    sys.path.insert(0, str(script.absolute().parent))
+    runpy.run_path(str(script), run_name="__main__")
+
+
+def _run_module(module: str, words: list[str]) -> None:
+    sys.argv = [module, *words]
+    sys.path.insert(0, str(Path.cwd()))
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

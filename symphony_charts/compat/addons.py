@@ -1,0 +1,169 @@
+"""Symphony's `symphony.addons`: images built by the docker program, where there is one."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.adapters.runner import Completed, run
+from symphony_charts.errors import SpecError, SymphError, UsageError
+
+__all__ = ["DockerBuilder", "clean_images"]
+
+_BUILD_S = 3600.0
+_CONTEXT = "symphony_docker_build"
+
+
+class DockerBuilder:
+    """Builds one image out of a Dockerfile and copies of folders and files.
+
+    `context_directories` holds maps of ``name`` (in the build context), ``path`` (here; ``~`` is the home folder) and
+    ``force_update`` (default: copy again). The context is ``<temp_directory>/symphony_docker_build``.
+    """
+
+    def __init__(
+        self,
+        dockerfile: str | Path,
+        context_directories: Iterable[Mapping[str, Any]] = (),
+        temp_directory: str | Path | None = None,
+        *,
+        verbose: bool = True,
+    ) -> None:
+        self.dockerfile = Path(dockerfile).expanduser()
+        base = Path(temp_directory).expanduser() if temp_directory else Path(tempfile.gettempdir()) / "symphony"
+        self.temp_directory = base / _CONTEXT
+        self.context_directories = [dict(entry) for entry in context_directories]
+        self.verbose = verbose
+        self.image: str | None = None
+        names = [entry.get("name") for entry in self.context_directories]
+        for index, entry in enumerate(self.context_directories):
+            _check_entry(entry, f"context_directories[{index}]", names)
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> DockerBuilder:
+        """The builder that settings describe; raises ValueError without a ``dockerfile``. Other keys are ignored."""
+        if not settings.get("dockerfile"):
+            raise SpecError.one(
+                "the docker settings name no dockerfile", "dockerfile", "dockerfile: ~/project/Dockerfile"
+            )
+        context = settings.get("context_directories")
+        if context is None:
+            warnings.warn("the docker settings have no context_directories: the context is empty", stacklevel=2)
+        return cls(
+            settings["dockerfile"],
+            context or [],
+            settings.get("temp_directory"),
+            verbose=bool(settings.get("verbose", True)),
+        )
+
+    def build(self, tag: str | None = None) -> str:
+        """Build, and tag if a tag is given; the image's id. Raises ToolMissing without docker, ToolFailed."""
+        context = self.copy_context()
+        with tempfile.TemporaryDirectory(prefix="symph-docker-") as folder:
+            answer = Path(folder) / "id"
+            argv = ["docker", "build", "--file", str(self.dockerfile), "--iidfile", str(answer)]
+            self._run([*argv, *(["--tag", tag] if tag else []), str(context)])
+            self.image = answer.read_text(encoding="ascii").strip()
+        return self.image
+
+    def tag(self, repository: str, tag: str | None = None, force: bool = False) -> str:  # noqa: ARG002 - Symphony's
+        """Give the image a name; `force` is docker's own rule by now. Raises ValueError before `build`."""
+        name = f"{repository}:{tag or 'latest'}"
+        self._run(["docker", "tag", self._built(), name])
+        return name
+
+    def push(self, repository: str, tag: str | None = None) -> None:
+        """Push a name that `tag` gave."""
+        self._built()
+        self._run(["docker", "push", f"{repository}:{tag or 'latest'}"])
+
+    def build_and_push(self, repository: str, tag: str | None = None) -> None:
+        """Build, tag and push."""
+        self.build()
+        self.tag(repository, tag)
+        self.push(repository, tag)
+
+    def copy_context(self) -> Path:
+        """The build context: what the settings name, copied; a copy that need not be updated is left as it is."""
+        self.temp_directory.mkdir(parents=True, exist_ok=True)
+        for entry in self.context_directories:
+            source, copy = Path(entry["path"]).expanduser(), self.temp_directory / entry["name"]
+            if copy.exists() and not entry.get("force_update", True):
+                continue
+            if copy.is_dir() and not copy.is_symlink():
+                shutil.rmtree(copy)
+            if source.is_dir():
+                shutil.copytree(source, copy, symlinks=True)
+            elif source.is_file():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, copy)
+            else:
+                raise SpecError.one(f"there is no {source}", f"context_directories, {entry['name']}")
+        return self.temp_directory
+
+    def _built(self) -> str:
+        if self.image is None:
+            raise SpecError.one("the image was not built", next="call build() first")
+        return self.image
+
+    def _run(self, argv: list[str]) -> Completed:
+        ended = run(argv, timeout_s=_BUILD_S, grace_s=5.0, env={"DOCKER_BUILDKIT": None}, check=False)
+        if ended.status:
+            said = ended.error_text.strip().splitlines()
+            raise ended.failure(f"docker {argv[1]} failed: {said[-1] if said else ended.status}")
+        if self.verbose:
+            sys.stderr.write(ended.error_text + ended.text)
+        return ended
+
+
+def clean_images(
+    patterns: Iterable[str],
+    force: bool = False,
+    force_prune_containers: bool = False,
+    force_prune_images: bool = False,
+) -> list[str]:
+    """Remove the local images whose ``repository:tag`` fits a pattern (``surreal:*``); the names removed.
+
+    Each step asks on a terminal unless it is forced; raises UsageError where nobody can answer.
+    """
+    _agreed(force_prune_containers, "Remove all containers that have stopped?", ["docker", "container", "prune", "-f"])
+    listed = run(["docker", "images", "--format", "{{.Repository}}:{{.Tag}}"]).text.splitlines()
+    wanted = [name for name in listed if any(fnmatchcase(name, pattern) for pattern in patterns)]
+    if wanted and not _agreed(force, f"Remove {', '.join(wanted)}?", ["docker", "rmi", *wanted]):
+        wanted = []
+    _agreed(force_prune_images, "Remove all images without a name?", ["docker", "image", "prune", "-f"])
+    return wanted
+
+
+def _agreed(force: bool, question: str, argv: list[str]) -> bool:
+    """Run the command if it is forced or agreed to; whether it ran."""
+    if not force:
+        if not sys.stdin.isatty():
+            raise UsageError(f"{question} There is no terminal to ask on", next="pass force=True if you mean it")
+        sys.stderr.write(f"{question} [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            return False
+    run(argv, timeout_s=600)
+    return True
+
+
+def _check_entry(entry: Mapping[str, Any], path: str, names: list[Any]) -> None:
+    for key in ("name", "path"):
+        if not isinstance(entry.get(key), str) or not entry[key]:
+            raise SpecError.one(f"a folder of the build context needs a {key}", f"{path}.{key}")
+    name = entry["name"]
+    if names.count(name) > 1:
+        raise SpecError.one(f'two folders of the build context are called "{name}"', f"{path}.name", "rename one")
+    if name.startswith("/") or ".." in Path(name).parts:
+        raise SpecError.one(f'"{name}" leads out of the build context', f"{path}.name")
+
+
+# What callers of Symphony's builder caught.
+BuildError = SymphError

@@ -1,0 +1,139 @@
+"""Symphony's `symphony.docker`: an experiment as a compose project, whose processes find each other."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.adapters.runner import run
+from symphony_charts.cluster.cluster import Cluster
+from symphony_charts.compat.errors import symphonys
+from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
+from symphony_charts.network.environment import Address, identity_environment, service_environment
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.check import finish
+from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.pods import ProcessRef, processes_of
+from symphony_charts.spec.yaml_text import dump
+
+__all__ = ["DockerCluster", "DockerExperimentSpec", "DockerProcessGroupSpec", "DockerProcessSpec"]
+
+DockerProcessSpec = ProcessSpec
+DockerProcessGroupSpec = ProcessGroupSpec
+DockerExperimentSpec = ExperimentSpec
+
+# Between a group's name and a process's, in the names of compose services.
+_BETWEEN = "--"
+_PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_UP_S = 900.0
+
+
+class DockerBackend(Cluster):
+    """This machine's docker: a compose project for each experiment, by ``docker compose``."""
+
+    def new_experiment(self, name: str, **fields: Any) -> ExperimentSpec:
+        """A new experiment."""
+        return DockerExperimentSpec(name, **fields)
+
+    def start(
+        self,
+        experiment: Experiment,
+        *,
+        folder: Path,
+        pins: Mapping[str, int],
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> object:
+        """Bring the project up; with `dry_run` print the compose file. Raises ResourceExistsError where it is there."""
+        text = dump(compose_of(experiment, pins))
+        if dry_run:
+            sys.stdout.write(text)
+            return None
+        with symphonys():
+            if experiment.name in self.list_experiments():
+                if not force:
+                    raise Conflict(f'the project "{experiment.name}" is there already', next="launch with force=True")
+                self.delete(experiment.name)
+        run([*_compose(experiment.name), "-f", "-", "up", "-d"], input=text, timeout_s=_UP_S, cwd=folder)
+        return experiment.name
+
+    def list_experiments(self) -> list[str]:
+        """The compose projects."""
+        import json
+
+        found = json.loads(run(["docker", "compose", "ls", "--all", "--format", "json"]).text or "[]")
+        return sorted(str(one["Name"]) for one in found)
+
+    def delete(self, experiment_name: str, **_: Any) -> None:
+        """Remove a project's containers and networks; raises ValueError where there is none."""
+        with symphonys():
+            if experiment_name not in self.list_experiments():
+                raise NotFound(f'there is no project "{experiment_name}"')
+        run([*_compose(experiment_name), "down"], timeout_s=120)
+
+
+DockerCluster = DockerBackend
+
+
+def compose_of(experiment: Experiment, pins: Mapping[str, int] | None = None) -> dict[str, object]:
+    """The compose file of an experiment. Raises SpecError with everything that a compose project cannot have."""
+    finished = finish(experiment, for_cluster=True)
+    problems = [problem for ref, process in processes_of(finished) for problem in _unknown(ref, process)]
+    if not _PROJECT.fullmatch(finished.name):
+        problems.append(Problem(what=f'"{finished.name}" cannot be a project', path="name"))
+    if problems:
+        raise SpecError(problems)
+    services = allocate(finished, pins)
+    addresses = {
+        one.name: Address(host=_name(one.listener), hosts=(_name(one.listener),), port=one.port) for one in services
+    }
+    made: dict[str, object] = {}
+    for ref, process in processes_of(finished):
+        ports = [f"{one.port}:{one.port}" for one in services if one.is_exposed and one.listener == ref]
+        environment = {
+            **identity_environment(finished.name, ref, 0, 1),
+            **service_environment(services, addresses, ref, "0.0.0.0"),  # noqa: S104 - inside its own container
+            **{name: str(value) for name, value in process.env.items()},
+        }
+        # In a compose file `$` begins a variable of compose's own.
+        made[_name(ref)] = {
+            "image": process.image or finished.image,
+            **_words(process),
+            "environment": {name: value.replace("$", "$$") for name, value in environment.items()},
+            **({"ports": ports} if ports else {}),
+        }
+    return {"name": finished.name, "services": made}
+
+
+def _words(process: Process) -> dict[str, object]:
+    if process.cmds:
+        return {"entrypoint": ["/bin/sh", "-e", "-c"], "command": ["\n".join(process.cmds).replace("$", "$$")]}
+    words: dict[str, object] = {}
+    if process.command:
+        words["entrypoint"] = [word.replace("$", "$$") for word in process.command]
+    if process.args:
+        words["command"] = [word.replace("$", "$$") for word in process.args]
+    return words
+
+
+def _unknown(ref: ProcessRef, process: Process) -> list[Problem]:
+    """What this backend does not carry over: better refused than silently left out."""
+    held = {"mounts": process.mounts, "gpus": process.gpus, "replicas": (process.replicas or 1) > 1}
+    next_step = "use `symph up`, or Kubernetes"
+    return [
+        Problem(what=f"the docker backend knows no {field}", path=f"{ref}.{field}", next=next_step)
+        for field, value in held.items()
+        if value
+    ]
+
+
+def _name(ref: ProcessRef) -> str:
+    return ref.process if ref.pod == ref.process else f"{ref.pod}{_BETWEEN}{ref.process}"
+
+
+def _compose(project: str) -> list[str]:
+    return ["docker", "compose", "-p", project]

@@ -1,0 +1,86 @@
+"""The import names of Symphony, for as long as a script that uses them runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["MODULES", "names"]
+
+_TOP = "symphony"
+# Symphony's modules, and where this package has the same names.
+MODULES = {
+    "": "exports",
+    "addons": "addons",
+    "commandline": "commandline",
+    "docker": "docker",
+    "engine": "engine",
+    "errors": "errors",
+    "kube": "kube",
+    "spec": "spec",
+    "subproc": "subproc",
+    "tmux": "tmux",
+}
+
+
+class _Loader(Loader):
+    """Fills a module of Symphony's with the names of one of ours."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:  # noqa: ARG002 - part of the interface
+        """The usual kind of module."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the names in."""
+        home = import_module(f"symphony_charts.compat.{self._home}")
+        module.__doc__ = home.__doc__
+        module.__dict__.update({name: getattr(home, name) for name in home.__all__}, __all__=list(home.__all__))
+
+
+class _Finder(MetaPathFinder):
+    """Answers for `symphony` and everything below it."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - part of the interface
+        target: ModuleType | None = None,  # noqa: ARG002 - part of the interface
+    ) -> ModuleSpec | None:
+        """The module's spec; None, so that the import fails as usual, for what Symphony had and nobody used."""
+        top, _, rest = fullname.partition(".")
+        if top != _TOP or rest not in MODULES:
+            return None
+        return ModuleSpec(fullname, _Loader(MODULES[rest]), is_package=not rest)
+
+
+@contextmanager
+def names() -> Iterator[None]:
+    """Inside, `import symphony` gives this package's names and `Cluster.new` Symphony's backends; outside nothing does.
+
+    Modules of another distribution called `symphony` that were imported before are back afterwards.
+    """
+    from symphony_charts.compat.backends import backends
+
+    finder = _Finder()
+    hidden = {name: sys.modules.pop(name) for name in _loaded()}
+    sys.meta_path.insert(0, finder)
+    try:
+        with backends():
+            yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in _loaded():
+            del sys.modules[name]
+        sys.modules.update(hidden)
+
+
+def _loaded() -> list[str]:
+    return [name for name in sys.modules if name == _TOP or name.startswith(f"{_TOP}.")]

@@ -1,0 +1,52 @@
+"""Symphony's `symphony.kube`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
+from symphony_charts.cluster.kube_cluster import KubeCluster as OurCluster
+from symphony_charts.cluster.render import objects_of
+from symphony_charts.compat.errors import symphonys
+from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.spec.yaml_text import dump_all
+
+__all__ = [
+    "GKEDispatcher",
+    "KubeCluster",
+    "KubeExperimentSpec",
+    "KubeProcessGroupSpec",
+    "KubeProcessSpec",
+]
+
+KubeProcessSpec = ProcessSpec
+KubeProcessGroupSpec = ProcessGroupSpec
+
+
+class KubeExperimentSpec(ExperimentSpec):
+    """An experiment for Kubernetes."""
+
+    def compile(self) -> str:
+        """The YAML documents of all objects that the experiment's chart makes; the same however often it is called."""
+        return dump_all(objects_of(self.finish(for_cluster=True)))
+
+
+class KubeBackend(OurCluster):
+    """Kubernetes under Symphony's names. Experiments are charts, not bare pods, and are ours only by their labels."""
+
+    def new_experiment(self, name: str, **fields: Any) -> KubeExperimentSpec:
+        """A new experiment."""
+        return KubeExperimentSpec(name, **fields)
+
+    def launch(self, exp: Any, force: bool = False, dry_run: bool = False, **options: Any) -> object:
+        """Start an experiment; with `dry_run` print its objects. Raises ResourceExistsError where it is there."""
+        with symphonys():
+            return super().launch(exp, force=force, dry_run=dry_run, **options)
+
+    def delete(self, experiment_name: str, **options: Any) -> Any:
+        """End an experiment of ours; raises ValueError for any other."""
+        with symphonys():
+            return super().delete(experiment_name, **options)
+
+
+KubeCluster = KubeBackend

@@ -1,0 +1,122 @@
+"""Experiments in the form that Symphony dumped them (``experiment.yaml``), written and read.
+
+What that form cannot hold stands under the key ``symph``, which Symphony's own readers ignore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from symphony_charts.importers.legacy import import_legacy
+from symphony_charts.importers.source import from_data
+from symphony_charts.spec import builder, dump
+from symphony_charts.spec.load import to_record
+from symphony_charts.spec.model import Experiment
+
+__all__ = ["NATIVE", "dump_experiment", "dump_group", "dump_process", "read_experiment"]
+
+Data = dict[str, Any]
+NATIVE = "symph"
+
+
+def dump_experiment(exp: builder.ExperimentSpec, backend: str, addresses: Mapping[str, Mapping[str, object]]) -> Data:
+    """The experiment as Symphony's `backend` (kube, tmux, subproc) dumped it, with the address book under ``ab``."""
+    experiment = exp.finish()
+    data: Data = {
+        "process_groups": [dump_group(group, backend) for group in exp.list_process_groups()],
+        "processes": [dump_process(process, backend) for process in exp.list_processes()],
+        "name": experiment.name,
+        "ab": {name: dict(entry) for name, entry in addresses.items()},
+    }
+    if backend != "subproc":
+        low, high = experiment.port_range
+        data["port_range"] = f"{low}-{high}"
+    if backend == "tmux":
+        data["start_dir"] = experiment.local.cwd or "."
+        data["preamble_cmds"] = list(experiment.local.preamble)
+    if backend == "kube":
+        data["secrets"] = [secret.file for secret in experiment.secrets]
+    if _differs(data, experiment):
+        data[NATIVE] = dump.to_data(experiment)
+    return data
+
+
+def dump_group(group: builder.ProcessGroupSpec, backend: str) -> Data:
+    """A group in the same form."""
+    data: Data = {
+        "processes": [dump_process(process, backend) for process in group.list_processes()],
+        "name": group.name,
+    }
+    if backend == "tmux":
+        data |= {"start_dir": ".", "preamble_cmds": []}
+    return data
+
+
+def dump_process(process: builder.ProcessSpec, backend: str) -> Data:
+    """A process in the same form; `env` is there only where it says something, since Symphony lost it."""
+    fields = process.to_data()
+    cmds = fields.get("cmds", [])
+    lines = [cmds] if isinstance(cmds, str) else list(cmds if isinstance(cmds, list) else [])
+    data: Data = {
+        "name": process.name,
+        "binded_services": process.binded_services,
+        "connected_services": process.connected_services,
+        "exposed_services": process.exposed_services,
+    }
+    if backend == "kube":
+        data |= {"container_image": process.container_image, "standalone": process.group is None}
+    elif backend == "tmux":
+        data |= {"start_dir": fields.get("cwd") or ".", "cmds": lines}
+    else:
+        data["cmd"] = "\n".join(map(str, lines))
+    if fields.get("env"):
+        data["env"] = fields["env"]
+    return data
+
+
+def read_experiment(data: Mapping[str, object]) -> Experiment:
+    """The experiment of a dump, Symphony's or ours; also of this package's own form. Raises SpecError."""
+    if isinstance(data.get(NATIVE), dict):
+        return to_record(data[NATIVE])
+    if "process_groups" not in data and not isinstance(data.get("processes"), list):
+        return to_record(dict(data))
+    plain = {key: value for key, value in data.items() if key != "ab"}
+    found = import_legacy(from_data(_without_env(plain), str(data.get("name", "dump")))).experiment
+    made: Data = dump.to_data(found)
+    for where, envs in _envs(plain):
+        holder = made["groups"][where[0]] if len(where) == 2 else made
+        holder["processes"][where[-1]]["env"] = envs
+    return to_record(made)
+
+
+def _differs(data: Data, experiment: Experiment) -> bool:
+    """Whether reading `data` gives anything else than `experiment`."""
+    from symphony_charts.errors import SpecError
+
+    try:
+        return dump.to_data(read_experiment(data)) != dump.to_data(experiment)
+    except SpecError:
+        return True
+
+
+def _without_env(data: object) -> object:
+    """The importer reads Symphony's own keys; `env` of a process is ours."""
+    if isinstance(data, dict):
+        return {
+            key: _without_env(value) for key, value in data.items() if key != "env" or "binded_services" not in data
+        }
+    return [_without_env(item) for item in data] if isinstance(data, list) else data
+
+
+def _envs(data: Mapping[str, Any]) -> list[tuple[tuple[str, ...], Data]]:
+    """The environments in a dump, by (group, process) or (process,)."""
+    found: list[tuple[tuple[str, ...], Data]] = []
+    for process in data.get("processes") or []:
+        if process.get("env"):
+            found.append(((process["name"],), process["env"]))
+    for group in data.get("process_groups") or []:
+        for process in group.get("processes") or []:
+            if process.get("env"):
+                found.append(((group["name"], process["name"]), process["env"]))
+    return found

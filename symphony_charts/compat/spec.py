@@ -1,0 +1,118 @@
+"""Symphony's specs: the builders of this package, which dump and load what Symphony dumped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from symphony_charts.cluster import specs
+from symphony_charts.cluster.address_book import AddressBook
+from symphony_charts.compat.errors import symphonys
+from symphony_charts.compat.legacy import dump_experiment, dump_group, dump_process, read_experiment
+from symphony_charts.errors import SpecError
+from symphony_charts.spec.builder import ProcessGroupSpec as OurGroup
+from symphony_charts.spec.builder import ProcessSpec as OurProcess
+from symphony_charts.spec.yaml_text import dump, load
+
+__all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec"]
+
+_WRITERS = {".json": "dump_json_str", ".yml": "dump_yaml_str", ".yaml": "dump_yaml_str"}
+
+
+class ProcessSpec(OurProcess):
+    """A process; keywords are those of this package, and a wrong one is refused with the nearest."""
+
+    backend: ClassVar[str] = "kube"
+
+    def dump_dict(self) -> dict[str, Any]:
+        """The process as Symphony dumped it."""
+        return dump_process(self, self.backend)
+
+
+class ProcessGroupSpec(OurGroup):
+    """A process group."""
+
+    backend: ClassVar[str] = "kube"
+    process_class: type[OurProcess] = ProcessSpec
+
+    def dump_dict(self) -> dict[str, Any]:
+        """The group as Symphony dumped it."""
+        return dump_group(self, self.backend)
+
+    def get_process(self, name: str) -> OurProcess:
+        """The process `name`; raises KeyError."""
+        with symphonys():
+            return super().get_process(name)
+
+
+class ExperimentSpec(specs.ExperimentSpec):
+    """An experiment. Every loader gives an experiment that dumps to what was loaded."""
+
+    backend: ClassVar[str] = "kube"
+    process_class: type[OurProcess] = ProcessSpec
+    group_class: type[OurGroup] = ProcessGroupSpec
+
+    @property
+    def address_book(self) -> AddressBook:
+        """Where each service is: on one machine at 127.0.0.1, in a cluster at its own name."""
+        entries = super().address_book.entries
+        if self.backend == "kube":
+            return AddressBook(entries)
+        return AddressBook({name: {**entry, "host": "127.0.0.1"} for name, entry in entries.items()})
+
+    def get_process(self, name: str) -> OurProcess:
+        """The lone process `name`, or ``group/process``; raises KeyError."""
+        with symphonys():
+            return super().get_process(name)
+
+    def get_process_group(self, name: str) -> OurGroup:
+        """The group `name`; raises KeyError."""
+        with symphonys():
+            return super().get_process_group(name)
+
+    def dump_dict(self) -> dict[str, Any]:
+        """The experiment as Symphony dumped it."""
+        return dump_experiment(self, self.backend, self.address_book.entries)
+
+    def dump_yaml_str(self) -> str:
+        """The same as YAML."""
+        return dump(self.dump_dict())
+
+    def dump_json_str(self) -> str:
+        """The same as JSON."""
+        return json.dumps(self.dump_dict(), indent=2, ensure_ascii=False) + "\n"
+
+    def dump_file(self, path: str | Path) -> None:
+        """Write YAML or JSON, as the file's ending says; raises OSError for another ending."""
+        path = Path(path).expanduser()
+        if path.suffix not in _WRITERS:
+            raise OSError(f"{path}: the name ends neither in .json nor in .yml or .yaml")
+        path.write_text(getattr(self, _WRITERS[path.suffix])(), encoding="utf-8")
+
+    dump_yaml_file = dump_json_file = dump_file
+
+    @classmethod
+    def load_dict(cls, data: Mapping[str, object]) -> ExperimentSpec:
+        """The experiment of a dump, Symphony's, this module's, or this package's own form."""
+        made = cls.from_experiment(read_experiment(data))
+        assert isinstance(made, ExperimentSpec)  # noqa: S101 - it is of `cls`
+        return made
+
+    @classmethod
+    def load_yaml_str(cls, text: str) -> ExperimentSpec:
+        """The same from YAML or JSON; raises SpecError where the text holds anything but a map."""
+        data = load(text)
+        if not isinstance(data, dict):
+            raise SpecError.one("a dumped experiment is a map")
+        return cls.load_dict(data)
+
+    load_json_str = load_yaml_str
+
+    @classmethod
+    def load_file(cls, path: str | Path) -> ExperimentSpec:
+        """The experiment in a YAML or JSON file."""
+        return cls.load_yaml_str(Path(path).expanduser().read_text(encoding="utf-8"))
+
+    load_yaml_file = load_json_file = load_file

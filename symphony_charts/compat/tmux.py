@@ -1,0 +1,122 @@
+"""Symphony's `symphony.tmux`: the local mode of this package under Symphony's names and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from symphony_charts.cluster.local_store import find_run, process_items
+from symphony_charts.cluster.tmux_cluster import TmuxCluster as OurCluster
+from symphony_charts.compat.errors import symphonys
+from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.errors import SpecError
+
+__all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
+
+
+def check_name(name: object, what: str) -> None:
+    """Raise SpecError (a ValueError) for names that tmux cannot have: empty ones, and those with ``:`` or ``.``."""
+    if not isinstance(name, str) or not name or set(name) & set(":."):
+        raise SpecError.one(f"{name!r} cannot be the name of {what}", "name", "use letters, digits, - and _")
+
+
+class TmuxProcessSpec(ProcessSpec):
+    """A process in a pane: `cmds` are its shell lines."""
+
+    backend = "tmux"
+
+    def __init__(self, name: str, cmds: str | Iterable[str] | None = None, **fields: Any) -> None:
+        check_name(name, "a process")
+        super().__init__(name, cmds, **fields)
+
+
+class TmuxProcessGroupSpec(ProcessGroupSpec):
+    """A group: a window with a pane for each process."""
+
+    backend = "tmux"
+    process_class = TmuxProcessSpec
+
+    def __init__(self, name: str, processes: Iterable[Any] = (), **fields: Any) -> None:
+        check_name(name, "a process group")
+        super().__init__(name, processes, **fields)
+
+
+class TmuxExperimentSpec(ExperimentSpec):
+    """An experiment on this machine."""
+
+    backend = "tmux"
+    process_class = TmuxProcessSpec
+    group_class = TmuxProcessGroupSpec
+
+    def __init__(self, name: str, **fields: Any) -> None:
+        check_name(name, "an experiment")
+        super().__init__(name, **fields)
+
+
+class TmuxBackend(OurCluster):
+    """This machine. A dead process is never called live, and one that cannot be started says so."""
+
+    experiment_class: type[ExperimentSpec] = TmuxExperimentSpec
+
+    def new_experiment(self, name: str, **fields: Any) -> ExperimentSpec:
+        """A new experiment; `preamble_cmds` of the cluster hold for it unless it has its own."""
+        if self._preamble_cmds is not None:
+            fields.setdefault("preamble_cmds", self._preamble_cmds)
+        return self.experiment_class(name, **fields)
+
+    def launch(self, exp: Any, force: bool = False, dry_run: bool = False, **options: Any) -> object:
+        """Start an experiment; raises ResourceExistsError when one of that name runs. `verbose` changes nothing."""
+        options.pop("verbose", None)
+        with symphonys():
+            return super().launch(exp, force=force, dry_run=dry_run, **options)
+
+    def delete(self, experiment_name: str, **_: Any) -> None:
+        """End an experiment; raises ValueError unless it runs here."""
+        with symphonys():
+            super().delete(experiment_name)
+
+    def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
+        """Group (None: lone processes) -> process -> ``{"status": "live"}``, or its end in words."""
+        described: dict[str | None, dict[str, dict[str, str]]] = {}
+        with symphonys():
+            items = process_items(find_run(experiment_name))
+        for item in items:
+            status = "live" if item["phase"] in ("starting", "running") else str(item["state"])
+            described.setdefault(item["group"] or None, {})[item["name"]] = {"status": status}
+        return described
+
+    def describe_process_group(
+        self, experiment_name: str, process_group: str | None
+    ) -> Mapping[str, Mapping[str, str]]:
+        """The same of one group (None: the lone processes)."""
+        return self.describe_experiment(experiment_name).get(process_group, {})
+
+    def describe_process(
+        self, experiment_name: str, process_name: str, process_group: str | None = None
+    ) -> Mapping[str, str]:
+        """The same of one process; raises ValueError."""
+        found = self.describe_process_group(experiment_name, process_group)
+        if process_name not in found:
+            raise ValueError(f'experiment "{experiment_name}" has no process "{process_name}"')
+        return found[process_name]
+
+    def get_log(  # type: ignore[override]  # Symphony's tmux gave lines where every other backend gave text
+        self, experiment_name: str, process_name: str, process_group: str | None = None, tail: int = -1, **_: Any
+    ) -> list[str]:
+        """The lines that a process printed: the last `tail`, or all."""
+        from symphony_charts.cluster.local_store import find_slots
+
+        with symphonys():
+            run = find_run(experiment_name)
+            name = f"{process_group}/{process_name}" if process_group else process_name
+            logs = [run.process_dir(slot) / "log" for slot in find_slots(run, name)]
+        lines = [
+            line
+            for log in logs
+            if log.exists()
+            for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
+        ]
+        return lines if tail < 0 else lines[-tail:] if tail else []
+
+
+TmuxCluster = TmuxBackend
