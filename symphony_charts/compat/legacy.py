@@ -18,6 +18,7 @@ __all__ = ["NATIVE", "dump_experiment", "dump_group", "dump_process", "read_expe
 
 Data = dict[str, Any]
 NATIVE = "symph"
+_USUAL_RANGE = ("port_range", "7000-8999")
 
 
 def dump_experiment(exp: builder.ExperimentSpec, backend: str, addresses: Mapping[str, Mapping[str, object]]) -> Data:
@@ -81,7 +82,8 @@ def read_experiment(data: Mapping[str, object]) -> Experiment:
         return to_record(data[NATIVE])
     if "process_groups" not in data and not isinstance(data.get("processes"), list):
         return to_record(dict(data))
-    plain = {key: value for key, value in data.items() if key != "ab"}
+    # The address book is computed again, and the usual range is what an experiment has anyway.
+    plain = {key: value for key, value in data.items() if key != "ab" and (key, value) != _USUAL_RANGE}
     found = import_legacy(from_data(_without_env(plain), str(data.get("name", "dump")))).experiment
     made: Data = dump.to_data(found)
     for where, envs in _envs(plain):

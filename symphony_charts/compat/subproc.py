@@ -47,7 +47,8 @@ class SubprocProcessSpec(ProcessSpec):
     backend = "subproc"
 
     def __init__(self, name: str, cmd: str | Iterable[str] | None = None, **fields: Any) -> None:
-        super().__init__(name, cmd, **fields)
+        lines = fields.pop("cmds", None)
+        super().__init__(name, lines if cmd is None else cmd, **fields)
 
 
 class SubprocProcessGroupSpec(ProcessGroupSpec):

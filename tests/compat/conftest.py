@@ -1,0 +1,44 @@
+"""Symphony's names, and scripts that use them as programs of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cluster.config import SymphonyConfig
+from symphony_charts.compat import names
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def symphony() -> Iterator[None]:
+    """`import symphony` works in this test."""
+    with names():
+        yield
+    SymphonyConfig.reset()
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Script:
+    """Runs a script by ``python -m symphony_charts.compat``, with a home and a state folder of its own."""
+
+    def run(path: Path | str, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        full = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("SYMPH", "KUBE"))},
+            "HOME": str(tmp_path),
+            "SYMPH_STATE_DIR": str(tmp_path / "state"),
+            "SYMPH_RUNTIME_DIR": str(tmp_path / "r"),
+            "KUBECONFIG": str(tmp_path / "none"),
+            **(env or {}),
+        }
+        argv = [sys.executable, "-m", "symphony_charts.compat", str(path), *words]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=60, env=full, check=False, cwd=tmp_path)
+
+    return run
