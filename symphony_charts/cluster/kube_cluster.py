@@ -1,43 +1,163 @@
-"""Experiments on Kubernetes, as charts."""
+"""Experiments on Kubernetes, as charts: installed by helm where it is there, else applied as the same objects."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from symphony_charts.cluster.cluster import Cluster
-from symphony_charts.errors import SymphError
+from symphony_charts.cluster.folder import save_experiment
+from symphony_charts.cluster.kube_watch import KubeWatcher
+from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, ToolMissing
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.yaml_text import dump_all
 
 __all__ = ["KubeCluster"]
 
+Object = dict[str, Any]
+
+_END_TIMEOUT_S = 180.0
+
 
 class KubeCluster(Cluster):
-    """A Kubernetes cluster. Experiments reach it as Helm charts: packaged, then installed or synced from Git."""
+    """A Kubernetes cluster, by a context of the kubeconfig (the current one unless told), which is never written.
+
+    Experiments go to `namespace`, else to the one they name themselves, else to the context's.
+    """
+
+    def __init__(
+        self,
+        *,
+        namespace: str | None = None,
+        context: str | None = None,
+        kubeconfig: Path | None = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+    ) -> None:
+        super().__init__(preamble_cmds=preamble_cmds)
+        self._namespace = namespace
+        self._target = (kubeconfig, context)
+        self._watcher = KubeWatcher(namespace=namespace, context=context, kubeconfig=kubeconfig)
+
+    @property
+    def watcher(self) -> KubeWatcher:
+        """What runs on the cluster."""
+        return self._watcher
 
     def start(
         self,
         experiment: Experiment,
         *,
-        folder: Path,  # noqa: ARG002 - part of the interface; a pod knows no folder of this machine
+        folder: Path,
         pins: Mapping[str, int],
-        force: bool = False,  # noqa: ARG002 - part of the interface; nothing is saved or replaced here
+        force: bool = False,
         dry_run: bool = False,
-    ) -> list[dict[str, object]]:
-        """Print the objects that the experiment becomes, and return them.
+    ) -> object:
+        """Save the experiment if that is configured, push its secrets and start it; its status.
 
-        Raises SymphError without `dry_run`: a chart is made by `symph package` and installed by helm.
+        With `dry_run` the objects are printed and returned, and nothing is asked of any cluster. `force` ends what
+        runs under the name and starts anew; nothing is merged. Raises Conflict, before anything is touched, where it
+        runs and `force` is not given, where Git manages it, and for protected namespaces; SpecError with everything
+        that the cluster does not take.
         """
         from symphony_charts.cluster.render import objects_of
 
         experiment = finish(experiment, for_cluster=True)
-        if not dry_run:
-            name = experiment.name
-            next_step = f"symph package SPEC && helm install {name} dist/{name}; launch(exp, dry_run=True) only looks"
-            raise SymphError(f'"{name}" cannot be started on Kubernetes from Python yet', next=next_step)
-        objects = objects_of(experiment, pins)
-        sys.stdout.write(dump_all(objects))
-        return objects
+        if dry_run:
+            objects = objects_of(experiment, pins)
+            sys.stdout.write(dump_all(objects))
+            return objects
+        from symphony_charts.cluster.current import set_current
+        from symphony_charts.cluster.kube_removal import refuse_protected
+        from symphony_charts.cluster.release_source import experiment_chart
+
+        api = self._watcher.api
+        namespace = self._namespace or experiment.namespace or api.namespace
+        refuse_protected(namespace)
+        there = KubeWatcher(namespace=namespace, context=self._target[1], kubeconfig=self._target[0])
+        is_there = self._refuse_existing(there, experiment.name, namespace, force=force)
+        objects = objects_of(experiment, pins, namespace)
+        with experiment_chart(experiment, pins, folder) as source:
+            secret = source.secret(experiment.name, namespace)
+            self._judge(objects, namespace)
+            save_experiment(experiment, force=force)
+            if is_there:
+                self._end(there, experiment.name)
+            self._make_namespace(namespace)
+            if secret is not None:
+                api.apply(secret, namespace, force=True)
+            if not self._install(experiment.name, source.chart, namespace):
+                for item in objects:
+                    api.apply(_marked(item, experiment.name, namespace), namespace)
+        set_current(self._watcher.place, experiment.name)
+        return there.describe(experiment.name, events=False)
+
+    def _refuse_existing(self, there: KubeWatcher, name: str, namespace: str, *, force: bool) -> bool:
+        """Whether something runs under the name that may be replaced; raises Conflict where it may not."""
+        from symphony_charts.cluster.kube_removal import objects_of_release, refuse_managed
+        from symphony_charts.cluster.kube_status import held_by
+
+        releases = there.releases(name, namespace)
+        try:
+            objects = objects_of_release(there, name)
+        except NotFound:
+            if releases and not force:
+                what = f'helm remembers a release "{name}" in {namespace}'
+                raise Conflict(what, next=f"symph uninstall {name} -n {namespace}, or choose another name") from None
+            return False
+        refuse_managed(name, held_by(objects, releases), f"symph publish {name} --env ENV")
+        if not force:
+            what = f'experiment "{name}" runs already in {namespace}'
+            raise Conflict(what, next=f"symph delete {name} --on kube, or launch(exp, force=True)")
+        return True
+
+    def _judge(self, objects: list[Object], namespace: str) -> None:
+        """Let the cluster judge every object, changing nothing; raises SpecError with all that it does not take."""
+        api = self._watcher.api
+        # A namespace that is yet to be made cannot judge; any other can.
+        place = namespace if api.find(f"/api/v1/namespaces/{namespace}") else "default"
+        problems: list[Problem] = []
+        for item in objects:
+            try:
+                api.apply(item, place, dry_run=True, force=True)
+            except (SpecError, NotFound) as error:
+                problems.append(Problem(what=error.what, path=f"{item['kind']}/{item['metadata']['name']}"))
+        if problems:
+            raise SpecError(problems, at=f"the cluster, namespace {namespace}")
+
+    def _end(self, there: KubeWatcher, name: str) -> None:
+        from symphony_charts.cluster.kube_removal import wait_gone
+
+        there.delete(name)
+        wait_gone(there, name, _END_TIMEOUT_S)
+
+    def _make_namespace(self, namespace: str) -> None:
+        api = self._watcher.api
+        if api.find(f"/api/v1/namespaces/{namespace}") is None:
+            api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, "")
+
+    def _install(self, name: str, chart: Path, namespace: str) -> bool:
+        """Whether helm is there and has installed the chart."""
+        from symphony_charts.cluster.releases import Releases, Target
+
+        try:
+            releases = Releases(Target(kubeconfig=self._target[0], context=self._target[1]))
+        except ToolMissing:
+            return False
+        with releases:
+            releases.install(name, chart, namespace=namespace)
+        return True
+
+
+def _marked(item: Object, name: str, namespace: str) -> Object:
+    """The object as helm would leave it, so that helm can take it over, with a mark of who applied it."""
+    meta = item["metadata"]
+    notes = {
+        **(meta.get("annotations") or {}),
+        "meta.helm.sh/release-name": name,
+        "meta.helm.sh/release-namespace": namespace,
+        "symph.dev/held-by": "symph",
+    }
+    return {**item, "metadata": {**meta, "annotations": notes}}

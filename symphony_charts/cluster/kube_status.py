@@ -1,0 +1,330 @@
+"""How an experiment on Kubernetes is, by the objects that bear its labels. Pure: objects in, records out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from symphony_charts.cluster.status import (
+    Event,
+    ExperimentStatus,
+    InstanceStatus,
+    Phase,
+    ServiceStatus,
+    age,
+    overall,
+)
+
+__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "held_by", "moment_of", "name_of", "status_of"]
+
+Object = Mapping[str, Any]
+
+EXPERIMENT = "symph.dev/experiment"
+INSTANCE = "app.kubernetes.io/instance"
+_GROUP, _PROCESS, _RUN = "symph.dev/group", "symph.dev/process", "symph.dev/run"
+_INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
+_TRACKED = "argocd.argoproj.io/tracking-id"
+_FLUX = "helm.toolkit.fluxcd.io/name"
+_HELM = "meta.helm.sh/release-name"
+_BY_HAND = "symph.dev/held-by"
+
+
+def name_of(item: Object) -> str:
+    """What runs: the release, which is the experiment's own name unless somebody chose another."""
+    labels = item["metadata"].get("labels") or {}
+    return str(labels.get(INSTANCE) or labels[EXPERIMENT])
+
+
+def status_of(
+    name: str,
+    workloads: Sequence[Object],
+    pods: Sequence[Object],
+    services: Sequence[Object] = (),
+    releases: Sequence[Object] = (),
+    events: Iterable[Event] = (),
+    *,
+    now: float,
+) -> ExperimentStatus:
+    """The state of the experiment `name`, given its objects; `releases` are helm's own Secrets of that name."""
+    everything = [*workloads, *pods, *services]
+    labels = everything[0]["metadata"]["labels"] if everything else {}
+    instances = _instances(workloads, pods, now)
+    phase = overall(instances)
+    if everything and all(item["metadata"].get("deletionTimestamp") for item in (*workloads, *pods) or everything):
+        phase = "stopping"
+    started = min((moment_of(item["metadata"]["creationTimestamp"]) for item in everything), default=now)
+    ends = [one.ended for one in instances if one.ended]
+    runs = dict.fromkeys(str((item["metadata"].get("labels") or {}).get(_RUN, "")) for item in (*pods, *workloads))
+    return ExperimentStatus(
+        name=name,
+        experiment=str(labels.get(EXPERIMENT, name)),
+        backend="kube",
+        phase=phase,
+        started=started,
+        ended=max(ends) if ends and phase in ("succeeded", "failed") else None,
+        run=next((run for run in runs if run), ""),
+        namespace=str(everything[0]["metadata"]["namespace"]) if everything else "",
+        held_by=held_by(everything, releases),
+        instances=instances,
+        services=tuple(map(_service, sorted(services, key=_name))),
+        events=tuple(events),
+    )
+
+
+def held_by(objects: Sequence[Object], releases: Sequence[Object]) -> tuple[str, ...]:
+    """Who manages the objects: ``Argo CD application X``, ``Flux release X``, ``Helm release X, revision N``."""
+    found: dict[str, None] = {}
+    for item in objects:
+        labels, notes = item["metadata"].get("labels") or {}, item["metadata"].get("annotations") or {}
+        if _TRACKED in notes:
+            found[f"Argo CD application {str(notes[_TRACKED]).partition(':')[0]}"] = None
+        if _FLUX in labels:
+            found[f"Flux release {labels[_FLUX]}"] = None
+        if notes.get(_BY_HAND) == "symph":
+            found["symph"] = None
+    revisions = [int(item["metadata"]["labels"].get("version", 0)) for item in releases]
+    if revisions:
+        found[f"Helm release {releases[0]['metadata']['labels']['name']}, revision {max(revisions)}"] = None
+    elif not found and any(_HELM in (item["metadata"].get("annotations") or {}) for item in objects):
+        found["Helm release, whose record is gone"] = None
+    return tuple(found)
+
+
+def event_of(item: Object) -> Event:
+    """An event of the cluster."""
+    series, about = item.get("series") or {}, item["involvedObject"]
+    when = series.get("lastObservedTime") or item.get("lastTimestamp") or item.get("eventTime")
+    return Event(
+        time=moment_of(when or item["metadata"]["creationTimestamp"]),
+        kind=str(item.get("type") or "Normal"),
+        about=f"{about.get('kind', '')}/{about.get('name', '')}",
+        reason=str(item.get("reason") or ""),
+        message=str(item.get("message") or "").strip(),
+        count=int(series.get("count") or item.get("count") or 1),
+    )
+
+
+def moment_of(text: str) -> float:
+    """Seconds since 1970 of a time as Kubernetes writes it, with up to nine decimals."""
+    whole, dot, fraction = text.removesuffix("Z").partition(".")
+    return datetime.fromisoformat(f"{whole}+00:00").timestamp() + (float(f"0.{fraction}") if dot else 0.0)
+
+
+def _instances(workloads: Sequence[Object], pods: Sequence[Object], now: float) -> tuple[InstanceStatus, ...]:
+    """One for each container of the newest pod of each replica; of replicas without a pod, what their workload says."""
+    newest: dict[tuple[str, int], Object] = {}
+    restarted: dict[tuple[str, int], int] = {}
+    for pod in sorted(pods, key=lambda item: (str(item["metadata"]["creationTimestamp"]), _name(item))):
+        place = _place(pod)
+        if place in newest and not pod["metadata"].get("deletionTimestamp"):
+            # A Job replaces a failed pod by a new one: that is a restart of its processes.
+            restarted[place] = restarted.get(place, 0) + (_run(newest[place]) == _run(pod))
+        elif place in newest:
+            continue
+        newest[place] = pod
+    wanted: dict[tuple[str, int], Object] = {}
+    for workload in workloads:
+        for index in range(_replicas(workload)):
+            wanted[_group(workload), index] = workload
+    places = sorted({*newest, *(place for place in wanted if place not in newest)})
+    found: list[InstanceStatus] = []
+    for place in places:
+        count = sum(group == place[0] for group, _ in {*wanted, *newest})
+        if place in newest:
+            found += _of_pod(newest[place], place, count, wanted.get(place), restarted.get(place, 0), now)
+        else:
+            found += _of_workload(wanted[place], place, count)
+    return tuple(found)
+
+
+def _of_pod(
+    pod: Object, place: tuple[str, int], count: int, workload: Object | None, restarted: int, now: float
+) -> list[InstanceStatus]:
+    group, index = place
+    spec, status = pod["spec"], pod.get("status") or {}
+    states = {
+        one["name"]: one
+        for one in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    }
+    found = []
+    for container, kind in _containers(spec):
+        seen = states.get(container["name"], {})
+        phase, state, reason = _judge(pod, seen, now)
+        if phase == "failed":
+            phase, state = _judge_failure(pod, kind, workload, state)
+        ended = (seen.get("state") or {}).get("terminated") or {}
+        running = (seen.get("state") or {}).get("running") or {}
+        last = (seen.get("lastState") or {}).get("terminated") or {}
+        begun = ended.get("startedAt") or running.get("startedAt")
+        found.append(
+            InstanceStatus(
+                name=_numbered(container["name"], index, count),
+                process=container["name"],
+                group="" if _is_alone(pod, container["name"]) else group,
+                index=index,
+                phase=phase,
+                state=state,
+                ready=bool(seen.get("ready")) and phase == "running",
+                restarts=int(seen.get("restartCount") or 0) + restarted,
+                status=ended.get("exitCode", last.get("exitCode")),
+                reason=reason,
+                place=str(spec.get("nodeName") or ""),
+                pod=_name(pod),
+                started=moment_of(begun) if begun else None,
+                ended=moment_of(ended["finishedAt"]) if ended.get("finishedAt") else None,
+                is_step=kind == "step",
+                is_service=kind == "sidecar" or _is_endless(pod),
+            )
+        )
+    return found
+
+
+def _of_workload(workload: Object, place: tuple[str, int], count: int) -> list[InstanceStatus]:
+    """Replicas that have no pod: finished ones whose pods are gone, or ones that are yet to come."""
+    group, index = place
+    template = workload["spec"].get("template") or {"metadata": {}, "spec": {"containers": []}}
+    phase, state = _phase_of_workload(workload)
+    return [
+        InstanceStatus(
+            name=_numbered(container["name"], index, count),
+            process=container["name"],
+            group="" if _is_alone(template, container["name"]) else group,
+            index=index,
+            phase=phase,
+            state=state,
+            reason="" if phase == "succeeded" else state,
+            is_step=kind == "step",
+            is_service=kind == "sidecar" or workload["kind"] == "StatefulSet",
+        )
+        for container, kind in _containers(template["spec"])
+    ]
+
+
+def _phase_of_workload(workload: Object) -> tuple[Phase, str]:
+    held = {
+        one["type"]: one
+        for one in (workload.get("status") or {}).get("conditions") or []
+        if one.get("status") == "True"
+    }
+    for kind in ("Failed", "FailureTarget"):
+        if kind in held:
+            return "failed", f"failed: {held[kind].get('message') or held[kind].get('reason')}"
+    if "Complete" in held or "SuccessCriteriaMet" in held:
+        return "succeeded", "succeeded; its pod is gone"
+    if workload["spec"].get("suspend"):
+        return "pending", "pending: suspended, for a queue to admit it"
+    return "pending", "pending: no pod yet"
+
+
+def _judge(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
+    """Phase, state in words and reason of a container."""
+    state = seen.get("state") or {}
+    if pod["metadata"].get("deletionTimestamp") and "terminated" not in state:
+        return "stopping", "stopping", ""
+    if "running" in state:
+        return "running", f"running: {age(now - moment_of(state['running']['startedAt']))}", ""
+    if "terminated" in state:
+        return _judge_end(state["terminated"])
+    waiting = state.get("waiting") or {}
+    reason = str(waiting.get("reason") or "")
+    if reason in ("", "PodInitializing", "ContainerCreating"):
+        return _judge_pod(pod, reason)
+    said = str(waiting.get("message") or "").strip().splitlines()
+    text = f"{reason} {said[0]}" if said and said[0] != reason else reason
+    return "pending", f"waiting: {text}", text
+
+
+def _judge_end(ended: Object) -> tuple[Phase, str, str]:
+    code = int(ended.get("exitCode") or 0)
+    took = ""
+    if ended.get("startedAt") and ended.get("finishedAt"):
+        took = f" after {age(moment_of(ended['finishedAt']) - moment_of(ended['startedAt']))}"
+    if code == 0:
+        return "succeeded", f"succeeded{took}", ""
+    reason = str(ended.get("reason") or "Error")
+    said = str(ended.get("message") or "").strip().splitlines()
+    return "failed", f"failed {code}{took}: {reason}", f"exit status {code}: {said[-1] if said else reason}"
+
+
+def _judge_failure(pod: Object, kind: str, workload: Object | None, state: str) -> tuple[Phase, str]:
+    """Phase and state of a container that failed: the last word is the workload's, which may start it again."""
+    settled, _ = _phase_of_workload(workload) if workload else ("failed", "")
+    if kind == "sidecar" and (settled == "succeeded" or (pod.get("status") or {}).get("phase") == "Succeeded"):
+        return "stopped", f"stopped with its pod, {state}"
+    return ("pending", f"{state}, restarting") if settled == "pending" else ("failed", state)
+
+
+def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
+    """A container that has not begun: what the scheduler or the node says of its pod."""
+    status = pod.get("status") or {}
+    if status.get("phase") in ("Failed", "Succeeded"):
+        text = str(status.get("message") or status.get("reason") or status["phase"])
+        phase: Phase = "failed" if status["phase"] == "Failed" else "stopped"
+        return phase, f"{phase}: {text}", text
+    for condition in status.get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            text = str(condition.get("message") or condition.get("reason") or "")
+            return "pending", f"pending: {text}", text
+    return "pending", f"pending: {reason}" if reason else "pending", reason
+
+
+def _containers(spec: Object) -> list[tuple[Object, str]]:
+    """The containers of a pod with what they are: a step, a sidecar, or the rest."""
+    first = [
+        (one, "sidecar" if one.get("restartPolicy") == "Always" else "step") for one in spec.get("initContainers") or []
+    ]
+    return [*first, *((one, "process") for one in spec.get("containers") or [])]
+
+
+def _is_alone(pod: Object, container: str) -> bool:
+    """Whether a container is a lone process: its group is called like it, and our charts mark it."""
+    labels = pod["metadata"].get("labels") or {}
+    return bool(labels.get(_GROUP) == container and labels.get(_PROCESS) in (None, container))
+
+
+def _is_endless(pod: Object) -> bool:
+    return any(owner.get("kind") == "StatefulSet" for owner in pod["metadata"].get("ownerReferences") or [])
+
+
+def _numbered(name: str, index: int, count: int) -> str:
+    return f"{name}-{index}" if count > 1 else name
+
+
+def _replicas(workload: Object) -> int:
+    spec = workload["spec"]
+    if workload["kind"] == "Job":
+        return int(spec.get("completions") or spec.get("parallelism") or 1)
+    return int(spec.get("replicas", 1)) if "template" in spec else 0
+
+
+def _place(pod: Object) -> tuple[str, int]:
+    meta = pod["metadata"]
+    marks = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
+    index = next((marks[key] for key in _INDEXES if key in marks), "0")
+    return _group(pod), int(index)
+
+
+def _group(item: Object) -> str:
+    labels = item["metadata"].get("labels") or {}
+    return str(labels.get(_GROUP) or _name(item))
+
+
+def _run(item: Object) -> str:
+    return str((item["metadata"].get("labels") or {}).get(_RUN, ""))
+
+
+def _name(item: Object) -> str:
+    return str(item["metadata"]["name"])
+
+
+def _service(item: Object) -> ServiceStatus:
+    spec, labels = item["spec"], item["metadata"].get("labels") or {}
+    port = (spec.get("ports") or [{"port": 0}])[0]["port"]
+    outside = ""
+    # Clouds give an address or a name.
+    for entry in ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []:
+        outside = f"{entry.get('ip') or entry.get('hostname')}:{port}"
+        break
+    name = str(labels.get("symph.dev/service") or _name(item))
+    return ServiceStatus(name=name, address=f"{_name(item)}:{port}", outside=outside)

@@ -1,0 +1,304 @@
+"""The experiments of a Kubernetes cluster: what bears our labels, and nothing else."""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.adapters.kubernetes_api import KubeApi, Object
+from symphony_charts.cluster.kube_status import EXPERIMENT, INSTANCE, event_of, name_of, status_of
+from symphony_charts.cluster.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
+from symphony_charts.errors import NotFound, ToolFailed, UsageError
+
+__all__ = ["KINDS", "KubeWatcher"]
+
+# What runs pods in our charts; those of other groups are asked for where the cluster serves the group.
+_PLAIN = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"))
+_FURTHER = (
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    ("workload.codeflare.dev/v1beta2", "AppWrapper"),
+    ("batch.volcano.sh/v1alpha1", "Job"),
+    ("diengine.opendilab.org/v2alpha1", "DIJob"),
+    ("argoproj.io/v1alpha1", "Workflow"),
+)
+KINDS = (*_PLAIN, *_FURTHER)
+_LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+# Several changes come together; they are looked at once.
+_SETTLE_S = 0.05
+_BROKEN_S = 0.5
+
+
+class KubeWatcher:
+    """The experiments of one cluster, of one namespace if given, else of all that may be read.
+
+    The connection is made at first use. Raises ToolFailed where there is no cluster.
+    """
+
+    backend = "kube"
+
+    def __init__(
+        self, *, namespace: str | None = None, context: str | None = None, kubeconfig: Path | None = None
+    ) -> None:
+        self._wanted = (kubeconfig, context)
+        self._namespace = namespace
+        self._api: KubeApi | None = None
+        self._may_read_all = namespace is None
+
+    @property
+    def api(self) -> KubeApi:
+        """The cluster's API."""
+        if self._api is None:
+            self._api = KubeApi(*self._wanted)
+        return self._api
+
+    @property
+    def place(self) -> str:
+        """The current experiment is remembered for each context."""
+        return f"kube/{self.api.context}"
+
+    # --- looking ---
+
+    def names(self) -> list[str]:
+        """The experiments by name."""
+        return sorted({name_of(item) for kind in self._kinds() for item in self._listed(*kind, EXPERIMENT)})
+
+    def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
+        """The experiments by name and namespace; finished ones are there until somebody deletes them."""
+        del ended
+        workloads = [item for kind in self._kinds() for item in self._listed(*kind, EXPERIMENT)]
+        pods = self._listed("v1", "Pod", f"{EXPERIMENT},app.kubernetes.io/component=experiment")
+        places = sorted({(item["metadata"]["namespace"], name_of(item)) for item in (*workloads, *pods)})
+        now = time.time()
+        return sorted(
+            (
+                status_of(name, _those(workloads, space, name), _those(pods, space, name), now=now)
+                for space, name in places
+            ),
+            key=lambda one: (one.name, one.namespace),
+        )
+
+    def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
+        """How the experiment is; with `events` also who holds it, its services, and what happened of late."""
+        workloads, pods = self.workloads(name), self.pods(name)
+        namespace = self.namespace_of(name, [*workloads, *pods])
+        services = self.services(name) if events else []
+        releases = self.releases(name, namespace) if events else []
+        status = status_of(name, workloads, pods, services, releases, now=time.time())
+        if not events:
+            return status
+        import dataclasses
+
+        return dataclasses.replace(status, events=tuple(self._events(namespace, [*workloads, *pods, *services])[-10:]))
+
+    def namespace_of(self, name: str, objects: Sequence[Object]) -> str:
+        """The one namespace of the experiment's objects; raises NotFound, or UsageError where several hold one."""
+        spaces = sorted({item["metadata"]["namespace"] for item in objects})
+        if not spaces:
+            where = f"namespace {self._namespace}" if self._namespace else f"the cluster of context {self.api.context}"
+            raise NotFound(f'no experiment "{name}" runs in {where}', next="symph ls --on kube shows all")
+        if len(spaces) > 1:
+            raise UsageError(f'"{name}" runs in several namespaces: {", ".join(spaces)}', next="choose one with -n")
+        return str(spaces[0])
+
+    def workloads(self, name: str) -> list[Object]:
+        """What runs the experiment's pods."""
+        return [item for kind in self._kinds() for item in self._listed(*kind, _selector(name))]
+
+    def pods(self, name: str) -> list[Object]:
+        """The experiment's pods, those of `helm test` left out."""
+        return self._listed("v1", "Pod", f"{_selector(name)},app.kubernetes.io/component=experiment")
+
+    def services(self, name: str) -> list[Object]:
+        """The Services that the experiment's services became."""
+        return self._listed("v1", "Service", f"{_selector(name)},symph.dev/service")
+
+    def of_kinds(self, kinds: Iterable[tuple[str, str]], name: str) -> list[Object]:
+        """The experiment's objects of these kinds."""
+        return [item for kind in kinds for item in self._listed(*kind, _selector(name))]
+
+    def releases(self, name: str, namespace: str) -> list[Object]:
+        """Helm's records of the release of this name, without their content; empty where they may not be read."""
+        path = self.api.collection("v1", "Secret", namespace)
+        try:
+            return self.api.listed(path, f"owner=helm,name={name}", metadata_only=True)
+        except ToolFailed:
+            return []
+
+    def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
+        """How it is at once and after each change that the cluster reports; None when it is gone."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        yield self.describe(name, events=False)
+        for _ in self.stirs(name, timeout_s):
+            try:
+                yield self.describe(name, events=False)
+            except NotFound:
+                yield None
+                return
+            if deadline is not None and time.monotonic() > deadline:
+                return
+
+    def stirs(self, name: str, timeout_s: float | None = None) -> Iterator[None]:
+        """One step at once and then whenever a pod or workload of the experiment changed, until `timeout_s`."""
+        steps: queue.Queue[None] = queue.Queue()
+        over = threading.Event()
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        for kind in (("v1", "Pod"), *_PLAIN):
+            follow = threading.Thread(target=self._follow, args=(*kind, name, timeout_s, steps, over), daemon=True)
+            follow.start()
+        try:
+            while True:
+                try:
+                    steps.get(timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))
+                except queue.Empty:
+                    return
+                time.sleep(_SETTLE_S)
+                while not steps.empty():
+                    steps.get_nowait()
+                yield None
+        finally:
+            over.set()
+            self.api.interrupt()
+
+    def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
+        """The lines of the newest containers (`previous`: of those before), merged by the times of the cluster."""
+        from symphony_charts.cluster.kube_logs import read_lines
+
+        self.describe(name, events=False)
+        return read_lines(self, name, query)
+
+    def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
+        """What the cluster noted about the experiment's objects, the oldest first."""
+        seen: set[Event] = set()
+        namespace = self.describe(name, events=False).namespace
+        path = self.api.collection("v1", "Event", namespace)
+        for _ in self.api.watch(path) if follow else (None,):
+            objects = [*self.workloads(name), *self.pods(name), *self.services(name)]
+            new = [event for event in self._events(namespace, objects) if event not in seen]
+            seen.update(new)
+            yield from new
+            if follow and (not objects or status_of(name, objects[:0], self.pods(name), now=time.time()).is_final):
+                return
+
+    def usage(self, name: str) -> Mapping[str, Usage]:
+        """What the metrics server last measured, by instance; empty on a cluster without one."""
+        from symphony_charts.cluster.kube_access import usage_of
+
+        return usage_of(self.api, self.describe(name, events=False))
+
+    # --- touching ---
+
+    def exec(
+        self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
+    ) -> int:
+        """Run a command in the container, on this terminal."""
+        from symphony_charts.cluster.kube_access import run_here
+
+        return run_here(self.api, self._space(name), instance, command, tty=tty, stdin=stdin)
+
+    def output_of(self, name: str, instance: InstanceStatus, command: Sequence[str]) -> tuple[int, bytes, bytes]:
+        """Run a command in the container and keep what it writes."""
+        from symphony_charts.cluster.kube_access import run_captured
+
+        return run_captured(self.api, self._space(name), instance, command)
+
+    def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
+        """Copy out of the container, by the `tar` of its image."""
+        from symphony_charts.cluster.kube_access import copy_out
+
+        copy_out(self.api, self._space(name), instance, path, to)
+
+    def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
+        """Copy into the container, by the `tar` of its image."""
+        from symphony_charts.cluster.kube_access import copy_in
+
+        copy_in(self.api, self._space(name), instance, source, to)
+
+    def visit(self, name: str, service: str) -> AbstractContextManager[str]:
+        """The address of the load balancer, else a port of this machine that is forwarded to a pod of the service."""
+        from symphony_charts.cluster.kube_access import visit
+
+        self._space(name)
+        return visit(self, name, service)
+
+    def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
+        """End the experiment: its Helm release, or else its objects; nothing without our labels is ever touched."""
+        from symphony_charts.cluster.kube_removal import remove
+
+        return remove(self, name, self._wanted, dry_run=dry_run)
+
+    # --- inside ---
+
+    def _space(self, name: str) -> str:
+        return self.namespace_of(name, self.pods(name) or self.workloads(name))
+
+    def _kinds(self) -> Iterator[tuple[str, str]]:
+        yield from _PLAIN
+        for version, kind in _FURTHER:
+            if self.api.has_group(version.partition("/")[0]):
+                yield version, kind
+
+    def _listed(self, api_version: str, kind: str, selector: str) -> list[Object]:
+        """The objects of a kind with the labels; of the context's own namespace where the others may not be read."""
+        try:
+            path = self.api.collection(api_version, kind, self._scope())
+            return [{**item, "apiVersion": api_version, "kind": kind} for item in self.api.listed(path, selector)]
+        except NotFound:
+            return []
+        except ToolFailed:
+            if not self._may_read_all:
+                raise
+            self._may_read_all = False
+            return self._listed(api_version, kind, selector)
+
+    def _scope(self) -> str | None:
+        return self._namespace or (None if self._may_read_all else self.api.namespace)
+
+    def _follow(
+        self,
+        api_version: str,
+        kind: str,
+        name: str,
+        timeout_s: float | None,
+        steps: queue.Queue[None],
+        over: threading.Event,
+    ) -> None:
+        while not over.is_set():
+            try:
+                path = self.api.collection(api_version, kind, self._scope())
+                for _ in self.api.watch(path, _selector(name), timeout_s, over):
+                    steps.put(None)
+                return
+            except ToolFailed:
+                # The next look meets the same cluster and says what is wrong, or nothing is.
+                over.wait(_BROKEN_S)
+                steps.put(None)
+
+    def _events(self, namespace: str, objects: Sequence[Object]) -> list[Event]:
+        """The events about these objects, and about pods that are gone, by the names of their workloads."""
+        names = {item["metadata"]["name"] for item in objects}
+        owners = tuple(f"{item['metadata']['name']}-" for item in objects if item["kind"] not in ("Pod", "Service"))
+        listed = self.api.listed(self.api.collection("v1", "Event", namespace))
+        chosen = [item for item in listed if _is_about(item, names, owners)]
+        return sorted(map(event_of, chosen), key=lambda event: event.time)
+
+
+def _is_about(item: Mapping[str, Any], names: set[str], owners: tuple[str, ...]) -> bool:
+    about = str(item["involvedObject"].get("name") or "")
+    return about in names or about.startswith(owners)
+
+
+def _selector(name: str) -> str:
+    """The labels of one experiment. What is no label value can be no experiment, and must not become a selector."""
+    if not _LABEL.fullmatch(name):
+        raise NotFound(f'no experiment is called "{name}"', next="symph ls --on kube shows all")
+    return f"{EXPERIMENT},{INSTANCE}={name}"
+
+
+def _those(items: Sequence[Object], namespace: str, name: str) -> list[Object]:
+    return [item for item in items if item["metadata"]["namespace"] == namespace and name_of(item) == name]
