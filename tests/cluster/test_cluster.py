@@ -19,7 +19,7 @@ from symphony_charts.cluster.folder import load_experiment
 from symphony_charts.cluster.kube_cluster import KubeCluster
 from symphony_charts.cluster.specs import ExperimentSpec
 from symphony_charts.cluster.tmux_cluster import TmuxCluster
-from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, UsageError
+from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed, UsageError
 from symphony_charts.spec.model import Experiment
 
 
@@ -100,10 +100,12 @@ def test_a_dry_run_on_kubernetes_prints_all_objects(capsys: pytest.CaptureFixtur
     assert {"Job", "Service", "ConfigMap"} <= set(kinds)
 
 
-def test_a_launch_on_kubernetes_says_what_to_do_instead() -> None:
+def test_a_launch_without_a_cluster_says_how_to_name_one(tmp_path: Path) -> None:
+    SymphonyConfig().set_experiment_folder(tmp_path)
     cluster = Cluster.new("kube")
-    with pytest.raises(SymphError, match="symph package"):
+    with pytest.raises(ToolFailed, match="no cluster is configured"):
         cluster.launch(small(cluster))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_kubernetes_needs_images() -> None:

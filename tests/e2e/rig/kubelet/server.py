@@ -1,4 +1,4 @@
-"""The kubelet's own API, which the API server calls: logs as plain HTTP, exec and port-forward over SPDY."""
+"""The kubelet's own API, which the API server calls: logs as plain HTTP, exec over SPDY, ports over SPDY or WebSocket."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.e2e.rig.kubelet import websocket
 from tests.e2e.rig.kubelet.logs import LogRequest, read_log
 from tests.e2e.rig.kubelet.spdy import Connection
 from tests.e2e.rig.kubelet.streams import EXEC_PROTOCOLS, FORWARD_PROTOCOL, forward_ports, run_exec
@@ -88,7 +89,13 @@ async def _port_forward(
     pod = agent.find_pod(request.parts[1], request.parts[2])
     if pod is None or not pod.has_sandbox:
         return _refuse(writer, 404, f"pod {request.parts[2]} does not run here")
-    if _upgrade(request, writer, (FORWARD_PROTOCOL,)):
+    if request.headers.get("upgrade", "").lower() == "websocket":
+        lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket"]
+        lines.append(f"Sec-WebSocket-Accept: {websocket.accept_key(request.headers['sec-websocket-key'])}")
+        lines.append(f"Sec-WebSocket-Protocol: {websocket.FORWARD_PROTOCOL}")
+        writer.write("\r\n".join([*lines, "", ""]).encode())
+        await websocket.forward_over_websocket(reader, writer, pod, int(request.one()["port"]))
+    elif _upgrade(request, writer, (FORWARD_PROTOCOL,)):
         await forward_ports(Connection(reader, writer), pod)
     return None
 
