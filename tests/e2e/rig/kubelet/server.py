@@ -1,4 +1,4 @@
-"""The kubelet's own API, which the API server calls: logs as plain HTTP, exec over SPDY, ports over SPDY or WebSocket."""
+"""The kubelet's API, which the API server calls: logs as plain HTTP, exec over SPDY, ports over SPDY or WebSocket."""
 
 from __future__ import annotations
 
