@@ -49,7 +49,7 @@ def add_waiting(parser: argparse.ArgumentParser) -> None:
 
 def seconds(text: str) -> float:
     """``90``, ``90s``, ``5m`` or ``1h`` in seconds; argparse turns the ValueError into wrong usage."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text, re.ASCII)
     if found is None:
         raise ValueError(f"{text!r} is no time")
     return float(found[1]) * _UNITS[found[2]]

@@ -187,7 +187,7 @@ def _holdups(pods: Sequence[Object]) -> list[str]:
             waiting = (one.get("state") or {}).get("waiting")
             if waiting and waiting.get("reason"):
                 found.append(f"{one['name']} waits: {waiting['reason']} {waiting.get('message', '')}".rstrip())
-            elif not one.get("ready") and (one.get("state") or {}).get("running"):
+            elif not one.get("ready") and "running" in (one.get("state") or {}):
                 found.append(f"{one['name']} runs and is not ready")
     return list(dict.fromkeys(found))
 

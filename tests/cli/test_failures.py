@@ -1,0 +1,111 @@
+"""The border where exceptions become text and an exit status."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cli.failures import status_of
+from symphony_charts.errors import (
+    CheckFailed,
+    Conflict,
+    NotFound,
+    PlacementError,
+    Problem,
+    SpecError,
+    SymphError,
+    ToolFailed,
+    ToolMissing,
+    UsageError,
+)
+
+
+def run(error: BaseException | int, *, verbose: bool = False) -> int:
+    def action() -> int:
+        if isinstance(error, BaseException):
+            raise error
+        return error
+
+    return status_of(action, lambda: verbose)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (CheckFailed("x"), 1),
+        (UsageError("x"), 2),
+        (SpecError.one("x"), 3),
+        (PlacementError("x"), 4),
+        (ToolMissing("x"), 5),
+        (ToolFailed("x"), 6),
+        (Conflict("x"), 7),
+        (NotFound("x"), 8),
+    ],
+)
+def test_each_kind_of_error_has_its_status(error: SymphError, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(error) == status
+    assert capsys.readouterr() == ("", "error: x\n")
+
+
+def test_the_status_of_the_verb_is_the_status() -> None:
+    assert (run(0), run(4)) == (0, 4)
+
+
+def test_what_where_and_next_are_said_of_every_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    faults = [Problem(what="one", path="a.b", next="mend it"), Problem(what="two", path="c")]
+    assert run(SpecError(faults, at="rl.yaml:3")) == 3
+    said = "error: one\n  at:   rl.yaml:3, a.b\n  next: mend it\nerror: two\n  at:   rl.yaml:3, c\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_tools_last_words_are_shown_and_with_v_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = "".join(f"line {number}\n" for number in range(20))
+    error = ToolFailed("git failed", argv=("git", "push"), status=1, stdout="out\n", stderr=lines, seconds=1.5)
+    assert run(error) == 6
+    short = capsys.readouterr().err
+    assert ("line 9" in short, "  | line 10\n" in short, "  | line 19\n" in short) == (False, True, True)
+    assert run(error, verbose=True) == 6
+    long = capsys.readouterr().err
+    assert all(text in long for text in ("ran: git push", "exit status 1 after 1.50 s", "  | out\n", "  | line 0\n"))
+
+
+def test_anything_else_is_a_bug_of_ours_with_a_log_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SYMPH_STATE_DIR", str(tmp_path))
+    assert run(ZeroDivisionError("division")) == 70
+    said = capsys.readouterr().err
+    (log,) = (tmp_path / "logs").iterdir()
+    assert ("ZeroDivisionError: division" in said, str(log) in said) == (True, True)
+    assert ("Traceback" in log.read_text(), log.stat().st_mode & 0o077, "Traceback" in said) == (True, 0, False)
+
+
+def test_a_home_that_cannot_be_written_does_not_hide_the_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SYMPH_STATE_DIR", str(tmp_path / "file"))
+    assert run(ValueError("x")) == 70
+    place = Path(capsys.readouterr().err.split("at:")[1].split("\n")[0].strip())
+    assert "ValueError" in place.read_text()
+    place.unlink()
+
+
+def test_an_interrupt_and_an_exit_of_the_script_keep_their_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (run(KeyboardInterrupt()), run(SystemExit(5)), run(SystemExit(None))) == (130, 5, 0)
+    capsys.readouterr()
+    assert run(SystemExit("no good")) == 1
+    assert capsys.readouterr().err == "no good\n"
+
+
+def test_a_reader_that_closed_our_output_ends_us_quietly() -> None:
+    argv = [sys.executable, "-m", "symphony_charts", "schema"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        said = process.stderr.read()
+        assert (process.wait(60), said) == (141, b"")
