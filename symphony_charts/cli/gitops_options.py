@@ -96,9 +96,9 @@ def open_store(
 ) -> Store:
     """The store of the repository; with `--branch` a change goes to that branch.
 
-    What goes out is looked through by `guard`, or at least for private keys and tokens. A branch that is new begins at the usual one, or with `begins_empty` holds nothing but the change.
-
-    One that is only read from needs nobody who signs for commits.
+    What goes out is looked through by `guard`, or at least for private keys and tokens. A branch that is new begins at
+    the usual one, or with `begins_empty` holds nothing but the change. One that is only read from needs nobody who
+    signs for commits.
     """
     from symphony_charts.adapters.dirs import state_dir
     from symphony_charts.adapters.git.identity import author

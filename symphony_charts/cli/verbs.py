@@ -55,6 +55,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("uninstall", (), "remove a Helm release and all that it left", "uninstall", "Cluster"),
     Verb("plan", (), "say where an experiment would run, and whether it certainly fits", "plan", "Placement"),
     Verb("catalog", (), "look at machine types and at the node pools of a cluster file", "catalog", "Placement"),
+    Verb("push", (), "put charts into an OCI registry, or into a folder with an index", "push", "Charts"),
     Verb("publish", (), "put charts into the Git repository, and let an environment run them", "publish", "Git"),
     Verb("diff", (), "what would change, object by object, and what Argo CD would do about it", "diff", "Git"),
     Verb("promote", (), "let one environment run what another runs", "promote", "Git"),

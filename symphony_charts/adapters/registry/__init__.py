@@ -1,0 +1,1 @@
+"""Container registries: charts and images as blobs and manifests."""

@@ -1,0 +1,77 @@
+"""A chart as an OCI artifact, as helm pushes and pulls it.
+
+Source: helm/helm, pkg/registry/constants.go and client.go; opencontainers/image-spec, manifest.md. The annotation
+``created`` is left out: with it the same chart would get another digest each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from symphony_charts.errors import SpecError
+
+__all__ = ["MANIFEST_TYPE", "Artifact", "Blob", "artifact_of", "tag_of"]
+
+MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+_CONFIG_TYPE = "application/vnd.cncf.helm.config.v1+json"
+_CHART_TYPE = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+_PROVENANCE_TYPE = "application/vnd.cncf.helm.chart.provenance.v1.prov"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    """Bytes of a media type."""
+
+    media_type: str
+    data: bytes
+
+    @property
+    def digest(self) -> str:
+        """``sha256:<hex>``."""
+        return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
+
+    @property
+    def descriptor(self) -> dict[str, object]:
+        """How a manifest names it."""
+        return {"mediaType": self.media_type, "digest": self.digest, "size": len(self.data)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """What is pushed: the blobs, the manifest that names them, and the tag."""
+
+    blobs: tuple[Blob, ...]
+    manifest: Blob
+    tag: str
+
+
+def tag_of(version: str) -> str:
+    """A version as a tag: a ``+`` is no character of a tag."""
+    return version.replace("+", "_")
+
+
+def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: bytes | None = None) -> Artifact:
+    """The artifact of a chart's archive; `metadata` is its Chart.yaml. Raises SpecError without name or version."""
+    name, version = metadata.get("name"), metadata.get("version")
+    if not isinstance(name, str) or not isinstance(version, str):
+        raise SpecError.one("Chart.yaml needs a name and a version", "Chart.yaml")
+    config = Blob(media_type=_CONFIG_TYPE, data=json.dumps(dict(metadata), separators=(",", ":")).encode())
+    layers = [Blob(media_type=_CHART_TYPE, data=archive)]
+    if provenance is not None:
+        layers.append(Blob(media_type=_PROVENANCE_TYPE, data=provenance))
+    layers.sort(key=lambda blob: blob.digest)
+    annotations = {"org.opencontainers.image.title": name, "org.opencontainers.image.version": version}
+    if isinstance(metadata.get("description"), str):
+        annotations["org.opencontainers.image.description"] = str(metadata["description"])
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST_TYPE,
+        "config": config.descriptor,
+        "layers": [blob.descriptor for blob in layers],
+        "annotations": dict(sorted(annotations.items())),
+    }
+    data = json.dumps(manifest, separators=(",", ":")).encode()
+    return Artifact(blobs=(config, *layers), manifest=Blob(media_type=MANIFEST_TYPE, data=data), tag=tag_of(version))

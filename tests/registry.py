@@ -1,0 +1,58 @@
+"""A real registry (the program `docker-registry`) on a free port of this machine, for one test or many."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["running_registry"]
+
+_CONFIG = """\
+version: 0.1
+log: {{level: error}}
+storage: {{filesystem: {{rootdirectory: {root}}}, delete: {{enabled: true}}}}
+http: {{addr: "127.0.0.1:{port}"}}
+{auth}
+"""
+
+
+@contextlib.contextmanager
+def running_registry(program: str, folder: Path, htpasswd: str = "") -> Iterator[str]:
+    """``host:port`` of a registry that keeps its content below `folder`; with `htpasswd` it wants a password."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    auth = ""
+    if htpasswd:
+        (folder / "htpasswd").write_text(htpasswd)
+        auth = f"auth: {{htpasswd: {{realm: here, path: {folder / 'htpasswd'}}}}}"
+    config = folder / "registry.yaml"
+    config.write_text(_CONFIG.format(root=folder / "registry", port=port, auth=auth))
+    with (
+        (folder / "registry.log").open("wb") as log,
+        subprocess.Popen(
+            [program, "serve", str(config)],
+            stdout=log,
+            stderr=log,
+            env={"PATH": "/usr/bin:/bin", "OTEL_TRACES_EXPORTER": "none"},
+        ) as process,
+    ):
+        try:
+            _await(port, process)
+            yield f"127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _await(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
+            return
+        time.sleep(0.02)
+    raise AssertionError("the registry did not start")
