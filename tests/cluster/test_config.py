@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster.config import SymphonyConfig
+from symphony_charts.cluster.config import SymphonyConfig, find_config_file
 from symphony_charts.errors import NotFound, SpecError
 
 
 @pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
+def forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No configuration of the machine's owner, and none left behind."""
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SYMPH_GLOBAL_CONFIG", raising=False)
+    SymphonyConfig.reset()
     yield
     SymphonyConfig.reset()
 
@@ -67,3 +72,60 @@ def test_a_configuration_file_that_is_missing_or_broken_is_named(tmp_path: Path)
     (tmp_path / "c.yml").write_text("[1]")
     with pytest.raises(SpecError, match=r"c\.yml"):
         SymphonyConfig().load_config_file(tmp_path / "c.yml")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, two below the project's."""
+    deep = tmp_path / "project" / "a" / "b"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    return tmp_path / "project"
+
+
+def test_the_projects_file_comes_before_the_chosen_one_before_the_users(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users, chosen, own = tmp_path / "home" / ".symphony.yml", tmp_path / "chosen.yml", project / ".symphony.yml"
+    assert find_config_file() is None
+    for path in (users, chosen, own):
+        path.write_text(f"username: {path.parent.name}\n")
+    assert find_config_file() == own
+    own.unlink()
+    assert find_config_file() == users
+    monkeypatch.setenv("SYMPH_GLOBAL_CONFIG", str(chosen))
+    assert find_config_file() == chosen
+
+
+def test_the_file_that_is_found_is_read_at_first_use_and_what_is_set_wins(project: Path) -> None:
+    (project / ".symphony.yml").write_text("username: sarah\nexperiment_folder: ~/foo\n")
+    assert (SymphonyConfig().username, SymphonyConfig().experiment_folder) == ("sarah", "~/foo")
+    SymphonyConfig().set_username("jim")
+    assert SymphonyConfig().username == "jim"
+
+
+def test_a_field_of_the_project_waits_for_its_handler(project: Path) -> None:
+    (project / ".symphony.yml").write_text("numbers: ['1', '2']\n")
+    SymphonyConfig().register_handler("numbers", lambda data: [int(item) for item in data])
+    assert SymphonyConfig().numbers == [1, 2]  # type: ignore[attr-defined]  # projects add their own fields
+
+
+def test_two_files_in_one_folder_are_refused(project: Path) -> None:
+    for name in (".symphony.yml", ".symphony.yaml"):
+        (project / name).write_text("username: x\n")
+    with pytest.raises(SpecError, match="both there"):
+        SymphonyConfig()
+
+
+def test_a_chosen_file_that_is_not_there_is_an_error(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYMPH_GLOBAL_CONFIG", str(project / "none.yml"))
+    with pytest.raises(NotFound, match="SYMPH_GLOBAL_CONFIG"):
+        SymphonyConfig()
+
+
+def test_a_broken_file_is_met_again_after_it_was_mended(project: Path) -> None:
+    (project / ".symphony.yml").write_text("[1]")
+    with pytest.raises(SpecError, match="map of fields"):
+        SymphonyConfig()
+    (project / ".symphony.yml").write_text("username: sarah")
+    assert SymphonyConfig().username == "sarah"
