@@ -55,12 +55,14 @@ def add_named(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment_name", metavar="EXPERIMENT", help="its name, or team/name")
 
 
-def add_change_options(parser: argparse.ArgumentParser) -> None:
-    """Add what every change of the repository takes."""
+def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True) -> None:
+    """Add what every change of the repository takes; `is_alone`: also how it is printed, and `--dry-run`."""
     parser.add_argument("--expect", metavar="VERSION", default=None, help="only if this version runs there now")
     parser.add_argument("--branch", metavar="NAME", default=None, help="push a branch of this name, for a review")
     parser.add_argument("--into", metavar="CHECKOUT", default=None, help="write into this work tree; do not push")
     parser.add_argument("--sign", metavar="KEY", default=None, help="sign the commit: an SSH key, or gpg:KEYID")
+    if not is_alone:
+        return
     common.add_output(parser, FORMATS, headers=False)
     common.add_dry_run(parser, "show what would change in the repository and push nothing")
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph package`."""
+    from symphony_charts.cli.gitops_options import add_change_options
+    from symphony_charts.cli.publish import add_publish_options
+
     common.add_specs(parser)
     parser.add_argument(
         "-o",
@@ -32,6 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
     add_values(parser)
     common.add_placement(parser)
+    parser.add_argument("--push", action="store_true", help="publish them, too; takes --env and the like of `publish`")
+    add_publish_options(parser)
+    add_change_options(parser, is_alone=False)
     common.add_dry_run(parser)
     common.add_examples(
         parser,
@@ -40,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph package experiments/*.yaml -o charts",
         "symph package rl.yaml --set groups.agent.replicas=32 --version 1.0.0",
         "symph package rl.yaml --dry-run -o json",
+        "symph package rl.yaml --push --env dev",
     )
 
 
@@ -63,7 +70,16 @@ def overrides_of(args: argparse.Namespace) -> Values:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Package every spec; nothing is written unless all of them can be."""
+    """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
+    status = _package(args)
+    if args.push:
+        from symphony_charts.cli.publish import publish
+
+        publish(args, specs_of(args.specs), overrides_of(args))
+    return status
+
+
+def _package(args: argparse.Namespace) -> int:
     dest = Path(_destination(args))
     specs = specs_of(args.specs)
     if len(specs) == 1 and args.output in ("table", "wide"):

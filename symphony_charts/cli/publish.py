@@ -76,6 +76,8 @@ def publish(args: argparse.Namespace, paths: Sequence[str], overrides: dict[str,
     env = None if args.chart_only else settings.environment(args.env)
     now = int(time.time())
     candidates = _candidates(args, settings, paths, overrides, env, now)
+    if env is not None:
+        _check_secrets(candidates, settings, env)
     guard = guard_of([candidate.spec for candidate in candidates])
     store = None if args.into is not None else shared.open_store(args, settings, guard.refuse)
     operations = [candidate.operation for candidate in candidates]
@@ -139,6 +141,38 @@ def _candidates(
         raise SpecError(faults)
     refuse_twins([(str(item.spec.path), item.chart.name) for item in found])
     return found
+
+
+def _check_secrets(candidates: Sequence[Candidate], settings: Settings, env: str) -> None:
+    """Look whether the Secrets that charts only name are in the environment's cluster, where its context is known.
+
+    Raises CheckFailed for one that is not, since its pods would wait for ever; a cluster out of reach is a warning.
+    """
+    from symphony_charts.adapters.secret_keys import secret_keys
+    from symphony_charts.cluster.secret_files import secret_name
+    from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing
+    from symphony_charts.secrets.existing import key_of
+
+    place = settings.environments.get(env)
+    if place is None or place.context is None:
+        return
+    for candidate in candidates:
+        experiment = candidate.spec.experiment
+        if not experiment.secrets or experiment.secret_source.source != "existing":
+            continue
+        name = secret_name(candidate.spec)
+        try:
+            keys = secret_keys(name, place.namespace, place.context)
+        except (ToolFailed, ToolMissing) as error:
+            output.warn(f"cannot look whether the Secret {name} is in {env}: {error.what}")
+            return
+        lacking = sorted({key_of(file) for file in experiment.secrets} - (keys or set()))
+        if lacking:
+            raise CheckFailed(
+                f"the Secret {name} of {env} {'lacks ' + ', '.join(lacking) if keys is not None else 'is not there'}",
+                f"namespace {place.namespace}",
+                f"symph secrets push {candidate.spec.path} -n {place.namespace}",
+            )
 
 
 def _env_values(args: argparse.Namespace) -> dict[str, object] | None:

@@ -104,21 +104,16 @@ def _seal(args: argparse.Namespace, spec: SpecFile) -> int:
 
 
 def _check(args: argparse.Namespace, spec: SpecFile) -> int:
-    """Ask the cluster for the Secret's keys; its values never leave the cluster's side of kubectl's template."""
-    from symphony_charts.adapters.runner import run as start
+    """Ask the cluster for the Secret's keys."""
+    from symphony_charts.adapters.secret_keys import secret_keys
     from symphony_charts.errors import CheckFailed, NotFound
     from symphony_charts.secrets.existing import key_of
 
-    keys = '{{range $key, $_ := .data}}{{$key}}{{"\\n"}}{{end}}'
-    place = ["-n", args.namespace] if args.namespace else []
-    argv = ["kubectl", "get", "secret", *place, "-o", f"go-template={keys}", "--", args.name]
-    ended = start(argv, timeout_s=30, check=False)
     where = f" in {args.namespace}" if args.namespace else ""
-    if ended.status:
-        if "NotFound" in ended.error_text:
-            raise NotFound(f"there is no Secret {args.name}{where}", next=f"symph secrets push {args.spec}")
-        raise ended.failure(f"cannot ask the cluster: {ended.error_text.strip()}")
-    lacking = sorted({key_of(file) for file in spec.experiment.secrets} - set(ended.text.split("\n")))
+    keys = secret_keys(args.name, args.namespace)
+    if keys is None:
+        raise NotFound(f"there is no Secret {args.name}{where}", next=f"symph secrets push {args.spec}")
+    lacking = sorted({key_of(file) for file in spec.experiment.secrets} - keys)
     if lacking:
         raise CheckFailed(
             f"the Secret {args.name}{where} lacks {', '.join(lacking)}", next=f"symph secrets push {args.spec}"

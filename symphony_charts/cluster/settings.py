@@ -32,9 +32,11 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Where an environment runs: a cluster by `server` or by the name Argo CD gives it, a namespace, values for all.
 
     `certificate` is what secrets are sealed with there: a file beside the settings, an address, or ``cluster``.
+    `context` is the kubeconfig's context of the cluster, by which a publish can look whether secrets are there.
     """
 
     certificate: str | None = None
+    context: str | None = None
     server: str = IN_CLUSTER
     cluster: str = ""
     namespace: str = "default"

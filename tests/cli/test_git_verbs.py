@@ -370,3 +370,26 @@ def test_a_private_key_is_never_pushed_whoever_it_belongs_to(project: Project) -
     key = "-----BEGIN OPENSSH PRIVATE KEY-----"
     project.write(SPEC.replace("replicas: 2", f"replicas: 2, env: {{KEY: '{key}'}}"))
     assert project.symph("publish", "rl.yaml", "--env", "dev")[0] == 7
+
+
+def test_package_with_push_writes_the_chart_and_publishes_it(project: Project) -> None:
+    status, out, _ = project.symph("package", "rl.yaml", "--push", "--env", "dev")
+    assert status == 0
+    assert "rl 0.1.0 -> dev" in out
+    assert (project.folder / "dist/rl-0.1.0.tgz").is_file()
+    assert project.log() == ["publish ml/rl 0.1.0 -> dev"]
+
+
+def test_package_with_push_and_dry_run_changes_nothing(project: Project) -> None:
+    assert project.symph("package", "rl.yaml", "--push", "--env", "dev", "--dry-run")[0] == 0
+    assert not (project.folder / "dist").exists()
+    assert git("-C", str(project.repo), "branch", "--list") == ""
+
+
+def test_a_cluster_out_of_reach_is_a_warning_where_secrets_should_be(project: Project) -> None:
+    with_secret(project)
+    text = SETTINGS.replace("REPO", str(project.repo)).replace("dev: {", "dev: {context: nowhere, ")
+    (project.folder / ".symph.yaml").write_text(text)
+    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
+    assert status == 0
+    assert "cannot look whether the Secret rl-secrets is in dev" in err

@@ -1,0 +1,38 @@
+"""One of many writers: publishes numbered charts one after the other, and notes each that was acknowledged.
+
+    python -m tests.e2e.publish_writer URL CACHE NOTES WRITER COUNT
+
+It goes on after the last number in NOTES, as a user would who types the command again after a crash.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from symphony_charts.cluster.gitops_store import Author, Store
+from symphony_charts.errors import ToolFailed
+from tests.gitops.samples import NOW, small_publish
+
+
+def main() -> None:
+    """Publish what is left."""
+    url, cache, notes, writer, count = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], int(sys.argv[5])
+    done = len(notes.read_text().splitlines()) if notes.exists() else 0
+    store = Store(url, "main", root=cache, author=Author(name="Ann <ann@example.org>"))
+    for number in range(done, count):
+        while True:
+            try:
+                store.apply([small_publish(f"w{writer}-{number}", number, version="0.1.0")], now=NOW + number)
+                break
+            except ToolFailed:
+                continue
+        with notes.open("a") as file:
+            file.write(f"w{writer}-{number}\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+if __name__ == "__main__":
+    main()
