@@ -35,7 +35,9 @@ class KubeBackend(OurCluster):
     """Kubernetes under Symphony's names. Experiments are charts, not bare pods, and are ours only by their labels."""
 
     def new_experiment(self, name: str, **fields: Any) -> KubeExperimentSpec:
-        """A new experiment."""
+        """A new experiment; `preamble_cmds` of the cluster hold for it unless it has its own."""
+        if self._preamble_cmds is not None:
+            fields.setdefault("preamble_cmds", self._preamble_cmds)
         return KubeExperimentSpec(name, **fields)
 
     def launch(self, exp: Any, force: bool = False, dry_run: bool = False, **options: Any) -> object:

@@ -1,0 +1,147 @@
+"""What docs/from-symphony.md and docs/own-project.md show is what runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.compat.conftest import Script
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The code blocks of a page in `language`."""
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Script:
+    """Runs a script with a home and state of its own."""
+
+    def run(path: Path | str, *words: str) -> subprocess.CompletedProcess[str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SYMPH", "KUBE"))}
+        own = {"HOME": str(tmp_path), "SYMPH_STATE_DIR": str(tmp_path / "s"), "SYMPH_RUNTIME_DIR": str(tmp_path / "r")}
+        argv = [sys.executable, str(path), *words]
+        return subprocess.run(
+            argv, capture_output=True, text=True, timeout=60, env={**kept, **own}, check=False, cwd=tmp_path
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("backend", ["tmux", "kube", "subproc", "docker", "kubernetes"])
+def test_the_launcher_of_from_symphony_runs_on_every_backend(backend: str, script: Script, tmp_path: Path) -> None:
+    (sample,) = blocks("from-symphony.md", "python")
+    (tmp_path / "launcher.py").write_text(sample)
+    done = script(tmp_path / "launcher.py", backend, "--dry-run")
+    assert (done.returncode, "sarah-rl" in done.stdout) == (0, True), done.stderr
+
+
+def test_the_launcher_of_from_symphony_really_runs(script: Script, tmp_path: Path) -> None:
+    (sample,) = blocks("from-symphony.md", "python")
+    (tmp_path / "launcher.py").write_text(sample)
+    done = script(tmp_path / "launcher.py", "subproc")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["agent | agent of sarah-rl", "learner | learner on 7000"]
+
+
+def test_the_launcher_works_with_the_imports_changed_as_the_page_says(python: Script, tmp_path: Path) -> None:
+    (sample,) = blocks("from-symphony.md", "python")
+    (tmp_path / "launcher.py").write_text(re.sub(r"from symphony\b", "from symphony_charts", sample))
+    done = python(tmp_path / "launcher.py", "kubernetes", "--dry-run")
+    assert (done.returncode, "kind: Job" in done.stdout) == (0, True), done.stderr
+
+
+def test_the_settings_of_the_page_are_the_builders(tmp_path: Path) -> None:
+    from symphony_charts.compat.addons import DockerBuilder
+    from symphony_charts.spec.yaml_text import load
+
+    (text,) = blocks("from-symphony.md", "yaml")
+    data = load(text)
+    assert isinstance(data, dict)
+    builder = DockerBuilder.from_dict(data["docker_build_settings"])
+    assert builder.temp_directory == Path("~/temp/symphony_docker_build").expanduser()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    path = tmp_path / "myproject.py"
+    path.write_text(blocks("own-project.md", "python")[0])
+    return path
+
+
+def test_the_project_of_the_page_starts_and_watches_experiments(python: Script, project: Path) -> None:
+    dry = python(project, "c", "rl", "--dry-run")
+    assert (dry.returncode, "agent-1" in dry.stdout) == (0, True), dry.stderr
+    assert python(project, "create", "rl", "--agents", "3").returncode == 0
+    shown = python(project, "process", "sarah-rl", "-o", "json")
+    assert (shown.returncode, '"agent-2"' in shown.stdout) == (0, True), shown.stderr
+    assert python(project, "delete", "sarah-rl", "--yes").returncode == 0
+    page = python(project, "--help").stdout
+    assert ("create, c" in page, "Start an experiment." in page) == (True, True)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_other_samples_run_as_they_are(number: int, python: Script, tmp_path: Path) -> None:
+    (tmp_path / "sample.py").write_text(blocks("own-project.md", "python")[number])
+    done = python(tmp_path / "sample.py")
+    assert done.returncode == 0, done.stderr
+    assert ("sarah ~/results" in done.stdout) is (number == 1)
+
+
+def test_a_real_distribution_called_symphony_is_not_hidden_outside_a_run(
+    python: Script, script: Script, tmp_path: Path
+) -> None:
+    (tmp_path / "symphony").mkdir()
+    (tmp_path / "symphony" / "__init__.py").write_text("Cluster = 'theirs'\n")
+    (tmp_path / "s.py").write_text("import symphony_charts.compat, symphony; print(symphony.Cluster)\n")
+    assert python(tmp_path / "s.py").stdout == "theirs\n"
+    assert "Cluster'" in script(tmp_path / "s.py").stdout
+
+
+def test_names_are_gone_after_the_run_and_the_others_are_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from symphony_charts.cluster.cluster import Cluster
+    from symphony_charts.compat import names
+
+    before = dict(Cluster._registry)
+    (tmp_path / "symphony").mkdir()
+    (tmp_path / "symphony" / "__init__.py").write_text("WHOSE = 'theirs'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import symphony
+
+    with names():
+        import symphony as ours
+
+        assert hasattr(ours, "Cluster")
+        with pytest.raises(ModuleNotFoundError):
+            import symphony.nonsense
+    assert sys.modules["symphony"] is symphony
+    assert symphony.WHOSE == "theirs"
+    assert Cluster._registry == before
+    del sys.modules["symphony"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ([], 2, "which script?"),
+        (["none.py"], 8, "there is no script none.py"),
+        (["--help"], 0, "examples:"),
+        (["exits.py"], 5, ""),
+        (["raises.py"], 70, "ZeroDivisionError"),
+        (["-m", "exits", "word"], 5, "word"),
+    ],
+)
+def test_the_status_of_a_run_is_the_scripts(words: list[str], status: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "exits.py").write_text("import sys; print(sys.argv[1:], file=sys.stderr); raise SystemExit(5)\n")
+    (tmp_path / "raises.py").write_text("1 / 0\n")
+    env = {**os.environ, "SYMPH_STATE_DIR": str(tmp_path / "s")}
+    argv = [sys.executable, "-m", "symphony_charts.compat", *words]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=env, check=False, cwd=tmp_path)
+    assert (done.returncode, said in done.stdout + done.stderr) == (status, True), done.stderr
