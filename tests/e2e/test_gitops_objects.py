@@ -1,0 +1,133 @@
+"""What Argo CD and Flux are given, before a real API server that knows their definitions, field by field."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from symphony_charts.adapters import data
+from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.gitops.argocd import ArgoSetup, app_project, application, application_set, health_config
+from symphony_charts.gitops.bootstrap import health_checks
+from symphony_charts.gitops.flux import git_repository, helm_release
+from symphony_charts.gitops.pointer import Destination, Pointer
+from symphony_charts.spec.yaml_text import dump_all
+from tests.e2e.programs import Programs, eventually
+from tests.e2e.tools.modules import module_folder
+
+CRDS = {
+    "github.com/argoproj/argo-cd/v3@v3.5.1": "manifests/crds/*-crd.yaml",
+    "github.com/fluxcd/helm-controller@v1.6.3": "config/crd/bases/*.yaml",
+    "github.com/fluxcd/source-controller@v1.9.1": "config/crd/bases/*gitrepositories.yaml",
+    "github.com/bitnami-labs/sealed-secrets@v0.36.0": "helm/sealed-secrets/crds/*.yaml",
+}
+SETUP = ArgoSetup(
+    url="https://git.example.org/charts.git", version=(3, 5), protects=True, gpg_keys=("0123456789ABCDEF",)
+)
+POINTER = Pointer(
+    name="rl",
+    team="ml",
+    env="dev",
+    version="0.1.0",
+    digest="sha256:0",
+    chart="charts/ml/rl/0.1.0",
+    values={"groups": {"agent": {"replicas": 3}}},
+    destination=Destination(namespace="rl"),
+)
+
+
+@pytest.fixture(scope="module")
+def definitions(programs: Programs) -> None:
+    """The definitions are in the cluster, and served."""
+    for module, pattern in CRDS.items():
+        for path in sorted(module_folder(module).glob(pattern)):
+            # Server-side: that of the ApplicationSet is larger than an annotation may be.
+            programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
+    names = ["applications.argoproj.io", "helmreleases.helm.toolkit.fluxcd.io", "sealedsecrets.bitnami.com"]
+    for name in names:
+        programs.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=60s")
+
+
+def accept(programs: Programs, namespace: str, *objects: Mapping[str, object]) -> None:
+    """The API server takes all objects, and knows every field of them."""
+    placed = [{**item, "metadata": {**_metadata(item), "namespace": namespace}} for item in objects]
+    argv = ["apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", "-"]
+
+    def taken() -> bool:
+        programs.kubectl(*argv, stdin=dump_all(placed))
+        return True
+
+    eventually(lambda: _try(taken), 30, "the API server refuses")
+    taken()
+
+
+def _try(work: object) -> bool | None:
+    """True once it works: a definition is served a moment after it is established."""
+    try:
+        return bool(work())  # type: ignore[operator]  # a function without arguments
+    except AssertionError as error:
+        if "no matches for kind" in str(error) or "could not find the requested resource" in str(error):
+            time.sleep(0.5)
+            return None
+        raise
+
+
+def _metadata(item: Mapping[str, object]) -> dict[str, object]:
+    metadata = item["metadata"]
+    assert isinstance(metadata, dict)
+    return metadata
+
+
+@pytest.mark.usefixtures("definitions")
+@pytest.mark.parametrize("version", [(3, 4), (3, 5)])
+def test_the_api_server_takes_what_argo_cd_is_given(
+    version: tuple[int, int], programs: Programs, namespace: str
+) -> None:
+    setup = ArgoSetup(url=SETUP.url, version=version, protects=True)
+    places = [Destination(namespace="rl"), Destination(name="big", namespace="rl")]
+    accept(programs, namespace, app_project(setup, places), application_set(setup), application(POINTER, setup))
+
+
+@pytest.mark.usefixtures("definitions")
+def test_signatures_are_asked_for_in_words_that_argo_cd_3_5_knows(programs: Programs, namespace: str) -> None:
+    accept(programs, namespace, app_project(SETUP, [Destination(namespace="rl")]))
+
+
+@pytest.mark.usefixtures("definitions")
+def test_an_application_on_a_named_cluster_is_taken(programs: Programs, namespace: str) -> None:
+    accept(programs, namespace, application(msgspec.structs.replace(POINTER, destination=Destination(name="b")), SETUP))
+
+
+@pytest.mark.usefixtures("definitions")
+def test_the_health_checks_are_a_config_map(programs: Programs, namespace: str) -> None:
+    accept(programs, namespace, health_config(health_checks(data.folder("gitops"))))
+
+
+@pytest.mark.usefixtures("definitions")
+def test_the_api_server_takes_what_flux_is_given(programs: Programs, namespace: str) -> None:
+    source = git_repository(SETUP.url, "main", secret="deploy-key")  # noqa: S106 - the name of a Secret
+    accept(programs, namespace, source, helm_release(POINTER))
+
+
+@pytest.mark.usefixtures("definitions")
+@pytest.mark.parametrize("scope", ["strict", "cluster-wide"])
+def test_the_api_server_takes_the_sealed_secret_of_a_chart(scope: str, programs: Programs, namespace: str) -> None:
+    values = {"secrets": {"source": "sealed", "scope": scope, "encryptedData": {"key": "AgB1"}}}
+    objects = assemble(values, Release(name="rl", namespace=namespace, chart_name="rl"))
+    accept(programs, namespace, *(item for item in objects if item["kind"] == "SealedSecret"))
+
+
+@pytest.mark.usefixtures("definitions")
+def test_a_field_that_argo_cd_does_not_know_is_refused(programs: Programs, namespace: str) -> None:
+    wrong = application(POINTER, SETUP)
+    assert isinstance(wrong["spec"], dict)
+    with pytest.raises(AssertionError, match="selfHeel: field not declared"):
+        accept(programs, namespace, {**wrong, "spec": {**wrong["spec"], "selfHeel": True}})
+
+
+def test_the_modules_are_where_the_definitions_come_from() -> None:
+    assert all(list(Path(module_folder(module)).glob(pattern)) for module, pattern in CRDS.items())
