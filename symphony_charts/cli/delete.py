@@ -1,38 +1,56 @@
-"""`symph delete`: end an experiment on this machine and forget its runs, logs included."""
+"""`symph delete`: end an experiment and forget it: here its runs and logs, on a cluster its release or objects."""
 
 from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli import common, output
+from symphony_charts.cli import common, output, watching
 
-__all__ = ["configure", "run"]
+__all__ = ["configure", "delete_all", "run"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from symphony_charts.cluster.watcher import Watcher
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph delete`."""
     common.add_experiment(parser)
+    watching.add_target(parser)
     common.add_output(parser, ("table", "json", "yaml", "name"))
     common.add_yes(parser)
-    parser.add_argument("-f", "--force", dest="yes", action="store_true", help="the same as --yes")
+    parser.add_argument("-f", "--force", action="store_true", help="do not ask, and take the name exactly as it is")
     common.add_dry_run(parser)
-    common.add_examples(parser, "symph delete ring", "symph delete ring --yes")
+    common.add_examples(parser, "symph delete ring", "symph delete ring --yes", "symph d rl --on kube --dry-run")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask, end what runs, remove what is kept."""
-    import shutil
+    """Say what would go, ask, remove it."""
+    watcher = watching.watcher_of(args)
+    if args.force and args.experiment_name:
+        name = watcher.describe(args.experiment_name, events=False).name
+    else:
+        name = watching.find_experiment(args, watcher)
+    return delete_all(args, watcher, [name])
 
-    from symphony_charts.cluster import local_run
-    from symphony_charts.cluster.local_store import find_run, runs_of
 
-    name = find_run(args.experiment_name).experiment
-    runs = runs_of(name)
+def delete_all(args: argparse.Namespace, watcher: Watcher, names: Sequence[str]) -> int:
+    """Delete these experiments, after one question; with `--dry-run` only list what would go."""
+    kind = "run" if watcher.backend == "tmux" else "object"
+    found = {name: watcher.delete(name, dry_run=True) for name in names}
+    items = [{"name": name, kind: one} for name, removed in found.items() for one in removed]
     if not args.dry_run:
-        output.confirm(args, f"Delete {name} with {len(runs)} run(s) and their logs?")
-        for one in runs:
-            local_run.down(one)
-        shutil.rmtree(runs[0].folder.parent)
-    items = [{"name": name, "run": one.run_id} for one in runs]
-    output.print_items(args, "Run", items, [output.Column("EXPERIMENT", "name"), output.Column("RUN", "run")])
+        args.yes = args.yes or args.force
+        counts = ", ".join(f"{name} ({len(removed)} {kind}(s))" for name, removed in found.items())
+        logs = " with their logs" if watcher.backend == "tmux" else ""
+        output.confirm(args, f"Delete {counts}{logs}?")
+        for name in names:
+            watcher.delete(name)
+    output.print_items(
+        args, kind.capitalize(), items, [output.Column("EXPERIMENT", "name"), output.Column(kind.upper(), kind)]
+    )
+    if args.dry_run:
+        output.note("nothing was changed (--dry-run)")
     return 0

@@ -6,17 +6,14 @@ import argparse
 import sys
 import time
 
-from symphony_charts.cli import common, output
+from symphony_charts.cli import common, output, watching
 
 __all__ = ["configure", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from symphony_charts.cluster.local_store import Run
-
-    Line = tuple[float, int, str]  # seconds since 1970, slot, text
+    from symphony_charts.cluster.status import ExperimentStatus, LogLine
+    from symphony_charts.cluster.watcher import Watcher
 
 # Colours of names in merged logs: one each, in turn.
 _NAME_COLORS = ("36", "33", "35", "32", "34", "31")
@@ -24,107 +21,134 @@ _NAME_COLORS = ("36", "33", "35", "32", "34", "31")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph logs`."""
-    parser.add_argument(
-        "component_name", metavar="PROCESS", nargs="?", help="process, group/process, or an experiment for all of its"
-    )
+    text = "process, process/REPLICA, group/process, or an experiment for all of its"
+    parser.add_argument("component_name", metavar="PROCESS", nargs="?", help=text)
     common.add_experiment(parser)
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until the run is over")
-    parser.add_argument("-s", "--since", metavar="SECONDS", type=float, default=0, help="only the last so many seconds")
+    parser.add_argument(
+        "-p", "--process", metavar="PROCESS", action="append", default=[], help="one more process; may be repeated"
+    )
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until the experiment has ended")
+    parser.add_argument(
+        "-s", "--since", metavar="TIME", type=watching.moment, help="only from then on: 90 (seconds ago), 5m, or a time"
+    )
+    parser.add_argument("--until", metavar="TIME", type=watching.moment, help="only up to then, written like --since")
     parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only the last so many lines")
+    parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines in which this is found")
+    parser.add_argument("--previous", action="store_true", help="of the run, or container, before this one")
+    parser.add_argument("--stream", default="combined", help="combined: terminals and containers keep but one")
     parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
+    watching.add_target(parser)
     common.add_output(parser, ("table", "json"), headers=False)
     common.add_examples(
         parser,
         "symph logs learner",
         "symph logs -f ring",
+        "symph logs agent/3 rl --on kube --since 5m --regex reward",
         "symph logs team-a/worker-0 integrate --tail 20 --timestamps",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the lines of all chosen processes in order of time."""
-    found, slots = _choose(args)
-    names = {item["slot"]: _name(item) for item in found.state()["processes"]}
-    since = time.time() - args.since if args.since else 0.0
-    offsets = dict.fromkeys(slots, 0)
-    lines = [line for line in sorted(_read(found, slots, offsets), key=_moment) if line[0] >= since]
-    for line in lines[-args.tail :] if args.tail > 0 else lines if args.tail else []:
-        _print(args, line, names, len(slots) > 1)
-    while args.follow:
-        over = not found.is_live
-        for line in sorted(_read(found, slots, offsets, partial=over), key=_moment):
-            _print(args, line, names, len(slots) > 1)
-        if over:
-            break
-        sys.stdout.flush()
-        time.sleep(0.05)
+    import re
+
+    from symphony_charts.cluster.status import LogQuery
+    from symphony_charts.errors import UsageError
+
+    if args.stream != "combined":
+        raise UsageError(
+            f'there is no stream "{args.stream}"', next="only the combined one is kept: leave out --stream"
+        )
+    try:
+        re.compile(args.regex)
+    except re.error as error:
+        raise UsageError(f"--regex is no regular expression: {error}") from error
+    watcher = watching.watcher_of(args)
+    status, words = _choose(args, watcher)
+    chosen = [one for word in words for one in watching.some_instances(status, word)]
+    paths = tuple(dict.fromkeys(one.path for one in chosen))
+    query = LogQuery(
+        instances=paths,
+        since=args.since,
+        until=args.until,
+        tail=args.tail,
+        regex=args.regex,
+        follow=args.follow,
+        previous=args.previous,
+    )
+    printer = _Printer(args, paths or tuple(one.path for one in status.instances))
+    for line in watcher.logs(status.name, query):
+        printer.print(line)
     return 0
 
 
-def _moment(line: Line) -> float:
-    """The key by which lines of several processes are merged; those of one stay in their order."""
-    return line[0]
+def _choose(args: argparse.Namespace, watcher: Watcher) -> tuple[ExperimentStatus, list[str]]:
+    """The experiment and processes that the words mean: `PROCESS [EXPERIMENT]`, or an experiment alone."""
+    from symphony_charts.errors import NotFound
+
+    word = args.component_name
+    words = [*([word] if word else []), *args.process]
+    if word is None or args.experiment_name is not None:
+        return watching.find_status(args, watcher), words
+    try:
+        status = watching.find_status(args, watcher)
+        if _knows(status, word):
+            return status, words
+    except NotFound:
+        status = None
+    try:
+        return watcher.describe(word, events=False), list(args.process)
+    except NotFound:
+        if status is None:
+            raise
+        return status, words
 
 
-def _choose(args: argparse.Namespace) -> tuple[Run, list[int]]:
-    """The run and slots that the words mean: `PROCESS [EXPERIMENT]`, or an experiment alone."""
-    from symphony_charts.cluster.local_store import find_run, find_slots, live_runs, runs_of
+def _knows(status: ExperimentStatus, word: str) -> bool:
+    """Whether a word names a process of the experiment exactly."""
+    from symphony_charts.cluster.watcher import find_instances
+    from symphony_charts.errors import NotFound
 
-    word, experiment = args.component_name, args.experiment_name
-    everything = word is None or (experiment is None and runs_of(word) and not _is_process(word, live_runs()))
-    found = find_run(word if everything and word is not None else experiment)
-    if everything:
-        return found, [item["slot"] for item in found.state()["processes"]]
-    return found, find_slots(found, word)
-
-
-def _is_process(word: str, runs: Sequence[Run]) -> bool:
-    return len(runs) == 1 and any(item["name"] == word for item in runs[0].state()["processes"])
+    try:
+        return bool(find_instances(status, word))
+    except NotFound:
+        # A process with another number of replicas; the error is raised where it is chosen.
+        return True
 
 
-def _read(found: Run, slots: Sequence[int], offsets: dict[int, int], *, partial: bool = True) -> Iterator[Line]:
-    """New lines since `offsets`, which move on; a last line without its end waits unless `partial`."""
-    from symphony_charts.cluster.local_logs import stamped_lines
+class _Printer:
+    """Prints lines, each after its process where there are several, whose colours stay theirs."""
 
-    for slot in slots:
-        log = found.process_dir(slot) / "log"
-        size = log.stat().st_size if log.exists() else 0
-        if size == offsets[slot]:
-            continue
-        for offset, moment, text in stamped_lines(log, offsets[slot]):
-            if offset == size and not partial and not _ends_whole(log, size):
-                break
-            offsets[slot] = offset
-            yield moment, slot, text
+    def __init__(self, args: argparse.Namespace, paths: tuple[str, ...]) -> None:
+        self._args = args
+        self._is_many = len(paths) > 1
+        self._width = max(map(len, paths), default=0)
+        self._numbers = {path: number for number, path in enumerate(paths)}
+        self._has_color = output.use_color(sys.stdout, getattr(args, "color", None))
 
+    def print(self, line: LogLine) -> None:
+        """Print one line as it came, but for its end."""
+        text = line.text.removesuffix("\n")
+        if self._args.output == "json":
+            import json
 
-def _ends_whole(log: object, size: int) -> bool:
-    from pathlib import Path
+            record = {"time": line.time, "process": line.process, "line": text}
+            output.line(json.dumps(record, ensure_ascii=False))
+        else:
+            output.line(f"{self._stamp(line)}{self._name(line)}{text}")
+        if self._args.follow:
+            sys.stdout.flush()
 
-    with Path(str(log)).open("rb") as file:
-        file.seek(size - 1)
-        return file.read(1) == b"\n"
+    def _stamp(self, line: LogLine) -> str:
+        if not self._args.timestamps:
+            return ""
+        return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(line.time)) + f".{int(line.time % 1 * 1000):03d} "
 
-
-def _name(item: dict[str, object]) -> str:
-    return f"{item['group']}/{item['name']}" if item["group"] else str(item["name"])
-
-
-def _print(args: argparse.Namespace, line: Line, names: dict[int, str], many: bool) -> None:
-    moment, slot, text = line
-    if args.output == "json":
-        import json
-
-        output.line(json.dumps({"time": moment, "process": names[slot], "line": text}, ensure_ascii=False))
-        return
-    stamp = ""
-    if args.timestamps:
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(moment)) + f".{int(moment % 1 * 1000):03d} "
-    name = ""
-    if many:
-        width = max(map(len, names.values()))
-        name = names[slot].ljust(width)
-        if output.use_color(sys.stdout, getattr(args, "color", None)):
-            name = f"\x1b[{_NAME_COLORS[slot % len(_NAME_COLORS)]}m{name}\x1b[0m"
-        name += " | "
-    output.line(f"{stamp}{name}{text}")
+    def _name(self, line: LogLine) -> str:
+        if not self._is_many:
+            return ""
+        name = line.process.ljust(self._width)
+        if self._has_color:
+            number = self._numbers.setdefault(line.process, len(self._numbers))
+            name = f"\x1b[{_NAME_COLORS[number % len(_NAME_COLORS)]}m{name}\x1b[0m"
+        return f"{name} | "

@@ -1,11 +1,11 @@
-"""`symph process`: the processes of an experiment on this machine."""
+"""`symph process`: the processes of an experiment, wherever it runs."""
 
 from __future__ import annotations
 
 import argparse
-import time
+import sys
 
-from symphony_charts.cli import common, output
+from symphony_charts.cli import common, output, watching
 
 __all__ = ["configure", "run"]
 
@@ -13,66 +13,85 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from symphony_charts.cluster.local_store import Run
-
-_STATES = {"running": "good", "done": "good", "failed": "bad", "backoff": "bad", "waiting": "busy", "stopped": "dim"}
+    from symphony_charts.cluster.status import ExperimentStatus
+    from symphony_charts.cluster.watcher import Watcher
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph process`."""
     common.add_experiment(parser)
-    parser.add_argument("-w", "--watch", action="store_true", help="print again whenever something changes")
+    parser.add_argument("-w", "--watch", action="store_true", help="show every change until the experiment has ended")
+    watching.add_target(parser)
     common.add_output(parser)
-    common.add_examples(parser, "symph process", "symph process ring -o json", "symph p -w ring")
+    common.add_examples(parser, "symph process", "symph process ring -o json", "symph p -w rl --on kube")
 
 
 def run(args: argparse.Namespace) -> int:
-    """List them once, or again at each change until the run is over."""
-    from symphony_charts.cluster.local_store import find_run
+    """List them once, or again at each change until the experiment has reached a final state or is gone."""
+    watcher = watching.watcher_of(args)
+    status = watching.find_status(args, watcher)
+    if not args.watch:
+        _print(args, status, watcher)
+        return 0
+    from symphony_charts.cli.live import Screen
 
-    found = find_run(args.experiment_name)
-    _supervised(found)
-    _show(args, found)
-    shown = (found.folder / "state.json").stat().st_mtime_ns
-    while args.watch and found.is_live:
-        time.sleep(0.2)
-        changed = (found.folder / "state.json").stat().st_mtime_ns
-        if changed != shown:
-            output.line()
-            _show(args, found)
-            shown = changed
+    screen = Screen()
+    for now in watcher.changes(status.name):
+        if now is None:
+            output.note(f"{status.name} is gone")
+            return 0
+        if args.output in ("table", "wide"):
+            color = output.use_color(sys.stdout, getattr(args, "color", None))
+            headers = not args.no_headers
+            screen.show(output.format_table(_items(now), _columns(args, now, watcher), headers=headers, color=color))
+        else:
+            _print(args, now, watcher)
+        if now.is_final:
+            break
     return 0
 
 
-def _supervised(found: Run) -> None:
-    """Give the run a supervisor if it lost its own; the common case must not import what that takes."""
-    if found.is_live and not found.is_supervised:
-        from symphony_charts.cluster.local_run import ensure_supervised
-
-        ensure_supervised(found)
+def _print(args: argparse.Namespace, status: ExperimentStatus, watcher: Watcher) -> None:
+    columns = _columns(args, status, watcher)
+    output.print_items(args, "Process", _items(status), columns, empty=f"{status.name} has no processes yet")
 
 
-def _show(args: argparse.Namespace, found: Run) -> None:
-    from symphony_charts.cluster.local_store import process_items
+def _items(status: ExperimentStatus) -> list[dict[str, object]]:
+    return [
+        {
+            "name": one.name,
+            "group": one.group,
+            "process": one.process,
+            "index": one.index,
+            "phase": one.phase,
+            "state": one.state,
+            "ready": one.ready,
+            "restarts": one.restarts,
+            "status": one.status,
+            "reason": one.reason,
+            "place": one.place,
+            "pod": one.pod,
+        }
+        for one in status.instances
+    ]
 
+
+def _columns(args: argparse.Namespace, status: ExperimentStatus, watcher: Watcher) -> list[output.Column]:
     def colour(item: Mapping[str, object]) -> str:
-        return _STATES.get(str(item["phase"]), "")
+        return watching.LIVE_COLORS.get(str(item["phase"]), "")
 
-    columns = [
+    last = watcher.last_lines(status.name) if args.output == "wide" else {}
+
+    def last_line(item: Mapping[str, object]) -> str:
+        return last.get(f"{item['group']}/{item['name']}" if item["group"] else str(item["name"]), "")[:80]
+
+    return [
         output.Column("GROUP", "group"),
         output.Column("NAME", "name"),
         output.Column("READY", lambda item: "1" if item["ready"] else "0"),
         output.Column("RESTARTS", "restarts"),
         output.Column("STATE", "state", state=colour),
+        output.Column("NODE" if watcher.backend == "kube" else "ADDRESS", "place", is_wide=watcher.backend != "kube"),
         output.Column("POD", "pod", is_wide=True),
-        output.Column("LAST LINE", lambda item: _last_line(found, item), is_wide=True),
+        output.Column("LAST LINE", last_line, is_wide=True),
     ]
-    output.print_items(args, "Process", process_items(found), columns)
-
-
-def _last_line(found: Run, item: Mapping[str, object]) -> str:
-    log = found.process_dir(int(str(item["slot"]))) / "log"
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 400))
-        lines = file.read().decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:80] if lines else ""

@@ -89,7 +89,8 @@ class KubeCluster(Cluster):
             if secret is not None:
                 api.apply(secret, namespace, force=True)
             if not self._install(experiment.name, source.chart, namespace):
-                for item in objects:
+                # What helm would run as a hook, it runs when it is asked to test.
+                for item in (one for one in objects if not _is_hook(one)):
                     api.apply(_marked(item, experiment.name, namespace), namespace)
         set_current(self._watcher.place, experiment.name)
         return there.describe(experiment.name, events=False)
@@ -149,6 +150,10 @@ class KubeCluster(Cluster):
         with releases:
             releases.install(name, chart, namespace=namespace)
         return True
+
+
+def _is_hook(item: Object) -> bool:
+    return "helm.sh/hook" in (item["metadata"].get("annotations") or {})
 
 
 def _marked(item: Object, name: str, namespace: str) -> Object:

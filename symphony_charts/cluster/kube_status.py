@@ -264,7 +264,8 @@ def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
         return phase, f"{phase}: {text}", text
     for condition in status.get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            text = str(condition.get("message") or condition.get("reason") or "")
+            # The first sentence names what is missing; the rest is about preemption.
+            text = str(condition.get("message") or condition.get("reason") or "").partition(". ")[0]
             return "pending", f"pending: {text}", text
     return "pending", f"pending: {reason}" if reason else "pending", reason
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import queue
 import re
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -29,9 +27,6 @@ _FURTHER = (
 )
 KINDS = (*_PLAIN, *_FURTHER)
 _LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-# Several changes come together; they are looked at once.
-_SETTLE_S = 0.05
-_BROKEN_S = 0.5
 
 
 class KubeWatcher:
@@ -145,25 +140,11 @@ class KubeWatcher:
 
     def stirs(self, name: str, timeout_s: float | None = None) -> Iterator[None]:
         """One step at once and then whenever a pod or workload of the experiment changed, until `timeout_s`."""
-        steps: queue.Queue[None] = queue.Queue()
-        over = threading.Event()
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        for kind in (("v1", "Pod"), *_PLAIN):
-            follow = threading.Thread(target=self._follow, args=(*kind, name, timeout_s, steps, over), daemon=True)
-            follow.start()
-        try:
-            while True:
-                try:
-                    steps.get(timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))
-                except queue.Empty:
-                    return
-                time.sleep(_SETTLE_S)
-                while not steps.empty():
-                    steps.get_nowait()
-                yield None
-        finally:
-            over.set()
-            self.api.interrupt()
+        from symphony_charts.cluster.kube_stirs import stirs
+
+        return stirs(
+            self.api, lambda kind: self.collection(*kind), _selector(name), (("v1", "Pod"), *_PLAIN), timeout_s
+        )
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
         """The lines of the newest containers (`previous`: of those before), merged by the times of the cluster."""
@@ -190,6 +171,15 @@ class KubeWatcher:
         from symphony_charts.cluster.kube_access import usage_of
 
         return usage_of(self.api, self.describe(name, events=False))
+
+    def last_lines(self, name: str) -> Mapping[str, str]:
+        """The last line that each container wrote."""
+        found: dict[str, str] = {}
+        for one in self.describe(name, events=False).instances:
+            if one.started:
+                for line in self.logs(name, LogQuery(instances=(one.path,), tail=1)):
+                    found[one.path] = line.text.rstrip()
+        return found
 
     # --- touching ---
 
@@ -246,7 +236,7 @@ class KubeWatcher:
     def _listed(self, api_version: str, kind: str, selector: str) -> list[Object]:
         """The objects of a kind with the labels; of the context's own namespace where the others may not be read."""
         try:
-            path = self.api.collection(api_version, kind, self._scope())
+            path = self.collection(api_version, kind)
             return [{**item, "apiVersion": api_version, "kind": kind} for item in self.api.listed(path, selector)]
         except NotFound:
             return []
@@ -256,28 +246,10 @@ class KubeWatcher:
             self._may_read_all = False
             return self._listed(api_version, kind, selector)
 
-    def _scope(self) -> str | None:
-        return self._namespace or (None if self._may_read_all else self.api.namespace)
-
-    def _follow(
-        self,
-        api_version: str,
-        kind: str,
-        name: str,
-        timeout_s: float | None,
-        steps: queue.Queue[None],
-        over: threading.Event,
-    ) -> None:
-        while not over.is_set():
-            try:
-                path = self.api.collection(api_version, kind, self._scope())
-                for _ in self.api.watch(path, _selector(name), timeout_s, over):
-                    steps.put(None)
-                return
-            except ToolFailed:
-                # The next look meets the same cluster and says what is wrong, or nothing is.
-                over.wait(_BROKEN_S)
-                steps.put(None)
+    def collection(self, api_version: str, kind: str) -> str:
+        """The path of a kind's objects in all namespaces that are looked at."""
+        scope = self._namespace or (None if self._may_read_all else self.api.namespace)
+        return self.api.collection(api_version, kind, scope)
 
     def _events(self, namespace: str, objects: Sequence[Object]) -> list[Event]:
         """The events about these objects, and about pods that are gone, by the names of their workloads."""

@@ -85,6 +85,9 @@ class Run:
 
 def runs_of(experiment: str) -> list[Run]:
     """All runs of an experiment that are still on disk, oldest first."""
+    if not experiment or "/" in experiment or experiment.startswith("."):
+        # A name is one folder; what else is written there must not lead out of ours.
+        return []
     folder = state_dir() / "local" / experiment
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())

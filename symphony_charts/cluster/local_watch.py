@@ -94,6 +94,16 @@ class LocalWatcher:
             found[path] = Usage(cpu=cpu, memory=memory)
         return found
 
+    def last_lines(self, name: str) -> Mapping[str, str]:
+        """The last line that each process wrote."""
+        run, found = find_run(name), {}
+        for item in run.state()["processes"]:
+            with contextlib.suppress(OSError), (run.process_dir(item["slot"]) / "log").open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 400))
+                lines = file.read().decode("utf-8", "replace").strip().splitlines()
+                found[path_of(item)] = lines[-1] if lines else ""
+        return {path: line for path, line in found.items() if line}
+
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
     ) -> int:

@@ -45,6 +45,9 @@ class Watcher(Protocol):
     def usage(self, name: str) -> Mapping[str, Usage]:
         """What each instance uses by its path; those that nobody measures are absent."""
 
+    def last_lines(self, name: str) -> Mapping[str, str]:
+        """The last line that each instance wrote, by its path; those that wrote nothing are absent."""
+
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
     ) -> int:
