@@ -125,7 +125,10 @@ def test_32_declared_variables_win_over_the_scripts_own(tmp_path: Path, monkeypa
     assert (tmp_path / "logs" / "p.out").read_text() == "1 7777\n"
 
 
-def test_32_a_manager_gives_declared_variables_and_kills_every_child_that_will_not_end(tmp_path: Path) -> None:
+def test_32_a_manager_gives_declared_variables_and_kills_every_child_that_will_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORD", "the script's own")
     manager = SubprocManager("file", "stdout", tmp_path)
     for name in ("a", "b"):
         manager.launch(name, "trap '' TERM; echo $WORD; sleep 60 & wait; wait", {"WORD": name})

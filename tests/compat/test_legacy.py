@@ -1,0 +1,59 @@
+"""Symphony's dumps lose nothing here: whatever an experiment says, its dump says it again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from symphony_charts.compat.kube import KubeExperimentSpec
+from symphony_charts.compat.spec import ExperimentSpec
+from symphony_charts.compat.subproc import SubprocExperimentSpec
+from symphony_charts.compat.tmux import TmuxExperimentSpec
+from symphony_charts.spec import dump
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.yaml_text import load
+from tests.compat.conftest import EXAMPLES
+from tests.spec.strategies import experiments
+
+KINDS = [KubeExperimentSpec, TmuxExperimentSpec, SubprocExperimentSpec]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=experiments())
+@settings(max_examples=25)
+def test_an_experiment_survives_each_backends_dump(kind: type[ExperimentSpec], data: dict[str, Any]) -> None:
+    made = kind.from_experiment(from_data(data))
+    assert isinstance(made, ExperimentSpec)
+    again = kind.load_dict(json.loads(json.dumps(made.dump_dict())))
+    assert dump.to_data(again.finish()) == dump.to_data(made.finish())
+    assert again.dump_dict() == made.dump_dict()
+
+
+@pytest.mark.parametrize("file", ["symphony-tmux.yaml", "symphony-kube.yaml"])
+def test_what_symphony_itself_dumped_is_loaded(file: str) -> None:
+    text = (EXAMPLES / "import" / file).read_text()
+    kind = TmuxExperimentSpec if "tmux" in file else KubeExperimentSpec
+    data = load(text)
+    assert isinstance(data, dict)
+    loaded = kind.load_yaml_str(text)
+    assert [one.name for one in loaded.list_processes()] == [one["name"] for one in data["processes"]]
+    assert kind.load_dict(loaded.dump_dict()).dump_dict() == loaded.dump_dict()
+
+
+def test_this_packages_own_form_is_loaded_too() -> None:
+    loaded = KubeExperimentSpec.load_dict({"name": "rl", "image": "u:1", "processes": {"a": {"args": "x"}}})
+    assert loaded.get_process("a").to_data() == {"args": ["x"]}
+
+
+def test_the_environment_that_symphony_lost_is_kept() -> None:
+    exp = TmuxExperimentSpec("rl")
+    exp.new_process("p", cmds=["x"]).set_envs({"A": 1})
+    exp.new_process_group("g").new_process("q", cmds=["y"]).set_env("B", "two")
+    dumped = exp.dump_dict()
+    assert (dumped["processes"][0]["env"], "symph" in dumped) == ({"A": 1}, True)
+    del dumped["symph"]
+    again = TmuxExperimentSpec.load_dict(dumped).finish()
+    assert (again.processes["p"].env, again.groups["g"].processes["q"].env) == ({"A": "1"}, {"B": "two"})
