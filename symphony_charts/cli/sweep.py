@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from symphony_charts.cli import common, output
+from symphony_charts.cli import gitops_options as shared
 
 __all__ = ["configure", "run"]
 
@@ -40,6 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--parallel", metavar="N", type=int, default=1, help="how many trials run at a time with --up (default: 1)"
     )
+    shared.add_env(parser, text="publish every trial to this environment, in one commit")
+    shared.add_repository(parser)
+    shared.add_change_options(parser, is_alone=False)
     parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
     common.add_output(parser)
     common.add_placement(parser)
@@ -49,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph sweep experiment.yaml --grid lr=1e-3,1e-4 --grid seed=0..9      # one chart, a values file a trial",
         "symph sweep experiment.yaml --grid seed=0..9 --up --parallel 4        # here, four at a time",
         "symph sweep experiment.yaml --loguniform lr=1e-5..1e-2 --random 20 --dry-run",
+        "symph sweep experiment.yaml --grid seed=0..9 --env dev               # one commit, ten releases of one chart",
         "symph sweep experiment.yaml --grid processes.agent.replicas=2,4,8",
     )
 
@@ -69,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run:
         output.print_items(args, "Trial", [_record(run.trial) for run in runs], _columns(runs[0].trial))
         return 0
-    return _run_here(args, spec, runs) if args.up else _write(args, spec, runs)
+    if args.up:
+        return _run_here(args, spec, runs)
+    return _publish(args, spec, runs) if args.env else _write(args, spec, runs)
 
 
 def _trials(args: argparse.Namespace, base: str) -> tuple[Trial, ...]:
@@ -103,6 +110,54 @@ def _write(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -
         first = runs[0].trial.name
         output.next_step(
             f"helm install {first} {packaged.folder} -f {folder / first}.yaml", f"symph sweep {args.spec} ... --up"
+        )
+    return 0
+
+
+def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
+    """One chart and a pointer for each trial, in one commit."""
+    import time
+    from dataclasses import replace
+
+    from symphony_charts.chart.merge import merge
+    from symphony_charts.cluster.packaging import template
+    from symphony_charts.cluster.publishing import prepare_publish, team_of
+    from symphony_charts.cluster.secret_files import guard_of
+
+    settings = shared.settings_of(args, spec.path.absolute().parent)
+    env, now = settings.environment(args.env), int(time.time())
+    place = settings.environments.get(env)
+    candidate = prepare_publish(
+        spec,
+        template(),
+        team=team_of(spec, args.team, settings.team),
+        env=env,
+        first_values={},
+        env_values=None,
+        overrides={},
+        destination=place.destination if place else None,
+        pools=args.pools or settings.pools,
+        force_unschedulable=args.force_unschedulable,
+        expect=args.expect,
+        at=shared.now_text(now),
+    )
+    common_values = place.values if place else {}
+    operations = [
+        replace(candidate.operation, release=run.trial.name, env_values=merge(common_values, run.values))
+        for run in runs
+    ]
+    guard = guard_of([spec])
+    store = None if args.into is not None else shared.open_store(args, settings, guard.refuse)
+    changes, receipt = shared.carry_out(args, store, operations, now, guard.refuse)
+    items = [
+        _record(run.trial) | {"version": change.facts["version"], "env": env}
+        for run, change in zip(runs, changes, strict=True)
+    ]
+    output.print_items(args, "Trial", items, [*_columns(runs[0].trial), output.Column("VERSION", "version")])
+    if receipt is not None and args.output in ("table", "wide"):
+        commit = f"commit {receipt.commit[:7]}" if receipt.commit else "nothing to change"
+        output.note(
+            f"{len(runs)} trials -> {env}   {commit} on {shared.branch_of(args, settings)}, {receipt.seconds:.2f} s"
         )
     return 0
 

@@ -67,7 +67,7 @@ class Published:
         values = load((seen.read(path) or b"").decode())
         if not isinstance(values, dict):
             raise SpecError.one("values.yaml holds no map", at=path)
-        release = Release(name=self.name, namespace=namespace, chart_name=self.name)
+        release = Release(name=self.name, namespace=namespace, chart_name=chart.split("/")[2])
         objects = tuple(assemble(merge(values, env_values), release))
         return Side(title=title, objects=objects, notes=self._notes(title, seen, templates))
 

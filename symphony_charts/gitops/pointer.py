@@ -11,7 +11,6 @@ import msgspec
 
 from symphony_charts.chart.values import Values
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.gitops.layout import chart_path
 from symphony_charts.spec.yaml_text import dump, load
 
 __all__ = ["IN_CLUSTER", "MAX_HISTORY", "Deployed", "Destination", "Pointer", "parse_pointer", "render_pointer"]
@@ -76,7 +75,8 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             self,
             version=version,
             digest=digest,
-            chart=chart_path(self.team, self.name, version),
+            # Many releases may share a chart: its folder is not always called as they are.
+            chart=f"{self.chart.rpartition('/')[0]}/{version}",
             values=values,
             op=op,
             at=at,

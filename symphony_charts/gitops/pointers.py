@@ -54,7 +54,7 @@ class Promote:
         target = pointer_or_none(tip, self.after, self.team, self.name)
         _expect(self.version, source.version, self.before, self.name)
         _expect(self.expect, target.version if target else "", self.after, self.name)
-        _need_chart(tip, self.team, self.name, source.version)
+        _need_chart(tip, source, source.version)
         values = source.values if self.copies_values else self.env_values
         moved = self._moved(source, target, values)
         subject = f"promote {self.team}/{self.name} {source.version} {self.before} -> {self.after}"
@@ -107,7 +107,7 @@ class Rollback:
         pointer = read_pointer(tip, self.env, self.team, self.name)
         _expect(self.expect, pointer.version, self.env, self.name)
         entry = pointer.find(self.version)
-        _need_chart(tip, self.team, self.name, entry.version)
+        _need_chart(tip, pointer, entry.version)
         source = {"from": pointer.version}
         moved = pointer.moved(entry.version, entry.digest, entry.values, op="rollback", at=self.at, source=source)
         subject = f"rollback {self.team}/{self.name} {pointer.version} -> {entry.version} in {self.env}"
@@ -174,12 +174,18 @@ def _expect(wanted: str | None, found: str, env: str, name: str) -> None:
         )
 
 
-def _need_chart(tip: Snapshot, team: str, name: str, version: str) -> None:
-    versions = tip.folder(layout.versions_path(team, name))
+def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
+    folder = pointer.chart.rpartition("/")[0]
+    # What shares another's chart was found by its pointer; only the chart of its own name is loaded.
+    if folder != layout.versions_path(pointer.team, pointer.name):
+        return
+    versions = tip.folder(folder)
     if version not in versions:
         known = ", ".join(sorted(versions)) or "none"
         raise NotFound(
-            f"the repository no longer holds {team}/{name} {version}", f"it holds {known}", "publish it again"
+            f"the repository no longer holds {pointer.team}/{pointer.name} {version}",
+            f"it holds {known}",
+            "publish it again",
         )
 
 

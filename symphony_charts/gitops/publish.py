@@ -28,6 +28,7 @@ class Publish:
 
     `env_values` of None keeps the environment's values, and one that runs nothing yet begins with `first_values`;
     `sealed_values` are put over either.
+    `release` is what it is called there, the chart's own name unless given: many releases may share a chart.
     `check` is shown the values that it will run with, and raises to refuse them. `version` of None lets the repository
     decide; `expect` is the version that must run now. Equal content is never published twice: the operation may be
     repeated safely.
@@ -40,6 +41,7 @@ class Publish:
     digest: str
     env: str | None = None
     version: str | None = None
+    release: str = ""
     env_values: Values | None = None
     first_values: Values = field(default_factory=dict)
     sealed_values: Values = field(default_factory=dict)
@@ -54,12 +56,12 @@ class Publish:
         """The experiment's versions, and the team's pointers."""
         yield layout.versions_path(self.team, self.name)
         if self.env is not None:
-            yield from deploy_folders(self.env, self.team, self.name)
+            yield from deploy_folders(self.env, self.team, self._release)
 
     def files(self, tip: Snapshot) -> Iterable[str]:
         """The pointer, and the values of the newest version, which decide what the next one is called."""
         if self.env is not None:
-            yield layout.pointer_path(self.env, self.team, self.name)
+            yield layout.pointer_path(self.env, self.team, self._release)
         last = newest(tip.folder(layout.versions_path(self.team, self.name)))
         if self.version is None and last is not None:
             yield self._values_of(last)
@@ -77,15 +79,19 @@ class Publish:
             self.check(after.values)
         edits |= deploy_edits(tip, before, after)
         place = f" -> {self.env}" if self.env else ""
-        facts: dict[str, object] = {"name": self.name, "team": self.team, "version": chart.version}
+        facts: dict[str, object] = {"name": self._release, "team": self.team, "version": chart.version}
         facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
         facts |= {"change": decision.change, "was": before.version if before else None}
         return Change(
-            subject=f"publish {self.team}/{self.name} {chart.version}{place}",
+            subject=f"publish {self.team}/{self._release} {chart.version}{place}",
             edits=edits,
             trailers=self._trailers(chart.version, before),
             facts=facts,
         )
+
+    @property
+    def _release(self) -> str:
+        return self.release or self.name
 
     def _values_of(self, version: str) -> str:
         return f"{layout.chart_path(self.team, self.name, version)}/values.yaml"
@@ -102,11 +108,11 @@ class Publish:
         """The pointer as it is and as it shall be; None where there is none."""
         if self.env is None:
             return None, None
-        before = pointer_or_none(tip, self.env, self.team, self.name)
+        before = pointer_or_none(tip, self.env, self.team, self._release)
         if self.expect is not None and self.expect != (before.version if before else ""):
             raise Conflict(
                 f"{self.env} runs {before.version if before else 'no version'} of {self.name}, not {self.expect}",
-                layout.pointer_path(self.env, self.team, self.name),
+                layout.pointer_path(self.env, self.team, self._release),
                 f"look at what changed: symph history {self.name} --env {self.env}",
             )
         if before is None:
@@ -119,7 +125,7 @@ class Publish:
 
     def _first_pointer(self, version: str) -> Pointer:
         return Pointer(
-            name=self.name,
+            name=self._release,
             team=self.team,
             env=self.env or "",
             version=version,

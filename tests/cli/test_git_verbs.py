@@ -393,3 +393,32 @@ def test_a_cluster_out_of_reach_is_a_warning_where_secrets_should_be(project: Pr
     status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
     assert status == 0
     assert "cannot look whether the Secret rl-secrets is in dev" in err
+
+
+def test_a_sweep_is_one_chart_and_a_pointer_for_each_trial_in_one_commit(project: Project) -> None:
+    project.write(SPEC.replace("replicas: 2", "replicas: 2, env: {LR: '1'}"))
+    found = project.json(
+        "sweep", "rl.yaml", "--grid", "lr=0.1,0.2", "--grid", "processes.agent.replicas=1,3", "--env", "dev"
+    )
+    names = [item["name"] for item in found["items"]]
+    assert names == ["rl-lr0-1-replicas1", "rl-lr0-1-replicas3", "rl-lr0-2-replicas1", "rl-lr0-2-replicas3"]
+    assert len(project.log()) == 1
+    items = project.json("status")["items"]
+    assert [item["name"] for item in items] == names
+    assert {item["chart"] for item in items} == {"charts/ml/rl/0.1.0"}
+    assert items[3]["values"]["groups"]["agent"]["replicas"] == 3
+    assert items[3]["values"]["groups"]["agent"]["containers"]["agent"]["env"]["LR"] == "0.2"
+    assert project.symph("retire", names[0], "--env", "dev", "--yes")[0] == 0
+    assert len(project.json("status")["items"]) == 3
+
+
+def test_a_trial_is_promoted_compared_and_rolled_back_like_any_other(project: Project) -> None:
+    project.write(SPEC.replace("replicas: 2", "replicas: 2, env: {LR: '1'}"))
+    project.symph("sweep", "rl.yaml", "--grid", "lr=0.1,0.2", "--env", "dev")
+    assert project.symph("promote", "rl-lr0-2", "--from", "dev", "--to", "prod", "--copy-values")[0] == 0
+    assert project.json("diff", "rl-lr0-2", "--from", "dev", "--to", "prod")["outcome"] == "nothing"
+    project.write(SPEC.replace("replicas: 2", "replicas: 4, env: {LR: '1'}"))
+    project.symph("sweep", "rl.yaml", "--grid", "lr=0.1,0.2", "--env", "dev")
+    assert project.symph("rollback", "rl-lr0-2", "--env", "dev")[0] == 0
+    (item,) = [each for each in project.json("status", "rl-lr0-2")["items"] if each["env"] == "dev"]
+    assert (item["version"], item["chart"]) == ("0.1.0", "charts/ml/rl/0.1.0")
