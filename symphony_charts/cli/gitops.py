@@ -62,6 +62,9 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--argocd-version", metavar="V", default=None, help="which Argo CD reads it (default: 3.4)")
     parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
     parser.add_argument(
+        "--sops-secret", metavar="NAME", default="", help="with --flux: the Secret with the keys that open SOPS files"
+    )
+    parser.add_argument(
         "--owners", metavar="@WHO", default="@platform", help="who owns bootstrap/ and the last environment"
     )
     parser.add_argument(
@@ -104,7 +107,14 @@ def _init(args: argparse.Namespace) -> int:
         protects=args.protect,
         gpg_keys=tuple(args.gpg_key),
     )
-    files = setup_files(setup, environments, owners=args.owners, uses_flux=args.flux, suspended_as=args.suspended_as)
+    files = setup_files(
+        setup,
+        environments,
+        owners=args.owners,
+        uses_flux=args.flux,
+        sops_secret=args.sops_secret,
+        suspended_as=args.suspended_as,
+    )
     store = shared.store_or_none(args, settings)
     operation = Initialise(contents=files, replaces=args.force)
     changes, receipt = shared.carry_out(args, store, [operation], int(time.time()))

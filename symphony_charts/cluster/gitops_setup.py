@@ -21,6 +21,7 @@ def setup_files(
     *,
     owners: str = "@platform",
     uses_flux: bool = False,
+    sops_secret: str = "",
     suspended_as: str = "Suspended",
 ) -> dict[str, bytes]:
     """Every file by its path in the repository. Raises ToolFailed when the template does not work."""
@@ -38,7 +39,7 @@ def setup_files(
         made = bake(data.path("gitops"), "charts", answers, Path(scratch))
         files = {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*") if path.is_file()}
     if uses_flux:
-        return {**files, **flux_files(setup.url, setup.branch, names)}
+        return {**files, **flux_files(setup.url, setup.branch, names, sops_secret)}
     checks = health_checks(data.folder("gitops"), suspended_as=suspended_as)
     return {**files, **argo_files(setup, _unique(list(environments.values())), checks)}
 

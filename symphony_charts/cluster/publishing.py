@@ -13,9 +13,9 @@ from symphony_charts.chart.merge import merge
 from symphony_charts.chart.package import Chart, ChartTemplate, build_chart
 from symphony_charts.chart.values import Values
 from symphony_charts.cluster.pools import pools_of_spec
-from symphony_charts.cluster.secret_files import sealed_values, secret_name
+from symphony_charts.cluster.secret_files import encrypted_secret, sealed_values, secret_name
 from symphony_charts.errors import CheckFailed, SpecError
-from symphony_charts.gitops.layout import check_names
+from symphony_charts.gitops.layout import check_names, flux_secret_path
 from symphony_charts.gitops.pointer import Destination
 from symphony_charts.gitops.publish import Publish
 from symphony_charts.network.lock import Lock, render
@@ -83,6 +83,10 @@ def prepare_publish(
         if certificate is None:
             raise SpecError.one("the secrets are to be sealed", "secret_source", "give the certificate: --cert FILE")
         sealed = sealed_values(spec, certificate(), namespace, secret_name(spec))
+    secret_file = None
+    if env is not None and experiment.secrets and experiment.secret_source.source == "sops":
+        path = flux_secret_path(env, team, experiment.name)
+        secret_file = encrypted_secret(spec, path, namespace, secret_name(spec))
     commit = source_commit(spec.path.absolute().parent)
     operation = Publish(
         team=team,
@@ -95,6 +99,7 @@ def prepare_publish(
         env_values=env_values,
         first_values=first_values,
         sealed_values=sealed,
+        secret_file=secret_file,
         destination=destination,
         expect=expect,
         source={"spec": spec.path.name, **({"source": commit} if commit else {})},

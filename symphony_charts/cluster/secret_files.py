@@ -9,15 +9,17 @@ from pathlib import Path
 
 from symphony_charts.adapters.dirs import state_dir
 from symphony_charts.adapters.files import write_file
+from symphony_charts.adapters.sops import encrypt_manifest
 from symphony_charts.adapters.specfile import SpecFile
 from symphony_charts.chart.names import Release, fullname, join
 from symphony_charts.chart.values import Values
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.secrets.existing import key_of
+from symphony_charts.secrets.existing import key_of, secret_object
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.secrets.sealing import Certificate, SealStore, label_of, seal_all
+from symphony_charts.spec.yaml_text import dump
 
-__all__ = ["guard_of", "read_secrets", "sealed_values", "secret_name"]
+__all__ = ["encrypted_secret", "guard_of", "read_secrets", "sealed_values", "secret_name"]
 
 
 def read_secrets(spec: SpecFile, *, may_lack: bool = False) -> dict[str, bytes]:
@@ -58,7 +60,7 @@ def sealed_values(spec: SpecFile, certificate: Certificate, namespace: str, name
     """
     contents = read_secrets(spec)
     label = label_of(spec.experiment.secret_source.scope, namespace, name)
-    store, path = _open_store(certificate)
+    store, path = _open_store(certificate.fingerprint)
     before = dict(store.sealed)
     sealed = seal_all(certificate, contents, label, store, os.urandom)
     if store.sealed != before:
@@ -66,11 +68,26 @@ def sealed_values(spec: SpecFile, certificate: Certificate, namespace: str, name
     return {"secrets": {"encryptedData": sealed}}
 
 
-def _open_store(certificate: Certificate) -> tuple[SealStore, Path]:
+def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> bytes:
+    """The Secret of `spec`, encrypted by sops for the place `path`; an unchanged one keeps its ciphertext.
+
+    Raises SpecError for files that cannot be read, ToolMissing and ToolFailed of sops.
+    """
+    made = secret_object(spec.experiment, read_secrets(spec), name, namespace)
+    manifest = dump(made).encode()
+    store, file = _open_store("sops")
+    key = store.name_of("sops", path.encode(), name, manifest)
+    if key not in store.sealed:
+        store.sealed[key] = encrypt_manifest(manifest, path, spec.path.absolute().parent).decode()
+        write_file(file, json.dumps(store.sealed, indent=1, sort_keys=True).encode(), mode=0o600)
+    return store.sealed[key].encode()
+
+
+def _open_store(fingerprint: str) -> tuple[SealStore, Path]:
     """What was sealed for a certificate on this machine, and the file that remembers it."""
     folder = state_dir() / "seals"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    key, path = folder / "key", folder / f"{certificate.fingerprint}.json"
+    key, path = folder / "key", folder / f"{fingerprint}.json"
     if not key.exists():
         write_file(key, os.urandom(32), mode=0o600)
     try:

@@ -41,9 +41,9 @@ def argo_files(setup: ArgoSetup, destinations: Iterable[Destination], checks: Ma
     }
 
 
-def flux_files(url: str, branch: str, environments: Sequence[str]) -> dict[str, bytes]:
+def flux_files(url: str, branch: str, environments: Sequence[str], sops_secret: str = "") -> dict[str, bytes]:
     """The files below ``bootstrap/`` for Flux: the repository, and what applies each environment's HelmReleases."""
-    releases = [release_kustomization(env) for env in environments]
+    releases = [release_kustomization(env, sops_secret=sops_secret) for env in environments]
     return {
         "bootstrap/flux-source.yaml": dump(git_repository(url, branch)).encode(),
         "bootstrap/flux-releases.yaml": "".join(f"---\n{dump(item)}" for item in releases).encode(),

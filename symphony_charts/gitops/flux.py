@@ -56,14 +56,19 @@ def helm_release(pointer: Pointer, namespace: str = "flux-system") -> dict[str, 
     return {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": metadata, "spec": spec}
 
 
-def release_kustomization(env: str, namespace: str = "flux-system") -> dict[str, object]:
-    """The Kustomization that applies the HelmReleases of an environment, and removes those that are retired."""
-    spec = {
+def release_kustomization(env: str, namespace: str = "flux-system", sops_secret: str = "") -> dict[str, object]:
+    """The Kustomization that applies the HelmReleases of an environment, and removes those that are retired.
+
+    `sops_secret` names the Secret with the keys by which encrypted Secrets are opened.
+    """
+    spec: dict[str, object] = {
         "interval": "10m",
         "path": f"./flux/{env}",
         "prune": True,
         "wait": False,
         "sourceRef": {"kind": "GitRepository", "name": SOURCE_NAME, "namespace": namespace},
     }
+    if sops_secret:
+        spec["decryption"] = {"provider": "sops", "secretRef": {"name": sops_secret}}
     metadata = {"name": f"symph-{env}", "namespace": namespace}
     return {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": metadata, "spec": spec}

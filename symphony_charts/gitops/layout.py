@@ -18,6 +18,7 @@ __all__ = [
     "chart_path",
     "check_names",
     "flux_path",
+    "flux_secret_path",
     "pointer_folder",
     "pointer_name",
     "pointer_path",
@@ -60,6 +61,11 @@ def pointer_name(path: str) -> tuple[str, str, str] | None:
 def flux_path(env: str, team: str, name: str) -> str:
     """The HelmRelease of an experiment in an environment, where Flux reads the repository."""
     return f"flux/{env}/{team}/{name}.yaml"
+
+
+def flux_secret_path(env: str, team: str, name: str) -> str:
+    """The encrypted Secret of an experiment, which Flux decrypts."""
+    return f"flux/{env}/{team}/{name}.secret.yaml"
 
 
 def rendered_path(env: str, team: str, name: str) -> str:

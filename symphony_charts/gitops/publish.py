@@ -30,8 +30,8 @@ class Publish:
     `sealed_values` are put over either.
     `release` is what it is called there, the chart's own name unless given: many releases may share a chart.
     `check` is shown the values that it will run with, and raises to refuse them. `version` of None lets the repository
-    decide; `expect` is the version that must run now. Equal content is never published twice: the operation may be
-    repeated safely.
+    decide; `secret_file` is the encrypted Secret for Flux; `expect` is the version that must run now. Equal content is
+    never published twice: the operation may be repeated safely.
     """
 
     team: str
@@ -45,6 +45,7 @@ class Publish:
     env_values: Values | None = None
     first_values: Values = field(default_factory=dict)
     sealed_values: Values = field(default_factory=dict)
+    secret_file: bytes | None = None
     destination: Destination | None = None
     project: str = "symph"
     expect: str | None = None
@@ -62,6 +63,8 @@ class Publish:
         """The pointer, and the values of the newest version, which decide what the next one is called."""
         if self.env is not None:
             yield layout.pointer_path(self.env, self.team, self._release)
+            if self.secret_file is not None:
+                yield layout.flux_secret_path(self.env, self.team, self._release)
         last = newest(tip.folder(layout.versions_path(self.team, self.name)))
         if self.version is None and last is not None:
             yield self._values_of(last)
@@ -77,7 +80,7 @@ class Publish:
         before, after = self._pointers(tip, chart.version)
         if after is not None:
             self.check(after.values)
-        edits |= deploy_edits(tip, before, after)
+        edits |= deploy_edits(tip, before, after) | self._secret_edits(tip)
         place = f" -> {self.env}" if self.env else ""
         facts: dict[str, object] = {"name": self._release, "team": self.team, "version": chart.version}
         facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
@@ -137,6 +140,12 @@ class Publish:
             at=self.at,
             source=dict(self.source),
         )
+
+    def _secret_edits(self, tip: Snapshot) -> dict[str, bytes | None]:
+        if self.env is None or self.secret_file is None:
+            return {}
+        path = layout.flux_secret_path(self.env, self.team, self._release)
+        return {} if tip.read(path) == self.secret_file else {path: self.secret_file}
 
     def _trailers(self, version: str, before: Pointer | None) -> tuple[tuple[str, str], ...]:
         trailers = [("Symph-Op", "publish"), ("Symph-Chart", f"{self.team}/{self.name}@{version}")]

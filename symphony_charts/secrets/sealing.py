@@ -87,9 +87,9 @@ class SealStore:
     secret: bytes
     sealed: dict[str, str] = field(default_factory=dict)
 
-    def name_of(self, certificate: Certificate, label: bytes, key: str, value: bytes) -> str:
+    def name_of(self, fingerprint: str, label: bytes, key: str, value: bytes) -> str:
         """Under which name the ciphertext of a value is kept."""
-        parts = (certificate.fingerprint.encode(), label, key.encode(), value)
+        parts = (fingerprint.encode(), label, key.encode(), value)
         framed = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
         return hmac.new(self.secret, framed, hashlib.sha256).hexdigest()
 
@@ -104,7 +104,7 @@ def seal_all(
     """All `contents` (by key) sealed; what `store` holds is taken from it, and what is new is put there."""
     found = {}
     for key in sorted(contents):
-        name = store.name_of(certificate, label, key, contents[key])
+        name = store.name_of(certificate.fingerprint, label, key, contents[key])
         if name not in store.sealed:
             store.sealed[name] = seal(certificate, contents[key], label, random_bytes(_KEY_BYTES))
         found[key] = store.sealed[name]

@@ -185,10 +185,11 @@ class SecretSource(Record, frozen=True, kw_only=True):
 
     `existing`: it is pushed apart from the chart. `sealed`: the chart carries a SealedSecret, whose ciphertext is bound
     to `scope`. `external`: the chart carries an ExternalSecret of the SecretStore `store` (a ClusterSecretStore with
-    `is_cluster_store`), read anew after `refresh`.
+    `is_cluster_store`), read anew after `refresh`. `sops`: a publish writes the Secret, encrypted by the
+    sops program, beside Flux's release.
     """
 
-    source: Literal["existing", "sealed", "external"] = "existing"
+    source: Literal["existing", "sealed", "external", "sops"] = "existing"
     scope: Literal["strict", "namespace-wide", "cluster-wide"] = "strict"
     store: str | None = None
     is_cluster_store: bool = False

@@ -167,3 +167,18 @@ def test_gc_keeps_what_runs_what_can_be_rolled_back_to_and_the_newest(project: P
     left = {path.split("/")[3] for path in paths(project) if path.startswith("charts/ml/rl/")}
     assert left == {"0.1.0", "0.1.4"}
     assert project.symph("rollback", "rl", "--env", "dev")[0] == 0
+
+
+def test_flux_is_told_which_keys_open_encrypted_secrets(project: Project) -> None:
+    project.symph("gitops", "init", "--flux", "--sops-secret", "sops-gpg")
+    assert "provider: sops" in project.show("bootstrap/flux-releases.yaml")
+    assert "name: sops-gpg" in project.show("bootstrap/flux-releases.yaml")
+
+
+def test_without_sops_the_way_out_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project.folder / "token.txt").write_text("hunter2-hunter2\n")
+    project.write(f"{SPEC}secrets: [token.txt]\nsecret_source: {{source: sops}}\n")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
+    assert status == 5
+    assert "sops" in err
