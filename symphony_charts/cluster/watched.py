@@ -133,7 +133,8 @@ class Watched:
 
     def external_url(self, experiment_name: str, service: str) -> str | None:
         """``host:port`` at which a service answers from outside for good; None while it has no such address."""
-        status = self.watcher.describe(experiment_name, events=False)
+        # Without events a cluster is not asked for its services either.
+        status = self.watcher.describe(experiment_name)
         for one in status.services:
             if one.name == service:
                 return one.outside or None
