@@ -18,7 +18,8 @@ from symphony.errors import ResourceExistsError
 
 cluster = Cluster.new("kube", namespace=sys.argv[1])
 exp = cluster.new_experiment("old")
-work = "import os, signal, sys, time; signal.signal(15, lambda *_: sys.exit()); print('port', os.environ['SYMPH_REPLAY_PORT'], flush=True); time.sleep(600)"
+work = "import os, signal, sys, time; signal.signal(15, lambda *_: sys.exit()); "
+work += "print('port', os.environ['SYMPH_REPLAY_PORT'], flush=True); time.sleep(600)"
 learner = exp.new_process("learner", container_image="python:3.12", command="python", args=["-c", work])
 learner.binds("replay")
 learner.exposes("tensorboard")
