@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 
@@ -26,7 +26,7 @@ _CONNECT_S, _READ_S = 10.0, 30.0
 _PAGE = 500
 # The server ends a watch after this long, and a new one begins where it was.
 _WATCH_S = 290
-_GONE = 410
+_FIRST_FAILURE, _GONE = 400, 410
 # Metadata alone: Secrets and large ConfigMaps are listed without their content.
 _PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
@@ -38,7 +38,7 @@ class KubeApi:
     """
 
     def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
-        from kubernetes import client, config
+        from kubernetes import config
 
         file = str(kubeconfig) if kubeconfig else None
         try:
@@ -51,7 +51,6 @@ class KubeApi:
         self.context: str = named[0]["name"]
         # A context need not name a namespace.
         self.namespace: str = named[0]["context"].get("namespace") or "default"
-        self._failure = client.ApiException
         self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
         self._groups: set[str] | None = None
         self._watching: set[Any] = set()
@@ -228,33 +227,40 @@ class KubeApi:
         title: str = "",
     ) -> Any:
         """The response, unread. Raises the class of error that the server's status means."""
+        from urllib3 import Timeout
         from urllib3.exceptions import HTTPError
 
+        headers = {**self.client.default_headers, "Accept": accept, "Content-Type": kind}
+        asked = list((query or {}).items())
+        self.client.update_params_for_auth(headers, asked, ["BearerToken"])
+        url = f"{self.client.configuration.host}{path}" + (f"?{urlencode(asked)}" if asked else "")
         try:
-            return self.client.call_api(
-                path,
+            response = self.client.rest_client.pool_manager.request(
                 method,
-                query_params=list((query or {}).items()),
-                header_params={"Accept": accept, "Content-Type": kind},
-                body=body,
-                auth_settings=["BearerToken"],
-                _preload_content=False,
-                _request_timeout=(_CONNECT_S, read_s),
-                _return_http_data_only=True,
+                url,
+                headers=headers,
+                body=None if body is None else json.dumps(body),
+                timeout=Timeout(connect=_CONNECT_S, read=read_s),
+                preload_content=False,
             )
-        except self._failure as error:
-            raise _failure_of(error, title or f"{method} {path}") from error
+            if response.status >= _FIRST_FAILURE:
+                raise _failure_of(response.status, response.data, response.reason, title or f"{method} {path}")
         except HTTPError as error:
             what = f"the cluster of context {self.context} does not answer"
             raise ToolFailed(what, str(error), "kubectl cluster-info shows where it should be") from error
+        return response
 
 
 class _ExpiredError(SymphError):
     """The server has forgotten the state that was asked for; ask for the present one."""
 
 
-def _failure_of(error: Any, where: str) -> SymphError:
-    status, said = int(error.status or 0), _message(error)
+def _failure_of(status: int, body: bytes, reason: str, where: str) -> SymphError:
+    """The error that a status of the server means, with what it said."""
+    try:
+        said = str(json.loads(body)["message"])
+    except (TypeError, ValueError, KeyError):
+        said = reason
     if status == 404:
         return NotFound(said, where)
     if status == 409:
@@ -266,11 +272,3 @@ def _failure_of(error: Any, where: str) -> SymphError:
     if status in (401, 403):
         return ToolFailed(f"the cluster refuses: {said}", where, "log in again, or ask for the right to do this")
     return ToolFailed(f"the cluster failed ({status}): {said}", where)
-
-
-def _message(error: Any) -> str:
-    """What the server says of a refusal, of its Status object."""
-    try:
-        return str(json.loads(error.body)["message"])
-    except (TypeError, ValueError, KeyError):
-        return str(error.reason)

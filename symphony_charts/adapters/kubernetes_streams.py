@@ -23,6 +23,25 @@ __all__ = ["forward", "run_in_pod"]
 
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _PIECE = 1 << 15
+_FORWARD_PROTOCOL = "v4.channel.k8s.io"
+# A refusal comes as soon as the node has tried.
+_REFUSAL_S = 0.7
+_RELAY_PYTHON = (
+    "import os, socket, sys, threading\n"
+    "peer = socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)\n"
+    "peer.settimeout(None)\n"
+    "def inward():\n"
+    "    while data := os.read(0, 32768): peer.sendall(data)\n"
+    "    peer.shutdown(socket.SHUT_WR)\n"
+    "threading.Thread(target=inward, daemon=True).start()\n"
+    "while data := peer.recv(32768): os.write(1, data)\n"
+)
+_RELAY_SHELL = (
+    'if command -v python3 >/dev/null; then exec python3 -c "$1" "$2" "$3"; fi; '
+    'if command -v nc >/dev/null; then exec nc "$2" "$3"; fi; '
+    'exec bash -c \'exec 3<>/dev/tcp/$0/$1; cat <&3 & cat >&3; wait\' "$2" "$3"'
+)
+_RELAY = ("sh", "-c", _RELAY_SHELL, "relay", _RELAY_PYTHON)
 
 Reader = Callable[[int], bytes]
 Writer = Callable[[bytes], object]
@@ -144,21 +163,80 @@ def _refusal(error: Exception) -> str:
 
 
 @contextmanager
-def forward(api: KubeApi, namespace: str, pod: str, port: int) -> Iterator[str]:
-    """``127.0.0.1:port`` of this machine, every connection to which goes on to `port` of the pod, while open."""
+def forward(api: KubeApi, namespace: str, pod: str, container: str, host: str, port: int) -> Iterator[str]:
+    """``127.0.0.1:port`` of this machine, every connection to which goes on to `port` of the pod, while open.
+
+    Port forwarding ends at the pod's loopback. A program that listens at the pod's own address `host` alone is reached
+    by a relay in `container`: python3, nc or bash of its image. Raises ToolFailed where nothing listens.
+    """
+
+    def carry(caller: socket.socket) -> None:
+        _carry(api, namespace, pod, port, caller)
+
+    def relay(caller: socket.socket) -> None:
+        _relay(api, namespace, pod, container, [*_RELAY, host, str(port)], caller)
+
+    way = carry if _listens_at_loopback(api, namespace, pod, port) else relay
     with socket.create_server(("127.0.0.1", 0)) as server:
-        accepting = threading.Thread(target=_accept, args=(api, namespace, pod, port, server), daemon=True)
-        accepting.start()
+        threading.Thread(target=_accept, args=(server, way), daemon=True).start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
         with suppress(OSError):
             server.shutdown(socket.SHUT_RDWR)
 
 
-def _accept(api: KubeApi, namespace: str, pod: str, port: int, server: socket.socket) -> None:
+def _accept(server: socket.socket, way: Callable[[socket.socket], None]) -> None:
     with suppress(OSError):
         while True:
             caller, _ = server.accept()
-            threading.Thread(target=_carry, args=(api, namespace, pod, port, caller), daemon=True).start()
+            threading.Thread(target=way, args=(caller,), daemon=True).start()
+
+
+def _listens_at_loopback(api: KubeApi, namespace: str, pod: str, port: int) -> bool:
+    """Whether a forwarded connection is not refused at once."""
+    from websocket import ABNF, WebSocketException, WebSocketTimeoutException
+
+    path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
+    connection = _connect(api, path, [("ports", str(port))], _FORWARD_PROTOCOL)
+    connection.settimeout(_REFUSAL_S)
+    messages = [0, 0]
+    try:
+        while True:
+            code, frame = connection.recv_data_frame(True)
+            if code == ABNF.OPCODE_CLOSE:
+                return False
+            if code == ABNF.OPCODE_BINARY and frame.data:
+                messages[frame.data[0]] += 1
+                # The first message of a channel is the port's number; the second on the error channel is an error.
+                if messages[1] > 1:
+                    return False
+                if messages[0] > 1:
+                    return True
+    except WebSocketTimeoutException:
+        return True
+    except (WebSocketException, OSError):
+        return False
+    finally:
+        connection.close()
+
+
+def _relay(
+    api: KubeApi, namespace: str, pod: str, container: str, command: Sequence[str], caller: socket.socket
+) -> None:
+    """One connection, both ways, through a program in the container."""
+    said: list[bytes] = []
+    try:
+        code = run_in_pod(
+            api, namespace, pod, container, command, stdin=caller.recv, stdout=caller.sendall, stderr=said.append
+        )
+        problem = b"".join(said).decode("utf-8", "replace").strip() if code else ""
+    except (ToolFailed, OSError) as error:
+        problem = str(error)
+    if problem:
+        # There is no caller to raise to; the one who waits for an answer sees the connection end.
+        sys.stderr.write(f"warning: {problem}\n")
+    with suppress(OSError):
+        caller.shutdown(socket.SHUT_RDWR)
+    caller.close()
 
 
 def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.socket) -> None:
@@ -167,7 +245,7 @@ def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.soc
 
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
     try:
-        connection = _connect(api, path, [("ports", str(port))], "v4.channel.k8s.io")
+        connection = _connect(api, path, [("ports", str(port))], _FORWARD_PROTOCOL)
     except ToolFailed as error:
         # There is no caller to raise to; the one who waits for an answer sees the connection end.
         sys.stderr.write(f"warning: {error}\n")

@@ -125,7 +125,9 @@ def visit(watcher: KubeWatcher, name: str, service: str) -> Iterator[str]:
         yield status.outside
         return
     pod, port = _behind(watcher.api, found[0])
-    with streams.forward(watcher.api, pod["metadata"]["namespace"], pod["metadata"]["name"], port) as address:
+    meta, container = pod["metadata"], pod["spec"]["containers"][0]["name"]
+    host = pod["status"]["podIP"]
+    with streams.forward(watcher.api, meta["namespace"], meta["name"], container, host, port) as address:
         yield address
 
 
