@@ -124,7 +124,7 @@ class Releases:
         existing = self._existing(name, namespace)
         if existing is not None and not replace:
             what = f'the release "{name}" is there already: revision {existing.revision}, {existing.status}'
-            raise Conflict(what, namespace, f"symph upgrade {name}, another --name, or symph uninstall {name}")
+            raise Conflict(what, namespace, f"symph upgrade, another --name, or symph uninstall {name}")
         return self._send(
             name,
             chart,

@@ -197,3 +197,42 @@ def test_an_object_of_somebody_else_is_a_conflict_before_anything_is_made(
     done = symph("install", str(chart))
     assert (done.code, "Service/naps-api" in done.err) == (7, True)
     assert held() == {"service/naps-api"}
+
+
+@pytest.fixture
+def in_git(programs: Programs, tmp_path: Path) -> Path:
+    """A folder whose settings name a repository where dev runs `naps`."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    programs.run(["git", "init", "-q", "--bare", "-b", "main", str(tmp_path / "charts.git")])
+    settings = f"team: ml\nrepository: {{url: {tmp_path / 'charts.git'}, author: A <a@b.c>}}\nenvironments: [dev]\n"
+    (folder / ".symph.yaml").write_text(settings)
+    spec = spec_of(naps(), folder)
+    env = {"SYMPH_STATE_DIR": str(tmp_path / "state")}
+    argv = [sys.executable, "-m", "symphony_charts", "publish", spec, "--env", "dev", "--version", "0.1.0"]
+    programs.run(argv, cwd=folder, more_env=env)
+    return folder
+
+
+@pytest.mark.parametrize("verb", ["status", "history", "rollback"])
+def test_a_name_in_git_and_on_the_cluster_is_wrong_usage_that_lists_both(
+    verb: str, in_git: Path, programs: Programs, namespace: str, any_helm: Path, tmp_path: Path
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_bytes(programs.kubeconfig.read_bytes())
+    programs.run(
+        [str(programs.kubectl_path), "config", "set-context", "--current", "--namespace", namespace],
+        more_env={"KUBECONFIG": str(kubeconfig)},
+    )
+    env = {"KUBECONFIG": str(kubeconfig), "HELM_BIN": str(any_helm), "SYMPH_STATE_DIR": str(tmp_path / "state")}
+
+    def symph(*words: str) -> Output:
+        return programs.try_run([sys.executable, "-m", "symphony_charts", *words], cwd=in_git, more_env=env)
+
+    alone = symph("status", "naps", "-o", "json")
+    assert (alone.code, json.loads(alone.out)["items"][0]["env"]) == (0, "dev"), alone.err
+    assert symph("install", "naps.json").code == 0
+    both = symph(verb, "naps")
+    assert (both.code, "--env dev or -n " + namespace in both.err) == (2, True), both.err
+    assert json.loads(symph("status", "naps", "-n", namespace, "-o", "json").out)["from"] == "helm"
+    assert json.loads(symph("status", "naps", "--env", "dev", "-o", "json").out)["items"][0]["env"] == "dev"
