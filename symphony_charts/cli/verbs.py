@@ -40,6 +40,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("up", (), "start an experiment on this machine, in tmux", "up", "Run here"),
     Verb("down", (), "end an experiment on this machine, and everything it started", "down", "Run here"),
     Verb("sweep", (), "vary settings of an experiment: one chart, many trials", "sweep", "Write"),
+    Verb("local", (), "runs of this machine: environment, parity, exports, history", "local", "Run here"),
     Verb("attach", (), "open the terminal of a running experiment", "attach", "Run here"),
     Verb(
         "process", ("list-processes", "lsp", "p"), "list the processes of an experiment", "process", "Watch and steer"
@@ -87,7 +88,7 @@ VERBS: tuple[Verb, ...] = (
 )
 
 # Verbs that programs call; no help page lists them.
-HIDDEN: tuple[Verb, ...] = ()
+HIDDEN: tuple[Verb, ...] = (Verb("__complete", (), "names for completion scripts", "complete", "Tools"),)
 
 
 def find_verb(name: str, verbs: tuple[Verb, ...] = VERBS) -> Verb | None:

@@ -34,8 +34,13 @@ _PROBE = (
 )
 
 
-def plan_here(experiment: Experiment, services: Sequence[Service], folder: Path, run_id: str) -> LocalPlan:
-    """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing."""
+def plan_here(
+    experiment: Experiment, services: Sequence[Service], folder: Path, run_id: str, *, run_dir: Path | None = None
+) -> LocalPlan:
+    """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
+
+    With `run_dir` it is for other runners than ours, which start it from that folder and mount nothing.
+    """
     contents, problems = {}, []
     for number, secret in enumerate(experiment.secrets):
         path = folder / Path(secret.file).expanduser()
@@ -47,11 +52,11 @@ def plan_here(experiment: Experiment, services: Sequence[Service], folder: Path,
         raise SpecError(problems)
     machine = Machine(
         run_id=run_id,
-        run_dir=str(state_dir() / "local" / experiment.name / run_id),
+        run_dir=str(run_dir or state_dir() / "local" / experiment.name / run_id),
         spec_dir=str(folder.resolve()),
         hostname=socket.gethostname(),
         addresses=_free_range(experiment, services),
-        has_namespace=bool(namespace_prefix()),
+        has_namespace=run_dir is None and bool(namespace_prefix()),
         caller_env=dict(os.environ),
         secrets=contents,
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from symphony_charts.adapters import data, processes, tmux
 from symphony_charts.adapters.dirs import runtime_dir, state_dir
+from symphony_charts.cluster.local_history import save_spec
 from symphony_charts.cluster.local_machine import namespace_prefix, plan_here, raise_limits
 from symphony_charts.cluster.local_store import Run, runs_of, write_json
 from symphony_charts.errors import CheckFailed, Conflict, SymphError, ToolFailed
@@ -60,6 +61,7 @@ def up(
     raise_limits(len(plan.processes))
     try:
         _lay_out(run, plan, folder)
+        save_spec(run, experiment, folder)
         _start(run, plan)
     except BaseException:
         tmux.kill_server(run.socket)

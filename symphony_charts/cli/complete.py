@@ -1,0 +1,23 @@
+"""`symph __complete`: names that completion scripts offer, one a line. It reads state files and starts nothing."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph __complete`."""
+    parser.add_argument("what", choices=("experiments", "processes"))
+    parser.add_argument("prefix", nargs="?", default="", help="only names that begin so")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the names; whatever is wrong with a run only leaves it out, since nobody reads errors at a prompt."""
+    from symphony_charts.cluster.local_names import experiment_names, process_names
+
+    names = experiment_names() if args.what == "experiments" else process_names()
+    sys.stdout.writelines(f"{name}\n" for name in sorted(names) if name.startswith(args.prefix))
+    return 0

@@ -1,0 +1,69 @@
+"""Whether processes see here what they see in their pods: plan, manifests and a probe in tmux, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from symphony_charts.cluster.local_machine import plan_here
+from symphony_charts.cluster.local_probe import probe
+from symphony_charts.cluster.render import objects_of
+from symphony_charts.local.manifest_view import view_of_manifests
+from symphony_charts.local.overrides import with_local
+from symphony_charts.local.view import ProcessView, differences, view_of_plan
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.model import Experiment
+
+__all__ = ["Difference", "Parity", "compare"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One field of one process: `sides` names what was compared, `text` says both values."""
+
+    process: str
+    sides: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parity:
+    """The outcome of a comparison of `processes` processes on `sides`."""
+
+    processes: int
+    sides: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+
+def compare(experiment: Experiment, pins: Mapping[str, int], folder: Path, *, probes: bool) -> Parity:
+    """The differences beyond the closed list between the local plan and the rendered manifests.
+
+    With `probes` also between a probe that really runs in tmux and both. What `local:` changes is taken as wanted.
+    """
+    services = allocate(experiment, pins)
+    planned = view_of_plan(plan_here(experiment, services, folder, "diff"))
+    in_pods = view_of_manifests(
+        objects_of(with_local(experiment), {service.name: service.port for service in services})
+    )
+    passed = frozenset(experiment.local.pass_env)
+    found = list(_compare("plan, manifests", planned, in_pods, passed))
+    sides: tuple[str, ...] = ("the plan", "the manifests")
+    if probes:
+        seen = probe(experiment, services, folder, planned)
+        found += _compare("tmux, plan", seen, planned, passed)
+        found += _compare("tmux, manifests", seen, in_pods, passed)
+        sides = (*sides, "tmux")
+    return Parity(processes=len(planned), sides=sides, differences=tuple(found))
+
+
+def _compare(
+    sides: str, here: Mapping[str, ProcessView], there: Mapping[str, ProcessView], allowed: frozenset[str]
+) -> Iterator[Difference]:
+    for name in sorted({*here, *there}):
+        if name not in here or name not in there:
+            text = f"only in {sides.split(', ')[0 if name in here else 1]}"
+            yield Difference(process=name, sides=sides, text=text)
+            continue
+        for text in differences(here[name], there[name], allowed):
+            yield Difference(process=name, sides=sides, text=text)

@@ -1,0 +1,70 @@
+"""What `local:` changes: the experiment as it would be for a cluster if everything under `local:` were meant there too.
+
+Comparing a local plan with the manifests of that experiment leaves exactly the differences that nobody asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from symphony_charts.local.plan import local_process
+from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.pods import processes_of
+
+__all__ = ["overridden", "with_local"]
+
+_FIELDS = ("command", "args", "cmds", "preamble", "env", "replicas", "cwd")
+
+
+def with_local(experiment: Experiment) -> Experiment:
+    """`experiment` whose processes are what their `local:` overrides make of them.
+
+    Preambles stay out: what they set is known only while they run.
+    """
+    groups = {
+        name: msgspec.structs.replace(
+            group,
+            processes={inner: _settled(experiment, process) for inner, process in group.processes.items()},
+            replicas=_replicas(list(group.processes.values())) or group.replicas,
+        )
+        for name, group in experiment.groups.items()
+    }
+    processes = {
+        name: msgspec.structs.replace(_settled(experiment, process), replicas=_replicas([process]) or process.replicas)
+        for name, process in experiment.processes.items()
+    }
+    return msgspec.structs.replace(experiment, groups=groups, processes=processes)
+
+
+def overridden(experiment: Experiment) -> list[str]:
+    """What `local:` sets, one line for each process that has any: ``learner: command, env LR``."""
+    return list(_lines(experiment))
+
+
+def _lines(experiment: Experiment) -> Iterator[str]:
+    common = [f"env {name}" for name in experiment.local.env]
+    common += [f"env {name} (passed on)" for name in experiment.local.pass_env]
+    common += [name for name in ("preamble", "cwd") if getattr(experiment.local, name)]
+    if common:
+        yield f"every process: {', '.join(common)}"
+    for ref, process in processes_of(experiment):
+        if process.local is None:
+            continue
+        found = [name for name in _FIELDS if name != "env" and getattr(process.local, name) is not None]
+        found += [f"env {name}" for name in process.local.env]
+        if found:
+            yield f"{ref}: {', '.join(found)}"
+
+
+def _settled(experiment: Experiment, process: Process) -> Process:
+    own = process.local.env if process.local is not None else {}
+    return msgspec.structs.replace(
+        local_process(process), env={**process.env, **experiment.local.env, **own}, local=None
+    )
+
+
+def _replicas(processes: list[Process]) -> int | None:
+    chosen = [process.local.replicas for process in processes if process.local is not None]
+    return next((count for count in chosen if count is not None), None)
