@@ -30,7 +30,7 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
     ):
         name = args.name or source.name
         namespace = args.namespace or source.namespace or there.namespace
-        secret = source.secret(name, namespace)
+        secret = source.secret(name, namespace, values)
         if is_upgrade and not args.install:
             made = there.upgrade(name, source.chart, values, namespace=namespace, secret=secret, dry_run=args.dry_run)
         else:

@@ -43,14 +43,20 @@ class ReleaseSource:
     experiment: Experiment | None = None
     folder: Path = Path()
 
-    def secret(self, release: str, namespace: str) -> dict[str, Any] | None:
-        """The Secret that the release's pods will look for, None where they need none.
+    def secret(self, release: str, namespace: str, values: Mapping[str, object] | None = None) -> dict[str, Any] | None:
+        """The Secret that the release's pods will look for under these `values`, None where nobody is to push one.
 
-        Raises SpecError with every file that cannot be read.
+        That is so where the experiment declares none, where an external store makes it, and where the values bring it
+        sealed or name another. Raises SpecError with every file that cannot be read.
         """
+        given = (values or {}).get("secrets")
+        chosen = given if isinstance(given, dict) else {}
         if self.experiment is None or not self.experiment.secrets:
             return None
-        name = join(fullname({}, Release(name=release, chart_name=self.name)), "secrets", 63)
+        if self.experiment.secret_source.source == "external" or chosen.get("encryptedData") or chosen.get("name"):
+            return None
+        at = Release(name=release, chart_name=self.name)
+        name = join(fullname(dict(values or {}), at), "secrets", 63)
         return dict(secret_object(self.experiment, _contents(self.experiment, self.folder), name, namespace))
 
 

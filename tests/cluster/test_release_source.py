@@ -46,6 +46,29 @@ def test_the_secret_is_the_one_that_the_releases_pods_look_for(spec: Path) -> No
         assert "hush" not in "".join(path.read_text() for path in source.chart.rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({"fullnameOverride": "mine"}, "mine-secrets"),
+        ({"secrets": {"name": "theirs"}}, None),
+        ({"secrets": {"encryptedData": {"key.txt": "sealed"}}}, None),
+        ({"secrets": {}}, "rl-secrets"),
+    ],
+)
+def test_values_say_which_secret_it_is_and_whether_anybody_pushes_it(
+    values: dict[str, object], name: str | None, spec: Path
+) -> None:
+    with chart_of(str(spec)) as source:
+        secret = source.secret("rl", "ml", values)
+    assert (secret["metadata"]["name"] if secret else None) == name
+
+
+def test_what_an_external_store_makes_is_not_pushed(spec: Path) -> None:
+    spec.write_text(json.dumps({**SPEC, "secret_source": {"source": "external", "store": "s"}}))
+    with chart_of(str(spec)) as source:
+        assert source.secret("rl", "ml") is None
+
+
 def test_a_secret_file_that_is_not_there_is_named(spec: Path) -> None:
     (spec.parent / "key.txt").unlink()
     with chart_of(str(spec)) as source, pytest.raises(SpecError, match=r"key\.txt"):
