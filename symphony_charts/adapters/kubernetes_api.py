@@ -7,6 +7,7 @@ imported when an object is made.
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -40,7 +41,8 @@ class KubeApi:
     def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
         from kubernetes import config
 
-        file = str(kubeconfig) if kubeconfig else None
+        # The client reads the variable but once, when it is imported.
+        file = str(kubeconfig) if kubeconfig else os.environ.get("KUBECONFIG") or None
         try:
             contexts, active = config.list_kube_config_contexts(config_file=file)
             self.client = config.new_client_from_config(config_file=file, context=context)

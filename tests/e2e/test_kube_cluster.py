@@ -1,0 +1,280 @@
+"""What only a cluster has: namespaces of others, who holds an experiment, the scheduler's reasons, kubeconfig."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.cluster.config import SymphonyConfig
+from symphony_charts.cluster.kube_cluster import KubeCluster
+from symphony_charts.cluster.kube_watch import KubeWatcher
+from symphony_charts.cluster.status import LogQuery
+from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, UsageError
+from symphony_charts.spec.load import from_data
+from tests.e2e.programs import Programs, eventually
+from tests.tools import HELM_VERSIONS, helm
+
+FOREVER = {"command": ["sleep", "300"], "grace_period": 1}
+
+
+@pytest.fixture(autouse=True)
+def here(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The cluster's kubeconfig, and no helm unless a test brings one."""
+    for name, value in programs.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("symphony_charts.adapters.helm.shutil.which", _nowhere)
+    yield
+    SymphonyConfig.reset()
+
+
+def _nowhere(_program: str) -> None:
+    return None
+
+
+def launch(cluster: KubeCluster, name: str = "exp", *, force: bool = False, **more: Any) -> None:
+    """Start an experiment with a process `a` that runs on."""
+    data = {"name": name, "image": "python:3.12-slim", "processes": {"a": FOREVER}, **more}
+    cluster.launch(from_data(data), force=force)
+
+
+def names_in(programs: Programs, namespace: str, kinds: str = "jobs,services,configmaps,secrets,pods") -> set[str]:
+    """kind/name of what is in a namespace."""
+    return set(programs.kubectl("-n", namespace, "get", kinds, "-o", "name").split())
+
+
+def test_nothing_that_is_not_ours_is_deleted_in_a_thousand_attempts(programs: Programs, namespace: str) -> None:
+    for name in ("web", "db", "exp-1"):
+        programs.kubectl("-n", namespace, "create", "configmap", name)
+        programs.kubectl("-n", namespace, "create", "service", "clusterip", name, "--tcp=80")
+        programs.kubectl("-n", namespace, "create", "job", name, "--image=busybox", "--", "sleep", "300")
+    # Half of our labels prove nothing.
+    programs.kubectl("-n", namespace, "label", "job", "web", "app.kubernetes.io/instance=web")
+    programs.kubectl("-n", namespace, "label", "job", "db", "symph.dev/run=r1", "symph.dev/group=db")
+    before = names_in(programs, namespace, "jobs,services,configmaps")
+    spaces = set(programs.kubectl("get", "namespaces", "-o", "name").split())
+    chance = random.Random(7)
+    words = [
+        "web",
+        "db",
+        "exp-1",
+        namespace,
+        "default",
+        "kube-system",
+        "argocd",
+        "",
+        "*",
+        ".*",
+        "a,b",
+        "!x",
+        "a in (b)",
+    ]
+    words += ["web,symph.dev/experiment", "=", "web\n", "..", "/", "%2e%2e", "app.kubernetes.io/instance=web"]
+    watchers = [KubeWatcher(), KubeWatcher(namespace=namespace), KubeWatcher(namespace="kube-system")]
+    refused = 0
+    for _ in range(1000):
+        word = chance.choice(words)
+        if chance.random() < 0.5:
+            word = "".join(chance.choice(["web", "-", "b", "1", ",", "=", "*", "(", " ", "é"]) for _ in range(4))
+        with pytest.raises((NotFound, Conflict)):
+            chance.choice(watchers).delete(word)
+        refused += 1
+    assert refused == 1000
+    assert names_in(programs, namespace, "jobs,services,configmaps") == before
+    assert spaces <= set(programs.kubectl("get", "namespaces", "-o", "name").split())
+
+
+def test_only_what_bears_our_labels_is_listed(programs: Programs, namespace: str) -> None:
+    programs.kubectl("-n", namespace, "create", "job", "foreign", "--image=busybox", "--", "sleep", "300")
+    cluster = KubeCluster(namespace=namespace)
+    launch(cluster)
+    assert cluster.list_experiments() == ["exp"]
+    every = KubeCluster().list_experiments()
+    assert not {"foreign", namespace, "kube-node-lease", "default"} & set(every)
+
+
+def test_nothing_is_started_in_a_protected_namespace() -> None:
+    with pytest.raises(Conflict, match="kube-system"):
+        launch(KubeCluster(namespace="kube-system"))
+
+
+@pytest.mark.parametrize(
+    "mark", ["annotate argocd.argoproj.io/tracking-id=dev:x", "label helm.toolkit.fluxcd.io/name=dev"]
+)
+def test_what_git_manages_is_neither_replaced_nor_deleted(programs: Programs, namespace: str, mark: str) -> None:
+    cluster = KubeCluster(namespace=namespace)
+    launch(cluster)
+    verb, pair = mark.split()
+    programs.kubectl("-n", namespace, verb, "jobs", "--all", pair)
+    before = names_in(programs, namespace)
+    with pytest.raises(Conflict) as replaced:
+        launch(cluster, force=True)
+    with pytest.raises(Conflict) as deleted:
+        cluster.delete("exp")
+    assert "symph publish" in replaced.value.next
+    assert "symph retire" in deleted.value.next
+    assert names_in(programs, namespace) >= before
+
+
+def test_the_kubeconfig_is_never_written(programs: Programs, namespace: str) -> None:
+    before = (programs.kubeconfig.read_bytes(), programs.kubeconfig.stat().st_mtime_ns)
+    cluster = KubeCluster(namespace=namespace)
+    launch(cluster)
+    cluster.set_experiment("exp")
+    cluster.delete("exp")
+    assert (programs.kubeconfig.read_bytes(), programs.kubeconfig.stat().st_mtime_ns) == before
+
+
+def test_a_pod_that_fits_nowhere_shows_its_process_and_the_reason(namespace: str) -> None:
+    cluster = KubeCluster(namespace=namespace)
+    launch(cluster, processes={"fat": {**FOREVER, "requests": {"cpu": "900"}}})
+
+    def reason() -> str:
+        status = cluster.describe("exp")
+        return status.instances[0].reason if status and status.instances else ""
+
+    assert "Insufficient cpu" in eventually(reason, 20, "no reason was given")
+    assert list(cluster.describe_experiment("exp")[None]) == ["fat"]
+
+
+def test_helm_and_server_side_apply_make_the_same_objects(
+    programs: Programs, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    for path in (None, helm(HELM_VERSIONS[-1])):
+        if path:
+            monkeypatch.setenv("HELM_BIN", str(path))
+        cluster = KubeCluster(namespace=namespace)
+        launch(cluster, processes={"a": {**FOREVER, "binds": ["web"]}})
+        status = cluster.describe("exp")
+        assert status is not None
+        listed = json.loads(
+            programs.kubectl(
+                "-n", namespace, "get", "jobs,services,configmaps", "-l", "symph.dev/experiment", "-o", "json"
+            )
+        )
+        made.append((status.held_by, {_title(item): _content(item) for item in listed["items"]}))
+        cluster.delete("exp")
+        cluster.wait("exp", "deleted", timeout_s=60)
+    (by_hand, applied), (by_helm, installed) = made
+    assert by_hand == ("symph",)
+    assert by_helm == ("Helm release exp, revision 1",)
+    assert applied == installed
+
+
+def test_declared_secrets_are_pushed_before_and_go_with_the_experiment(
+    programs: Programs, namespace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("s3cret")
+    cluster = KubeCluster(namespace=namespace)
+    data = {"name": "exp", "image": "python:3.12-slim", "secrets": ["token"]}
+    command = ["sh", "-c", "echo $(cat /etc/secrets/token); sleep 300"]
+    experiment = from_data({**data, "processes": {"a": {"command": command, "grace_period": 1}}})
+    cluster.start(experiment, folder=tmp_path, pins={})
+    eventually(lambda: cluster.get_log("exp", "a") == "s3cret\n", 30, "the secret was not seen")
+    assert "secret/exp-secrets" in names_in(programs, namespace)
+    cluster.delete("exp")
+    assert "secret/exp-secrets" not in names_in(programs, namespace)
+
+
+def test_every_object_that_the_cluster_refuses_is_named_before_any_is_made(programs: Programs, namespace: str) -> None:
+    before = names_in(programs, namespace)
+    bad = {**FOREVER, "container_overlay": {"imagePullPolicy": "Sometimes"}}
+    with pytest.raises(SpecError) as caught:
+        launch(KubeCluster(namespace=namespace), processes={"a": bad, "b": bad})
+    assert len(caught.value.problems) == 2
+    assert names_in(programs, namespace) == before
+
+
+def test_one_name_in_two_namespaces_must_be_told_apart(programs: Programs, namespace: str) -> None:
+    other = f"{namespace}-b"
+    try:
+        for space in (namespace, other):
+            launch(KubeCluster(namespace=space), f"twin-{namespace}")
+        with pytest.raises(UsageError, match="several namespaces"):
+            KubeCluster().describe(f"twin-{namespace}")
+        with pytest.raises(UsageError):
+            KubeCluster().delete(f"twin-{namespace}")
+    finally:
+        programs.kubectl("delete", "namespace", other, "--wait=false")
+
+
+def test_the_container_before_a_restart_can_be_read(namespace: str) -> None:
+    script = "echo at $(cut -d. -f1 /proc/uptime); sleep 0.2; exit 1"
+    process = {"command": ["sh", "-c", script], "lifecycle": "service", "grace_period": 1}
+    cluster = KubeCluster(namespace=namespace)
+    launch(cluster, processes={"a": process})
+
+    def restarts() -> bool:
+        status = cluster.describe("exp")
+        return bool(status and status.instances and status.instances[0].restarts)
+
+    eventually(restarts, 40, "it does not restart")
+    (line,) = cluster.logs("exp", LogQuery(previous=True))
+    assert line.text.startswith("at ")
+
+
+def test_a_watch_whose_place_is_forgotten_looks_again(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    watcher = KubeWatcher(namespace=namespace)
+    path = watcher.api.collection("v1", "ConfigMap", namespace)
+    whole = watcher.api._list
+    asked: list[str] = []
+
+    def forgotten(*args: Any, **options: Any) -> tuple[list[dict[str, Any]], str]:
+        asked.append("list")
+        return ([], "1") if len(asked) == 1 else whole(*args, **options)
+
+    monkeypatch.setattr(watcher.api, "_list", forgotten)
+    looks = [event for event in watcher.api.watch(path, timeout_s=3) if event is None]
+    assert len(looks) >= 2
+
+
+def test_a_change_wakes_a_watch_without_a_poll(namespace: str) -> None:
+    cluster = KubeCluster(namespace=namespace)
+    launch(cluster)
+    cluster.wait("exp", "ready", timeout_s=60)
+    threading.Timer(1.0, cluster.delete, ["exp"]).start()
+    started = time.monotonic()
+    assert cluster.wait("exp", "deleted", timeout_s=60) is None
+    assert time.monotonic() - started < 30
+
+
+def test_pages_of_a_long_list_are_put_together(
+    programs: Programs, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"c{number}" for number in range(7)]
+    items = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in names]
+    programs.kubectl(
+        "-n", namespace, "apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    )
+    api = KubeWatcher().api
+    monkeypatch.setattr(type(api)._list, "__defaults__", (3,))
+    found = {item["metadata"]["name"] for item in api.listed(api.collection("v1", "ConfigMap", namespace))}
+    assert set(names) <= found
+
+
+def test_without_a_cluster_every_verb_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/no/such/file")
+    with pytest.raises(SymphError, match="no cluster is configured"):
+        KubeCluster().list_experiments()
+
+
+def _title(item: dict[str, Any]) -> str:
+    return f"{item['kind']}/{item['metadata']['name']}"
+
+
+def _content(item: dict[str, Any]) -> object:
+    """What the chart says of an object, without what the cluster adds."""
+    spec = dict(item.get("spec") or {})
+    for name in ("clusterIP", "clusterIPs", "selector"):
+        spec.pop(name, None) if item["kind"] == "Job" or name != "selector" else None
+    template = spec.get("template", {}).get("metadata", {}).get("labels", {})
+    for name in [name for name in template if "controller-uid" in name or "job-name" in name]:
+        del template[name]
+    return item["metadata"]["labels"], spec, item.get("data")
