@@ -3,11 +3,15 @@ worked although its answer was lost, and the server may go on with what a client
 
 from __future__ import annotations
 
+import itertools
 import random
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -387,3 +391,68 @@ def test_an_expectation_that_no_longer_holds_is_a_conflict(store: MakeStore) -> 
     apply(store("another-machine"), small_publish("rl", 2))
     with pytest.raises(Conflict, match=r"dev runs 0\.1\.1 of rl, not 0\.1\.0"):
         apply(mine, Promote(team="team", name="rl", before="dev", after="prod", version="0.1.0"))
+
+
+def test_processes_of_one_machine_share_a_push(store: MakeStore, bare: Path, tmp_path: Path) -> None:
+    pushes = tmp_path / "pushes"
+    apply(store(), small_publish("first", 0))
+    set_hook(bare, "pre-receive", f"echo push >> {pushes}; sleep 0.3")
+    with ThreadPoolExecutor(12) as pool:
+        receipts = list(pool.map(lambda number: apply(store(), small_publish(f"e{number}", number)), range(12)))
+    assert sorted(history(bare)[2:]) == sorted(f"publish team/e{number} 0.1.0 -> dev" for number in range(12))
+    assert {receipt.commit for receipt in receipts} == set(git(bare, "rev-list", "main", "--max-count=12").split())
+    assert len(pushes.read_text().splitlines()) <= 4, "one goes alone, the others queue up behind it"
+
+
+def test_one_who_is_refused_does_not_stop_those_it_queued_with(store: MakeStore, bare: Path) -> None:
+    apply(store(), small_publish("first", 0))
+    set_hook(
+        bare,
+        "pre-receive",
+        "sleep 0.3; while read old new ref; do ! git log --format=%s $old..$new | grep -q bad; done",
+    )
+
+    def publish(name: str) -> str:
+        try:
+            return str(apply(store(), small_publish(name, 1)).commit)
+        except ToolFailed:
+            return "refused"
+
+    with ThreadPoolExecutor(6) as pool:
+        found = dict(zip(names := [*"abcde", "bad"], pool.map(publish, names), strict=True))
+    assert [name for name, commit in found.items() if commit == "refused"] == ["bad"]
+    assert sorted(history(bare)[2:]) == [f"publish team/{name} 0.1.0 -> dev" for name in "abcde"]
+
+
+def slowly(wait: Callable[..., Any], source: random.Random) -> Callable[..., Any]:
+    """`wait` after a pause, so that processes overtake each other on their way to it."""
+
+    def wait_later(cache: Cache, timeout_s: float) -> Any:
+        time.sleep(source.uniform(0, 0.5))
+        return wait(cache, timeout_s)
+
+    return wait_later
+
+
+@pytest.mark.parametrize("lost", [(0,), (1,), (0, 1, 2), (1, 2, 4)], ids=str)
+def test_rollbacks_that_share_a_lost_push_are_made_once(
+    store: MakeStore, server: HttpServer, bare: Path, monkeypatch: pytest.MonkeyPatch, lost: tuple[int, ...]
+) -> None:
+    """A rollback that is asked for again goes one version further back; so the queue must know what became of it."""
+    monkeypatch.setattr(Cache, "pushing", slowly(Cache.pushing, random.Random(str(lost))))
+    names = [f"e{number}" for number in range(6)]
+    url = f"{server.url}/charts.git"
+    for number in range(3):
+        apply(store(url=url), *(small_publish(name, number) for name in names))
+    set_hook(bare, "pre-receive", "sleep 0.2")
+    pushes = itertools.count()
+    lock = threading.Lock()
+
+    def fault(path: str, done: bool) -> str:
+        with lock:
+            return "cut" if done and path.endswith("/git-receive-pack") and next(pushes) in lost else ""
+
+    server.fault = fault
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(lambda name: apply(store(url=url), Rollback(team="team", name=name, env="dev")), names))
+    assert sorted(history(bare)[4:]) == [f"rollback team/{name} 0.1.2 -> 0.1.1 in dev" for name in names]

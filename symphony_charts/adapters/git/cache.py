@@ -44,12 +44,19 @@ class Cache:
         self.folder = root / key
         self.repo = self.folder / "repo.git"
 
-    @contextlib.contextmanager
-    def locked(self, timeout_s: float) -> Iterator[None]:
+    def locked(self, timeout_s: float) -> contextlib.AbstractContextManager[None]:
         """Hold the cache for this process alone; the lock vanishes with the process. Raises ToolFailed when late."""
+        return self._held("lock", timeout_s)
+
+    def pushing(self, timeout_s: float) -> contextlib.AbstractContextManager[None]:
+        """Be the one process that pushes; taken before `locked` where both are."""
+        return self._held("push", timeout_s)
+
+    @contextlib.contextmanager
+    def _held(self, name: str, timeout_s: float) -> Iterator[None]:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             what = f"cannot write the cache of the repository: {error.strerror}"
             raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
@@ -61,7 +68,7 @@ class Cache:
 
     def prepare(self) -> None:
         """Make the repository if it is not there, or has grown too much; needs the lock."""
-        if self.repo.is_dir() and self._is_overgrown():
+        if self.repo.is_dir() and not self.queued and self._is_overgrown():
             self.drop()
         if (self.folder / "made").is_file():
             return
@@ -76,7 +83,7 @@ class Cache:
 
     def drop(self) -> None:
         """Forget everything; needs the lock."""
-        for name in ("made", "tip", "blobs", "unfiltered"):
+        for name in ("made", "tip", "blobs", "unfiltered", "queue"):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.repo, ignore_errors=True)
 
@@ -89,6 +96,18 @@ class Cache:
     def remember_tip(self, commit: str) -> None:
         """Note the tip."""
         write_file(self.folder / "tip", f"{commit}\n".encode(), mode=0o600)
+
+    @property
+    def queued(self) -> str | None:
+        """The newest commit that waits to be pushed, with those of other processes below it; None where none does."""
+        return self._read("queue").strip() or None
+
+    def queue(self, commit: str | None) -> None:
+        """Note the newest commit that waits to be pushed, or that none does; needs the lock."""
+        if commit is None:
+            (self.folder / "queue").unlink(missing_ok=True)
+        else:
+            write_file(self.folder / "queue", f"{commit}\n".encode(), mode=0o600)
 
     @property
     def has_all_files(self) -> bool:
