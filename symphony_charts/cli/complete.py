@@ -7,6 +7,9 @@ import sys
 
 __all__ = ["configure", "run"]
 
+# Shells expand what they are offered; names of ours hold nothing else, whatever stands in a folder.
+_PLAIN = "[A-Za-z0-9][A-Za-z0-9._/-]*"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph __complete`."""
@@ -16,8 +19,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the names; whatever is wrong with a run only leaves it out, since nobody reads errors at a prompt."""
+    import re
+
     from symphony_charts.cluster.local_names import experiment_names, process_names
 
     names = experiment_names() if args.what == "experiments" else process_names()
-    sys.stdout.writelines(f"{name}\n" for name in sorted(names) if name.startswith(args.prefix))
+    sys.stdout.writelines(
+        f"{name}\n" for name in sorted(names) if name.startswith(args.prefix) and re.fullmatch(_PLAIN, name)
+    )
     return 0
