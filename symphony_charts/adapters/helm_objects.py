@@ -6,8 +6,10 @@ Everything here names its namespace, and what is deleted must carry the marks th
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -39,13 +41,11 @@ class ReleaseObjects:
         from kubernetes import client, config
 
         chosen = target or Target()
+        # The client reads $KUBECONFIG once, when it is imported; here it counts as it stands now.
+        files = str(chosen.kubeconfig or os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser())
         try:
-            self._api = config.new_client_from_config(
-                config_file=str(chosen.kubeconfig) if chosen.kubeconfig else None, context=chosen.context
-            )
-            contexts, active = config.list_kube_config_contexts(
-                config_file=str(chosen.kubeconfig) if chosen.kubeconfig else None
-            )
+            self._api = config.new_client_from_config(config_file=files, context=chosen.context)
+            contexts, active = config.list_kube_config_contexts(config_file=files)
         except config.ConfigException as error:
             what = f"no cluster is configured: {error}"
             raise ToolFailed(what, next="set $KUBECONFIG, or choose a --context") from error

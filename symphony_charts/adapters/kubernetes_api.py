@@ -41,8 +41,8 @@ class KubeApi:
     def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
         from kubernetes import config
 
-        # The client reads the variable but once, when it is imported.
-        file = str(kubeconfig) if kubeconfig else os.environ.get("KUBECONFIG") or None
+        # The client reads $KUBECONFIG once, when it is imported; here it counts as it stands now.
+        file = str(kubeconfig or os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser())
         try:
             contexts, active = config.list_kube_config_contexts(config_file=file)
             self.client = config.new_client_from_config(config_file=file, context=context)

@@ -11,8 +11,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -192,12 +193,14 @@ class SubprocManager:
         self._modes = {"out": stdout_mode, "err": stderr_mode}
         self._log_dir = Path(log_dir).expanduser() if log_dir is not None else None
         self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._handlers: dict[signal.Signals, Any] = {}
 
     def launch(self, name: str, cmd: str, env: Mapping[str, object] | None = None) -> None:
         """Start the shell line `cmd`; `env` wins over the script's own environment. Raises ValueError for a twin."""
         if name in self._children:
             raise ValueError(f'a process "{name}" was launched already')
         declared = {key: str(value) for key, value in (env or {}).items()}
+        self._catch_signals()
         with contextlib.ExitStack() as opened:
             out = self._sink(name, "out", opened)
             err = subprocess.STDOUT if self._modes["err"] == "stdout" else self._sink(name, "err", opened)
@@ -230,36 +233,37 @@ class SubprocManager:
             # The session may outlive its first process.
             self.kill(name, signal.SIGKILL)
             child.wait()
+        self._let_signals_be()
 
     def join(self, kill_on_error: bool = True, check_interval: float = _POLL_S) -> int:
-        """Wait for all; the first status that is not 0, or 0. With `kill_on_error` one failure ends the others.
-
-        A signal that ends the script ends the children first.
-        """
-        with self._deadly_signals():
-            while None in (found := self.poll_all()).values():
-                if kill_on_error and any(found.values()):
-                    break
-                time.sleep(check_interval)
+        """Wait for all; the first status that is not 0, or 0. With `kill_on_error` one failure ends the others."""
+        while None in (found := self.poll_all()).values():
+            if kill_on_error and any(found.values()):
+                break
+            time.sleep(check_interval)
         failed = [status for status in found.values() if status]
         if failed and kill_on_error:
             self.kill_all()
+        self._let_signals_be()
         return failed[0] if failed else 0
 
-    @contextlib.contextmanager
-    def _deadly_signals(self) -> Iterator[None]:
+    def _catch_signals(self) -> None:
+        """From the first child on, a signal that ends the script ends the children first."""
+        if self._handlers or threading.current_thread() is not threading.main_thread():
+            return
+
         def end(number: int, _frame: object) -> None:
             self.kill_all()
             # The script did not end well: its status must say so.
             raise SystemExit(128 + number)
 
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-        before = {number: signal.signal(number, end) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        self._handlers = {number: signal.signal(number, end) for number in numbers}
+
+    def _let_signals_be(self) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._handlers = {}
 
     def _sink(self, name: str, stream: str, opened: contextlib.ExitStack) -> IO[bytes] | int | None:
         mode = self._modes[stream]

@@ -100,7 +100,9 @@ def test_a_dry_run_on_kubernetes_prints_all_objects(capsys: pytest.CaptureFixtur
     assert {"Job", "Service", "ConfigMap"} <= set(kinds)
 
 
-def test_a_launch_without_a_cluster_says_how_to_name_one(tmp_path: Path) -> None:
+def test_a_launch_without_a_cluster_says_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whoever runs the tests may have a cluster, which is not to be launched on.
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     SymphonyConfig().set_experiment_folder(tmp_path)
     cluster = Cluster.new("kube")
     with pytest.raises(ToolFailed, match="no cluster is configured"):
