@@ -15,6 +15,8 @@ import pytest
 from symphony_charts.cluster.config import SymphonyConfig
 from symphony_charts.cluster.kube_cluster import KubeCluster
 from symphony_charts.cluster.kube_watch import KubeWatcher
+from symphony_charts.cluster.release_source import experiment_chart
+from symphony_charts.cluster.releases import Releases
 from symphony_charts.cluster.status import LogQuery
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, UsageError
 from symphony_charts.spec.load import from_data
@@ -218,6 +220,35 @@ def test_the_container_before_a_restart_can_be_read(namespace: str) -> None:
     eventually(restarts, 40, "it does not restart")
     (line,) = cluster.logs("exp", LogQuery(previous=True))
     assert line.text.startswith("at ")
+
+
+def test_following_goes_on_over_a_new_run_and_ends_with_the_experiment(
+    programs: Programs, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HELM_BIN", str(helm(HELM_VERSIONS[-1])))
+    cluster = KubeCluster(namespace=namespace)
+    launch(cluster, processes={"a": _saying("one")})
+    lines: list[str] = []
+
+    def follow() -> None:
+        for line in cluster.logs("exp", LogQuery(follow=True)):
+            lines.append(line.text)
+
+    reader = threading.Thread(target=follow, daemon=True)
+    reader.start()
+    eventually(lambda: "one\n" in lines, 30, "the first run says nothing")
+    changed = from_data({"name": "exp", "image": "python:3.12-slim", "processes": {"a": _saying("two")}})
+    with experiment_chart(changed, {}, tmp_path, "0.2.0") as source, Releases() as releases:
+        releases.upgrade("exp", source.chart, namespace=namespace)
+    eventually(lambda: "two\n" in lines, 60, "the second run is not followed")
+    cluster.delete("exp")
+    reader.join(timeout=60)
+    assert not reader.is_alive()
+    assert lines == ["one\n", "two\n"]
+
+
+def _saying(word: str) -> dict[str, Any]:
+    return {"command": ["sh", "-c", f"echo {word}; exec sleep 300"], "grace_period": 1}
 
 
 def test_a_watch_whose_place_is_forgotten_looks_again(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
