@@ -185,6 +185,15 @@ def default_tmux(name: str = "exp") -> tuple[Any, Any]:
     return cluster, exp
 
 
+def test_an_experiment_without_processes_is_refused_where_symphony_left_an_empty_session() -> None:
+    from symphony.engine import Cluster
+
+    cluster = Cluster.new("tmux")
+    with pytest.raises(ValueError, match="no process"):
+        cluster.launch(cluster.new_experiment("empty"))
+    assert cluster.list_experiments() == []
+
+
 def test_what_runs_is_listed_described_and_deleted() -> None:
     from symphony.errors import ResourceExistsError
 
