@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from symphony_charts.cluster.kube_status import moment_of
+from symphony_charts.cluster.kube_phase import moment_of
 from symphony_charts.cluster.status import InstanceStatus, LogLine, LogQuery
 from symphony_charts.errors import NotFound, SpecError, ToolFailed
 

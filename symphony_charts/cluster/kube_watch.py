@@ -69,14 +69,22 @@ class KubeWatcher:
         workloads = [item for kind in self._kinds() for item in self._listed(*kind, EXPERIMENT)]
         pods = self._listed("v1", "Pod", f"{EXPERIMENT},app.kubernetes.io/component=experiment")
         places = sorted({(item["metadata"]["namespace"], name_of(item)) for item in (*workloads, *pods)})
-        now = time.time()
-        return sorted(
-            (
-                status_of(name, _those(workloads, space, name), _those(pods, space, name), now=now)
-                for space, name in places
-            ),
-            key=lambda one: (one.name, one.namespace),
-        )
+        records = self._records(self.collection("v1", "Secret"), "owner=helm") if places else []
+        found = [
+            status_of(
+                name,
+                _those(workloads, space, name),
+                _those(pods, space, name),
+                releases=[
+                    one
+                    for one in records
+                    if (one["metadata"]["namespace"], one["metadata"]["labels"].get("name")) == (space, name)
+                ],
+                now=time.time(),
+            )
+            for space, name in places
+        ]
+        return sorted(found, key=lambda one: (one.name, one.namespace))
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
         """How the experiment is; with `events` also who holds it, its services, and what happened of late."""
@@ -119,11 +127,7 @@ class KubeWatcher:
 
     def releases(self, name: str, namespace: str) -> list[Object]:
         """Helm's records of the release of this name, without their content; empty where they may not be read."""
-        path = self.api.collection("v1", "Secret", namespace)
-        try:
-            return self.api.listed(path, f"owner=helm,name={name}", metadata_only=True)
-        except ToolFailed:
-            return []
+        return self._records(self.api.collection("v1", "Secret", namespace), f"owner=helm,name={name}")
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
         """How it is at once and after each change that the cluster reports; None when it is gone."""
@@ -245,6 +249,12 @@ class KubeWatcher:
                 raise
             self._may_read_all = False
             return self._listed(api_version, kind, selector)
+
+    def _records(self, path: str, selector: str) -> list[Object]:
+        try:
+            return self.api.listed(path, selector, metadata_only=True)
+        except ToolFailed:
+            return []
 
     def collection(self, api_version: str, kind: str) -> str:
         """The path of a kind's objects in all namespaces that are looked at."""

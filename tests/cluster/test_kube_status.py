@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.cluster.kube_status import event_of, moment_of, status_of
+from symphony_charts.cluster.kube_phase import moment_of
+from symphony_charts.cluster.kube_status import event_of, status_of
 from symphony_charts.cluster.status import ExperimentStatus, InstanceStatus
 
 NOW = moment_of("2026-03-01T12:00:00Z")
@@ -132,6 +133,7 @@ def test_an_evicted_pod_says_so() -> None:
             [{"metadata": {"labels": {"name": "rl", "version": "2"}}}],
             ("Helm release rl, revision 2",),
         ),
+        ({"annotations": {"meta.helm.sh/release-name": "rl"}}, [], ("Helm release rl",)),
         (
             {"annotations": {"argocd.argoproj.io/tracking-id": "dev-rl:batch/Job:ml/rl-agent-r1"}},
             [],
@@ -143,7 +145,7 @@ def test_an_evicted_pod_says_so() -> None:
             ("Argo CD application dev-rl", "Helm release rl, revision 1"),
         ),
     ],
-    ids=["none", "helm", "argo-cd", "both"],
+    ids=["none", "helm", "helm-unread", "argo-cd", "both"],
 )
 def test_the_status_says_who_holds_it(marks: Any, releases: Any, holders: tuple[str, ...]) -> None:
     assert status([job(**marks)], [], releases).held_by == holders

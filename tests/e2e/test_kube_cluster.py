@@ -156,6 +156,7 @@ def test_helm_and_server_side_apply_make_the_same_objects(
         launch(cluster, processes={"a": {**FOREVER, "binds": ["web"]}})
         status = cluster.describe("exp")
         assert status is not None
+        assert [one.held_by for one in cluster.list()] == [status.held_by]
         listed = json.loads(
             programs.kubectl(
                 "-n", namespace, "get", "jobs,services,configmaps", "-l", "symph.dev/experiment", "-o", "json"
