@@ -5,18 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from symphony_charts.cli import common, output
+from symphony_charts.cli import common, findings, output
 from symphony_charts.cli import gitops_options as shared
 
 __all__ = ["configure", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from symphony_charts.chart.lint.finding import Finding
     from symphony_charts.cluster.settings import Settings
     from symphony_charts.gitops.pointer import Destination
-
-_SEVERITY_COLORS = {"error": "bad", "warning": "busy", "info": "dim"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         check.add_argument("folder", metavar="CHECKOUT", nargs="?", default=".", help="default: the current folder")
         check.add_argument("--base", metavar="COMMIT", default=None, help="refuse edits of published charts since then")
         check.add_argument("--strict", action="store_true", help="exit with 1 for warnings, too")
-        common.add_output(check, ("table", "json", "yaml", "sarif"), headers=False)
+        common.add_output(check, findings.FORMATS, headers=False)
     render = actions.add_parser("render", help="write the manifests of what an environment runs, for reviews")
     shared.add_env(render)
     shared.add_repository(render)
@@ -152,42 +149,9 @@ def _lint(args: argparse.Namespace) -> int:
     found = check_repository(RepositoryFiles(files=files, links=links, changed=changed))
     if args.action == "doctor":
         found += [("", finding) for finding in size_findings(files, count_refs(folder))]
-    _print_findings(args, folder, found)
+    findings.print_found(args, found, str(folder))
     bad = ("error", "warning") if args.strict else ("error",)
     return int(any(finding.severity in bad for _, finding in found))
-
-
-def _print_findings(args: argparse.Namespace, folder: Path, found: list[tuple[str, Finding]]) -> None:
-    if args.output == "sarif":
-        import json
-
-        from symphony_charts import __version__
-        from symphony_charts.chart.lint.sarif import to_sarif
-
-        output.line(json.dumps(to_sarif(found, __version__, lambda _file, _path: None), indent=2))
-        return
-    records = [
-        {"file": file, "rule": f.rule, "severity": f.severity, "path": f.path, "what": f.what, "next": f.next}
-        for file, f in found
-    ]
-    if args.output in ("json", "yaml"):
-        output.print_items(args, "Finding", records, ())
-        return
-    import sys
-
-    color = output.use_color(sys.stdout, getattr(args, "color", None))
-    for record in records:
-        severity = str(record["severity"])
-        output.line(
-            f"{output.paint(severity, _SEVERITY_COLORS[severity], color)}: {record['what']}  [{record['rule']}]"
-        )
-        where = ", ".join(str(record[key]) for key in ("file", "path") if record[key])
-        if where:
-            output.line(f"  at:   {where}")
-        if record["next"]:
-            output.line(f"  next: {record['next']}")
-    counts = [f"{sum(1 for r in records if r['severity'] == s)} {s}" for s in ("error", "warning", "info")]
-    output.note(f"{folder}: {', '.join(counts)}")
 
 
 def _render(args: argparse.Namespace) -> int:

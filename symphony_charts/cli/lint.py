@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from symphony_charts.cli import common, output
+from symphony_charts.cli import common, findings, output
 from symphony_charts.cli.package import add_values, overrides_of, specs_of
 
 __all__ = ["configure", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from symphony_charts.adapters.specfile import SpecFile
     from symphony_charts.chart.lint import Finding
     from symphony_charts.chart.package import Chart
-
-_COLORS = {"error": "bad", "warning": "busy", "info": "dim"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph lint`."""
     common.add_specs(parser)
-    common.add_output(parser, ("table", "json", "yaml", "sarif"), headers=False)
+    common.add_output(parser, findings.FORMATS, headers=False)
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
     parser.add_argument("--quiet", action="store_true", help="leave out what is merely worth knowing")
     parser.add_argument("--kube-version", metavar="1.NN", default=None, help="Kubernetes to check for (default: 1.34)")
@@ -48,11 +47,11 @@ def run(args: argparse.Namespace) -> int:
         for path in specs:
             spec, chart = _chart(path, filled)
             version = args.kube_version or DEFAULT_VERSION
-            findings = lint(chart, spec.experiment, overrides=overrides, kube_version=version)
-            findings += _by_helm(chart) if args.helm else []
-            found += [(str(path), finding) for finding in findings if not (args.quiet and finding.severity == "info")]
+            said = lint(chart, spec.experiment, overrides=overrides, kube_version=version)
+            said += _by_helm(chart) if args.helm else []
+            found += [(str(path), finding) for finding in said if not (args.quiet and finding.severity == "info")]
             advance(1)
-    _print(args, found, len(specs))
+    findings.print_found(args, found, f"{len(specs)} checked", _line_finder())
     bad = ("error", "warning") if args.strict else ("error",)
     return int(any(finding.severity in bad for _, finding in found))
 
@@ -82,41 +81,10 @@ def _by_helm(chart: Chart) -> list[Finding]:
     return [Finding(rule="helm", severity="error", path="chart", what=text) for text in texts]
 
 
-def _print(args: argparse.Namespace, found: list[tuple[str, Finding]], checked: int) -> None:
-    if args.output == "sarif":
-        _print_sarif(found)
-        return
-    records: list[dict[str, object]] = [
-        {
-            "file": file,
-            "rule": finding.rule,
-            "severity": finding.severity,
-            "path": finding.path,
-            "what": finding.what,
-            "next": finding.next,
-        }
-        for file, finding in found
-    ]
-    if args.output in ("json", "yaml"):
-        output.print_items(args, "Finding", records, ())
-        return
-    color = output.use_color(sys.stdout, getattr(args, "color", None))
-    for record in records:
-        severity = str(record["severity"])
-        output.line(f"{output.paint(severity, _COLORS[severity], color)}: {record['what']}  [{record['rule']}]")
-        output.line(f"  at:   {record['file']}, {record['path']}")
-        if record["next"]:
-            output.line(f"  next: {record['next']}")
-    counts = [f"{sum(1 for r in records if r['severity'] == s)} {s}" for s in ("error", "warning", "info")]
-    output.note(f"{checked} checked: {', '.join(counts)}")
-
-
-def _print_sarif(found: list[tuple[str, Finding]]) -> None:
-    import json
+def _line_finder() -> Callable[[str, str], int | None]:
+    """What finds the line of a path in a spec file; each file is read once, and only when a line is asked for."""
     from pathlib import Path
 
-    from symphony_charts import __version__
-    from symphony_charts.chart.lint.sarif import to_sarif
     from symphony_charts.spec.yaml_text import line_of
 
     texts: dict[str, str] = {}
@@ -127,4 +95,4 @@ def _print_sarif(found: list[tuple[str, Finding]]) -> None:
         text = texts.setdefault(file, Path(file).read_text(encoding="utf-8"))
         return line_of(text, path) if path else None
 
-    output.line(json.dumps(to_sarif(found, __version__, line), indent=2))
+    return line
