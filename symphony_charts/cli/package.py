@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from symphony_charts.cli import common, output
+from symphony_charts.cli.workspace import Images, add_workspace, push_workspace
 
 __all__ = ["add_values", "configure", "located", "overrides_of", "refuse_twins", "run", "specs_of"]
 
@@ -38,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--push", action="store_true", help="publish them, too; takes --env and the like of `publish`")
     add_publish_options(parser)
     add_change_options(parser, is_alone=False)
+    add_workspace(parser)
     common.add_dry_run(parser)
     common.add_examples(
         parser,
@@ -47,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph package rl.yaml --set groups.agent.replicas=32 --version 1.0.0",
         "symph package rl.yaml --dry-run -o json",
         "symph package rl.yaml --push --env dev",
+        "symph package rl.yaml --workspace . --image-repo registry.example.org/rl/images",
     )
 
 
@@ -71,22 +74,23 @@ def overrides_of(args: argparse.Namespace) -> Values:
 
 def run(args: argparse.Namespace) -> int:
     """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
-    status = _package(args)
+    images = push_workspace(args, specs_of(args.specs))
+    status = _package(args, images)
     if args.push:
         from symphony_charts.cli.publish import publish
 
-        publish(args, specs_of(args.specs), overrides_of(args))
+        publish(args, specs_of(args.specs), overrides_of(args), images.by_base)
     return status
 
 
-def _package(args: argparse.Namespace) -> int:
+def _package(args: argparse.Namespace, images: Images) -> int:
     dest = Path(_destination(args))
     specs = specs_of(args.specs)
     if len(specs) == 1 and args.output in ("table", "wide"):
-        (item,) = _prepare_all(args, specs, dest)
-        _print_one(item, _record(item, 0 if args.dry_run else _write(item)), dry_run=args.dry_run)
+        (item,) = _prepare_all(args, specs, dest, images)
+        _print_one(item, _record(item, 0 if args.dry_run else _write(item), images), dry_run=args.dry_run)
     else:
-        output.print_items(args, "Chart", _package_many(args, specs, dest), _columns())
+        output.print_items(args, "Chart", _package_many(args, specs, dest, images), _columns())
     return 0
 
 
@@ -96,21 +100,21 @@ def specs_of(paths: Sequence[str]) -> list[str]:
     return specs or list(paths)
 
 
-def _package_many(args: argparse.Namespace, specs: list[str], dest: Path) -> list[dict[str, object]]:
+def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images: Images) -> list[dict[str, object]]:
     """The records of all charts, in order; what has not changed since the last time is not even read."""
     from symphony_charts.cluster.package_cache import PackageCache
 
     cache = PackageCache(dest, {"overrides": overrides_of(args), "version": args.version})
     # What fits depends on files that the cache does not know.
-    known = [] if args.pools else specs
+    known = [] if args.pools or images.by_base else specs
     fresh = {spec: record for spec in known if (record := cache.fresh(spec)) is not None}
     stale = [spec for spec in specs if spec not in fresh]
-    made = dict(zip(stale, _prepare_all(args, stale, dest), strict=True))
+    made = dict(zip(stale, _prepare_all(args, stale, dest, images), strict=True))
     records: dict[str, dict[str, object]] = {spec: {**record, "written": 0} for spec, record in fresh.items()}
     with output.progress("writing", len(made)) as advance:
         for spec, item in made.items():
-            records[spec] = _record(item, 0 if args.dry_run else _write(item))
-            if not args.dry_run and not item.fit:
+            records[spec] = _record(item, 0 if args.dry_run else _write(item), images)
+            if not args.dry_run and not item.fit and not images.by_base:
                 cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})
             advance(1)
     refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
@@ -132,10 +136,11 @@ def _destination(args: argparse.Namespace) -> str:
     return str(args.dest or "dist")
 
 
-def _prepare_all(args: argparse.Namespace, specs: Sequence[str], dest: Path) -> list[Packaged]:
+def _prepare_all(args: argparse.Namespace, specs: Sequence[str], dest: Path, images: Images) -> list[Packaged]:
     from symphony_charts.adapters import specfile
     from symphony_charts.cluster.packaging import prepare, template
     from symphony_charts.cluster.pools import place
+    from symphony_charts.cluster.workspace import with_images
     from symphony_charts.errors import SpecError
 
     overrides, filled = overrides_of(args), template()
@@ -144,7 +149,9 @@ def _prepare_all(args: argparse.Namespace, specs: Sequence[str], dest: Path) -> 
     with output.progress("packaging", len(specs)) as advance:
         for path in specs:
             try:
-                spec, fit = place(specfile.read(path), args.pools, force=args.force_unschedulable)
+                spec, fit = place(
+                    with_images(specfile.read(path), images.by_base), args.pools, force=args.force_unschedulable
+                )
                 packaged.append(prepare(spec, dest, filled, overrides=overrides, version=args.version, fit=fit))
             except SpecError as error:
                 if len(specs) == 1:
@@ -182,7 +189,10 @@ def refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
         raise SpecError(problems)
 
 
-def _record(item: Packaged, touched: int) -> dict[str, object]:
+def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
+    from symphony_charts.cluster.workspace import images_of
+
+    used = images_of(item.spec.experiment) if images.records else []
     return {
         "name": item.chart.name,
         "version": item.chart.version,
@@ -196,6 +206,7 @@ def _record(item: Packaged, touched: int) -> dict[str, object]:
         "bytes": len(item.chart.archive),
         "written": touched,
         "runsOn": _runs_on(item),
+        **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
     }
 
 

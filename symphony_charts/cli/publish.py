@@ -11,7 +11,7 @@ __all__ = ["add_publish_options", "configure", "publish", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from symphony_charts.cluster.publishing import Candidate
     from symphony_charts.cluster.settings import Settings
@@ -65,8 +65,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def publish(args: argparse.Namespace, paths: Sequence[str], overrides: dict[str, object]) -> None:
-    """What `symph publish` and `symph package --push` do with the spec files `paths`."""
+def publish(
+    args: argparse.Namespace,
+    paths: Sequence[str],
+    overrides: dict[str, object],
+    images: Mapping[str, str] | None = None,
+) -> None:
+    """What `symph publish` and `symph package --push` do with the spec files `paths`; `images` take others' places."""
     import time
     from pathlib import Path
 
@@ -75,7 +80,7 @@ def publish(args: argparse.Namespace, paths: Sequence[str], overrides: dict[str,
     settings = shared.settings_of(args, Path(paths[0]).absolute().parent)
     env = None if args.chart_only else settings.environment(args.env)
     now = int(time.time())
-    candidates = _candidates(args, settings, paths, overrides, env, now)
+    candidates = _candidates(args, settings, paths, overrides, env, now, images or {})
     if env is not None:
         _check_secrets(candidates, settings, env)
     guard = guard_of([candidate.spec for candidate in candidates])
@@ -97,6 +102,7 @@ def _candidates(
     overrides: dict[str, object],
     env: str | None,
     now: int,
+    images: Mapping[str, str],
 ) -> list[Candidate]:
     """The charts to publish. Raises SpecError for the faults of all specs at once, and for two of one name."""
     from symphony_charts.adapters import specfile
@@ -104,6 +110,7 @@ def _candidates(
     from symphony_charts.cli.secrets import certificate_of
     from symphony_charts.cluster.packaging import template
     from symphony_charts.cluster.publishing import prepare_publish, team_of
+    from symphony_charts.cluster.workspace import with_images
     from symphony_charts.errors import Problem, SpecError
 
     filled = template()
@@ -114,7 +121,7 @@ def _candidates(
     with output.progress("packaging", len(paths)) as advance:
         for path in paths:
             try:
-                spec = specfile.read(path)
+                spec = with_images(specfile.read(path), images)
                 candidate = prepare_publish(
                     spec,
                     filled,
