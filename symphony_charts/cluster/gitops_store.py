@@ -9,15 +9,15 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from symphony_charts.adapters.git.cache import Cache
 from symphony_charts.adapters.git.packs import write_pack
 from symphony_charts.adapters.git.program import git_version
-from symphony_charts.adapters.git.reading import contains
+from symphony_charts.adapters.git.reading import find_commit
 from symphony_charts.adapters.git.remote import Answer, ToolUnreachable, fetch_tip, push
 from symphony_charts.cluster.gitops_reading import load
+from symphony_charts.cluster.gitops_receipt import Author, Receipt, Run, joined, lost, timed
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.gitops.objects import Edits, GitObject, build_tree, commit_object
 from symphony_charts.gitops.operations import Change, Operation, message_of
@@ -31,46 +31,6 @@ _JOINS = 3
 _FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0
 # How long a server may give no answer at all before that is the answer.
 _PATIENCE_S = 15.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
-    """Who signs for a commit: ``Name <mail>``, and what makes a signature of the commit's bytes."""
-
-    name: str
-    sign: Callable[[bytes], str] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What became of operations: the commit that holds their changes, and the answer to each, in order.
-
-    `commit` is None when there was nothing to do; `moved` counts how often the tip moved in between, `paths` the files
-    that changed. `was_lost` says that the server had taken the commit although its answer never came.
-    """
-
-    commit: str | None
-    changes: tuple[Change, ...]
-    paths: int = 0
-    moved: int = 0
-    seconds: float = 0.0
-    was_lost: bool = False
-    edits: Edits = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Run:
-    """One attempt after another: what was sent, what the server said last, and until when to try."""
-
-    deadline: float
-    time: int
-    moved: int = 0
-    sent: set[str] = field(default_factory=set)
-    base: str = ""
-    silent_since: float | None = None
-    tries: int = 0
-    is_anew: bool = False
-    joined: str = ""
 
 
 class Store:
@@ -108,21 +68,28 @@ class Store:
         """
         started = time.monotonic()
         git_version()
-        run = _Run(deadline=started + self._timeout_s, time=now)
-        receipt = None
+        run = Run(deadline=started + self._timeout_s, time=now)
+        with self.cache.member(self._timeout_s):
+            receipt = self._together(operations, run)
+            if receipt is None:
+                with self.cache.pushing(self._timeout_s):
+                    receipt = self._alone(operations, run)
+        return timed(receipt, time.monotonic() - started)
+
+    def _together(self, operations: Sequence[Operation], run: Run) -> Receipt | None:
+        """Queue up with other processes of this machine; None where that did not lead anywhere."""
         for _ in range(_JOINS):
             built = self._join(operations, run)
-            receipt = self._push_together(built, run) if built is not None else None
-            if receipt is not None or built is None or run.tries:
-                break
-        if receipt is None:
-            with self.cache.pushing(self._timeout_s), self.cache.locked(self._timeout_s):
-                self.cache.prepare()
-                self.cache.queue(None)
-                receipt = self._until_done(operations, run)
-        return _timed(receipt, time.monotonic() - started)
+            if built is None:
+                return None
+            with self.cache.pushing(self._left(run)):
+                if self._push_all(built, run):
+                    return built
+                if run.tries:  # and nobody else may push before it is known whose commits got there
+                    return self._alone(operations, run)
+        return None
 
-    def _join(self, operations: Sequence[Operation], run: _Run) -> Receipt | None:
+    def _join(self, operations: Sequence[Operation], run: Run) -> Receipt | None:
         """A commit on top of what other processes of this machine are about to push; None where that cannot be.
 
         It is made from what this machine knows. Whatever stands in the way is judged at the newest tip, and alone.
@@ -130,66 +97,72 @@ class Store:
         with self.cache.locked(self._timeout_s):
             self.cache.prepare()
             base = self.cache.queued or self.cache.tip
-            if base is None:
+            if base is None or find_commit(self.cache.repo, base, run.sent):
                 return None
             try:
                 snapshot, changes = self._ask(operations, base)
             except SymphError:
                 return None
-            edits = _joined(changes)
+            edits = joined(changes)
             if not edits:
                 return None
-            run.base = run.base or (self.cache.tip or "")
-            run.joined = self._write(snapshot, edits, changes, run)
-            self.cache.queue(run.joined)
-        return Receipt(commit=run.joined, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
+            commit = self._write(snapshot, edits, changes, run)
+            run.base = run.base or self.cache.tip or ""
+            run.built = Receipt(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
+            # From here on another process may send it.
+            run.sent.add(commit)
+            self.cache.queue(commit)
+        return run.built
 
-    def _push_together(self, built: Receipt, run: _Run) -> Receipt | None:
-        """Push all commits that wait, ours among them, unless somebody has; None where ours must be made anew.
+    def _push_all(self, built: Receipt, run: Run) -> bool:
+        """Push all commits that wait, ours among them, unless somebody has; False where ours is to be made anew.
 
         While one process pushes, the others queue up behind it: the next push then carries all of theirs.
         """
-        commit = built.commit or ""
-        with self.cache.pushing(self._left(run)):
-            with self.cache.locked(self._left(run)):
-                tip, head = self.cache.tip, self.cache.queued
-                if tip and contains(self.cache.repo, tip, {commit}, ""):
-                    return built
-                if head is None or not contains(self.cache.repo, head, {commit}, ""):
-                    return None
-            answer = push(self.cache, head, timeout_s=self._left(run))
-            with self.cache.locked(self._left(run)):
-                if self.cache.queued == head or not answer.is_done:
-                    self.cache.queue(None)
-            if answer.is_done:
-                return built
+        ours = {built.commit or ""}
+        with self.cache.locked(self._left(run)):
+            tip, head = self.cache.tip, self.cache.queued
+            if tip and find_commit(self.cache.repo, tip, ours):
+                return True
+            if head is None or not find_commit(self.cache.repo, head, ours):
+                return False
+        if not push(self.cache, head, timeout_s=self._left(run)).is_done:
             run.tries += 1
-            if answer.was_sent:
-                run.sent |= {head, commit}
-        return None
+            return False
+        with self.cache.locked(self._left(run)):
+            if self.cache.queued == head:
+                self.cache.queue(None)
+        return True
+
+    def _alone(self, operations: Sequence[Operation], run: Run) -> Receipt:
+        """Go on without the queue; who waits in it finds out from the tip that is read here whether it is through."""
+        with self.cache.locked(self._timeout_s):
+            self.cache.prepare()
+            if run.sent or self.cache.queued:
+                tip = self._reread(run)
+                self.cache.queue(None)
+                found = find_commit(self.cache.repo, tip, run.sent)
+                if found and run.built:
+                    return lost(run.built, run, found)
+            return self._until_done(operations, run)
 
     def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
         """What the operations would change at the newest tip; nothing is written."""
         git_version()
         with self.cache.locked(self._timeout_s):
-            self.cache.prepare()
-            run = _Run(deadline=time.monotonic() + self._timeout_s, time=0)
-            return self._ask(operations, self._reread(run, depth=1))
+            return self._ask(operations, self._newest())
 
     def read(self, folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
         """These folders and files as they are at the newest tip."""
         git_version()
         with self.cache.locked(self._timeout_s):
-            self.cache.prepare()
-            run = _Run(deadline=time.monotonic() + self._timeout_s, time=0)
-            return load(self.cache, self._reread(run, depth=1), folders, files)
+            return load(self.cache, self._newest(), folders, files)
 
     def at_tip(self) -> Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]:
         """What reads folders and files of the tip as it is now, however often, without asking for a newer one."""
         git_version()
         with self.cache.locked(self._timeout_s):
-            self.cache.prepare()
-            tip = self._reread(_Run(deadline=time.monotonic() + self._timeout_s, time=0), depth=1)
+            tip = self._newest()
 
         def read(folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
             with self.cache.locked(self._timeout_s):
@@ -197,26 +170,27 @@ class Store:
 
         return read
 
-    def _until_done(self, operations: Sequence[Operation], run: _Run) -> Receipt:
+    def _newest(self) -> str:
+        self.cache.prepare()
+        return self._reread(Run(deadline=time.monotonic() + self._timeout_s, time=0))
+
+    def _until_done(self, operations: Sequence[Operation], run: Run) -> Receipt:
         # The tip of the last time usually is the tip still. If not, the push is refused: no dearer than asking first.
         known = self.cache.tip
-        tip, is_fresh = (known, False) if known else (self._reread(run, depth=1), True)
+        tip, is_fresh = (known, False) if known else (self._reread(run), True)
         while True:
             try:
                 snapshot, changes = self._ask(operations, tip)
             except SymphError as error:
                 if is_fresh and not self._can_begin_again(error, run):
                     raise
-                tip, is_fresh = self._reread(run, depth=1), True
+                tip, is_fresh = self._reread(run), True
                 continue
-            edits = _joined(changes)
+            edits = joined(changes)
             if not edits:
                 if is_fresh:
-                    # What was queued may have been pushed by another process, and its commit be no longer known here.
-                    done_by_other = run.joined or None
-                    was_lost = done_by_other is not None
-                    return Receipt(commit=done_by_other, changes=changes, moved=run.moved, was_lost=was_lost)
-                tip, is_fresh = self._reread(run, depth=1), True
+                    return Receipt(commit=None, changes=changes, moved=run.moved)
+                tip, is_fresh = self._reread(run), True
                 continue
             commit = self._write(snapshot, edits, changes, run)
             answer = push(self.cache, commit, timeout_s=self._left(run))
@@ -225,19 +199,19 @@ class Store:
                 return done
             found = self._after_refusal(answer, commit, tip, run)
             if found is None:
-                return _lost(done, run)
+                return lost(done, run, run.arrived)
             run.moved += is_fresh and found != tip
             tip, is_fresh = found, True
 
-    def _after_refusal(self, answer: Answer, commit: str, tip: str, run: _Run) -> str | None:
+    def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str | None:
         """The tip to go on from; None when the commit got there after all. Raises when there is no going on."""
         run.tries += 1
         if answer.was_sent:
             run.base = run.base or tip
             run.sent.add(commit)
-        # Without anything under way the newest commit is enough; else all commits since, to look for ours in them.
-        found = self._reread(run, depth=None if run.sent else 1)
-        if run.sent and contains(self.cache.repo, found, run.sent, run.base):
+        found = self._reread(run)
+        if arrived := find_commit(self.cache.repo, found, run.sent, run.base):
+            run.arrived = arrived
             return None
         if found == tip:
             self._judge(answer, run)
@@ -246,7 +220,7 @@ class Store:
         self._wait(run, answer.text)
         return found
 
-    def _judge(self, answer: Answer, run: _Run) -> None:
+    def _judge(self, answer: Answer, run: Run) -> None:
         """Raise where the server refused for good, or has been failing for longer than we wait."""
         now = time.monotonic()
         run.silent_since = run.silent_since or now
@@ -264,7 +238,7 @@ class Store:
         )
         return snapshot, tuple(operation.change(snapshot) for operation in operations)
 
-    def _can_begin_again(self, error: SymphError, run: _Run) -> bool:
+    def _can_begin_again(self, error: SymphError, run: Run) -> bool:
         """A cache that cannot be read is made anew, once; what an operation says is an answer."""
         if isinstance(error, (Conflict, NotFound, SpecError)) or run.is_anew:
             return False
@@ -273,7 +247,7 @@ class Store:
         self.cache.prepare()
         return True
 
-    def _write(self, snapshot: Snapshot, edits: Edits, changes: Sequence[Change], run: _Run) -> str:
+    def _write(self, snapshot: Snapshot, edits: Edits, changes: Sequence[Change], run: Run) -> str:
         self._guard({path: content for path, content in edits.items() if content is not None})
         tree = build_tree(snapshot, edits)
         commit = self._commit(tree.oid, snapshot.commit, message_of(changes, self._trailers), run.time)
@@ -296,8 +270,12 @@ class Store:
             tree=tree, parents=parents, author=self._author.name, time=when, message=message, signature=signature
         )
 
-    def _reread(self, run: _Run, *, depth: int | None) -> str:
-        """The tip, asked for until the server answers or patience ends."""
+    def _reread(self, run: Run) -> str:
+        """The tip, asked for until the server answers or patience ends.
+
+        The newest commit is enough, unless somebody has a commit under way, to be looked for in all that came since.
+        """
+        depth = None if self.cache.tip and self.cache.has_members else 1
         silent_since = time.monotonic()
         while True:
             try:
@@ -308,7 +286,7 @@ class Store:
                 run.tries += 1
                 self._wait(run, error.what)
 
-    def _wait(self, run: _Run, text: str) -> None:
+    def _wait(self, run: Run, text: str) -> None:
         """Full jitter: a random time below a bound that doubles. Source: AWS, "Exponential Backoff And Jitter"."""
         bound = min(_FIRST_WAIT_S * 2 ** min(run.tries, 20), self._longest_wait_s)
         pause = random.uniform(0, bound)  # noqa: S311 - spreads writers, guards nothing
@@ -320,30 +298,5 @@ class Store:
             )
         time.sleep(pause)
 
-    def _left(self, run: _Run) -> float:
+    def _left(self, run: Run) -> float:
         return max(1.0, min(60.0, run.deadline - time.monotonic()))
-
-
-def _joined(changes: Iterable[Change]) -> dict[str, bytes | None]:
-    """All edits; no two operations of one commit may edit one path."""
-    edits: dict[str, bytes | None] = {}
-    for change in changes:
-        twice = next((path for path in change.edits if path in edits and edits[path] != change.edits[path]), None)
-        if twice is not None:
-            raise Conflict(f"two operations change {twice}", next="make them one after the other")
-        edits.update(change.edits)
-    return edits
-
-
-def _lost(receipt: Receipt, run: _Run) -> Receipt:
-    return _with(receipt, was_lost=True, moved=run.moved)
-
-
-def _timed(receipt: Receipt, seconds: float) -> Receipt:
-    return _with(receipt, seconds=seconds)
-
-
-def _with(receipt: Receipt, **fields: object) -> Receipt:
-    from dataclasses import replace
-
-    return replace(receipt, **fields)  # type: ignore[arg-type]  # two callers above, both right

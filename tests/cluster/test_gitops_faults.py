@@ -456,3 +456,41 @@ def test_rollbacks_that_share_a_lost_push_are_made_once(
     with ThreadPoolExecutor(len(names)) as pool:
         list(pool.map(lambda name: apply(store(url=url), Rollback(team="team", name=name, env="dev")), names))
     assert sorted(history(bare)[4:]) == [f"rollback team/{name} 0.1.2 -> 0.1.1 in dev" for name in names]
+
+
+def test_who_only_reads_does_not_make_the_others_forget(store: MakeStore, bare: Path) -> None:
+    """A reader asks for the newest commit alone, and so cuts off the history in which others look for theirs."""
+    names = [f"e{number}" for number in range(6)]
+    for number in range(3):
+        apply(store(), *(small_publish(name, number) for name in names))
+    set_hook(bare, "post-receive", "sleep 0.1")
+    is_over = threading.Event()
+
+    def read() -> None:
+        while not is_over.is_set():
+            store().read(["envs"], lambda _seen: ())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        with ThreadPoolExecutor(len(names)) as pool:
+            list(pool.map(lambda name: apply(store(), Rollback(team="team", name=name, env="dev")), names))
+    finally:
+        is_over.set()
+        reader.join(30)
+    assert sorted(history(bare)[4:]) == [f"rollback team/{name} 0.1.2 -> 0.1.1 in dev" for name in names]
+
+
+def test_what_was_given_up_while_it_waited_is_not_pushed_later(
+    store: MakeStore, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_cache: Cache, _timeout_s: float) -> Any:
+        raise KeyboardInterrupt
+
+    apply(store(), small_publish("rl", 1))
+    with monkeypatch.context() as patched:
+        patched.setattr(Cache, "pushing", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            apply(store(), Retire(team="team", name="rl", env="dev"))
+    apply(store(), small_publish("other", 1))
+    assert history(bare)[1:] == ["publish team/rl 0.1.0 -> dev", "publish team/other 0.1.0 -> dev"]

@@ -53,22 +53,49 @@ class Cache:
         return self._held("push", timeout_s)
 
     @contextlib.contextmanager
-    def _held(self, name: str, timeout_s: float) -> Iterator[None]:
+    def member(self, timeout_s: float) -> Iterator[None]:
+        """Take part in the queue. One in which nobody takes part any more is forgotten: they were killed or gave up."""
+        with self.locked(timeout_s):
+            handle = self._open("members")
+            if _is_free(handle):
+                self.queue(None)
+                if self._is_overgrown():
+                    self.drop()
+            fcntl.flock(handle, fcntl.LOCK_SH)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            what = f"cannot write the cache of the repository: {error.strerror}"
-            raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
+            yield
+        finally:
+            os.close(handle)
+
+    @property
+    def has_members(self) -> bool:
+        """Whether somebody takes part in the queue; needs the lock."""
+        handle = self._open("members")
+        try:
+            return not _is_free(handle)
+        finally:
+            os.close(handle)
+
+    @contextlib.contextmanager
+    def _held(self, name: str, timeout_s: float) -> Iterator[None]:
+        handle = self._open(name)
         try:
             _wait_for(handle, timeout_s, self.folder)
             yield
         finally:
             os.close(handle)
 
+    def _open(self, name: str) -> int:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            what = f"cannot write the cache of the repository: {error.strerror}"
+            raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
+
     def prepare(self) -> None:
         """Make the repository if it is not there, or has grown too much; needs the lock."""
-        if self.repo.is_dir() and not self.queued and self._is_overgrown():
+        if self.repo.is_dir() and self._is_overgrown() and not self.has_members:
             self.drop()
         if (self.folder / "made").is_file():
             return
@@ -140,6 +167,15 @@ class Cache:
             return len(os.listdir(self.repo / "objects" / "pack")) > 2 * _MAX_PACKS  # noqa: PTH208 - names only
         except OSError:
             return False
+
+
+def _is_free(handle: int) -> bool:
+    """Whether nobody else holds the lock; if so, `handle` does."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:

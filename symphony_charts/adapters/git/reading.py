@@ -8,7 +8,7 @@ from pathlib import Path
 from symphony_charts.adapters.git.program import git
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["contains", "read_objects"]
+__all__ = ["find_commit", "read_objects"]
 
 
 def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> list[tuple[str, str, bytes] | None]:
@@ -37,11 +37,11 @@ def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> l
     return found
 
 
-def contains(repo: Path, tip: str, commits: Iterable[str], base: str) -> bool:
-    """Whether one of `commits` is in the history of `tip` after `base` (all of it for an empty one)."""
+def find_commit(repo: Path, tip: str, commits: Iterable[str], base: str = "") -> str | None:
+    """The newest of `commits` in the history of `tip` after `base` (all of it for an empty one); None without any."""
     wanted = set(commits)
-    if tip in wanted:
-        return True
+    if tip in wanted or not wanted:
+        return tip if wanted else None
     revisions = [tip, f"^{base}"] if base else [tip]
     listed = git(repo, "rev-list", *revisions, timeout_s=60).text.split()
-    return not wanted.isdisjoint(listed)
+    return next((commit for commit in listed if commit in wanted), None)
