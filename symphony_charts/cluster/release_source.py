@@ -18,10 +18,11 @@ from symphony_charts.chart.package import build_chart
 from symphony_charts.chart.version import FIRST_VERSION
 from symphony_charts.cluster.packaging import template
 from symphony_charts.cluster.pools import place
-from symphony_charts.errors import NotFound, Problem, SpecError
+from symphony_charts.cluster.secret_files import read_secret_files
+from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.network.services import allocate
 from symphony_charts.placement.assign import apply
-from symphony_charts.secrets.existing import key_of, secret_object
+from symphony_charts.secrets.existing import secret_object
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.yaml_text import load
@@ -57,7 +58,7 @@ class ReleaseSource:
             return None
         at = Release(name=release, chart_name=self.name)
         name = join(fullname(dict(values or {}), at), "secrets", 63)
-        return dict(secret_object(self.experiment, _contents(self.experiment, self.folder), name, namespace))
+        return dict(secret_object(self.experiment, read_secret_files(self.experiment, self.folder), name, namespace))
 
 
 @contextmanager
@@ -114,19 +115,3 @@ def _chart_yaml(path: Path) -> str:
                 file = archive.extractfile(member)
                 return file.read().decode() if file else ""
     raise FileNotFoundError(str(path))
-
-
-def _contents(experiment: Experiment, folder: Path) -> dict[str, bytes]:
-    """The secret files' bytes by key; all that cannot be read are reported at once."""
-    contents: dict[str, bytes] = {}
-    problems = []
-    for index, file in enumerate(experiment.secrets):
-        path = folder / Path(file.file).expanduser()
-        try:
-            contents[key_of(file)] = path.read_bytes()
-        except OSError as error:
-            what = f"cannot read the secret file {path}: {error.strerror}"
-            problems.append(Problem(what=what, path=f"secrets[{index}].file"))
-    if problems:
-        raise SpecError(problems)
-    return contents

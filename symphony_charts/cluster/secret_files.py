@@ -17,24 +17,32 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.secrets.existing import key_of, secret_object
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.secrets.sealing import Certificate, SealStore, label_of, seal_all
+from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.yaml_text import dump
 
-__all__ = ["encrypted_secret", "guard_of", "read_secrets", "sealed_values", "secret_name"]
+__all__ = ["encrypted_secret", "guard_of", "read_secret_files", "read_secrets", "sealed_values", "secret_name"]
 
 
 def read_secrets(spec: SpecFile, *, may_lack: bool = False) -> dict[str, bytes]:
     """The files' bytes by key. Raises SpecError, all at once, for those that cannot be read, unless `may_lack`."""
+    return read_secret_files(spec.experiment, spec.path.parent, at=str(spec.path), may_lack=may_lack)
+
+
+def read_secret_files(
+    experiment: Experiment, folder: Path, *, at: str = "", may_lack: bool = False
+) -> dict[str, bytes]:
+    """`read_secrets` of an experiment whose files count from `folder`."""
     contents: dict[str, bytes] = {}
     problems = []
-    for index, file in enumerate(spec.experiment.secrets):
-        path = spec.path.parent / Path(file.file).expanduser()
+    for index, file in enumerate(experiment.secrets):
+        path = folder / Path(file.file).expanduser()
         try:
             contents[key_of(file)] = path.read_bytes()
         except OSError as error:
             what = f"cannot read the secret file {path}: {error.strerror}"
             problems.append(Problem(what=what, path=f"secrets[{index}].file"))
     if problems and not may_lack:
-        raise SpecError(problems, at=str(spec.path))
+        raise SpecError(problems, at=at)
     return contents
 
 
