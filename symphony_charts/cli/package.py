@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 from symphony_charts.cli import common, output
-from symphony_charts.cli.workspace import Images, add_workspace, push_workspace
 
 __all__ = ["add_values", "configure", "located", "overrides_of", "refuse_twins", "run", "specs_of"]
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from symphony_charts.chart.values import Values
+    from symphony_charts.cli.workspace import Images
     from symphony_charts.cluster.packaging import Packaged
     from symphony_charts.errors import Problem
 
@@ -23,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph package`."""
     from symphony_charts.cli.gitops_options import add_change_options
     from symphony_charts.cli.publish import add_publish_options
+    from symphony_charts.cli.workspace import add_workspace
 
     common.add_specs(parser)
     parser.add_argument(
@@ -74,6 +75,8 @@ def overrides_of(args: argparse.Namespace) -> Values:
 
 def run(args: argparse.Namespace) -> int:
     """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
+    from symphony_charts.cli.workspace import push_workspace
+
     images = push_workspace(args, specs_of(args.specs))
     status = _package(args, images)
     if args.push:

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -138,6 +139,24 @@ def test_a_changed_file_makes_another_image_and_another_version(place: Place) ->
     (place.folder / "ws/train.py").write_text("print(2)\n")
     assert place.pushed()["image"] != first["image"]
     assert (place.folder / "dist/rl-0.1.1.tgz").exists()
+
+
+def test_what_is_published_names_the_image_too(place: Place) -> None:
+    subprocess.run(["git", "init", "-q", str(place.folder / "site")], check=True, timeout=30)
+    status, _, err = place.symph("--push", "--into", str(place.folder / "site"), "--chart-only", "--team", "ml")
+    assert status == 0, err
+    image = place.pushed()["image"]
+    (values,) = (place.folder / "site").rglob("values.yaml")
+    assert image in values.read_text()
+
+
+def test_packaging_without_the_workspace_goes_back_to_the_base(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.pushed()
+    assert main(["package", "rl.yaml"]) == 0
+    capsys.readouterr()
+    assert f"{place.host}/base:v1" in (place.folder / "dist/rl/values.yaml").read_text()
 
 
 def test_a_dry_run_lists_the_files_and_the_digest_and_sends_nothing(place: Place) -> None:
