@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,7 +121,7 @@ def _secret(experiment: Experiment, process: PlannedProcess, secrets: Mapping[st
 def _ref(experiment: Experiment, pod: str, process: str) -> ProcessRef:
     """The process of the experiment that runs in the replica `pod`."""
     pods = pods_of(experiment)
-    return ProcessRef(pod if pod in pods else pod.rpartition("-")[0], process)
+    return ProcessRef(pod if pod in pods else re.sub(r"[-.]\d+$", "", pod), process)
 
 
 def _contents(experiment: Experiment, folder: Path) -> dict[str, bytes]:

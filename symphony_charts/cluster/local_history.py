@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from symphony_charts.adapters.dirs import state_dir
 from symphony_charts.cluster.local_store import Run, runs_of, write_json
 from symphony_charts.errors import NotFound
@@ -17,7 +19,7 @@ from symphony_charts.local.masking import with_secrets, without_secrets
 from symphony_charts.local.mounts import key_of
 from symphony_charts.spec.dump import to_data
 from symphony_charts.spec.load import from_data
-from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.model import Experiment, SecretFile
 
 __all__ = ["PastRun", "SavedRun", "all_runs", "find_past", "load_saved", "past_run", "removable", "remove", "save_spec"]
 
@@ -52,8 +54,13 @@ class PastRun:
 
 def save_spec(run: Run, experiment: Experiment, folder: Path) -> None:
     """Keep the experiment in the run's folder; texts of its secret files are replaced by their names."""
-    data = without_secrets(to_data(experiment), _secrets(experiment, folder))
-    write_json(run.folder / _SPEC, data)
+    data = to_data(experiment)
+    # Where the secrets are is none, and must be known to bring them back.
+    hidden = {
+        key: value if key == "secrets" else without_secrets(value, _secrets(experiment.secrets, folder))
+        for key, value in data.items()
+    }
+    write_json(run.folder / _SPEC, hidden)
 
 
 def load_saved(run: Run) -> SavedRun:
@@ -66,10 +73,8 @@ def load_saved(run: Run) -> SavedRun:
         ) from None
     plan = run.plan()
     folder = Path(plan["folder"])
-    experiment = from_data(data)
-    return SavedRun(
-        experiment=from_data(with_secrets(data, _secrets(experiment, folder))), ports=plan["ports"], folder=folder
-    )
+    secrets = _secrets(msgspec.convert(data.get("secrets", []), list[SecretFile]), folder)
+    return SavedRun(experiment=from_data(with_secrets(data, secrets)), ports=plan["ports"], folder=folder)
 
 
 def all_runs(experiment: str | None = None) -> list[Run]:
@@ -164,10 +169,10 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (Path(top) / name for name in names)
 
 
-def _secrets(experiment: Experiment, folder: Path) -> dict[str, bytes]:
+def _secrets(secrets: Sequence[SecretFile], folder: Path) -> dict[str, bytes]:
     """The contents of the secret files that can be read."""
     found = {}
-    for secret in experiment.secrets:
+    for secret in secrets:
         try:
             found[key_of(secret)] = (folder / Path(secret.file).expanduser()).read_bytes()
         except OSError:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["AddressRange", "candidate_ranges"]
+__all__ = ["AddressRange", "candidate_ranges", "range_at"]
 
 _HOSTS_PER_BLOCK = 254
 # 127.0.x.x is left alone: resolvers and Debian's host name entry live there.
@@ -36,3 +36,9 @@ def candidate_ranges(experiment: str, pods: int, tries: int = 64) -> Iterator[Ad
     for attempt in range(tries):
         digest = hashlib.sha256(f"{experiment}\0{attempt}".encode()).digest()
         yield AddressRange(block=_FIRST_BLOCK + int.from_bytes(digest[:8], "big") % room)
+
+
+def range_at(address: str) -> AddressRange:
+    """The range whose first address is `address`."""
+    _, second, third, _ = address.split(".")
+    return AddressRange(block=int(second) * 256 + int(third))

@@ -7,10 +7,11 @@ third_party/forked/golang/expansion/expand.go.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from symphony_charts.local.expand import expand
+from symphony_charts.local.pod_names import replica_name
 from symphony_charts.local.view import ProcessView, file_mark
 
 __all__ = ["view_of_manifests"]
@@ -28,33 +29,31 @@ def view_of_manifests(objects: Sequence[Object]) -> dict[str, ProcessView]:
     Pods are named as on one machine: the group, with the replica's index where there are several.
     """
     maps = {_text(_sub(item, "metadata"), "name"): item for item in objects if item.get("kind") == "ConfigMap"}
-    views = {}
+    hosts, groups, views = _hosts(objects), {_group_of(item) for item in objects}, {}
     for item in objects:
         if item.get("kind") in ("Job", "StatefulSet"):
-            for view in _workload_views(item, maps, _hosts(objects)):
+            for view in _workload_views(item, maps, hosts, groups):
                 views[view.name] = view
     return views
 
 
-def _workload_views(item: Object, maps: Mapping[str, Object], hosts: frozenset[str]) -> Iterator[ProcessView]:
+def _workload_views(
+    item: Object, maps: Mapping[str, Object], hosts: frozenset[str], groups: Collection[str]
+) -> Iterator[ProcessView]:
     spec, name = _sub(item, "spec"), _text(_sub(item, "metadata"), "name")
-    count = spec.get("completions") if item.get("kind") == "Job" else spec.get("replicas")
-    count = count if isinstance(count, int) else 1
+    count = _count(item)
     template = _sub(spec, "template")
     labels = _sub(_sub(template, "metadata"), "labels")
     pod = _sub(template, "spec")
     sidecars = [c for c in _list(pod, "initContainers") if c.get("restartPolicy") == "Always"]
     for index in range(count):
-        here = f"{labels[_GROUP]}-{index}" if count > 1 else str(labels[_GROUP])
+        here = replica_name(str(labels[_GROUP]), index, count, groups)
         fields = {
             "status.podIP": _POD_IP,
             "metadata.name": f"{name}-{index}",
             "metadata.annotations['batch.kubernetes.io/job-completion-index']": str(index),
             "metadata.labels['apps.kubernetes.io/pod-index']": str(index),
             **{f"metadata.labels['{key}']": str(value) for key, value in labels.items()},
-        }
-        replicas = {
-            f"{name}-{number}.{_text(pod, 'subdomain') or _text(spec, 'serviceName')}" for number in range(count)
         }
         for container in [*sidecars, *_list(pod, "containers")]:
             env = _environment(container, maps, fields)
@@ -65,7 +64,7 @@ def _workload_views(item: Object, maps: Mapping[str, Object], hosts: frozenset[s
                 env=env,
                 cwd=_text(container, "workingDir") or None,
                 files=dict(_files(container, pod, maps)),
-                hosts=hosts | replicas | {_POD_IP},
+                hosts=hosts,
             )
 
 
@@ -101,8 +100,28 @@ def _files(container: Object, pod: Object, maps: Mapping[str, Object]) -> Iterat
 
 
 def _hosts(objects: Sequence[Object]) -> frozenset[str]:
-    """Names under which services are dialled."""
-    return frozenset(_text(_sub(item, "metadata"), "name") for item in objects if item.get("kind") == "Service")
+    """Names under which services and single pods are dialled, and the address that stands for a pod's own."""
+    services = {_text(_sub(item, "metadata"), "name") for item in objects if item.get("kind") == "Service"}
+    workloads = [item for item in objects if item.get("kind") in ("Job", "StatefulSet")]
+    return frozenset({_POD_IP, *services}.union(*map(_replica_hosts, workloads)))
+
+
+def _group_of(item: Object) -> str:
+    """The pod of the experiment that a workload runs; empty for other objects."""
+    return _text(_sub(_sub(_sub(_sub(item, "spec"), "template"), "metadata"), "labels"), _GROUP)
+
+
+def _replica_hosts(item: Object) -> set[str]:
+    spec, name = _sub(item, "spec"), _text(_sub(item, "metadata"), "name")
+    domain = _text(_sub(_sub(spec, "template"), "spec"), "subdomain") or _text(spec, "serviceName")
+    return {f"{name}-{number}.{domain}" for number in range(_count(item))}
+
+
+def _count(item: Object) -> int:
+    """How many pods a workload has."""
+    spec = _sub(item, "spec")
+    count = spec.get("completions") if item.get("kind") == "Job" else spec.get("replicas")
+    return count if isinstance(count, int) else 1
 
 
 def _sub(item: Object, key: str) -> Object:

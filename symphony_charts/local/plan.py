@@ -15,6 +15,7 @@ from symphony_charts.local.environment import caller_environment, merge_environm
 from symphony_charts.local.expand import expand
 from symphony_charts.local.mounts import config_dir, layout, mount_binds, own_secrets, secrets_dir
 from symphony_charts.local.order import without_cycles
+from symphony_charts.local.pod_names import replica_name
 from symphony_charts.local.records import Check, LocalPlan, Machine, OnExit, PlannedProcess, Restart, Wait
 from symphony_charts.network.commands import entry_point
 from symphony_charts.network.environment import Address, identity_environment, service_environment
@@ -86,11 +87,11 @@ def replicas_here(pod: Pod) -> int:
 
 
 def _replicas(experiment: Experiment, machine: Machine) -> Iterator[_Replica]:
-    number = 0
-    for pod in pods_of(experiment).values():
+    number, pods = 0, pods_of(experiment)
+    for pod in pods.values():
         count = replicas_here(pod)
         for index in range(count):
-            name = f"{pod.name}-{index}" if count > 1 else pod.name
+            name = replica_name(pod.name, index, count, pods)
             address = machine.addresses.address(number)
             yield _Replica(pod=pod, name=name, index=index, count=count, address=address)
             number += 1
@@ -302,6 +303,6 @@ def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Ite
     for process in planned:
         if process.is_step or (process.is_service and not named):
             continue
-        pod = process.group or process.pod.removesuffix(f"-{process.index}")
+        pod = process.group or process.pod.removesuffix(f"-{process.index}").removesuffix(f".{process.index}")
         if not named or any(ref.process == process.process and ref.pod in (process.group, pod) for ref in named):
             yield process.slot

@@ -1,0 +1,214 @@
+"""Each export is loaded by the runner it is for, which starts what it says with values unharmed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from symphony_charts.cluster.local_machine import plan_here
+from symphony_charts.errors import SpecError
+from symphony_charts.local.export import Export
+from symphony_charts.local.export_process_compose import to_process_compose
+from symphony_charts.local.export_procfile import to_procfile
+from symphony_charts.local.export_shell import to_shell
+from symphony_charts.local.export_tmuxp import to_tmuxp
+from symphony_charts.local.records import LocalPlan
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from tests.local.generated import NASTY
+from tests.local.runs import python, until
+
+# Writes its arguments and variables into a file beside the experiment.
+LOOK = "import json, os, sys; json.dump([sys.argv[2:], dict(os.environ)], open(sys.argv[1], 'w'))"
+WORDS = st.text(
+    st.characters(exclude_characters=[chr(code) for code in (0, *range(0x7F, 0xA0))], exclude_categories=["Cs"]),
+    max_size=20,
+)
+
+
+def plan_of(folder: Path, **data: Any) -> LocalPlan:
+    experiment = from_data({"name": "exp", **data})
+    return plan_here(experiment, allocate(experiment), folder, "render", run_dir=folder / "out")
+
+
+def write(export: Export, folder: Path) -> Path:
+    for name, (content, mode) in export.files.items():
+        path = folder / "out" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(mode)
+    return folder / "out" / export.main
+
+
+def looking(folder: Path, *words: str, **more: Any) -> dict[str, Any]:
+    return {"command": [sys.executable, "-c", LOOK, str(folder / "seen"), *words], **more}
+
+
+@pytest.fixture
+def plain(private_places: Path) -> Path:
+    """A folder whose path every runner takes."""
+    return private_places
+
+
+def test_a_script_starts_everything_in_order_and_says_how_it_went(plain: Path) -> None:
+    data = {
+        "prepare": {"make": {"cmds": ["echo made > made"]}},
+        "processes": {
+            "a": looking(plain, *NASTY, env={"V": "it's $HOME", "EMPTY": ""}),
+            "b": python("input", after="a"),
+        },
+    }
+    script = write(to_shell(plan_of(plain, **data), str(plain / "out")), plain)
+    subprocess.run(["/bin/sh", str(script)], check=True, timeout=60, env={"LEAK": "1", "PATH": "/bin:/usr/bin"})
+    words, env = json.loads((plain / "seen").read_text())
+    assert words == _expanded(plain, data)
+    assert (env["V"], env["EMPTY"]) == ("it's $HOME", "")
+    assert "LEAK" not in env
+    assert (plain / "made").read_text() == "made\n"
+
+
+def _expanded(folder: Path, data: dict[str, Any]) -> list[str]:
+    return list(plan_of(folder, **data).processes[1].argv[4:])
+
+
+def test_a_script_ends_the_rest_and_has_the_status_of_what_failed(plain: Path) -> None:
+    data = {"processes": {"a": python("raise SystemExit(7)"), "b": python("import time; time.sleep(300)")}}
+    script = write(to_shell(plan_of(plain, **data), str(plain / "out")), plain)
+    assert subprocess.run(["/bin/sh", str(script)], timeout=30, check=False).returncode == 7
+    pid = int((plain / "out" / "p" / "1" / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_script_works_in_a_folder_with_any_name(plain: Path) -> None:
+    folder = plain / 'it\'s $(touch x) "a" #{b}'
+    folder.mkdir()
+    script = write(to_shell(plan_of(folder, processes={"a": looking(folder, "w")}), str(folder / "out")), folder)
+    subprocess.run(["/bin/sh", str(script)], check=True, timeout=30)
+    assert json.loads((folder / "seen").read_text())[0] == ["w"]
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(WORDS, min_size=1, max_size=4), st.dictionaries(st.sampled_from(["A", "B", "on"]), WORDS))
+def test_hostile_words_survive_the_start_scripts(plain: Path, words: list[str], env: dict[str, str]) -> None:
+    data = {"processes": {"a": looking(plain, *words, env=env)}}
+    plan = plan_of(plain, **data)
+    write(to_procfile(plan, str(plain / "out")), plain)
+    subprocess.run(["/usr/bin/env", "-i", "/bin/sh", str(plain / "out/p/0/run")], check=False, timeout=30)
+    seen_words, seen_env = json.loads((plain / "seen").read_text())
+    assert seen_words == list(plan.processes[0].argv[4:])
+    assert {name: seen_env[name] for name in env} == {name: plan.processes[0].env[name] for name in env}
+
+
+@pytest.mark.parametrize("make", [to_tmuxp, to_procfile, to_process_compose])
+def test_a_folder_that_a_runner_would_interpret_is_refused(make: Any, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="interpret"):
+        make(plan_of(tmp_path, processes={"a": {"command": ["c"]}}), "/tmp/a $HOME")
+
+
+def test_no_value_of_a_user_stands_in_the_file_of_a_runner(tmp_path: Path) -> None:
+    data = {"processes": {"a": {"command": ["user-command", "$HOME"], "env": {"V": "user-value"}}}}
+    for make in (to_tmuxp, to_procfile, to_process_compose, to_shell):
+        assert "user-" not in make(plan_of(tmp_path, **data), "/tmp/out").text
+
+
+def test_honcho_runs_the_procfile_until_the_last_one_has_succeeded(plain: Path) -> None:
+    data = {
+        "processes": {"quick": python("print('quick')"), "slow": looking(plain, *NASTY)},
+        "groups": {"g": {"processes": {"p": python("import time; time.sleep(.3); print('late')")}}},
+    }
+    export = to_procfile(plan_of(plain, **data), str(plain / "out"))
+    procfile = write(export, plain)
+    argv = [sys.executable, "-m", "honcho", "-f", str(procfile), "start"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert "late" in done.stdout, done.stderr
+    assert [line.partition(":")[0] for line in export.text.splitlines()] == ["g_p", "quick", "slow"]
+    assert json.loads((plain / "seen").read_text())[0] == list(plan_of(plain, **data).processes[2].argv[4:])
+
+
+def test_tmuxp_loads_and_starts_the_windows(plain: Path, need_tool: Any) -> None:
+    need_tool("tmux")
+    data = {
+        "processes": {"a": looking(plain, *NASTY, env={"V": "$HOME #{pid}"})},
+        "groups": {"g": {"processes": {name: python("input()") for name in ("x", "y", "z")}}},
+    }
+    file = write(to_tmuxp(plan_of(plain, **data), str(plain / "out")), plain)
+    socket = plain / "t.sock"
+    own = ["tmux", "-S", str(socket), "-f", "/dev/null"]
+    try:
+        argv = [
+            str(Path(sys.executable).parent / "tmuxp"),
+            "load",
+            "-d",
+            "-y",
+            "-S",
+            str(socket),
+            "-f",
+            "/dev/null",
+            str(file),
+        ]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        asked = [*own, "list-panes", "-a", "-F", "#{window_name}"]
+        panes = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+        assert sorted(panes) == ["a", "g", "g", "g"]
+        until(lambda: (plain / "seen").exists() and (plain / "seen").stat().st_size > 0)
+        until(lambda: (plain / "seen").read_text().endswith("]"))
+        words, env = json.loads((plain / "seen").read_text())
+        assert words == list(plan_of(plain, **data).processes[-1].argv[4:])
+        assert env["V"] == "$HOME #{pid}"
+        assert "TMUX" not in env
+    finally:
+        subprocess.run([*own, "kill-server"], capture_output=True, check=False)
+
+
+# What process-compose's own schema says of the fields that are written here: their types, and that there are no others.
+_FIELDS = {
+    "command": str,
+    "availability": dict,
+    "shutdown": dict,
+    "log_location": str,
+    "is_tty": bool,
+    "depends_on": dict,
+    "readiness_probe": dict,
+}
+_CONDITIONS = {"process_healthy", "process_started", "process_completed_successfully"}
+
+
+def test_the_file_for_process_compose_has_its_fields_and_types(tmp_path: Path) -> None:
+    ready = {"exec": {"command": ["test", "-e", "it's"]}, "period": 3}
+    data = {
+        "prepare": {"make": {"cmds": ["true"]}},
+        "processes": {
+            "s": {"command": ["c"], "binds": "x", "lifecycle": "service"},
+            "p": {"command": ["c"], "ready": ready, "lifecycle": "service"},
+            "c": {"command": ["c"], "connects": "x", "after": "p", "retries": 2},
+        },
+    }
+    document = yaml.safe_load(to_process_compose(plan_of(tmp_path, **data), "/tmp/out").text)
+    assert document["disable_env_expansion"] is True
+    for process in document["processes"].values():
+        assert all(isinstance(value, _FIELDS[name]) for name, value in process.items())
+        assert process["availability"]["restart"] in ("always", "on_failure", "no")
+        for name, dependency in process.get("depends_on", {}).items():
+            assert name in document["processes"]
+            assert dependency["condition"] in _CONDITIONS
+    conditions = {name: item["condition"] for name, item in document["processes"]["c"]["depends_on"].items()}
+    assert conditions == {"c_make": "process_completed_successfully", "s": "process_healthy", "p": "process_healthy"}
+    assert document["processes"]["c"]["availability"] == {
+        "restart": "on_failure",
+        "backoff_seconds": 1,
+        "max_restarts": 2,
+        "exit_on_end": True,
+    }
+    probe = document["processes"]["p"]["readiness_probe"]
+    assert subprocess.run(["/bin/sh", "-c", probe["exec"]["command"]], check=False, cwd=tmp_path).returncode == 1
+    (tmp_path / "it's").touch()
+    assert subprocess.run(["/bin/sh", "-c", probe["exec"]["command"]], check=False, cwd=tmp_path).returncode == 0

@@ -1,0 +1,106 @@
+"""Runs of the past: kept without secrets, started again, removed only when they are over."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_history import (
+    all_runs,
+    find_past,
+    load_saved,
+    past_run,
+    removable,
+    remove,
+    save_spec,
+)
+from symphony_charts.cluster.local_store import Run, runs_of, write_json
+from symphony_charts.errors import NotFound
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from tests.local.runs import log_of, python, start
+
+
+def ended(places: Path, name: str, run_id: str, phase: str = "finished", ended_at: float | None = 1000.0) -> Run:
+    run = Run(places / "state" / "local" / name / run_id)
+    run.folder.mkdir(parents=True)
+    write_json(run.folder / "state.json", {"phase": phase, "started": 900.0, "ended": ended_at, "processes": []})
+    return run
+
+
+def test_the_newest_ended_runs_of_each_experiment_are_kept(private_places: Path) -> None:
+    runs = [ended(private_places, name, f"2026010{day}") for name in ("a", "b") for day in range(1, 5)]
+    assert removable(all_runs(), keep=3) == [runs[0], runs[4]]
+    assert removable(all_runs("b"), keep=0) == runs[4:]
+
+
+def test_a_young_run_is_kept_when_only_old_ones_are_meant(private_places: Path) -> None:
+    old, young = ended(private_places, "a", "1", ended_at=1000), ended(private_places, "a", "2", ended_at=9000)
+    assert removable([old, young], keep=0, older_than_s=3600, now=10000) == [old]
+
+
+@pytest.mark.parametrize("phase", ["starting", "running", "stopping"])
+def test_a_live_run_is_never_removed(private_places: Path, phase: str) -> None:
+    run = ended(private_places, "a", "1", phase=phase, ended_at=None)
+    assert removable([run], keep=0) == []
+    assert not remove(run)
+    assert run.folder.exists()
+
+
+def test_a_run_that_is_being_started_is_not_removed_but_a_stale_folder_is(private_places: Path) -> None:
+    run = Run(private_places / "state" / "local" / "a" / "1")
+    run.folder.mkdir(parents=True)
+    assert removable([run], keep=0) == []
+    os.utime(run.folder, (1, 1))
+    assert removable([run], keep=0) == [run]
+    assert past_run(run).phase == "broken"
+
+
+def test_removing_a_run_follows_no_link_out_of_it(private_places: Path) -> None:
+    run = ended(private_places, "a", "1")
+    outside = private_places / "precious"
+    outside.mkdir()
+    (outside / "file").write_text("x")
+    (run.folder / "link").symlink_to(outside)
+    assert remove(run)
+    assert (outside / "file").read_text() == "x"
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(private_places: Path) -> None:
+    runs = [ended(private_places, "a", run_id) for run_id in ("20260101-1", "20260102-1", "20260102-2")]
+    assert find_past("a", "20260101") == runs[0]
+    assert find_past("a") == runs[2]
+    with pytest.raises(NotFound, match="several"):
+        find_past("a", "20260102")
+    with pytest.raises(NotFound, match="no run"):
+        find_past("a", "2027")
+
+
+def test_the_saved_experiment_holds_no_secret_and_is_the_same_again(private_places: Path, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t0psecret-value\n")
+    data = {"name": "x", "secrets": ["token"], "processes": {"a": {"command": ["c"], "env": {"K": "t0psecret-value"}}}}
+    experiment = from_data(data)
+    run = ended(private_places, "x", "1")
+    write_json(run.folder / "plan.json", {"folder": str(tmp_path), "ports": {}})
+    save_spec(run, experiment, tmp_path)
+    assert "t0psecret" not in (run.folder / "spec.json").read_text()
+    assert load_saved(run).experiment == experiment
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_replayed_run_says_the_same(tmp_path: Path) -> None:
+    program = "import os; print(os.environ['SYMPH_S_PORT'], os.environ['LR'], open('in').read())"
+    (tmp_path / "in").write_text("input")
+    first = start(tmp_path, processes={"a": {**python(program), "env": {"LR": "$x'"}, "binds": "s"}})
+    assert local_run.wait(first) == 0
+    saved = load_saved(runs_of("exp")[-1])
+    time.sleep(0.001)
+    second = local_run.up(saved.experiment, allocate(saved.experiment, saved.ports), folder=saved.folder)
+    assert second is not None
+    assert local_run.wait(second) == 0
+    assert log_of(second, "a") == log_of(first, "a") == "7000 $x' input\n"
+    assert past_run(second).can_replay

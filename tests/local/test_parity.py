@@ -1,0 +1,53 @@
+"""Generated experiments: the plan, the manifests and a probe in tmux agree; more of them run with `make e2e`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cluster.local_parity import compare
+from symphony_charts.spec.load import from_data
+from tests.local.generated import NASTY, generated
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 4))
+def test_plan_and_manifests_of_generated_experiments_agree(seed: int, tmp_path: Path) -> None:
+    found = [compare(from_data(generated(number)), {}, tmp_path, probes=False) for number in range(seed, seed + 4)]
+    assert [result.differences for result in found] == [()] * 4
+    assert all(result.processes >= 2 for result in found)
+
+
+@pytest.mark.usefixtures("tmux")
+@pytest.mark.parametrize("seed", [3, 7])
+def test_a_probe_in_tmux_agrees_with_plan_and_manifests(seed: int, tmp_path: Path) -> None:
+    result = compare(from_data(generated(seed)), {}, tmp_path, probes=True)
+    assert result.sides == ("the plan", "the manifests", "tmux")
+    assert result.differences == ()
+
+
+@pytest.mark.usefixtures("tmux")
+def test_every_nasty_value_arrives_whole_in_arguments_environment_and_files(tmp_path: Path) -> None:
+    data = {
+        "name": "nasty",
+        "image": "i",
+        "configs": {f"f{number}": {"text": value} for number, value in enumerate(NASTY)},
+        "processes": {
+            "agent-1": {"command": ["c", *NASTY], "env": {f"V{number}": value for number, value in enumerate(NASTY)}},
+            "agent-10": {"command": ["c"], "args": list(NASTY), "env": {"BIG": "x'$\n" * 25000}},
+        },
+    }
+    assert compare(from_data(data), {}, tmp_path, probes=True).differences == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_local_changes_is_no_difference(tmp_path: Path) -> None:
+    local = {"command": ["other"], "args": ["x"], "env": {"LR": "2"}, "replicas": 3, "cwd": "/tmp"}
+    data = {
+        "name": "x",
+        "image": "i",
+        "processes": {"a": {"command": ["c"], "env": {"LR": "1"}, "replicas": 8, "binds": "s", "local": local}},
+        "local": {"env": {"ALL": "1"}},
+    }
+    result = compare(from_data(data), {}, tmp_path, probes=False)
+    assert (result.processes, result.differences) == (3, ())
