@@ -9,6 +9,7 @@ from symphony_charts.cluster.cluster import Cluster
 from symphony_charts.cluster.folder import save_experiment
 from symphony_charts.cluster.local_watch import LocalWatcher
 from symphony_charts.cluster.watcher import Watcher
+from symphony_charts.errors import Conflict
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.model import Experiment
 
@@ -39,6 +40,10 @@ class TmuxCluster(Cluster):
         from symphony_charts.cluster import local_run
 
         services = allocate(experiment, pins)
+        if not dry_run and not force and experiment.name in self.watcher.names():
+            # Before anything is touched, the saved experiment included.
+            what = f'experiment "{experiment.name}" runs already'
+            raise Conflict(what, next=f"symph down {experiment.name}, or launch(exp, force=True)")
         if not dry_run:
             save_experiment(experiment, force=force)
         return local_run.up(experiment, services, folder=folder, force=force, dry_run=dry_run)

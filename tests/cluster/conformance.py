@@ -379,6 +379,13 @@ class ConformanceOfChanges:
             (one["name"], one["pod"]) for one in before
         ]
 
+    def test_what_runs_already_is_not_saved_over(self, place: Place, tmp_path: Path) -> None:
+        place.launch(a=FOREVER)
+        SymphonyConfig().set_experiment_folder(tmp_path)
+        with pytest.raises(Conflict, match="runs already"):
+            place.launch(b=FOREVER)
+        assert list(tmp_path.iterdir()) == []
+
     def test_force_replaces_and_never_merges(self, place: Place) -> None:
         place.launch(a=FOREVER, old=FOREVER)
         place.wait("ready")

@@ -142,7 +142,7 @@ def test_an_experiment_lives_and_ends_in_tmux(need_tool: Any, tmp_path: Path) ->
         }
         assert cluster.find_process("rl", "two") == ["g"]
         assert load_experiment("rl") == exp.finish()
-        with pytest.raises(Conflict, match="saved already"):
+        with pytest.raises(Conflict, match="runs already"):
             cluster.launch(exp)
     finally:
         cluster.delete("rl")
