@@ -150,6 +150,10 @@ class LocalWatcher:
         """End the experiment and remove what is kept of its runs, logs included."""
         find_run(name)
         runs = runs_of(name)
+        home = (state_dir() / "local").resolve()
+        if any(one.folder.resolve().parent.parent != home for one in runs):
+            # Looked at once more, as on a cluster: what is removed recursively must be one of our own folders.
+            raise NotFound(f'"{name}" names no folder of ours')
         if not dry_run:
             from symphony_charts.cluster import local_run
 

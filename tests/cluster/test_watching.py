@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from symphony_charts.cli.scp import parse_place
 from symphony_charts.cli.watching import seconds
 from symphony_charts.cluster.current import chosen_at, set_current
+from symphony_charts.cluster.local_store import Run
 from symphony_charts.cluster.local_watch import LocalWatcher
 from symphony_charts.cluster.status import ExperimentStatus, InstanceStatus, Phase, overall
 from symphony_charts.cluster.watcher import find_instances, match_names
@@ -134,19 +136,20 @@ def test_the_current_experiment_of_one_place_is_not_that_of_another() -> None:
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "../local", "a/../../x"])
-def test_a_name_that_leads_elsewhere_is_no_experiment_and_deletes_nothing(name: str) -> None:
-    set_current("tmux", "kept")
+def test_a_name_that_leads_elsewhere_is_no_experiment(name: str) -> None:
+    # Asked, never told to delete: were the guard broken, a test must not be what removes a folder.
     with pytest.raises(NotFound):
-        LocalWatcher().delete(name)
-    assert chosen_at("tmux") == "kept"
+        LocalWatcher().delete(name, dry_run=True)
 
 
-def test_an_absolute_path_is_no_experiment_and_is_not_deleted(tmp_path: Path) -> None:
-    # A folder of this test's own: whoever breaks the check to see this turn red loses nothing else.
-    (tmp_path / "looks-like-a-run").mkdir()
-    with pytest.raises(NotFound):
-        LocalWatcher().delete(str(tmp_path))
-    assert (tmp_path / "looks-like-a-run").is_dir()
+def test_what_is_no_folder_of_ours_is_not_removed(private_places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign = private_places / "foreign" / "run"
+    foreign.mkdir(parents=True)
+    monkeypatch.setattr("symphony_charts.cluster.local_watch.find_run", lambda _name: Run(foreign))
+    monkeypatch.setattr("symphony_charts.cluster.local_watch.runs_of", lambda _name: [Run(foreign)])
+    with pytest.raises(NotFound, match="no folder of ours"):
+        LocalWatcher().delete("foreign")
+    assert foreign.is_dir()
 
 
 def test_watching_this_machine_loads_no_client_of_a_cluster() -> None:
