@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from symphony_charts.cluster.local_machine import plan_here
@@ -12,6 +12,7 @@ from symphony_charts.cluster.render import objects_of
 from symphony_charts.local.manifest_view import view_of_manifests
 from symphony_charts.local.overrides import with_local
 from symphony_charts.local.view import ProcessView, differences, view_of_plan
+from symphony_charts.network.environment import SECRETS_DIR
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.model import Experiment
 
@@ -42,7 +43,10 @@ def compare(experiment: Experiment, pins: Mapping[str, int], folder: Path, *, pr
     With `probes` also between a probe that really runs in tmux and both. What `local:` changes is taken as wanted.
     """
     services = allocate(experiment, pins)
-    planned = view_of_plan(plan_here(experiment, services, folder, "diff"))
+    planned = {
+        name: replace(view, files=_without_secrets(view.files))
+        for name, view in view_of_plan(plan_here(experiment, services, folder, "diff")).items()
+    }
     in_pods = view_of_manifests(
         objects_of(with_local(experiment), {service.name: service.port for service in services})
     )
@@ -55,6 +59,11 @@ def compare(experiment: Experiment, pins: Mapping[str, int], folder: Path, *, pr
         found += _compare("tmux, manifests", seen, in_pods, passed)
         sides = (*sides, "tmux")
     return Parity(processes=len(planned), sides=sides, differences=tuple(found))
+
+
+def _without_secrets(files: Mapping[str, str]) -> dict[str, str]:
+    """The files that manifests hold, too; what is in a Secret is made apart from them."""
+    return {path: mark for path, mark in files.items() if not path.startswith(f"{SECRETS_DIR}/")}
 
 
 def _compare(
