@@ -237,7 +237,7 @@ def _has_repository(args: argparse.Namespace) -> bool:
 def _environments(args: argparse.Namespace) -> list[str]:
     """The environments whose Git pointers bear the experiment's name."""
     from symphony_charts.cli import gitops_options
-    from symphony_charts.cli.status import pointers
+    from symphony_charts.cluster.gitops_pointers import pointers
 
     store = gitops_options.open_store(args, gitops_options.settings_of(args), reads_only=True)
     team, _, name = args.experiment_name.rpartition("/")

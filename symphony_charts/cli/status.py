@@ -7,13 +7,11 @@ import argparse
 from symphony_charts.cli import gitops_options as shared
 from symphony_charts.cli import release_options
 
-__all__ = ["configure", "pointers", "run"]
+__all__ = ["configure", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from symphony_charts.cluster.gitops_store import Store
     from symphony_charts.gitops.pointer import Pointer
-    from symphony_charts.gitops.snapshot import Snapshot
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from symphony_charts.cli import output
     from symphony_charts.cli.helm_release import helm_status, means_helm
+    from symphony_charts.cluster.gitops_pointers import pointers
     from symphony_charts.errors import NotFound
 
     if means_helm(args):
@@ -69,33 +68,6 @@ def run(args: argparse.Namespace) -> int:
     items = [_item(pointer, is_there) for pointer, is_there in found]
     output.print_items(args, "Deployment", items, columns, empty="nothing is published")
     return int(not all(is_there for _, is_there in found))
-
-
-def pointers(store: Store, env: str | None) -> list[tuple[Pointer, bool]]:
-    """Every pointer, and whether the chart that it names is there."""
-    from symphony_charts.gitops import layout
-    from symphony_charts.gitops.pointer import parse_pointer
-
-    top = store.read(["envs"], lambda _seen: ())
-    envs = [env] if env else sorted(name for name, entry in top.folder("envs").items() if entry.is_folder)
-    middle = store.read([f"envs/{each}" for each in envs], lambda _seen: ())
-    folders = [
-        layout.pointer_folder(each, team)
-        for each in envs
-        for team, entry in sorted(middle.folder(f"envs/{each}").items())
-        if entry.is_folder
-    ]
-
-    def files(seen: Snapshot) -> list[str]:
-        paths = [f"{folder}/{name}" for folder in folders for name in sorted(seen.folder(folder))]
-        return [path for path in paths if layout.pointer_name(path) is not None]
-
-    snapshot = store.read(folders, files)
-    found = [parse_pointer(content, path) for path, content in snapshot.files.items()]
-    versions = sorted({layout.versions_path(pointer.team, pointer.name) for pointer in found})
-    versions += sorted({pointer.chart.rpartition("/")[0] for pointer in found} - set(versions))
-    charts = store.read(versions, lambda _seen: ())
-    return [(pointer, charts.entry(pointer.chart) is not None) for pointer in found]
 
 
 def _item(pointer: Pointer, is_there: bool) -> dict[str, object]:

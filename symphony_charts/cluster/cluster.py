@@ -26,7 +26,7 @@ __all__ = ["Cluster", "Launchable"]
 Launchable = builder.ExperimentSpec | Experiment
 Results = list[object]
 _ALIASES = {"kubernetes": "kube", "k8s": "kube"}
-_MODULES = {"kube": "kube_cluster", "tmux": "tmux_cluster"}
+_MODULES = {"gitops": "gitops_cluster", "kube": "kube_cluster", "tmux": "tmux_cluster"}
 
 
 class Cluster(Watched, ABC):
@@ -47,7 +47,7 @@ class Cluster(Watched, ABC):
 
     @classmethod
     def new(cls, backend: str, **keywords: Any) -> Cluster:
-        """The cluster of `backend`: ``tmux``, ``kubernetes`` (``kube``), or one that a subclass adds."""
+        """The cluster of `backend`: ``tmux``, ``kubernetes`` (``kube``), ``gitops``, or one that a subclass adds."""
         key = backend.lower()
         key = _ALIASES.get(key, key)
         if key not in cls._registry and key in _MODULES:

@@ -63,8 +63,7 @@ class Store:
     def apply(self, operations: Sequence[Operation], *, now: int) -> Receipt:
         """Make the changes of all `operations` in one commit at the time `now` (seconds since 1970), or none of them.
 
-        Raises what an operation raises (Conflict, NotFound, SpecError) when it was asked about the newest tip, and
-        ToolFailed when the server refuses, or does not let this happen in time.
+        Raises what an operation raises when asked about the newest tip, and ToolFailed when the server keeps refusing.
         """
         started = time.monotonic()
         git_version()
@@ -176,8 +175,7 @@ class Store:
 
     def _until_done(self, operations: Sequence[Operation], run: Run) -> Receipt:
         # The tip of the last time usually is the tip still. If not, the push is refused: no dearer than asking first.
-        known = self.cache.tip
-        tip, is_fresh = (known, False) if known else (self._reread(run), True)
+        tip, is_fresh = (known, False) if (known := self.cache.tip) else (self._reread(run), True)
         while True:
             try:
                 snapshot, changes = self._ask(operations, tip)
