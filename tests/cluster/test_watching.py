@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from pathlib import Path
 
 import pytest
 from hypothesis import given
