@@ -28,9 +28,10 @@ STYLE = (
 SESSION = (
     ["up", "examples/ring/experiment.yaml"],
     ["process", "ring"],
+    ["local", "diff", "examples/ring/experiment.yaml"],
     ["logs", "ring", "--tail", "6", "--timestamps"],
     ["down", "ring"],
-    ["ls", "-a"],
+    ["local", "history", "ring"],
 )
 
 
@@ -54,7 +55,7 @@ def write_page(name: str, source: Path, names: list[str], has_picture: bool) -> 
     body = MarkdownIt("commonmark").enable("table").render(source.read_text(encoding="utf-8"))
     body = body.replace('href="docs/', f'href="{up}').replace('.md"', '.html"')
     if name == "local" and has_picture:
-        body += '<h2>A session</h2><img src="session.svg" alt="symph up, process, logs, down and ls in a terminal">'
+        body += '<h2>A session</h2><img src="session.svg" alt="symph up, process, local diff, logs, down and local history in a terminal">'
     links = "".join(f'<a href="{up}{other}.html">{other}</a>' for other in names if "/" not in other)
     target = SITE / f"{name}.html"
     target.parent.mkdir(exist_ok=True)

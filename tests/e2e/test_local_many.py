@@ -1,0 +1,203 @@
+"""Many deaths, many lines, many generated experiments in real tmux; `make test` runs a few of each."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.adapters import processes, tmux
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_parity import compare
+from symphony_charts.cluster.local_store import Run, live_runs
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from tests.local.generated import NASTY, generated
+from tests.local.runs import log_of, python, start, until
+
+pytestmark = pytest.mark.slow
+
+# Writes the moment of its death down and dies of it: a status, or a signal for what is above 128.
+_DIE = """
+import os, sys, time
+end = int(sys.argv[1])
+# Once the supervisor is there, and not all at the same moment.
+time.sleep(float(sys.argv[3]))
+with open(sys.argv[2], "w") as file:
+    file.write(str(time.time()))
+if end > 128:
+    os.kill(os.getpid(), end - 128)
+    time.sleep(60)
+os._exit(end)
+"""
+_FATAL = [int(number) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGSEGV, signal.SIGABRT)]
+_STUBBORN = """
+import os, signal, subprocess, sys, time
+for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+sleep = [sys.executable, "-S", "-c", "import time; time.sleep(300)"]
+subprocess.Popen(sleep)
+subprocess.Popen(["nohup", *sleep], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+subprocess.Popen(["setsid", *sleep])
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(300)
+    os._exit(0)
+print("ready", flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.fixture(autouse=True)
+def ended(private_places: Path) -> Iterator[None]:
+    """Nothing is left of any run."""
+    yield
+    for run in live_runs():
+        local_run.down(run)
+
+
+def _statuses(batch: int) -> list[int]:
+    return [(batch * 50 + number) % 120 if number % 3 else 128 + _FATAL[number % len(_FATAL)] for number in range(50)]
+
+
+def test_a_thousand_deaths_have_their_statuses(tmp_path: Path) -> None:
+    late: list[float] = []
+    wrong = []
+    for batch in range(20):
+        wanted = _statuses(batch)
+        data = {
+            f"p{number}": {
+                "command": [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    "-c",
+                    _DIE,
+                    str(status),
+                    str(tmp_path / f"{batch}.{number}"),
+                    str(1 + number / 25),
+                ],
+                "restart": "never",
+                "retries": 0,
+                "local": {"on_exit": "keep", "tty": number % 2 == 0},
+            }
+            for number, status in enumerate(wanted)
+        }
+        run = start(tmp_path, f"deaths-{batch}", processes=data)
+        local_run.wait(run)
+        for number, item in enumerate(run.state()["processes"]):
+            if item["status"] != wanted[number]:
+                wrong.append((batch, number, wanted[number], item["status"]))
+            late.append(item["ended"] - float((tmp_path / f"{batch}.{number}").read_text()))
+    late.sort()
+    middle, most, all_of = (late[at] * 1000 for at in (500, 990, -1))
+    sys.stdout.write(f"known after death: median {middle:.1f} ms, 99 % {most:.1f} ms, all {all_of:.1f} ms\n")
+    assert wrong == []
+    assert len(late) == 1000
+
+
+def test_ten_thousand_last_lines_are_kept(tmp_path: Path) -> None:
+    program = "import os, sys\nfor i in range(1000): print(sys.argv[1], i)\nsys.stdout.flush(); os._exit(0)"
+    data = {f"p{n}": {**python(program), "args": [str(n)], "local": {"tty": n % 2 == 0}} for n in range(10)}
+    run = start(tmp_path, processes=data)
+    assert local_run.wait(run) == 0
+    found = [log_of(run, name).splitlines() for name in data]
+    assert found == [[f"{n} {i}" for i in range(1000)] for n in range(10)]
+
+
+@pytest.mark.parametrize("victim", ["nothing", "tmux", "supervisor", "both"])
+@pytest.mark.parametrize("attempt", range(3))
+def test_no_tree_survives_one_down(tmp_path: Path, victim: str, attempt: int) -> None:
+    tree = {**python(_STUBBORN), "grace_period": 1}
+    run = start(tmp_path, processes={f"p{number}": tree for number in range(3)})
+    until(lambda: all("ready" in log_of(run, f"p{number}") for number in range(3)))
+    if victim in ("supervisor", "both"):
+        os.kill(run.state()["supervisor"], signal.SIGKILL)
+        until(lambda: not run.is_supervised)
+    if victim in ("tmux", "both"):
+        os.kill(tmux.server_pid(run.socket), signal.SIGKILL)
+    local_run.down(run)
+    assert _left(run) == []
+    assert run.state()["survivors"] == []
+
+
+def _left(run: Run) -> list[int]:
+    return processes.members(str(run.folder / "scratch"), set(), f"SYMPH_RUN={run.run_id}".encode())
+
+
+@pytest.mark.parametrize("block", range(20))
+def test_plan_and_manifests_of_a_thousand_experiments_agree(block: int, tmp_path: Path) -> None:
+    for seed in range(block * 50, block * 50 + 50):
+        result = compare(from_data(generated(seed)), {}, tmp_path, probes=False)
+        assert (seed, result.differences) == (seed, ())
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_a_probe_in_tmux_agrees_for_sixty_experiments(block: int, tmp_path: Path) -> None:
+    for seed in range(5000 + block * 10, 5010 + block * 10):
+        result = compare(from_data(generated(seed)), {}, tmp_path, probes=True)
+        assert (seed, result.differences) == (seed, ())
+
+
+def test_a_secret_is_nowhere_to_be_read(tmp_path: Path) -> None:
+    secret = "t0psecret-value"  # noqa: S105 - made up
+    (tmp_path / "token").write_text(secret)
+    experiment = from_data(
+        {"name": "x", "secrets": ["token"], "processes": {"a": {**python("input()"), "env": {"K": secret}}}}
+    )
+    run = local_run.up(experiment, allocate(experiment), folder=tmp_path)
+    assert run is not None
+    until((run.process_dir(0) / "pid").exists)
+    own = ["tmux", "-S", str(run.socket), "-f", "/dev/null"]
+    asked = (["show-environment", "-g"], ["show-environment", "-t", "symph"], ["capture-pane", "-p", "-S", "-"])
+    shown = b"".join(_said([*own, *words]) for words in asked)
+    assert secret.encode() not in shown
+    commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not any(secret.encode() in command for command in commands)
+    for name in ("plan.json", "state.json", "spec.json", "supervisor.log", "up.conf"):
+        assert secret.encode() not in (run.folder / name).read_bytes()
+    local_run.down(run)
+    assert not any(secret.encode() in path.read_bytes() for path in run.folder.rglob("*") if path.is_file())
+
+
+def test_the_users_tmux_is_the_same_before_and_after_from_inside_it(
+    tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMUX_TMPDIR", str(private_places))
+    own = ["tmux", "-L", "default", "-f", "/dev/null"]
+    _said([*own, "new-session", "-d", "-s", "mine", "sleep", "60"])
+    try:
+        path = _said([*own, "display-message", "-p", "#{socket_path},#{pid},0"]).decode().strip()
+        monkeypatch.setenv("TMUX", path)
+        before = _all_of(own)
+        data = {"command": ["/bin/true"], "args": list(NASTY)}
+        local_run.wait(start(tmp_path, processes={"agent-1": data, "agent-10": data}))
+        assert _all_of(own) == before
+    finally:
+        _said([*own, "kill-server"])
+
+
+def _all_of(own: list[str]) -> list[bytes]:
+    asked = (
+        ["list-sessions"],
+        ["list-panes", "-a"],
+        ["show-options", "-g"],
+        ["show-options", "-s"],
+        ["show-options", "-gw"],
+        ["show-environment", "-g"],
+        ["list-keys"],
+        ["list-buffers"],
+        ["show-hooks", "-g"],
+    )
+    return [_said([*own, *words]) for words in asked]
+
+
+def _said(argv: list[str]) -> bytes:
+    import subprocess
+
+    return subprocess.run(argv, capture_output=True, check=True, timeout=20).stdout
