@@ -79,7 +79,9 @@ def _has_cookie(pid: int, cookie: bytes) -> bool:
 
 
 def signal_process(pids: Iterable[int], number: signal.Signals) -> None:
-    """Send a signal to each process that is still there."""
+    """Send a signal to each process that is still there; 0 and below, which would mean whole groups, are left out."""
     for pid in pids:
+        if pid <= 0:
+            continue
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)

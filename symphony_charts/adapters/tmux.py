@@ -51,9 +51,9 @@ def list_panes(socket: Path) -> list[Pane]:
     ]
 
 
-def server_pid(socket: Path) -> int:
-    """The pid of the server, 0 when there is none."""
-    done = _tmux(socket, "display-message", "-p", "#{pid}")
+def server_pid(socket: Path, timeout_s: float = _TIMEOUT_S) -> int:
+    """The pid of the server, 0 when there is none. Raises ToolFailed when it hangs."""
+    done = _tmux(socket, "display-message", "-p", "#{pid}", timeout_s=timeout_s)
     return int(done.text) if done.status == 0 and done.text.strip().isdigit() else 0
 
 
@@ -67,7 +67,7 @@ def respawn(socket: Path, pane: str) -> None:
 def kill_server(socket: Path) -> None:
     """End the server and remove its socket."""
     try:
-        _tmux(socket, "kill-server")
+        _tmux(socket, "kill-server", timeout_s=3.0)
     except ToolFailed:
         # A hung server; the sweep ends it by its namespace or session.
         pass
@@ -93,5 +93,5 @@ def attach(socket: Path) -> None:
     os.execvpe("tmux", argv, env)  # noqa: S606 - there is no shell; this process becomes the client
 
 
-def _tmux(socket: Path, *words: str) -> runner.Completed:
-    return runner.run(["tmux", "-S", str(socket), "-f", "/dev/null", *words], timeout_s=_TIMEOUT_S, check=False)
+def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> runner.Completed:
+    return runner.run(["tmux", "-S", str(socket), "-f", "/dev/null", *words], timeout_s=timeout_s, check=False)

@@ -14,13 +14,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph up`."""
     common.add_specs(parser, many=False)
     parser.add_argument("--wait", action="store_true", help="wait until the run is over; exit with its status")
-    parser.add_argument("--force", action="store_true", help="end the experiment first if it runs already")
+    parser.add_argument(
+        "--force", action="store_true", help="end it first if it runs already, instead of restarting what changed"
+    )
     common.add_output(parser, ("table", "json", "yaml"))
     common.add_dry_run(parser, "print what would be started, without values of variables")
     common.add_examples(
         parser,
         "symph up experiment.yaml",
         "symph up experiment.yaml --wait      # the exit status is that of the first process that failed",
+        "symph up experiment.yaml             # again: starts again only what has changed",
         "symph up experiment.yaml --dry-run",
     )
 

@@ -39,6 +39,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("runopts", (), "list TorchX's run options and what they become", "runopts", "Write"),
     Verb("up", (), "start an experiment on this machine, in tmux", "up", "Run here"),
     Verb("down", (), "end an experiment on this machine, and everything it started", "down", "Run here"),
+    Verb("restart", (), "start processes of a running experiment again", "restart", "Run here"),
     Verb("sweep", (), "vary settings of an experiment: one chart, many trials", "sweep", "Write"),
     Verb("local", (), "runs of this machine: environment, parity, exports, history", "local", "Run here"),
     Verb("attach", (), "open the terminal of a running experiment", "attach", "Run here"),

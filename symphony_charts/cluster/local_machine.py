@@ -13,9 +13,9 @@ from pathlib import Path
 
 from symphony_charts.adapters import runner
 from symphony_charts.adapters.dirs import state_dir
-from symphony_charts.cluster.local_store import live_runs
+from symphony_charts.cluster.local_store import Run, live_runs
 from symphony_charts.errors import SpecError, ToolFailed
-from symphony_charts.local.addresses import AddressRange, candidate_ranges
+from symphony_charts.local.addresses import AddressRange, candidate_ranges, range_at
 from symphony_charts.local.mounts import key_of
 from symphony_charts.local.plan import make_plan, replicas_here
 from symphony_charts.local.records import LocalPlan, Machine
@@ -35,11 +35,18 @@ _PROBE = (
 
 
 def plan_here(
-    experiment: Experiment, services: Sequence[Service], folder: Path, run_id: str, *, run_dir: Path | None = None
+    experiment: Experiment,
+    services: Sequence[Service],
+    folder: Path,
+    run_id: str,
+    *,
+    run_dir: Path | None = None,
+    of_run: Run | None = None,
 ) -> LocalPlan:
     """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
 
-    With `run_dir` it is for other runners than ours, which start it from that folder and mount nothing.
+    With `of_run` it is planned at the addresses that this run has. With `run_dir` it is for other runners than ours,
+    which start it from that folder and mount nothing.
     """
     contents, problems = {}, []
     for number, secret in enumerate(experiment.secrets):
@@ -55,7 +62,7 @@ def plan_here(
         run_dir=str(run_dir or state_dir() / "local" / experiment.name / run_id),
         spec_dir=str(folder.resolve()),
         hostname=socket.gethostname(),
-        addresses=_free_range(experiment, services),
+        addresses=range_at(of_run.plan()["base_address"]) if of_run else _free_range(experiment, services),
         has_namespace=run_dir is None and bool(namespace_prefix()),
         caller_env=dict(os.environ),
         secrets=contents,

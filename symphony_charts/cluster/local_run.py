@@ -10,21 +10,23 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 
-from symphony_charts.adapters import data, processes, tmux
-from symphony_charts.adapters.dirs import runtime_dir, state_dir
+from symphony_charts.adapters import processes, tmux
+from symphony_charts.adapters.dirs import state_dir
+from symphony_charts.cluster.local_again import changes_of, rewrite
 from symphony_charts.cluster.local_history import save_spec
+from symphony_charts.cluster.local_layout import lay_out
 from symphony_charts.cluster.local_machine import namespace_prefix, plan_here, raise_limits
+from symphony_charts.cluster.local_requests import request
 from symphony_charts.cluster.local_store import Run, runs_of, write_json
-from symphony_charts.errors import CheckFailed, Conflict, SymphError, ToolFailed
-from symphony_charts.local.records import LocalPlan, PlannedProcess
-from symphony_charts.local.scripts import check_path, mounts_script, quote, start_script, tmux_commands
+from symphony_charts.errors import CheckFailed, SymphError, ToolFailed
+from symphony_charts.local.records import LocalPlan
+from symphony_charts.local.scripts import check_path, quote
 from symphony_charts.network.services import Service, allocate
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["down", "ensure_supervised", "launch", "up", "wait"]
+__all__ = ["describe", "down", "ensure_supervised", "launch", "restart", "up", "wait"]
 
 
 def launch(experiment: Experiment, *, force: bool = False, dry_run: bool = False) -> Run | None:
@@ -42,31 +44,58 @@ def up(
 ) -> Run | None:
     """Start `experiment`, whose relative paths count from `folder`; returns once every process has been started.
 
-    Raises Conflict when it runs already (`force` ends that run first), SpecError when it cannot run on one machine,
+    When it runs already, only the processes that changed are started again, in the same run (`force` ends that run
+    first). Raises Conflict when the change needs a new run, SpecError when it cannot run on one machine,
     ToolMissing without tmux, ToolFailed when the machine refuses.
     """
-    if dry_run:
-        sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run")))
-        return None
     found = runs_of(experiment.name)
     if found and found[-1].is_live:
         if not force:
-            what = f'experiment "{experiment.name}" runs already'
-            raise Conflict(what, next=f"symph down {experiment.name}, or start it with --force")
-        down(found[-1])
+            return _up_again(found[-1], experiment, services, folder, dry_run=dry_run)
+        if not dry_run:
+            down(found[-1])
+    if dry_run:
+        sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run")))
+        return None
     run_id = _new_run_id()
     plan = plan_here(experiment, services, folder, run_id)
     run = Run(state_dir() / "local" / experiment.name / run_id)
     check_path(str(run.folder))
     raise_limits(len(plan.processes))
     try:
-        _lay_out(run, plan, folder)
+        lay_out(run, plan, folder)
         save_spec(run, experiment, folder)
         _start(run, plan)
     except BaseException:
         tmux.kill_server(run.socket)
         shutil.rmtree(run.folder, ignore_errors=True)
         raise
+    return run
+
+
+def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
+    """End the processes in `slots` as a stop would and start them again; returns once they have been started.
+
+    Their restarts count from 0 again. Raises NotFound when the run is over, ToolFailed when it takes too long.
+    """
+    ensure_supervised(run)
+    request(run, slots, timeout_s)
+
+
+def _up_again(
+    run: Run, experiment: Experiment, services: Sequence[Service], folder: Path, *, dry_run: bool
+) -> Run | None:
+    plan = plan_here(experiment, services, folder, run.run_id, of_run=run)
+    changes = changes_of(run, plan)
+    sys.stdout.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes) if dry_run else "")
+    if dry_run:
+        sys.stdout.write("" if changes else "nothing has changed\n")
+        return None
+    sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
+    rewrite(run, plan, folder)
+    (run.folder / "spec.json").unlink(missing_ok=True)
+    save_spec(run, experiment, folder)
+    restart(run, [change.slot for change in changes])
     return run
 
 
@@ -118,39 +147,6 @@ def quote_if_needed(word: str) -> str:
     return word if word and all(char.isalnum() or char in "-_./=:,@%+" for char in word) else quote(word)
 
 
-def _lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
-    """Write everything the run needs into its folder, readable by its owner alone."""
-    run.folder.mkdir(parents=True, mode=0o700)
-    runtime_dir().mkdir(parents=True, exist_ok=True, mode=0o700)
-    for name, content in data.folder("local").items():
-        if name.endswith(".sh"):
-            _write(run.folder / name, content)
-    for file in plan.files:
-        _write(run.folder / file.path, file.content, file.mode)
-    for place in plan.folders:
-        Path(place).mkdir(parents=True, exist_ok=True)
-    for process in plan.processes:
-        _lay_out_process(run, process)
-    if plan.has_namespace:
-        _write(run.folder / "enter", mounts_script(str(run.folder), plan.binds).encode())
-    _write(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
-    write_json(run.folder / "plan.json", {**_public(plan), "folder": str(folder)})
-    write_json(run.folder / "state.json", _first_state(plan))
-
-
-def _lay_out_process(run: Run, process: PlannedProcess) -> None:
-    folder = run.process_dir(process.slot)
-    folder.mkdir(parents=True, mode=0o700)
-    _write(folder / "start", start_script(process).encode())
-    _write(folder / "log", b"")
-    if process.binds:
-        _write(folder / "mounts", mounts_script(str(run.folder), process.binds).encode())
-    if not process.tty:
-        _write(folder / "plain", b"")
-    if process.waits:
-        os.mkfifo(folder / "go", 0o600)
-
-
 def _start(run: Run, plan: LocalPlan) -> None:
     """One call of tmux starts everything; then what it made is counted."""
     env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -159,6 +155,7 @@ def _start(run: Run, plan: LocalPlan) -> None:
     panes = tmux.list_panes(run.socket)
     if len(panes) != len(plan.processes):
         raise ToolFailed(f"tmux started {len(panes)} of {len(plan.processes)} processes")
+    write_json(run.folder / "state.json", {**run.state(), "tmux": tmux.server_pid(run.socket)})
     _supervise(run)
 
 
@@ -201,48 +198,3 @@ def _await_end(run: Run, timeout_s: float | None) -> None:
         raise SymphError(f'experiment "{run.experiment}" did not end within {timeout_s:g} s')
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
-
-
-def _public(plan: LocalPlan) -> dict[str, object]:
-    """The plan without environment, content of files and start scripts: what any verb may read."""
-    listed = [_shown(process, {"env", "preamble"}) for process in plan.processes]
-    return {**_shown(plan, {"processes", "files"}), "processes": listed}
-
-
-def _shown(record: PlannedProcess | LocalPlan, hidden: set[str]) -> dict[str, object]:
-    """The fields of `record` as JSON types; `asdict` copies deeply what is then written anyway, which shows at 500."""
-    values = {field.name: getattr(record, field.name) for field in fields(record) if field.name not in hidden}
-    return {
-        name: [asdict(item) if is_dataclass(item) and not isinstance(item, type) else item for item in value]
-        if isinstance(value, tuple)
-        else value
-        for name, value in values.items()
-    }
-
-
-def _first_state(plan: LocalPlan) -> dict[str, object]:
-    names = ("slot", "name", "group", "pod")
-    return {
-        "experiment": plan.experiment,
-        "phase": "starting",
-        "supervisor": 0,
-        "started": time.time(),
-        "processes": [
-            {
-                **{name: getattr(process, name) for name in names},
-                "phase": "waiting",
-                "ready": False,
-                "restarts": 0,
-                "status": None,
-            }
-            for process in plan.processes
-        ],
-    }
-
-
-def _write(path: Path, content: bytes, mode: int = 0o600) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    path.chmod(mode)

@@ -23,7 +23,9 @@ from typing import Any
 from symphony_charts.adapters import processes, tmux
 from symphony_charts.cluster.local_checks import is_ready_now
 from symphony_charts.cluster.local_logs import LogClock
+from symphony_charts.cluster.local_requests import requested, withdraw
 from symphony_charts.cluster.local_store import Run, write_json
+from symphony_charts.errors import ToolFailed
 from symphony_charts.local.policy import Backoff, decide
 
 __all__ = ["Supervisor", "main"]
@@ -54,17 +56,17 @@ class Supervisor:
 
     def watch(self) -> None:
         """Run until the run is over."""
-        self._adopt()
         signals = _signal_pipe()
+        self._adopt()
         self.poll.register(signals, select.POLLIN)
         self.poll.register(self.clock.descriptor, select.POLLIN)
+        self._take_requests()
         self._advance()
         while self.phase != "over":
             self._save()
             for descriptor, _ in self.poll.poll(self._pause_ms()):
                 if descriptor == signals:
-                    os.read(signals, 64)
-                    self.stop("stopped")
+                    self._signalled(os.read(signals, 64))
                 elif descriptor == self.clock.descriptor:
                     self.clock.note()
                 else:
@@ -83,6 +85,38 @@ class Supervisor:
             elif process["phase"] in ("waiting", "backoff"):
                 process["phase"] = "stopped"
         self._stop_when_empty()
+
+    # What others ask for
+
+    def _signalled(self, numbers: bytes) -> None:
+        if signal.SIGUSR1 in numbers:
+            self._take_requests()
+        if signal.SIGTERM in numbers or signal.SIGINT in numbers:
+            self.stop("stopped")
+
+    def _take_requests(self) -> None:
+        """Read the plan again, and start again the slots that have a file in `again`."""
+        self.plan = self.run.plan()
+        for slot in requested(self.run):
+            process = self.slots[slot]
+            if self.phase != "running" or process.get("again"):
+                continue
+            if process["phase"] == "waiting":
+                withdraw(self.run, slot)
+                self.dirty = True
+            elif slot in self.fds:
+                process["again"] = True
+                self._end(slot)
+            else:
+                self._start_afresh(slot)
+
+    def _start_afresh(self, slot: int) -> None:
+        """Start a slot because somebody asked for it: its restarts count from the beginning again."""
+        self.slots[slot].update(phase="backoff", restarts=-1, again=False)
+        if self.failed and self.failed["slot"] == slot:
+            self.failed = None
+        self._restart(slot)
+        withdraw(self.run, slot)
 
     # Deaths and what follows
 
@@ -121,6 +155,9 @@ class Supervisor:
             process["phase"] = "done" if status == 0 else "stopped"
             self._stop_when_empty()
             return
+        if process.get("again"):
+            self._start_afresh(slot)
+            return
         decision = decide(
             status=status,
             is_service=planned["is_service"],
@@ -155,6 +192,8 @@ class Supervisor:
             return
         for name in ("exit", "pid"):
             (self.run.process_dir(slot) / name).unlink(missing_ok=True)
+        # What the last start left behind in its session must not meet the next one.
+        processes.signal_process(processes.members("", {process["wrapper"]} - {0}, b"\0"), signal.SIGKILL)
         process.update(restarts=process["restarts"] + 1, status=None, ended=None)
         tmux.respawn(self.run.socket, process["pane"])
         self._started(slot)
@@ -258,7 +297,7 @@ class Supervisor:
         cookie = f"SYMPH_RUN={self.run.run_id}".encode()
         # Where a namespace tells who belongs to the run, sessions need not, and their numbers may be others' by now.
         sessions = set() if self.mount else self.sessions
-        tmux_pid = tmux.server_pid(self.run.socket)
+        tmux_pid = self._server_pid()
         deadline = time.monotonic() + _SWEEP_S
         while left := [pid for pid in processes.members(self.mount, sessions, cookie) if pid != tmux_pid]:
             if time.monotonic() > deadline:
@@ -271,6 +310,12 @@ class Supervisor:
         self.phase = self.reason
         self._save(survivors=left)
         _remove_private(self.run.folder, len(self.slots))
+
+    def _server_pid(self) -> int:
+        """The tmux server; a hung one answers nobody and is known from the start of the run."""
+        with contextlib.suppress(ToolFailed):
+            return tmux.server_pid(self.run.socket, timeout_s=2.0)
+        return int(self.old.get("tmux", 0))
 
     # Time and state
 
@@ -310,7 +355,7 @@ def _signal_pipe() -> int:
     """A descriptor that becomes readable on SIGTERM, SIGINT or SIGHUP."""
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(writer)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
         signal.signal(number, lambda *_: None)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     return reader

@@ -95,11 +95,13 @@ def test_down_of_something_that_does_not_run_is_not_found() -> None:
     assert 'experiment "nothing" does not run here' in done.stderr
 
 
-def test_a_second_up_is_a_conflict_and_force_replaces(tmp_path: Path) -> None:
+def test_a_second_up_keeps_the_run_and_force_replaces_it(tmp_path: Path) -> None:
     path = spec(tmp_path, FOREVER)
-    symph("up", path)
-    assert symph("up", path).returncode == 7
-    assert symph("up", path, "--force").returncode == 0
+    first, again, forced = (
+        json.loads(symph("up", path, *flags, "-o", "json").stdout)["run"] for flags in ((), (), ("--force",))
+    )
+    assert first == again
+    assert forced > first
     assert len(json.loads(symph("ls", "-o", "json").stdout)["items"]) == 1
 
 
@@ -123,3 +125,11 @@ def test_a_bad_spec_is_refused_with_status_3_and_its_place(tmp_path: Path) -> No
     done = symph("up", spec(tmp_path, "name: exp\nprocesses: {a: {command: [x], connects: nobody}}\n"))
     assert done.returncode == 3
     assert "processes.a.connects[0]" in done.stderr
+
+
+def test_restart_says_which_processes_it_restarted(tmp_path: Path) -> None:
+    symph("up", spec(tmp_path, FOREVER))
+    done = symph("restart", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["items"]) == 1
+    assert symph("restart", "nobody").returncode == 8

@@ -13,7 +13,7 @@ import pytest
 from symphony_charts.adapters import processes, tmux
 from symphony_charts.cluster import local_run
 from symphony_charts.cluster.local_store import Run, find_run
-from symphony_charts.errors import Conflict, NotFound, SpecError
+from symphony_charts.errors import NotFound, SpecError
 from tests.local.runs import log_of, python, start, until
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -168,12 +168,6 @@ def test_done_when_ends_the_rest(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python("pass"), "b": python("input()")}, done_when=["a"])
     assert local_run.wait(run) == 0
     assert run.state()["processes"][1]["phase"] == "stopped"
-
-
-def test_a_running_experiment_is_not_started_twice(tmp_path: Path) -> None:
-    start(tmp_path, processes={"a": python("input()")})
-    with pytest.raises(Conflict, match="runs already"):
-        start(tmp_path, processes={"a": python("input()")})
 
 
 def test_two_experiments_run_side_by_side_on_the_same_port(tmp_path: Path) -> None:

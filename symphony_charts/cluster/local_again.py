@@ -1,0 +1,101 @@
+"""`symph up` of an experiment that runs: which processes changed and why, and the new texts in the run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.cluster.local_layout import public, write_private
+from symphony_charts.cluster.local_store import Run, write_json
+from symphony_charts.errors import Conflict
+from symphony_charts.local.records import LocalPlan, PlannedProcess
+from symphony_charts.local.scripts import mounts_script, start_script
+from symphony_charts.local.shown import read_environment
+
+__all__ = ["Change", "changes_of", "rewrite"]
+
+# What is made once, when the pane is: a difference here needs a new run.
+_SHAPE = ("name", "group", "pod", "tty")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A process that has to start again, and why; values of variables are not told."""
+
+    slot: int
+    name: str
+    reason: str
+
+
+def changes_of(run: Run, plan: LocalPlan) -> list[Change]:
+    """What must start again for `run` to become `plan`. Raises Conflict when only a new run can."""
+    old = run.plan()
+    new = public(plan)
+    before = [[item[key] for key in _SHAPE] for item in old["processes"]]
+    after = [[getattr(process, key) for key in _SHAPE] for process in plan.processes]
+    same = before == after and all(old[key] == _plain(new[key]) for key in ("binds", "has_namespace"))
+    if not same:
+        names = sorted({str(item[0]) for item in before} ^ {str(item[0]) for item in after})
+        told = f"other processes: {', '.join(names)}" if names else "other files, terminals or order of processes"
+        what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({told})'
+        raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
+    files = [file.path for file in plan.files if _read(run.folder / file.path) != file.content]
+    return [
+        Change(slot=process.slot, name=process.name, reason="; ".join(reasons))
+        for process, item in zip(plan.processes, old["processes"], strict=True)
+        if (reasons := [*_reasons(run, process, item), *(f"file {Path(path).name}" for path in files)])
+    ]
+
+
+def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
+    """Put the scripts, files and plan of `plan` in place of those of `run`."""
+    for file in plan.files:
+        path = run.folder / file.path
+        if _read(path) == file.content:
+            continue
+        if path.exists():
+            # In place: what is shown elsewhere is this very file.
+            path.chmod(0o600)
+            path.write_bytes(file.content)
+            path.chmod(file.mode)
+        else:
+            write_private(path, file.content, file.mode)
+    for place in plan.folders:
+        Path(place).mkdir(parents=True, exist_ok=True)
+    for process in plan.processes:
+        own = run.process_dir(process.slot)
+        (own / "start").unlink(missing_ok=True)
+        write_private(own / "start", start_script(process).encode())
+        (own / "mounts").unlink(missing_ok=True)
+        if process.binds:
+            write_private(own / "mounts", mounts_script(str(run.folder), process.binds).encode())
+    write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
+
+
+def _reasons(run: Run, process: PlannedProcess, old: dict[str, Any]) -> Iterator[str]:
+    if process.digest == old["digest"]:
+        return
+    if list(process.argv) != old["argv"]:
+        yield "command"
+    if process.cwd != old["cwd"]:
+        yield "cwd"
+    script = (run.process_dir(process.slot) / "start").read_text(encoding="utf-8")
+    env = read_environment(script)
+    names = sorted(name for name in {**env, **process.env} if env.get(name) != process.env.get(name))
+    if names:
+        yield f"env {', '.join(names)}"
+    elif list(process.argv) == old["argv"] and process.cwd == old["cwd"]:
+        yield "preamble or mounts"
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,96 @@
+"""The folder of a run: its scripts, files and pipes, written before anything starts."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+
+from symphony_charts.adapters import data
+from symphony_charts.adapters.dirs import runtime_dir
+from symphony_charts.cluster.local_store import Run, write_json
+from symphony_charts.local.records import LocalPlan, PlannedProcess
+from symphony_charts.local.scripts import mounts_script, start_script, tmux_commands
+
+__all__ = ["first_state", "lay_out", "public", "write_private"]
+
+
+def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
+    """Write everything the run needs into its folder, readable by its owner alone."""
+    run.folder.mkdir(parents=True, mode=0o700)
+    runtime_dir().mkdir(parents=True, exist_ok=True, mode=0o700)
+    for name, content in data.folder("local").items():
+        if name.endswith(".sh"):
+            write_private(run.folder / name, content)
+    for file in plan.files:
+        write_private(run.folder / file.path, file.content, file.mode)
+    for place in plan.folders:
+        Path(place).mkdir(parents=True, exist_ok=True)
+    for process in plan.processes:
+        _lay_out_process(run, process)
+    if plan.has_namespace:
+        write_private(run.folder / "enter", mounts_script(str(run.folder), plan.binds).encode())
+    write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
+    write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
+    write_json(run.folder / "state.json", first_state(plan))
+
+
+def _lay_out_process(run: Run, process: PlannedProcess) -> None:
+    folder = run.process_dir(process.slot)
+    folder.mkdir(parents=True, mode=0o700)
+    write_private(folder / "start", start_script(process).encode())
+    write_private(folder / "log", b"")
+    if process.binds:
+        write_private(folder / "mounts", mounts_script(str(run.folder), process.binds).encode())
+    if not process.tty:
+        write_private(folder / "plain", b"")
+    if process.waits:
+        os.mkfifo(folder / "go", 0o600)
+
+
+def public(plan: LocalPlan) -> dict[str, object]:
+    """The plan without environment, content of files and start scripts: what any verb may read."""
+    listed = [_shown(process, {"env", "preamble"}) for process in plan.processes]
+    return {**_shown(plan, {"processes", "files"}), "processes": listed}
+
+
+def _shown(record: PlannedProcess | LocalPlan, hidden: set[str]) -> dict[str, object]:
+    """The fields of `record` as JSON types; `asdict` copies deeply what is then written anyway, which shows at 500."""
+    values = {field.name: getattr(record, field.name) for field in fields(record) if field.name not in hidden}
+    return {
+        name: [asdict(item) if is_dataclass(item) and not isinstance(item, type) else item for item in value]
+        if isinstance(value, tuple)
+        else value
+        for name, value in values.items()
+    }
+
+
+def first_state(plan: LocalPlan) -> dict[str, object]:
+    """What `state.json` says before anything has started."""
+    names = ("slot", "name", "group", "pod")
+    return {
+        "experiment": plan.experiment,
+        "phase": "starting",
+        "supervisor": 0,
+        "started": time.time(),
+        "processes": [
+            {
+                **{name: getattr(process, name) for name in names},
+                "phase": "waiting",
+                "ready": False,
+                "restarts": 0,
+                "status": None,
+            }
+            for process in plan.processes
+        ],
+    }
+
+
+def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file that was not there, and make the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    path.chmod(mode)

@@ -1,0 +1,127 @@
+"""Starting again: by hand, and by `up` of an experiment that runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.adapters import processes, tmux
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_again import changes_of
+from symphony_charts.cluster.local_machine import plan_here
+from symphony_charts.cluster.local_store import Run
+from symphony_charts.errors import Conflict, NotFound
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from tests.local.runs import log_of, python, start, until
+
+pytestmark = pytest.mark.usefixtures("tmux")
+
+SAY = "import os; print('v' + os.environ.get('V', '-'), flush=True); input()"
+
+
+def wrappers(run: Run) -> list[int]:
+    return [int(item["wrapper"]) for item in run.state()["processes"]]
+
+
+def two(value: str) -> dict[str, object]:
+    return {"a": {**python(SAY), "env": {"V": value}}, "b": python(SAY)}
+
+
+def test_up_again_restarts_only_what_changed(tmp_path: Path) -> None:
+    run = start(tmp_path, processes=two("1"))
+    until(lambda: log_of(run, "a") == "v1\n")
+    before = wrappers(run)
+    assert start(tmp_path, processes=two("2")) == run
+    until(lambda: log_of(run, "a") == "v1\nv2\n")
+    after = wrappers(run)
+    assert before[0] != after[0]
+    assert before[1] == after[1]
+
+
+def test_up_again_of_the_same_restarts_nothing(tmp_path: Path) -> None:
+    run = start(tmp_path, processes=two("1"))
+    before = wrappers(run)
+    assert start(tmp_path, processes=two("1")) == run
+    assert wrappers(run) == before
+
+
+def test_the_reason_of_a_restart_names_the_variable_and_not_its_value(tmp_path: Path) -> None:
+    run = start(tmp_path, processes=two("1"))
+    experiment = from_data({"name": "exp", "processes": two("s3cret")})
+    plan = plan_here(experiment, allocate(experiment), tmp_path, run.run_id, of_run=run)
+    assert [(change.name, change.reason) for change in changes_of(run, plan)] == [("a", "env V")]
+
+
+def test_a_dry_run_of_up_again_says_what_would_restart_and_restarts_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = start(tmp_path, processes=two("1"))
+    before = wrappers(run)
+    experiment = from_data({"name": "exp", "processes": two("2")})
+    assert local_run.up(experiment, allocate(experiment), folder=tmp_path, dry_run=True) is None
+    assert capsys.readouterr().out == "restart a: env V\n"
+    assert wrappers(run) == before
+
+
+def test_a_changed_config_file_is_seen_after_up_again(tmp_path: Path) -> None:
+    show = "import os; print(open(os.environ['SYMPH_CONFIG_DIR'] + '/c').read(), flush=True); input()"
+    run = start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "old"}})
+    until(lambda: log_of(run, "a") == "old\n")
+    start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "new"}})
+    until(lambda: log_of(run, "a") == "old\nnew\n")
+
+
+def test_up_again_with_another_process_is_refused_by_its_name(tmp_path: Path) -> None:
+    start(tmp_path, processes={"a": python("input()")})
+    with pytest.raises(Conflict, match="other processes: b"):
+        start(tmp_path, processes={"a": python("input()"), "b": python("input()")})
+
+
+def test_a_restart_is_no_failure_and_begins_the_count_again(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(SAY), "restart": "never"}})
+    until(lambda: log_of(run, "a") == "v-\n")
+    local_run.restart(run, [0])
+    until(lambda: log_of(run, "a") == "v-\nv-\n")
+    state = run.state()
+    assert state["failed"] is None
+    assert state["processes"][0]["restarts"] == 0
+    assert state["processes"][0]["phase"] == "running"
+
+
+def test_a_process_that_is_done_can_be_started_again(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python("print('once')"), "b": python("input()")})
+    until(lambda: run.state()["processes"][0]["phase"] == "done")
+    local_run.restart(run, [0])
+    until(lambda: log_of(run, "a") == "once\nonce\n")
+
+
+def test_a_restart_works_after_the_supervisor_was_killed(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python(SAY)})
+    until(lambda: log_of(run, "a") == "v-\n")
+    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    local_run.restart(run, [0])
+    until(lambda: log_of(run, "a") == "v-\nv-\n")
+
+
+def test_a_restart_of_a_run_that_is_over_is_refused(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python("pass")})
+    local_run.wait(run)
+    with pytest.raises(NotFound, match="has ended"):
+        local_run.restart(run, [0])
+
+
+def test_a_hung_tmux_server_does_not_hang_down(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python("input()"), "grace_period": 1}})
+    server = tmux.server_pid(run.socket)
+    os.kill(server, signal.SIGSTOP)
+    began = time.monotonic()
+    local_run.down(run, timeout_s=30)
+    assert time.monotonic() - began < 20
+    assert not processes.is_alive(server)
+    assert run.state()["survivors"] == []
