@@ -18,7 +18,7 @@ from symphony_charts.chart.release_model import Model, build_model
 from symphony_charts.chart.secret_objects import secret_objects
 from symphony_charts.chart.test_pod import dial_pod
 from symphony_charts.chart.values import Values, integer, overlay, scalar, sub, texts
-from symphony_charts.workloads import jobs
+from symphony_charts.workloads import jobs, jobset
 from symphony_charts.workloads.group import Group
 
 __all__ = ["Release", "Run", "assemble", "run_of"]
@@ -34,7 +34,7 @@ class Run:
 
     def workload(self, group: Group) -> str:
         """The name of the Job or StatefulSet of `group`."""
-        return f"{group.base}-{self.hash}" if group.is_finite else group.base
+        return group.workload(self.hash)
 
 
 def assemble(values: Mapping[str, object], release: Release) -> list[dict[str, object]]:
@@ -58,19 +58,25 @@ def assemble(values: Mapping[str, object], release: Release) -> list[dict[str, o
 def run_of(model: Model) -> Run:
     """The run that `model` describes.
 
-    Its hash covers what Kubernetes does not let change in a Job, of all groups that do not outlive a run, and `runKey`.
+    Its hash covers what Kubernetes does not let change in a Job, of all groups that do not outlive a run, and `runKey`;
+    of a JobSet all fields of its Jobs and when it is done.
     """
     templates = {name: pod_template(model, group) for name, group in model.groups.items()}
     fields = {name: _job_fields(group) for name, group in model.groups.items() if group.is_finite}
+    is_set = any(group.set for group in model.groups.values())
     covered = {}
     for name, group in model.groups.items():
         if group.keep:
             continue
         covered[name] = {"isFinite": group.is_finite, "template": templates[name]}
         if group.is_finite:
-            covered[name]["job"] = {k: v for k, v in fields[name].items() if k in jobs.IMMUTABLE_JOB_FIELDS}
+            fixed = {k: v for k, v in fields[name].items() if is_set or k in jobs.IMMUTABLE_JOB_FIELDS}
+            covered[name]["job"] = fixed
     key = model.values.get("runKey")
-    text = gojson.dumps({"groups": covered, "runKey": "" if key is None else scalar(key)})
+    whole: Values = {"groups": covered, "runKey": "" if key is None else scalar(key)}
+    if sub(model.values, "workload").get("kind") == "jobset":
+        whole["done"] = _done_groups(model)
+    text = gojson.dumps(whole)
     digest = names.sha256(text)[:8]
     labelled = {
         name: template if model.groups[name].keep else overlay(template, _run_label(digest))
@@ -93,8 +99,34 @@ def _job_fields(group: Group) -> dict[str, object]:
     )
 
 
-def _workloads(model: Model, run: Run) -> Iterator[dict[str, object]]:
+def _done_groups(model: Model) -> list[str]:
+    named = {entry.partition("/")[0] for entry in texts(model.values.get("doneWhen"))}
+    return [name for name, group in model.groups.items() if group.is_finite and name in named]
+
+
+def _job_sets(model: Model, run: Run) -> Iterator[dict[str, object]]:
+    members = []
+    names_of_sets = {group.set for group in model.groups.values() if group.set}
+    done = _done_groups(model)
     for name, group in model.groups.items():
+        if not group.set:
+            continue
+        labels = {**model.identity, "symph.dev/experiment": model.labels["symph.dev/experiment"]}
+        metadata: Values = {"labels": {**labels, "symph.dev/group": name, "symph.dev/run": run.hash}}
+        if name in done:
+            metadata["annotations"] = {"symph.dev/done-when": "true"}
+        members.append(jobset.member(group, metadata, run.templates[name], run.fields[name]))
+    for base in names_of_sets:
+        of_set = {**model.labels, "symph.dev/run": run.hash, **_queue_label(model)}
+        metadata = {"name": f"{base}-{run.hash}", "labels": of_set}
+        yield jobset.job_set(metadata, members, [model.groups[name].member for name in done])
+
+
+def _workloads(model: Model, run: Run) -> Iterator[dict[str, object]]:
+    yield from _job_sets(model, run)
+    for name, group in model.groups.items():
+        if group.set:
+            continue
         metadata: Values = {"name": run.workload(group), "labels": _labels(model, group, run.hash)}
         if not group.is_finite:
             selector = {**model.identity, "symph.dev/group": name}
@@ -109,10 +141,14 @@ def _labels(model: Model, group: Group, run: str) -> dict[str, str]:
     labels = {**model.labels, "symph.dev/group": group.name}
     if not group.keep:
         labels["symph.dev/run"] = run
+    return {**labels, **_queue_label(model)} if group.is_finite else labels
+
+
+def _queue_label(model: Model) -> dict[str, str]:
     workload = sub(model.values, "workload")
-    if group.is_finite and workload.get("gang") == "kueue" and workload.get("queue"):
-        labels["kueue.x-k8s.io/queue-name"] = scalar(workload["queue"])
-    return labels
+    if workload.get("gang") == "kueue" and workload.get("queue"):
+        return {"kueue.x-k8s.io/queue-name": scalar(workload["queue"])}
+    return {}
 
 
 def _config_maps(model: Model) -> Iterator[dict[str, object]]:

@@ -65,9 +65,11 @@ def digest_of(values: Values) -> str:
 
 def _refuse(experiment: Experiment) -> None:
     problems = []
-    if experiment.workload.kind != "jobs":
+    if experiment.workload.kind not in ("jobs", "jobset"):
         kind = experiment.workload.kind
-        problems.append(Problem(what=f'no chart for workload kind "{kind}"', path="workload.kind", next="use `jobs`"))
+        problems.append(
+            Problem(what=f'no chart for workload kind "{kind}"', path="workload.kind", next="use `jobs` or `jobset`")
+        )
     problems.extend(
         Problem(what=f'config "{name}" still names the file {file.file}', path=f"configs.{name}", next="read it first")
         for name, file in experiment.configs.items()

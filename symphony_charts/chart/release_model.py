@@ -9,6 +9,7 @@ from symphony_charts.chart import gojson, names
 from symphony_charts.chart.names import Release
 from symphony_charts.chart.values import Values, integer, is_true, normalise, scalar, sub
 from symphony_charts.network.environment import env_prefix
+from symphony_charts.workloads import jobset
 from symphony_charts.workloads.group import Group
 
 __all__ = ["ConfigData", "LiveService", "Model", "build_model", "service_addresses"]
@@ -108,6 +109,7 @@ def service_addresses(services: Mapping[str, LiveService]) -> tuple[dict[str, st
 
 def _groups(values: Values, full: str) -> dict[str, Group]:
     groups = {}
+    is_set = sub(values, "workload").get("kind") == "jobset"
     for name in sorted(sub(values, "groups")):
         group = sub(sub(values, "groups"), name)
         replicas = integer(group.get("replicas"), 1, f"groups.{name}.replicas")
@@ -122,6 +124,8 @@ def _groups(values: Values, full: str) -> dict[str, Group]:
             is_finite=finite,
             keep=not finite and is_true(group.get("keep")),
             base=names.join(full, name, 43),
+            set=names.fit(full, jobset.SET_LENGTH) if is_set and finite else "",
+            member=names.fit(name, jobset.MEMBER_LENGTH),
         )
     return groups
 
@@ -151,7 +155,7 @@ def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[st
 
 
 def _replica_hosts(group: Group) -> tuple[str, ...]:
-    pod = f"{group.base}-$(SYMPH_RUN)" if group.is_finite else group.base
+    pod = group.workload("$(SYMPH_RUN)")
     return tuple(f"{pod}-{index}.{group.pods}" for index in range(group.replicas))
 
 

@@ -40,7 +40,7 @@ _ENUMS = {
     "imagePullPolicy": ["", "Always", "IfNotPresent", "Never"],
     "expose": ["", "LoadBalancer", "NodePort", "ClusterIP", "Ingress", "Gateway"],
     "gang": ["none", "kueue"],
-    "kind": ["jobs"],
+    "kind": ["jobs", "jobset"],
     "source": ["existing", "sealed", "external"],
     "scope": ["strict", "namespace-wide", "cluster-wide"],
 }

@@ -198,5 +198,7 @@ def experiments(draw: st.DrawFn) -> dict[str, object]:
     }
     data["labels"] = draw(st.sampled_from([{}, {"cost": "1e3"}]))
     data["networks"] = draw(st.sampled_from([[], ["macvlan"]]))
-    data["workload"] = draw(st.sampled_from([{}, {"run_key": "7"}, {"gang": "kueue", "queue": "q"}, {"retries": 2}]))
+    data["workload"] = draw(
+        st.sampled_from([{}, {"run_key": "7"}, {"gang": "kueue", "queue": "q"}, {"retries": 2}, {"kind": "jobset"}])
+    )
     return data

@@ -23,7 +23,7 @@ and the identity of its run. All objects are printed from it.
 {{- if not $group.keep -}}
 {{- $_ := set $group.template.metadata.labels "symph.dev/run" $run -}}
 {{- end -}}
-{{- $_ := set $group "workload" (ternary (printf "%s-%s" $group.base $run) $group.base $group.isFinite) -}}
+{{- $_ := set $group "workload" (include "symph.workload" (list $group $run)) -}}
 {{- end -}}
 {{- toJson $model -}}
 {{- end -}}
@@ -42,10 +42,26 @@ and the identity of its run. All objects are printed from it.
 {{- end -}}
 {{- end -}}
 {{- $base := include "symph.join" (list $model.fullname $name 43) -}}
-{{- $_ := set $out $name (dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "isIndexed" (and $finite (gt $replicas 1)) "keep" (and (not $finite) (eq (toString $group.keep) "true")) "base" $base "pods" (printf "%s-pods" $base)) -}}
+{{- $set := "" -}}
+{{- if and $finite (eq (toString $model.values.workload.kind) "jobset") -}}
+{{- $set = include "symph.fit" (list $model.fullname 22) -}}
+{{- end -}}
+{{- $_ := set $out $name (dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "isIndexed" (and $finite (gt $replicas 1)) "keep" (and (not $finite) (eq (toString $group.keep) "true")) "base" $base "pods" (printf "%s-pods" $base) "set" $set "member" (include "symph.fit" (list $name 18))) -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $out -}}
+{{- end -}}
+
+{{- /* symph.workload (list group run): the name of its Job, which in a JobSet is the set's, its own and 0, or StatefulSet. */ -}}
+{{- define "symph.workload" -}}
+{{- $group := index . 0 -}}
+{{- if not $group.isFinite -}}
+{{- $group.base -}}
+{{- else if $group.set -}}
+{{- printf "%s-%s-%s-0" $group.set (index . 1) $group.member -}}
+{{- else -}}
+{{- printf "%s-%s" $group.base (index . 1) -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* symph.services: the services whose listener runs, with name, port and the hosts of each replica. */ -}}
@@ -60,7 +76,7 @@ and the identity of its run. All objects are printed from it.
 {{- $hosts := list $host -}}
 {{- if gt (int $group.replicas) 1 -}}
 {{- $hosts = list -}}
-{{- $pod := ternary (printf "%s-$(SYMPH_RUN)" $group.base) $group.base $group.isFinite -}}
+{{- $pod := include "symph.workload" (list $group "$(SYMPH_RUN)") -}}
 {{- range $index := until (int $group.replicas) -}}
 {{- $hosts = append $hosts (printf "%s-%d.%s" $pod $index $group.pods) -}}
 {{- end -}}
@@ -121,14 +137,20 @@ and the identity of its run. All objects are printed from it.
 {{- /*
 symph.run: eight hex digits that change whenever a field changes that Kubernetes does not let change in a Job, in any
 group of the run, or runKey. The pod templates enter without the label of the run, which would make the hash circular.
+Of a JobSet no field of its Jobs may change, nor when it is done.
 */ -}}
 {{- define "symph.run" -}}
 {{- $groups := dict -}}
+{{- $isSet := eq (toString .values.workload.kind) "jobset" -}}
 {{- range $name, $group := .groups -}}
 {{- if not $group.keep -}}
 {{- $fields := dict "isFinite" $group.isFinite "template" $group.template -}}
 {{- if $group.isFinite -}}
-{{- $_ := set $fields "job" (pick (include "symph.jobFields" $group | fromJson) "backoffLimitPerIndex" "completionMode" "completions" "maxFailedIndexes") -}}
+{{- $job := include "symph.jobFields" $group | fromJson -}}
+{{- if not $isSet -}}
+{{- $job = pick $job "backoffLimitPerIndex" "completionMode" "completions" "maxFailedIndexes" -}}
+{{- end -}}
+{{- $_ := set $fields "job" $job -}}
 {{- end -}}
 {{- $_ := set $groups $name $fields -}}
 {{- end -}}
@@ -137,5 +159,9 @@ group of the run, or runKey. The pod templates enter without the label of the ru
 {{- if not (kindIs "invalid" .values.runKey) -}}
 {{- $key = include "symph.scalar" .values.runKey -}}
 {{- end -}}
-{{- dict "groups" $groups "runKey" $key | toJson | sha256sum | trunc 8 -}}
+{{- $covered := dict "groups" $groups "runKey" $key -}}
+{{- if $isSet -}}
+{{- $_ := set $covered "done" (include "symph.doneGroups" . | fromJsonArray) -}}
+{{- end -}}
+{{- $covered | toJson | sha256sum | trunc 8 -}}
 {{- end -}}

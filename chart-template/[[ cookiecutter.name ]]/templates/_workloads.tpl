@@ -78,3 +78,19 @@
 {{- end -}}
 {{- toJson $rules -}}
 {{- end -}}
+
+{{- /* symph.doneGroups: the finite groups that run and whose success ends the experiment; takes the model. */ -}}
+{{- define "symph.doneGroups" -}}
+{{- $model := . -}}
+{{- $out := list -}}
+{{- range $name, $group := .groups -}}
+{{- if $group.isFinite -}}
+{{- range $model.values.doneWhen -}}
+{{- if eq $name (first (splitList "/" .)) -}}
+{{- $out = append $out $name -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $out | uniq | toJson -}}
+{{- end -}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.lint.chart_rules import check_chart
 from symphony_charts.chart.lint.experiment_rules import check_experiment
-from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity
+from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity, opened
 from symphony_charts.chart.lint.kubernetes import DEFAULT_VERSION, VERSIONS, check_schemas
 from symphony_charts.chart.lint.references import check_references
 from symphony_charts.chart.lint.security import check_security
@@ -34,7 +34,7 @@ def lint(
     """
     values = merge(chart.values, overrides or {})
     installed = Release(name=release or chart.name, chart_name=chart.name, chart_version=chart.version)
-    objects = assemble(values, installed)
+    objects = opened(assemble(values, installed))
     level = experiment.security.level if experiment is not None else "baseline"
     findings = [
         *(check_experiment(experiment) if experiment is not None else ()),
@@ -52,4 +52,5 @@ def lint(
 
 def lint_objects(objects: list[dict[str, object]], *, kube_version: str = DEFAULT_VERSION) -> list[Finding]:
     """The findings about objects alone, wherever they come from."""
-    return [*check_schemas(objects, kube_version), *check_references(objects, "\0"), *check_workloads(objects)]
+    seen = opened(objects)
+    return [*check_schemas(seen, kube_version), *check_references(seen, "\0"), *check_workloads(seen)]

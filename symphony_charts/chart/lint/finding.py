@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "maps", "pod_of", "sub", "title"]
+__all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "maps", "opened", "pod_of", "sub", "title"]
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -41,6 +41,22 @@ def maps(value: object, key: str) -> list[dict[str, object]]:
     """The maps in the list at `key`."""
     items = value.get(key) if isinstance(value, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def opened(objects: Objects) -> Objects:
+    """`objects`, and after each JobSet the Jobs that its controller makes of it."""
+    found: Objects = []
+    for item in objects:
+        found.append(item)
+        if item.get("kind") != "JobSet":
+            continue
+        for member in maps(sub(item, "spec"), "replicatedJobs"):
+            template = sub(member, "template")
+            name = f"{sub(item, 'metadata').get('name')}-{member.get('name')}-0"
+            metadata = {**sub(template, "metadata"), "name": name}
+            spec = sub(template, "spec")
+            found.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+    return found
 
 
 def pod_of(item: dict[str, object]) -> tuple[str, dict[str, object]] | None:

@@ -26,6 +26,7 @@ _FOREIGN = frozenset(
         ("gateway.networking.k8s.io/v1", "HTTPRoute"),
         ("bitnami.com/v1alpha1", "SealedSecret"),
         ("external-secrets.io/v1", "ExternalSecret"),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet"),
     }
 )
 

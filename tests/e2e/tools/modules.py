@@ -8,14 +8,43 @@ import tempfile
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
-from tests.e2e.tools.build import cache_folder
+from tests.e2e.tools.build import FOLDER, cache_folder
 from tests.e2e.tools.go import environment, find_go
 
-__all__ = ["module_folder"]
+__all__ = ["MODULES", "keep", "module_folder"]
+
+MODULES = (
+    "github.com/argoproj/argo-cd/v3@v3.5.1",
+    "github.com/fluxcd/helm-controller@v1.6.3",
+    "github.com/fluxcd/source-controller@v1.9.1",
+    "github.com/bitnami-labs/sealed-secrets@v0.36.0",
+    "sigs.k8s.io/jobset@v0.12.0",
+)
+"""The modules whose definitions the tests use."""
+
+
+def keep() -> None:
+    """Let `FOLDER` point at all modules, so that tests, which have another home, need not download them again."""
+    for module in MODULES:
+        link = _link_of(module)
+        folder = module_folder(module)
+        if link != folder:
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to(folder)
 
 
 def module_folder(module: str) -> Path:
-    """The unpacked sources of ``path@version``, downloaded the first time. Raises ToolFailed where it cannot be had."""
+    """The unpacked sources of ``path@version``, downloaded if need be. Raises ToolFailed where they cannot be had."""
+    kept = _link_of(module)
+    return kept if (kept / "go.mod").exists() else _download(module)
+
+
+def _link_of(module: str) -> Path:
+    return FOLDER / "modules" / module.replace("/", "+")
+
+
+def _download(module: str) -> Path:
     go = find_go(cache_folder())
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "go.mod").write_text("module crds\n\ngo 1.24\n")

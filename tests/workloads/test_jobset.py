@@ -1,0 +1,79 @@
+"""All groups that end are one JobSet, which no changed field can get into without a new name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symphony_charts.chart.lint import lint
+from tests.chart.harness import chart_of, experiment_of, native_objects
+
+_NAME = "an-experiment-with-a-rather-long-name"
+_LONG = "a-process-whose-name-is-long-too"
+_PROCESSES = {
+    "learner": {"command": ["x"], "binds": "ps"},
+    _LONG: {"command": ["x"], "replicas": 3, "connects": "ps", "binds": "api"},
+    "board": {"command": ["x"], "lifecycle": "service"},
+}
+
+
+def job_set(*sets: str, **said: object) -> dict[str, Any]:
+    """The JobSet of an experiment under overrides."""
+    data: dict[str, object] = {"processes": _PROCESSES, "workload": {"kind": "jobset"}, **said}
+    objects = native_objects(chart_of(experiment_of(name=_NAME, **data)), sets)
+    (found,) = [item for (kind, _), item in objects.items() if kind == "JobSet"]
+    return found
+
+
+def test_services_are_no_part_of_the_set() -> None:
+    assert len(job_set()["spec"]["replicatedJobs"]) == 2
+
+
+def test_the_set_ends_with_the_groups_that_say_so() -> None:
+    spec = job_set(done_when=["learner"])["spec"]
+    assert spec["successPolicy"] == {"operator": "All", "targetReplicatedJobs": ["learner"]}
+
+
+def test_without_done_when_all_must_succeed() -> None:
+    assert "successPolicy" not in job_set()["spec"]
+
+
+def test_a_child_has_at_most_52_characters() -> None:
+    made = job_set()
+    names = [f"{made['metadata']['name']}-{member['name']}-0" for member in made["spec"]["replicatedJobs"]]
+    assert max(map(len, names)) <= 52
+
+
+def test_addresses_of_replicas_are_those_of_the_sets_children() -> None:
+    made = job_set()
+    (one,) = [member for member in made["spec"]["replicatedJobs"] if member["name"] == "learner"]
+    (many,) = [member for member in made["spec"]["replicatedJobs"] if member["name"] != "learner"]
+    env = {entry["name"]: entry.get("value") for entry in pod(one)["containers"][0]["env"]}
+    child = f"{made['metadata']['name']}-{many['name']}-0"
+    hosts = env["SYMPH_API_HOSTS"].replace("$(SYMPH_RUN)", made["metadata"]["labels"]["symph.dev/run"])
+    assert [host.partition(".")[0] for host in hosts.split(",")] == [f"{child}-{index}" for index in range(3)]
+
+
+def test_what_may_change_in_a_job_but_not_in_a_set_is_a_new_run() -> None:
+    assert name_of() != name_of("groups.learner.activeDeadlineSeconds=60")
+    assert name_of() != name_of("groups.learner.backoffLimit=3")
+
+
+def test_another_end_is_a_new_run() -> None:
+    assert name_of() != name_of("doneWhen={learner/learner}")
+
+
+def test_the_pods_of_a_set_are_linted_like_those_of_jobs() -> None:
+    chart = chart_of(experiment_of(processes={"p": {"command": ["x"]}}, workload={"kind": "jobset"}))
+    overlay: dict[str, object] = {"groups": {"p": {"overlay": {"spec": {"hostNetwork": True}}}}}
+    rules = {finding.rule for finding in lint(chart, overrides=overlay)}
+    assert rules - {finding.rule for finding in lint(chart)}
+
+
+def name_of(*sets: str) -> str:
+    """The name of the set, run and all."""
+    return str(job_set(*sets)["metadata"]["name"])
+
+
+def pod(member: dict[str, Any]) -> dict[str, Any]:
+    """The pod of a part of the set."""
+    return dict(member["template"]["spec"]["template"]["spec"])
