@@ -1,0 +1,98 @@
+"""Many writers on one branch over HTTP, killed at random moments, behind a server that cuts connections."""
+
+from __future__ import annotations
+
+import collections
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.gitops.servers import files_at, git, history, http_server, make_bare
+
+__all__ = ["Storm", "survive"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storm:
+    """How many writers publish how often, sharing how many caches; how many are killed in a second."""
+
+    writers: int
+    each: int
+    caches: int
+    kills_a_second: float
+    patience_s: float
+
+
+def survive(folder: Path, storm: Storm) -> str:
+    """The figures, once every acknowledged publish was found in the history exactly once, and nothing half-written."""
+    bare = make_bare(folder / "repos/charts.git")
+    source = random.Random(16)
+    with http_server(folder / "repos") as server:
+
+        def fault(_path: str, done: bool) -> str:
+            return source.choices(["", "cut", "503"], [0.93, 0.05 if done else 0.03, 0.0 if done else 0.02])[0]
+
+        server.fault = fault
+        began = time.monotonic()
+        kills = run_writers(f"{server.url}/charts.git", folder, source, storm)
+        took = time.monotonic() - began
+    acknowledged = [line for notes in folder.glob("notes-*") for line in notes.read_text().splitlines()]
+    counts = collections.Counter(subject.split()[1].removeprefix("team/") for subject in history(bare)[1:])
+    assert len(acknowledged) == storm.writers * storm.each
+    assert set(acknowledged) == set(counts)
+    assert [name for name, count in counts.items() if count != 1] == []
+    git(bare, "fsck", "--strict")
+    files = files_at(bare)
+    for name in counts:
+        chart = {path for path in files if path.startswith(f"charts/team/{name}/0.1.0/")}
+        assert len(chart) == 3, f"{name} is half-written: {chart}"
+        assert f"envs/dev/team/{name}.symph-app.yaml" in files
+    return (
+        f"{storm.writers} writers x {storm.each}: {len(counts)} commits in {took:.0f} s ({len(counts) / took:.1f}/s),"
+        f" {kills} kills, {len(server.requests)} requests"
+    )
+
+
+def run_writers(url: str, folder: Path, source: random.Random, storm: Storm) -> int:
+    """Run all writers until all are done, killing one now and then; how many were killed."""
+    running: dict[int, subprocess.Popen[bytes]] = {}
+    kills, deadline = 0, time.monotonic() + storm.patience_s
+    next_kill = time.monotonic() + 1 / storm.kills_a_second
+    try:
+        while not all(is_done(folder, number, storm) for number in range(storm.writers)):
+            assert time.monotonic() < deadline, "the writers did not finish"
+            for number in range(storm.writers):
+                process = running.get(number)
+                if (process is None or process.poll() is not None) and not is_done(folder, number, storm):
+                    running[number] = start(url, folder, number, storm)
+            if time.monotonic() > next_kill and (alive := [one for one in running.values() if one.poll() is None]):
+                victim = source.choice(alive)
+                os.killpg(victim.pid, signal.SIGKILL)
+                kills += 1
+                next_kill = time.monotonic() + source.expovariate(storm.kills_a_second)
+            time.sleep(0.05)
+    finally:
+        for process in running.values():
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
+    return kills
+
+
+def start(url: str, folder: Path, number: int, storm: Storm) -> subprocess.Popen[bytes]:
+    """A writer in a process group of its own, so that its git dies with it; four share a cache, as on one machine."""
+    cache, notes = folder / f"cache-{number % storm.caches}", folder / f"notes-{number:02}"
+    argv = [sys.executable, "-m", "tests.e2e.publish_writer", url, str(cache), str(notes), str(number), str(storm.each)]
+    with (folder / f"log-{number:02}").open("ab") as log:
+        return subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True, cwd=Path(__file__).parents[2])
+
+
+def is_done(folder: Path, number: int, storm: Storm) -> bool:
+    """Whether a writer has noted all of its publishes."""
+    notes = folder / f"notes-{number:02}"
+    return notes.exists() and len(notes.read_text().splitlines()) == storm.each
