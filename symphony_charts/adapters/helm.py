@@ -23,7 +23,9 @@ def find_helm() -> str:
     """The helm to use: $HELM_BIN, else the one on PATH. Raises ToolMissing without one."""
     program = os.environ.get("HELM_BIN") or shutil.which("helm")
     if not program:
-        raise ToolMissing("helm is not installed", "", "install helm 3.17 or newer; `symph` makes and checks charts without it")
+        raise ToolMissing(
+            "helm is not installed", "", "install helm 3.17 or newer; `symph` makes and checks charts without it"
+        )
     return program
 
 
