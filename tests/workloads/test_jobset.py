@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from symphony_charts.chart.lint import lint
+from symphony_charts.spec.model import Experiment
 from tests.chart.harness import chart_of, experiment_of, native_objects
 
 _NAME = "an-experiment-with-a-rather-long-name"
@@ -77,3 +78,16 @@ def name_of(*sets: str) -> str:
 def pod(member: dict[str, Any]) -> dict[str, Any]:
     """The pod of a part of the set."""
     return dict(member["template"]["spec"]["template"]["spec"])
+
+
+def test_lint_says_of_services_alone_that_they_run_on() -> None:
+    done = {"processes": _PROCESSES, "done_when": ["learner"]}
+    of_set = experiment_of(**done, workload={"kind": "jobset"})
+    of_jobs = experiment_of(**done)
+    assert running_on(of_set) == ["processes.board"]
+    assert running_on(of_jobs) == [f"processes.{_LONG}", "processes.board"]
+
+
+def running_on(experiment: Experiment) -> list[str]:
+    """The paths of what lint says runs on."""
+    return sorted(one.path for one in lint(chart_of(experiment), experiment) if one.rule == "runs-on")

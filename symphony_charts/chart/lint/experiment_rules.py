@@ -28,18 +28,19 @@ def check_experiment(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _done_when(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding]:
-    """Nothing stops the rest under plain Jobs; a service inside a pod that ends is stopped with it."""
+    """Nothing stops the rest but a JobSet its other groups; a service inside a pod that ends is stopped with it."""
     done = {find_process(experiment, name) for name in experiment.done_when}
     for pod in pods.values():
         for name, process in pod.processes.items():
             ref = ProcessRef(pod.name, name)
             outlives = process.lifecycle == "service" and not pod.is_finite
-            if outlives or (process.lifecycle == "finite" and done and ref not in done):
+            is_stopped = experiment.workload.kind == "jobset"
+            if outlives or (process.lifecycle == "finite" and done and ref not in done and not is_stopped):
                 yield Finding(
                     rule="runs-on",
                     severity="warning",
                     path=f"{pod.path}.processes.{name}" if pod.is_group else pod.path,
-                    what=f"{ref} runs on after the experiment is done; plain Jobs do not stop it",
+                    what=f"{ref} runs on after the experiment is done; nothing stops it",
                     next="uninstall the release when the rest is done",
                 )
 
