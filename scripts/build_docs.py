@@ -55,7 +55,9 @@ def write_page(name: str, source: Path, names: list[str], has_picture: bool) -> 
     body = MarkdownIt("commonmark").enable("table").render(source.read_text(encoding="utf-8"))
     body = body.replace('href="docs/', f'href="{up}').replace('.md"', '.html"')
     if name == "local" and has_picture:
-        body += '<h2>A session</h2><img src="session.svg" alt="symph up, process, local diff, logs, down and local history in a terminal">'
+        body += (
+            '<h2>A session</h2><img src="session.svg" alt="symph up, process, local diff, logs, down, local history">'
+        )
     links = "".join(f'<a href="{up}{other}.html">{other}</a>' for other in names if "/" not in other)
     target = SITE / f"{name}.html"
     target.parent.mkdir(exist_ok=True)
