@@ -9,6 +9,7 @@ import time
 from symphony_charts.errors import SymphError
 from tests.e2e.tools.build import FOLDER, build, find_tool
 from tests.e2e.tools.catalog import TOOLS
+from tests.e2e.tools.modules import keep
 from tests.e2e.tools.system import ensure_programs
 
 
@@ -34,6 +35,7 @@ def _run(options: argparse.Namespace) -> int:
         started = time.monotonic()
         ensure_programs()
         compiled = build(options.names)
+        keep()
         print(f"{compiled} built in {time.monotonic() - started:.1f} s; all stand in {FOLDER}", file=sys.stderr)
     elif options.command == "path":
         print(find_tool(options.name))

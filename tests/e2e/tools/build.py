@@ -62,10 +62,11 @@ def find_existing(tool: Tool) -> Path | None:
 
 
 def key_of(tool: Tool, go: Go) -> str:
-    """What decides the built bytes, in 16 hex digits: Go's version, the module's two files, package and stamp."""
+    """What decides the built bytes, in 16 hex digits: Go's version, the module's files, package and stamp."""
     folder = _MODULES / tool.group
     text = "\0".join([go.version, tool.package, repr(sorted(tool.stamp.items()))])
     parts = [text.encode(), (folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes()]
+    parts += [path.read_bytes() for path in sorted(folder.glob("*.go"))]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 

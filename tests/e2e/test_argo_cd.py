@@ -1,0 +1,139 @@
+"""Argo CD itself syncs a repository of charts: what is published runs once, and only when it was published."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.argocd import ArgoCd, argo_cd
+from tests.e2e.programs import Programs, eventually
+from tests.e2e.release import describe
+from tests.tools import HELM_VERSIONS, helm
+
+pytestmark = pytest.mark.rig
+
+_WAIT_S = 90
+_SPEC = """\
+name: {name}
+image: busybox:1.37.0
+processes:
+  nap: {{cmds: ["echo {word}"]}}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Team:
+    """A folder with settings, a repository that Argo CD reads, and two namespaces."""
+
+    folder: Path
+    argo: ArgoCd
+    dev: str
+    prod: str
+
+    def symph(self, *words: str) -> None:
+        """``symph``, which has to work."""
+        argv = [sys.executable, "-m", "symphony_charts", *words]
+        done = subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, f"symph {' '.join(words)}: {done.stdout}\n{done.stderr}"
+
+    def publish(self, name: str, word: str, *more: str) -> None:
+        """Publish an experiment that prints `word`."""
+        (self.folder / f"{name}.yaml").write_text(_SPEC.format(name=name, word=word))
+        self.symph("publish", f"{name}.yaml", "--env", "dev", *more)
+
+    def jobs(self, namespace: str, name: str) -> dict[str, Any]:
+        """The uids of an experiment's Jobs by name, those that are going left out."""
+        argv = ["-n", namespace, "get", "jobs", "-l", f"app.kubernetes.io/instance={name}", "-o", "json"]
+        found = json.loads(self.argo.programs.kubectl(*argv))["items"]
+        alive = [job["metadata"] for job in found if "deletionTimestamp" not in job["metadata"]]
+        return {metadata["name"]: metadata["uid"] for metadata in alive}
+
+    def wait_synced(self, env: str, name: str, version: str) -> dict[str, Any]:
+        """The Jobs, once Argo CD has applied that version and says that the work is done."""
+        app, path = f"{env}-ml-{name}", f"charts/ml/{name}/{version}"
+        place = self.dev if env == "dev" else self.prod
+        is_there = lambda: self.argo.synced(app) == path and self.argo.health(app) == "Healthy"  # noqa: E731
+        eventually(is_there, _WAIT_S, lambda: f"{app} runs {path}\n{self.state(place)}")
+        return self.jobs(place, name)
+
+    def state(self, namespace: str) -> str:
+        """For whoever reads a failure."""
+        return f"{self.argo.describe()}\n{describe(self.argo.programs, namespace)}"
+
+
+@pytest.fixture
+def team(programs: Programs, namespace: str, tmp_path: Path) -> Iterator[Team]:
+    """A team whose repository has just been initialised, as its README says."""
+    dev, prod = f"{namespace}-dev", f"{namespace}-prod"
+    for place in (dev, prod):
+        programs.kubectl("create", "namespace", place)
+    repository = tmp_path / "charts.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(repository)], check=True, timeout=30)
+    (tmp_path / ".symph.yaml").write_text(
+        f"team: ml\nrepository: {{url: file://{repository}, author: Ann <ann@example.org>}}\n"
+        f"environments:\n  dev: {{namespace: {dev}}}\n  prod: {{namespace: {prod}}}\n"
+    )
+    newest = helm(HELM_VERSIONS[-1])
+    assert newest
+    with argo_cd(tmp_path / "argocd", namespace, programs, newest) as argo:
+        made = Team(folder=tmp_path, argo=argo, dev=dev, prod=prod)
+        made.symph("gitops", "init", "--argocd-version", "3.5")
+        _bootstrap(repository, namespace, programs)
+        yield made
+        _remove(programs, namespace)
+    for place in (dev, prod):
+        programs.kubectl("delete", "namespace", place, "--wait=false")
+
+
+def _bootstrap(repository: Path, namespace: str, programs: Programs) -> None:
+    """Apply bootstrap/, with Argo CD's usual namespace changed to that of the test."""
+    listing = ["git", "-C", str(repository), "ls-tree", "--name-only", "main", "bootstrap/"]
+    names = subprocess.run(listing, check=True, capture_output=True, text=True, timeout=30).stdout.split()
+    assert names
+    for name in sorted(names, reverse=True):  # the project before what asks for it
+        show = ["git", "-C", str(repository), "show", f"main:{name}"]
+        text = subprocess.run(show, check=True, capture_output=True, text=True, timeout=30).stdout
+        text = text.replace("namespace: argocd\n", f"namespace: {namespace}\n")
+        programs.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+
+
+def _remove(programs: Programs, namespace: str) -> None:
+    """Let nothing wait for a finalizer that nobody is there to remove."""
+    programs.kubectl("-n", namespace, "delete", "applicationsets", "--all", "--timeout=30s")
+    programs.kubectl("-n", namespace, "delete", "applications", "--all", "--timeout=60s")
+
+
+def test_what_is_published_runs_once_until_it_is_changed_promoted_rolled_back_and_retired(team: Team) -> None:
+    team.publish("naps", "one")
+    first = team.wait_synced("dev", "naps", "0.1.0")
+    assert len(first) == 1
+
+    # Somebody else's publish moves the branch, and starts nothing of ours again.
+    team.publish("other", "else")
+    assert len(team.wait_synced("dev", "other", "0.1.0")) == 1
+    assert team.jobs(team.dev, "naps") == first
+
+    team.publish("naps", "two")
+    second = team.wait_synced("dev", "naps", "0.1.1")
+    assert len(second) == 1
+    assert not second.keys() & first.keys()
+
+    team.symph("promote", "naps", "--from", "dev", "--to", "prod")
+    assert team.wait_synced("prod", "naps", "0.1.1").keys() == second.keys()
+    assert team.jobs(team.dev, "naps") == second
+
+    team.symph("rollback", "naps", "--env", "dev")
+    assert team.wait_synced("dev", "naps", "0.1.0").keys() == first.keys()
+
+    team.symph("retire", "naps", "--env", "dev", "--yes")
+    eventually(lambda: not team.argo.application("dev-ml-naps"), _WAIT_S, lambda: team.state(team.dev))
+    assert not team.jobs(team.dev, "naps")
+    assert team.jobs(team.prod, "naps")
+    assert len(team.jobs(team.dev, "other")) == 1
