@@ -96,7 +96,9 @@ def test_a_program_may_tidy_up_within_its_grace_and_no_longer(tmp_path: Path) ->
 
 def test_an_interrupt_ends_the_program_too(tmp_path: Path) -> None:
     note = tmp_path / "pid"
-    code = f"from symphony_charts.adapters.runner import run; run(['sh', '-c', 'echo $$ > {note}; exec sleep 61'])"
+    # A shell starts what it runs in the background with SIGINT ignored, and this test may be part of that.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += f"from symphony_charts.adapters.runner import run; run(['sh', '-c', 'echo $$ > {note}; exec sleep 61'])"
     with subprocess.Popen(python(code), stderr=subprocess.DEVNULL) as outer:
         deadline = time.monotonic() + 20
         while not note.exists() or not note.read_text().strip():
