@@ -200,6 +200,9 @@ class Supervisor:
         for pane in tmux.list_panes(self.run.socket):
             if pane.slot == slot:
                 self._follow(slot, pane.pid)
+        if slot not in self.fds:
+            # It was over before it could be watched: nothing else will tell.
+            self._ended(slot)
 
     # Order and readiness
 

@@ -164,6 +164,16 @@ def test_a_failed_process_is_started_again_as_often_as_allowed(tmp_path: Path) -
     assert run.state()["processes"][0]["restarts"] == 1
 
 
+def test_processes_that_end_before_they_can_be_watched_are_not_waited_for(tmp_path: Path) -> None:
+    short = {"command": ["sh", "-c", "exit 3"], "retries": 1, "local": {"tty": False}}
+    run = start(tmp_path, processes={f"p{number}": short for number in range(24)}, local={"on_exit": "keep"})
+    deadline = time.monotonic() + 60
+    while run.is_live and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not run.is_live
+    assert [item["restarts"] for item in run.state()["processes"]] == [1] * 24
+
+
 def test_done_when_ends_the_rest(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python("pass"), "b": python("input()")}, done_when=["a"])
     assert local_run.wait(run) == 0
