@@ -8,12 +8,16 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 __all__ = ["Output", "Programs", "eventually"]
 
 _T = TypeVar("_T")
+
+# `kubectl wait` fails on a definition that has no conditions yet, as it is just after it was applied.
+_ESTABLISHED = '{.status.conditions[?(@.type=="Established")].status}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,15 @@ class Programs:
     def kubectl(self, *arguments: str, stdin: str | None = None, timeout_s: float = 90) -> str:
         """What kubectl prints; AssertionError if it fails."""
         return self.run([str(self.kubectl_path), *arguments], stdin=stdin, timeout_s=timeout_s).out
+
+    def establish(self, *names: str) -> None:
+        """Wait until the API server serves these definitions, by their full names."""
+        for name in names:
+            eventually(partial(self._is_established, name), 60, f"{name} is not established")
+
+    def _is_established(self, name: str) -> bool:
+        argv = [str(self.kubectl_path), "get", f"crd/{name}", "-o", f"jsonpath={_ESTABLISHED}"]
+        return self.try_run(argv).out == "True"
 
     def environment(self) -> Mapping[str, str]:
         """The environment of every program: nothing of the user's but PATH, behind this interpreter's own folder."""

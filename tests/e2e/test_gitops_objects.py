@@ -47,9 +47,7 @@ def definitions(programs: Programs) -> None:
         for path in sorted(module_folder(module).glob(pattern)):
             # Server-side: that of the ApplicationSet is larger than an annotation may be.
             programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
-    names = ["applications.argoproj.io", "helmreleases.helm.toolkit.fluxcd.io", "sealedsecrets.bitnami.com"]
-    for name in names:
-        programs.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=60s")
+    programs.establish("applications.argoproj.io", "helmreleases.helm.toolkit.fluxcd.io", "sealedsecrets.bitnami.com")
 
 
 def accept(programs: Programs, namespace: str, *objects: Mapping[str, object]) -> None:

@@ -222,6 +222,7 @@ _LOG = b"2026-01-01T00:00:01.0Z stdout F one\n2026-01-01T00:00:02.0Z stderr P tw
         (LogRequest(tail=1), b"o\n"),
         (LogRequest(tail=0), b""),
         (LogRequest(since="2026-01-01T00:00:02"), b"two\n"),
+        (LogRequest(since="2026-01-01T00:00:02Z"), b"two\n"),
         (LogRequest(limit_bytes=2), b"on"),
         (LogRequest(timestamps=True, tail=1), b"2026-01-01T00:00:03.0Z o\n"),
     ],

@@ -18,7 +18,7 @@ def definitions(programs: Programs) -> None:
     """The definition of JobSet is in the cluster, and served."""
     (path,) = module_folder(JOBSET).glob("config/components/crd/bases/*_jobsets.yaml")
     programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
-    programs.kubectl("wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=60s")
+    programs.establish("jobsets.jobset.x-k8s.io")
 
 
 @pytest.mark.usefixtures("definitions")

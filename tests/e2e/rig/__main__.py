@@ -15,6 +15,7 @@ from pathlib import Path
 
 from symphony_charts.errors import SymphError
 from tests.e2e.rig.cluster import Cluster
+from tests.e2e.rig.control_plane import GANGS, NO_FEATURES
 from tests.e2e.rig.nodes import DEFAULT_POOLS
 
 
@@ -27,6 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     starting = commands.add_parser("up", help="start the control plane, the nodes and their kubelet")
     starting.add_argument("--pools", type=Path, default=DEFAULT_POOLS, help="YAML file of node pools (%(default)s)")
     starting.add_argument("--no-load-balancers", action="store_true", help="leave LoadBalancer status empty")
+    starting.add_argument("--gangs", action="store_true", help="switch on Kubernetes' own gang scheduling")
     commands.add_parser("down", help="stop everything")
     commands.add_parser("env", help="print the KUBECONFIG line")
     commands.add_parser("status", help="pid and memory of each process")
@@ -43,7 +45,8 @@ def _run(options: argparse.Namespace) -> int:
     export = f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}"
     if options.command == "up":
         started = time.monotonic()
-        cluster.up(options.pools, has_load_balancers=not options.no_load_balancers)
+        features = GANGS if options.gangs else NO_FEATURES
+        cluster.up(options.pools, has_load_balancers=not options.no_load_balancers, features=features)
         print(f"up in {time.monotonic() - started:.1f} s; logs in {options.state / 'log'}", file=sys.stderr)
         print(export)
     elif options.command == "down":

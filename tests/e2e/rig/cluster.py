@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.rig.api import Api
-from tests.e2e.rig.control_plane import ControlPlane, free_ports
+from tests.e2e.rig.control_plane import NO_FEATURES, ControlPlane, Features, free_ports
 from tests.e2e.rig.nodes import DEFAULT_POOLS
 from tests.e2e.rig.process import Daemon, start, wait_for
 
@@ -35,12 +35,19 @@ class Cluster:
         """Its processes."""
         return ControlPlane(folder=self.folder).daemons()
 
-    def up(self, pools: Path = DEFAULT_POOLS, *, has_load_balancers: bool = True, dies_with_us: bool = False) -> None:
-        """Start everything; return when every node is ready.
+    def up(
+        self,
+        pools: Path = DEFAULT_POOLS,
+        *,
+        has_load_balancers: bool = True,
+        dies_with_us: bool = False,
+        features: Features = NO_FEATURES,
+    ) -> None:
+        """Start everything, with `features` switched on; return when every node is ready.
 
         Raises Conflict if it runs already, ToolMissing without a program it needs, ToolFailed if a part will not run.
         """
-        plane = ControlPlane.up(self.folder, dies_with_us=dies_with_us)
+        plane = ControlPlane.up(self.folder, dies_with_us=dies_with_us, features=features)
         try:
             self._start_kubelet(pools, has_load_balancers, dies_with_us)
         except BaseException:

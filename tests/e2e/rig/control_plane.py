@@ -23,7 +23,7 @@ from tests.e2e.rig.pki import Authority, write_service_account_key
 from tests.e2e.rig.process import Daemon, start, stop_all, wait_for
 from tests.e2e.tools.build import find_tool
 
-__all__ = ["ORDER", "SERVICE_RANGE", "ControlPlane", "free_ports"]
+__all__ = ["GANGS", "NO_FEATURES", "ORDER", "SERVICE_RANGE", "ControlPlane", "Features", "free_ports"]
 
 SERVICE_RANGE = "10.96.0.0/16"
 ORDER = ("kubelet", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
@@ -39,6 +39,30 @@ _API_NAMES = ("127.0.0.1", "10.96.0.1", "localhost", "kubernetes", "kubernetes.d
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """What Kubernetes can do, but not unless told: feature gates, and API versions that are not served by default."""
+
+    gates: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+
+    @property
+    def flags(self) -> list[str]:
+        """What each part is started with."""
+        return ["--feature-gates=" + ",".join(f"{gate}=true" for gate in self.gates)] if self.gates else []
+
+    @property
+    def server_flags(self) -> list[str]:
+        """What the API server is started with."""
+        served = ["--runtime-config=" + ",".join(f"{version}=true" for version in self.versions)]
+        return [*self.flags, *(served if self.versions else [])]
+
+
+NO_FEATURES = Features()
+GANGS = Features(gates=("GenericWorkload", "GangScheduling"), versions=("scheduling.k8s.io/v1alpha2",))
+"""Kubernetes' own gang scheduling, as 1.36 has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlane:
     """A running control plane in the state folder `folder`; made by `up`, found again by `load`."""
 
@@ -50,7 +74,7 @@ class ControlPlane:
         return self.folder / "admin.kubeconfig"
 
     @classmethod
-    def up(cls, folder: Path, *, dies_with_us: bool = False) -> ControlPlane:
+    def up(cls, folder: Path, *, dies_with_us: bool = False, features: Features = NO_FEATURES) -> ControlPlane:
         """Start a cluster with an empty `folder` of state; return when its first namespace takes pods.
 
         Raises Conflict if one runs there already, ToolMissing without the programs, ToolFailed if a part will not run.
@@ -62,7 +86,7 @@ class ControlPlane:
         folder.mkdir(parents=True)
         folder.chmod(0o700)
         try:
-            plane._start(dies_with_us)
+            plane._start(dies_with_us, features)
         except BaseException:
             plane.down()
             raise
@@ -101,7 +125,7 @@ class ControlPlane:
     def _pki(self) -> Path:
         return self.folder / "pki"
 
-    def _start(self, dies_with_us: bool) -> None:
+    def _start(self, dies_with_us: bool, features: Features) -> None:
         ports = dict(zip(("etcd", "peer", "api", "manager", "scheduler"), free_ports(5), strict=True))
         authority = Authority(self._pki)
         authority.leaf("apiserver", "kube-apiserver", hosts=_API_NAMES)
@@ -114,11 +138,11 @@ class ControlPlane:
 
         etcd = run("etcd", _etcd_flags(self.folder, ports))
         wait_for(etcd, lambda: _answers(f"http://127.0.0.1:{ports['etcd']}/health"), 30)
-        server = run("kube-apiserver", _apiserver_flags(self._pki, ports))
+        server = run("kube-apiserver", [*_apiserver_flags(self._pki, ports), *features.server_flags])
         with self.api() as api:
             wait_for(server, lambda: _is_ready(api), 90)
-        manager = run("kube-controller-manager", _manager_flags(self.folder, ports))
-        scheduler = run("kube-scheduler", _scheduler_flags(self.folder, ports))
+        manager = run("kube-controller-manager", [*_manager_flags(self.folder, ports), *features.flags])
+        scheduler = run("kube-scheduler", [*_scheduler_flags(self.folder, ports), *features.flags])
         wait_for(manager, lambda: _answers(f"https://127.0.0.1:{ports['manager']}/healthz"), 60)
         wait_for(scheduler, lambda: _answers(f"https://127.0.0.1:{ports['scheduler']}/healthz"), 60)
         account = "/api/v1/namespaces/default/serviceaccounts/default"

@@ -48,7 +48,8 @@ def select_lines(text: bytes, request: LogRequest) -> bytes:
     """What of the log `text`, whole lines in the runtime's format, answers `request`."""
     lines = [line for line in text.split(b"\n") if line]
     if request.since:
-        lines = [line for line in lines if line.split(b" ", 1)[0] >= request.since.encode()]
+        since = _comparable(request.since.encode())
+        lines = [line for line in lines if _comparable(line.split(b" ", 1)[0]) >= since]
     if request.tail is not None:
         lines = lines[-request.tail :] if request.tail else []
     return b"".join(_plain(line, timestamps=request.timestamps) for line in lines)[: request.limit_bytes]
@@ -70,6 +71,12 @@ async def read_log(path: Path, request: LogRequest, is_over: Callable[[], bool])
             more = select_lines(text[: len(text) - len(rest)], later)
             if more:
                 yield more
+
+
+def _comparable(moment: bytes) -> bytes:
+    """A moment in UTC so that order of text is order of time: the API server asks for whole seconds, "04Z"."""
+    whole, _, fraction = moment.removesuffix(b"Z").partition(b".")
+    return b"%s.%s" % (whole, fraction.ljust(9, b"0"))
 
 
 def _plain(line: bytes, *, timestamps: bool) -> bytes:
