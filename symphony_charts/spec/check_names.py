@@ -37,8 +37,11 @@ def with_clean_names(experiment: Experiment) -> tuple[Experiment, list[Problem]]
         )
         for group, value in experiment.groups.items()
     }
+    dijob = experiment.workload.dijob
+    types = {sanitize(group): kind for group, kind in dijob.tasks.items()}
     cleaned = msgspec.structs.replace(
         experiment,
+        workload=msgspec.structs.replace(experiment.workload, dijob=msgspec.structs.replace(dijob, tasks=types)),
         name=shorten(name, EXPERIMENT_LENGTH) if len(name) <= LABEL_LENGTH else name,
         owner=owner,
         team=sanitize(experiment.team) if experiment.team is not None else None,

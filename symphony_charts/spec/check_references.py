@@ -35,6 +35,10 @@ def reference_faults(experiment: Experiment, places: list[Place]) -> Iterator[Pr
             if pod not in pods:
                 what, next_step = f'no group or lone process is called "{pod}"', _hint(pod, pods)
                 yield Problem(what=what, path=f"prepare.{name}.groups[{index}]", next=next_step)
+    for pod in experiment.workload.dijob.tasks:
+        if pod not in pods:
+            what = f'no group or lone process is called "{pod}"'
+            yield Problem(what=what, path=f"workload.dijob.tasks.{pod}", next=_hint(pod, pods))
     yield from table.problems
     yield from _circle_faults(graph, [place for place in places if place.path in graph])
 

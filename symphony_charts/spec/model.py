@@ -21,6 +21,7 @@ __all__ = [
     "ConfigFile",
     "ConfigVolume",
     "DeviceVolume",
+    "DijobSettings",
     "EmptyDirVolume",
     "EnvSource",
     "EnvValue",
@@ -390,21 +391,47 @@ class Step(Record, frozen=True, kw_only=True):
 # --- the experiment --------------------------------------------------------------------------------------------------
 
 
+class DijobSettings(Record, frozen=True, kw_only=True):
+    """What a DIJob says that no other kind of workload does.
+
+    `operator` is the version of DI-orchestrator that reads it, since three incompatible shapes share one apiVersion:
+    `v0` (v0.1 to v0.2: coordinator, collector, learner), `v1.0` (one template), `v1.1.0` (tasks), `v1.1` (v1.1.1 and
+    later: tasks and volumes). `tasks` gives groups a type other than their name says. `topology`, `parallel_workers`
+    and `max_replicas` are those of v1.0, `group` of all but v1.1; no released operator acts on `priority`, and none
+    runs a `preemptible` job.
+    """
+
+    operator: Literal["v0", "v1.0", "v1.1.0", "v1.1"] = "v1.1"
+    clean_pod_policy: Literal["Running", "All", "None"] = "Running"
+    tasks: dict[str, Literal["learner", "collector", "evaluator", "none"]] = {}
+    group: str | None = None
+    priority: Literal["normal", "high"] = "normal"
+    preemptible: bool = False
+    topology: Literal["star", "alone", "mesh"] = "star"
+    parallel_workers: int = 1
+    max_replicas: int | None = None
+
+
 class Workload(Record, frozen=True, kw_only=True):
     """Which Kubernetes kind runs the processes, and how the job as a whole is queued.
 
     `priority` is the job's own (higher wins), `priority_class` the pods'. `retries` is the default of every pod.
-    `run_key` starts a new run whenever it changes.
+    `run_key` starts a new run whenever it changes. `gang_scope` says whose pods start together or not at all: those of
+    the experiment (default) or of each group; `gang_version` which version of scheduling.k8s.io the gang `native` uses.
+    `dijob` counts on kind dijob alone.
     """
 
     kind: Literal["jobs", "jobset", "appwrapper", "volcano", "dijob", "argo"] = "jobs"
     gang: Literal["none", "kueue", "native", "coscheduling", "volcano"] = "none"
+    gang_scope: Literal["experiment", "group"] | None = None
+    gang_version: Literal["v1alpha2", "v1beta1"] | None = None
     queue: str | None = None
     priority: int | None = None
     priority_class: str | None = None
     scheduler_name: str | None = None
     retries: int = 0
     run_key: str = ""
+    dijob: DijobSettings = DijobSettings()
 
 
 class ExposeSettings(Record, frozen=True, kw_only=True):
@@ -439,7 +466,8 @@ class Experiment(Record, frozen=True, kw_only=True):
     `processes` are lone ones (a pod each), `groups` several in a pod; both map a name to a record. `order` lists
     all processes (``name`` or ``group/name``) in the order of declaration when that is not groups first, then
     processes: ports are given in that order. `port_range` is inclusive. `done_when` lists the processes whose
-    success ends the experiment (empty: all finite ones). `expose` maps an exposed service to its settings.
+    success ends the experiment (empty: all finite ones). `expose` maps an exposed service to its settings. `compat`
+    gives every process what it finds under another tool: `di-engine` the DI_* variables of a DIJob.
     """
 
     name: str
@@ -459,6 +487,7 @@ class Experiment(Record, frozen=True, kw_only=True):
     done_when: list[str] = []
     expose: dict[str, ExposeSettings] = {}
     workload: Workload = Workload()
+    compat: Literal["di-engine"] | None = None
     service_account: str | None = None
     image_pull_secrets: list[str] = []
     networks: list[str] = []
