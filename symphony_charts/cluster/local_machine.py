@@ -17,7 +17,8 @@ from symphony_charts.cluster.local_store import Run, live_runs
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.local.addresses import AddressRange, candidate_ranges, range_at
 from symphony_charts.local.mounts import key_of
-from symphony_charts.local.plan import make_plan, replicas_here
+from symphony_charts.local.overrides import replicas_here
+from symphony_charts.local.plan import make_plan
 from symphony_charts.local.records import LocalPlan, Machine
 from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment

@@ -14,7 +14,7 @@ import msgspec
 
 from symphony_charts.cluster import local_run
 from symphony_charts.errors import ToolFailed
-from symphony_charts.local.plan import local_process
+from symphony_charts.local.overrides import local_process
 from symphony_charts.local.view import ProcessView
 from symphony_charts.network.commands import entry_point
 from symphony_charts.network.services import Service

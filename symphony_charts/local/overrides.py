@@ -9,13 +9,34 @@ from collections.abc import Iterator
 
 import msgspec
 
-from symphony_charts.local.plan import local_process
 from symphony_charts.spec.model import Experiment, Process
-from symphony_charts.spec.pods import processes_of
+from symphony_charts.spec.pods import Pod, processes_of
 
-__all__ = ["overridden", "with_local"]
+__all__ = ["local_process", "overridden", "replicas_here", "with_local"]
 
 _FIELDS = ("command", "args", "cmds", "preamble", "env", "replicas", "cwd")
+
+
+def local_process(process: Process) -> Process:
+    """`process` with its `local:` overrides in place."""
+    if process.local is None:
+        return process
+    local = process.local
+    changes: dict[str, object] = {}
+    if local.cmds is not None:
+        changes = {"command": None, "args": None}
+    elif local.command is not None:
+        changes = {"cmds": None}
+    own = {"command": local.command, "args": local.args, "cmds": local.cmds, "cwd": local.cwd}
+    changes.update({key: value for key, value in own.items() if value is not None})
+    return msgspec.structs.replace(process, **changes)
+
+
+def replicas_here(pod: Pod) -> int:
+    """How many replicas of `pod` run on one machine."""
+    own = [process.local.replicas for process in pod.processes.values() if process.local is not None]
+    chosen = [count for count in own if count is not None]
+    return chosen[0] if chosen else pod.settings.replicas
 
 
 def with_local(experiment: Experiment) -> Experiment:

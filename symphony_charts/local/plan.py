@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 
-import msgspec
-
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.local.ends import PolicyFacts
 from symphony_charts.local.environment import caller_environment, merge_environment, pod_fields
 from symphony_charts.local.expand import expand
 from symphony_charts.local.mounts import config_dir, layout, mount_binds, own_secrets, secrets_dir
 from symphony_charts.local.order import without_cycles
-from symphony_charts.local.pod_names import replica_name
-from symphony_charts.local.records import Check, LocalPlan, Machine, OnExit, PlannedProcess, Restart, Wait
+from symphony_charts.local.overrides import local_process
+from symphony_charts.local.probes import probe_check
+from symphony_charts.local.records import Check, LocalPlan, Machine, PlannedProcess, Wait
+from symphony_charts.local.replicas import Replica, replicas_of
 from symphony_charts.network.commands import entry_point
 from symphony_charts.network.environment import Address, identity_environment, service_environment
 from symphony_charts.network.services import Service
-from symphony_charts.spec.model import Experiment, Probe, Process, Step
-from symphony_charts.spec.pods import Pod, ProcessRef, find_process, pods_of, retries_of
+from symphony_charts.spec.model import Experiment, Process, Step
+from symphony_charts.spec.pods import ProcessRef, find_process, pods_of
 
 __all__ = ["make_plan"]
 
@@ -29,23 +30,12 @@ __all__ = ["make_plan"]
 _GRACE_S = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Replica:
-    """One pod of a run: replica `index` of `pod` under `name`, at `address`."""
-
-    pod: Pod
-    name: str
-    index: int
-    count: int
-    address: str
-
-
 def make_plan(experiment: Experiment, services: Sequence[Service], machine: Machine) -> LocalPlan:
     """Everything that `experiment` runs here: argv, environment, files, order and policies of each process.
 
     Raises SpecError with every process that cannot run on one machine, and why.
     """
-    replicas = list(_replicas(experiment, machine))
+    replicas = list(replicas_of(experiment, machine))
     context = _Context(experiment, tuple(services), machine, replicas)
     planned = context.plan_all()
     files = layout(experiment, machine)
@@ -64,44 +54,11 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     )
 
 
-def local_process(process: Process) -> Process:
-    """`process` with its `local:` overrides in place."""
-    if process.local is None:
-        return process
-    local = process.local
-    changes: dict[str, object] = {}
-    if local.cmds is not None:
-        changes = {"command": None, "args": None}
-    elif local.command is not None:
-        changes = {"cmds": None}
-    own = {"command": local.command, "args": local.args, "cmds": local.cmds, "cwd": local.cwd}
-    changes.update({key: value for key, value in own.items() if value is not None})
-    return msgspec.structs.replace(process, **changes)
-
-
-def replicas_here(pod: Pod) -> int:
-    """How many replicas of `pod` run on one machine."""
-    own = [process.local.replicas for process in pod.processes.values() if process.local is not None]
-    chosen = [count for count in own if count is not None]
-    return chosen[0] if chosen else pod.settings.replicas
-
-
-def _replicas(experiment: Experiment, machine: Machine) -> Iterator[_Replica]:
-    number, pods = 0, pods_of(experiment)
-    for pod in pods.values():
-        count = replicas_here(pod)
-        for index in range(count):
-            name = replica_name(pod.name, index, count, pods)
-            address = machine.addresses.address(number)
-            yield _Replica(pod=pod, name=name, index=index, count=count, address=address)
-            number += 1
-
-
 class _Context:
     """What planning one process needs of all the others."""
 
     def __init__(
-        self, experiment: Experiment, services: tuple[Service, ...], machine: Machine, replicas: Sequence[_Replica]
+        self, experiment: Experiment, services: tuple[Service, ...], machine: Machine, replicas: Sequence[Replica]
     ) -> None:
         self.experiment, self.services, self.machine, self.replicas = experiment, services, machine, replicas
         self.pods = pods_of(experiment)
@@ -133,7 +90,7 @@ class _Context:
             raise SpecError(problems)
         return planned
 
-    def _steps(self, replica: _Replica) -> dict[str, Step]:
+    def _steps(self, replica: Replica) -> dict[str, Step]:
         steps = self.experiment.prepare.items()
         return {name: step for name, step in steps if not step.groups or replica.pod.name in step.groups}
 
@@ -146,7 +103,7 @@ class _Context:
         self,
         planned: list[PlannedProcess],
         problems: list[Problem],
-        replica: _Replica,
+        replica: Replica,
         path: str,
         name: str,
         process: Process | Step,
@@ -160,7 +117,7 @@ class _Context:
         waits = (*(Wait(slot=slot, until="done") for slot in before), *one.waits)
         planned.append(replace(one, waits=waits))
 
-    def _plan(self, slot: int, replica: _Replica, path: str, name: str, process: Process | Step) -> PlannedProcess:
+    def _plan(self, slot: int, replica: Replica, path: str, name: str, process: Process | Step) -> PlannedProcess:
         experiment, machine, ref = self.experiment, self.machine, ProcessRef(replica.pod.name, name)
         local = process.local if isinstance(process, Process) else None
         process = local_process(process) if isinstance(process, Process) else process
@@ -177,7 +134,7 @@ class _Context:
             *own_secrets(experiment, ref, machine),
         )
         preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble
-        facts = _PolicyFacts.of(experiment, replica.pod, process)
+        facts = PolicyFacts.of(experiment, replica.pod, process)
         content = [argv, env, cwd, preamble, [asdict(bind) for bind in mounts]]
         return PlannedProcess(
             slot=slot,
@@ -206,7 +163,7 @@ class _Context:
             digest=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
         )
 
-    def _environment(self, ref: ProcessRef, replica: _Replica, process: Process | Step, tty: bool) -> dict[str, str]:
+    def _environment(self, ref: ProcessRef, replica: Replica, process: Process | Step, tty: bool) -> dict[str, str]:
         experiment, machine = self.experiment, self.machine
         symph = {
             **service_environment(self.services, self.addresses, ref, replica.address),
@@ -245,57 +202,15 @@ class _Context:
                 strict[ref] = [find_process(self.experiment, other) for other in process.after]
         return without_cycles(connects, strict)
 
-    def _checks(self, ref: ProcessRef, replica: _Replica, process: Process | Step) -> Iterator[Check]:
+    def _checks(self, ref: ProcessRef, replica: Replica, process: Process | Step) -> Iterator[Check]:
         if isinstance(process, Step):
             return
         if process.ready is not None:
-            yield _probe_check(process.ready, replica.address, {s.name: s.port for s in self.services})
+            yield probe_check(process.ready, replica.address, {s.name: s.port for s in self.services})
             return
         for service in self.services:
             if service.listener == ref:
                 yield Check(kind="tcp", host=replica.address, port=service.port, automatic=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PolicyFacts:
-    """What happens when a process ends."""
-
-    is_service: bool
-    restart: Restart
-    retries: int
-    on_exit: OnExit
-
-    @classmethod
-    def of(cls, experiment: Experiment, pod: Pod, process: Process | Step) -> _PolicyFacts:
-        is_service = isinstance(process, Process) and process.lifecycle == "service"
-        settings, local = pod.settings, process.local if isinstance(process, Process) else None
-        # A service beside finite processes is a sidecar, which the kubelet always starts again.
-        restart: Restart = "always" if is_service else "never"
-        if settings.restart is not None and not (is_service and pod.is_finite):
-            restart = settings.restart
-        retries = retries_of(experiment, pod)
-        if not is_service and restart == "never" and retries:
-            restart = "on-failure"
-        on_exit = (local.on_exit if local is not None else None) or experiment.local.on_exit
-        return cls(is_service=is_service, restart=restart, retries=retries, on_exit=on_exit)
-
-
-def _probe_check(probe: Probe, address: str, ports: Mapping[str, int]) -> Check:
-    port: int | str = probe.tcp.port if probe.tcp else probe.http.port if probe.http else 0
-    number = ports[port] if isinstance(port, str) and port in ports else int(port)
-    common = Check(
-        kind="tcp",
-        host=address,
-        port=number,
-        initial_delay_s=probe.initial_delay,
-        period_s=probe.period,
-        timeout_s=probe.timeout,
-    )
-    if probe.http is not None:
-        return replace(common, kind="http", path=probe.http.path, is_tls=probe.http.scheme == "HTTPS")
-    if probe.exec is not None:
-        return replace(common, kind="exec", command=tuple(probe.exec.command))
-    return common
 
 
 def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Iterator[int]:
