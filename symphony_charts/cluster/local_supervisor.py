@@ -7,34 +7,24 @@ lives on, and the next verb starts it again on the same folder. SIGTERM to it en
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import heapq
-import itertools
 import os
-import select
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.adapters import processes, tmux
 from symphony_charts.cluster.local_checks import is_ready_now
 from symphony_charts.cluster.local_logs import LogClock
+from symphony_charts.cluster.local_loop import Loop
+from symphony_charts.cluster.local_panes import Panes
 from symphony_charts.cluster.local_requests import requested, withdraw
 from symphony_charts.cluster.local_store import Run, write_json
-from symphony_charts.errors import ToolFailed
+from symphony_charts.cluster.local_sweep import remove_private, sweep
 from symphony_charts.local.policy import Backoff, decide
 
 __all__ = ["Supervisor", "main"]
-
-# A state file rewritten at most this often while many things happen at once, in seconds.
-_SETTLE_S = 0.01
-# After KILL nothing should live; this long is waited for the kernel to agree, in seconds.
-_SWEEP_S = 5.0
-_KILLED = 128 + signal.SIGKILL
 
 
 class Supervisor:
@@ -44,12 +34,9 @@ class Supervisor:
         self.run, self.plan = run, run.plan()
         self.old = run.state()
         self.slots: list[dict[str, Any]] = [dict(process) for process in self.old["processes"]]
-        self.poll, self.by_fd, self.fds = select.poll(), dict[int, int](), dict[int, int]()
-        self.timers: list[tuple[float, int, Callable[[], None]]] = []
-        self.numbers = itertools.count()
+        self.loop = Loop()
+        self.panes = Panes(run, self.slots, self.loop, self._ended)
         self.phase, self.reason, self.failed = "running", "", self.old.get("failed")
-        self.mount = str(run.folder / "scratch") if self.plan["has_namespace"] else ""
-        self.sessions: set[int] = set()
         self.dirty = True
         self.backoff = Backoff(**self.plan.get("backoff", {}))
         self.clock = LogClock([run.process_dir(slot) / "log" for slot in range(len(self.slots))])
@@ -58,20 +45,13 @@ class Supervisor:
         """Run until the run is over."""
         signals = _signal_pipe()
         self._adopt()
-        self.poll.register(signals, select.POLLIN)
-        self.poll.register(self.clock.descriptor, select.POLLIN)
+        self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
+        self.loop.watch(self.clock.descriptor, self.clock.note)
         self._take_requests()
         self._advance()
         while self.phase != "over":
             self._save()
-            for descriptor, _ in self.poll.poll(self._pause_ms()):
-                if descriptor == signals:
-                    self._signalled(os.read(signals, 64))
-                elif descriptor == self.clock.descriptor:
-                    self.clock.note()
-                else:
-                    self._died(self.by_fd[descriptor])
-            self._run_timers()
+            self.loop.turn()
         self._finish()
 
     def stop(self, reason: str) -> None:
@@ -80,7 +60,7 @@ class Supervisor:
             return
         self.phase, self.reason, self.dirty = "stopping", reason, True
         for slot, process in enumerate(self.slots):
-            if slot in self.fds:
+            if slot in self.panes:
                 self._end(slot)
             elif process["phase"] in ("waiting", "backoff"):
                 process["phase"] = "stopped"
@@ -104,7 +84,7 @@ class Supervisor:
             if process["phase"] == "waiting":
                 withdraw(self.run, slot)
                 self.dirty = True
-            elif slot in self.fds:
+            elif slot in self.panes:
                 process["again"] = True
                 self._end(slot)
             else:
@@ -122,33 +102,14 @@ class Supervisor:
 
     def _adopt(self) -> None:
         """Take over the panes as they are now."""
-        for pane in tmux.list_panes(self.run.socket):
-            self.slots[pane.slot].update(pane=pane.id)
-            self._follow(pane.slot, pane.pid)
+        self.panes.adopt()
         for slot, process in enumerate(self.slots):
-            if slot not in self.fds and process["phase"] in ("waiting", "starting", "running"):
+            if slot not in self.panes and process["phase"] in ("waiting", "starting", "running"):
                 self._ended(slot)
-
-    def _follow(self, slot: int, pid: int) -> None:
-        self.slots[slot]["wrapper"] = pid
-        self.sessions.add(pid)
-        try:
-            descriptor = os.pidfd_open(pid)
-        except ProcessLookupError:
-            return
-        self.fds[slot], self.by_fd[descriptor] = descriptor, slot
-        self.poll.register(descriptor, select.POLLIN)
-
-    def _died(self, slot: int) -> None:
-        descriptor = self.fds.pop(slot)
-        self.by_fd.pop(descriptor)
-        self.poll.unregister(descriptor)
-        os.close(descriptor)
-        self._ended(slot)
 
     def _ended(self, slot: int) -> None:
         process, planned = self.slots[slot], self.plan["processes"][slot]
-        status = self._status_of(slot)
+        status = self.panes.status_of(slot)
         process.update(status=status, ended=time.time(), ready=False, phase="done" if status == 0 else "failed")
         self.dirty = True
         if self.phase != "running":
@@ -169,7 +130,7 @@ class Supervisor:
         )
         if decision.action == "restart":
             process["phase"] = "backoff"
-            self._later(decision.delay_s, lambda: self._restart(slot))
+            self.loop.later(decision.delay_s, lambda: self._restart(slot))
         elif decision.action == "failed":
             process["phase"] = "failed"
             self.failed = self.failed or {"name": process["name"], "status": status, "slot": slot}
@@ -178,29 +139,15 @@ class Supervisor:
                 return
         self._advance()
 
-    def _status_of(self, slot: int) -> int:
-        """What the wrapper wrote. A wrapper that was killed wrote nothing: then what it ran is killed as well."""
-        with contextlib.suppress(OSError, ValueError):
-            return int((self.run.process_dir(slot) / "exit").read_text(encoding="ascii"))
-        session = {self.slots[slot].get("wrapper", 0)} - {0}
-        processes.signal_process(processes.members("", session, b"\0"), signal.SIGKILL)
-        return _KILLED
-
     def _restart(self, slot: int) -> None:
         process = self.slots[slot]
         if self.phase != "running" or process["phase"] != "backoff":
             return
-        for name in ("exit", "pid"):
-            (self.run.process_dir(slot) / name).unlink(missing_ok=True)
-        # What the last start left behind in its session must not meet the next one.
-        processes.signal_process(processes.members("", {process["wrapper"]} - {0}, b"\0"), signal.SIGKILL)
+        self.panes.start_again(slot)
         process.update(restarts=process["restarts"] + 1, status=None, ended=None)
-        tmux.respawn(self.run.socket, process["pane"])
         self._started(slot)
-        for pane in tmux.list_panes(self.run.socket):
-            if pane.slot == slot:
-                self._follow(slot, pane.pid)
-        if slot not in self.fds:
+        self.panes.follow_again(slot)
+        if slot not in self.panes:
             # It was over before it could be watched: nothing else will tell.
             self._ended(slot)
 
@@ -215,7 +162,7 @@ class Supervisor:
                 self._is_met(wait) for wait in self.plan["processes"][slot]["waits"]
             ):
                 self._started(slot)
-                self._open_gate(slot)
+                self.panes.let_go(slot)
         aims = self.plan["done_when"]
         is_done = bool(aims) and all(self.slots[slot]["phase"] == "done" for slot in aims)
         if is_done or all(process["phase"] in ("done", "failed") for process in self.slots):
@@ -231,24 +178,10 @@ class Supervisor:
         self.dirty = True
         for check in planned["checks"]:
             first = 0.01 if check["automatic"] else check["initial_delay_s"]
-            self._later(first, functools.partial(self._check, slot, check, 0.03))
+            self.loop.later(first, functools.partial(self._check, slot, check, 0.03))
         if planned["deadline_s"]:
             started = self.slots[slot]["started"]
-            self._later(planned["deadline_s"], lambda: self._deadline(slot, started))
-
-    def _open_gate(self, slot: int) -> None:
-        """Let a waiting wrapper go; it may not have reached its pipe yet."""
-        gate = self.run.process_dir(slot) / "go"
-        try:
-            descriptor = os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
-        except FileNotFoundError:
-            return
-        except OSError:
-            if slot in self.fds:
-                self._later(0.01, lambda: self._open_gate(slot))
-            return
-        os.write(descriptor, b"\n")
-        os.close(descriptor)
+            self.loop.later(planned["deadline_s"], lambda: self._deadline(slot, started))
 
     def _check(self, slot: int, check: dict[str, Any], pause_s: float) -> None:
         process = self.slots[slot]
@@ -263,77 +196,33 @@ class Supervisor:
                 self._advance()
             return
         again = min(pause_s * 1.5, 1.0) if check["automatic"] else check["period_s"]
-        self._later(again, lambda: self._check(slot, check, again))
+        self.loop.later(again, lambda: self._check(slot, check, again))
 
     def _deadline(self, slot: int, started: float) -> None:
-        if slot in self.fds and self.slots[slot].get("started") == started:
+        if slot in self.panes and self.slots[slot].get("started") == started:
             self._end(slot)
 
     # Ending
 
     def _end(self, slot: int) -> None:
-        """TERM to the main process of a slot, KILL to its session after its grace period."""
-        planned, pid = self.plan["processes"][slot], self._main_pid(slot)
-        wrapper = self.slots[slot]["wrapper"]
-        if pid:
-            processes.signal_process([pid], signal.SIGTERM)
-            self._later(planned["grace_s"], lambda: self._kill(slot, wrapper))
-        else:
-            self._kill(slot, wrapper)
-
-    def _kill(self, slot: int, wrapper: int) -> None:
-        if slot in self.fds and self.slots[slot]["wrapper"] == wrapper:
-            processes.signal_process(processes.members("", {wrapper}, b"\0"), signal.SIGKILL)
-
-    def _main_pid(self, slot: int) -> int:
-        with contextlib.suppress(OSError, ValueError):
-            pid = int((self.run.process_dir(slot) / "pid").read_text(encoding="ascii"))
-            return pid if processes.is_alive(pid) else 0
-        return 0
+        self.panes.end(slot, self.plan["processes"][slot]["grace_s"])
 
     def _stop_when_empty(self) -> None:
-        if not self.fds:
+        if not self.panes:
             self.phase = "over"
 
     def _finish(self) -> None:
         """Nothing of the run may be left: what still is gets killed, and what survives that is named."""
-        cookie = f"SYMPH_RUN={self.run.run_id}".encode()
-        # Where a namespace tells who belongs to the run, sessions need not, and their numbers may be others' by now.
-        sessions = set() if self.mount else self.sessions
-        tmux_pid = self._server_pid()
-        deadline = time.monotonic() + _SWEEP_S
-        while left := [pid for pid in processes.members(self.mount, sessions, cookie) if pid != tmux_pid]:
-            if time.monotonic() > deadline:
-                break
-            processes.signal_process(left, signal.SIGKILL)
-            time.sleep(0.02)
+        left = sweep(
+            self.run,
+            self.panes.sessions,
+            has_namespace=self.plan["has_namespace"],
+            server=int(self.old.get("tmux", 0)),
+        )
         self.clock.note()
-        tmux.kill_server(self.run.socket)
-        processes.signal_process([pid for pid in [tmux_pid] if processes.is_alive(pid)], signal.SIGKILL)
         self.phase = self.reason
         self._save(survivors=left)
-        _remove_private(self.run.folder, len(self.slots))
-
-    def _server_pid(self) -> int:
-        """The tmux server; a hung one answers nobody and is known from the start of the run."""
-        with contextlib.suppress(ToolFailed):
-            return tmux.server_pid(self.run.socket, timeout_s=2.0)
-        return int(self.old.get("tmux", 0))
-
-    # Time and state
-
-    def _later(self, delay_s: float, action: Callable[[], None]) -> None:
-        heapq.heappush(self.timers, (time.monotonic() + delay_s, next(self.numbers), action))
-
-    def _run_timers(self) -> None:
-        while self.timers and self.timers[0][0] <= time.monotonic() and self.phase != "over":
-            heapq.heappop(self.timers)[2]()
-
-    def _pause_ms(self) -> float | None:
-        """How long nothing is due; None without any timer, so that an idle run costs nothing."""
-        if not self.timers:
-            return None
-        return max(0.0, (self.timers[0][0] - time.monotonic()) * 1000) + 0.5
+        remove_private(self.run.folder, len(self.slots))
 
     def _save(self, survivors: list[int] | None = None) -> None:
         if not self.dirty and survivors is None:
@@ -362,19 +251,6 @@ def _signal_pipe() -> int:
         signal.signal(number, lambda *_: None)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     return reader
-
-
-def _remove_private(folder: Path, count: int) -> None:
-    """Remove what the processes saw, secrets first; plan, state and logs stay as the history of the run."""
-    import shutil
-
-    for name in ("files", "volumes", "scratch"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("up.conf", "enter", "bind.sh", "wrapper.sh"):
-        (folder / name).unlink(missing_ok=True)
-    for slot in range(count):
-        for name in ("start", "mounts", "plain", "go", "pid", "exit"):
-            (folder / "p" / str(slot) / name).unlink(missing_ok=True)
 
 
 def main(folder: str) -> None:

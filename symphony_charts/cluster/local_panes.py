@@ -1,0 +1,116 @@
+"""The programs in the panes of a run: followed by pidfds, let go, ended, started again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from symphony_charts.adapters import processes, tmux
+from symphony_charts.cluster.local_loop import Loop
+from symphony_charts.cluster.local_store import Run
+
+__all__ = ["Panes"]
+
+_KILLED = 128 + signal.SIGKILL
+
+
+class Panes:
+    """The panes of `run`; `ended` is called with the slot whose program has ended.
+
+    `slots` is what `state.json` says of each process; ``pane`` and ``wrapper`` are kept there. `sessions` collects
+    the sessions that ever ran anything.
+    """
+
+    def __init__(self, run: Run, slots: list[dict[str, Any]], loop: Loop, ended: Callable[[int], None]) -> None:
+        self.run, self._slots, self._loop, self._ended = run, slots, loop, ended
+        self._fds: dict[int, int] = {}
+        self.sessions: set[int] = set()
+
+    def __contains__(self, slot: int) -> bool:
+        """Whether the program of `slot` runs."""
+        return slot in self._fds
+
+    def __bool__(self) -> bool:
+        """Whether anything runs."""
+        return bool(self._fds)
+
+    def adopt(self) -> None:
+        """Take over the panes as they are now."""
+        for pane in tmux.list_panes(self.run.socket):
+            self._slots[pane.slot].update(pane=pane.id)
+            self._follow(pane.slot, pane.pid)
+
+    def start_again(self, slot: int) -> None:
+        """Run the program of `slot` once more; what the last start left behind in its session is killed first."""
+        process = self._slots[slot]
+        for name in ("exit", "pid"):
+            (self.run.process_dir(slot) / name).unlink(missing_ok=True)
+        processes.signal_process(processes.members("", {process["wrapper"]} - {0}, b"\0"), signal.SIGKILL)
+        tmux.respawn(self.run.socket, process["pane"])
+
+    def follow_again(self, slot: int) -> None:
+        """Watch what `start_again` has started; a program that is over already is not there afterwards."""
+        for pane in tmux.list_panes(self.run.socket):
+            if pane.slot == slot:
+                self._follow(slot, pane.pid)
+
+    def let_go(self, slot: int) -> None:
+        """Open the gate at which the program waits; it may not have reached it yet."""
+        gate = self.run.process_dir(slot) / "go"
+        try:
+            descriptor = os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return
+        except OSError:
+            if slot in self:
+                self._loop.later(0.01, lambda: self.let_go(slot))
+            return
+        os.write(descriptor, b"\n")
+        os.close(descriptor)
+
+    def end(self, slot: int, grace_s: float) -> None:
+        """TERM to the main process of a slot, KILL to its session after its grace period."""
+        pid, wrapper = self.main_pid(slot), self._slots[slot]["wrapper"]
+        if pid:
+            processes.signal_process([pid], signal.SIGTERM)
+            self._loop.later(grace_s, lambda: self._kill(slot, wrapper))
+        else:
+            self._kill(slot, wrapper)
+
+    def main_pid(self, slot: int) -> int:
+        """The process that the program of `slot` has become, 0 when it has not yet or is gone."""
+        with contextlib.suppress(OSError, ValueError):
+            pid = int((self.run.process_dir(slot) / "pid").read_text(encoding="ascii"))
+            return pid if processes.is_alive(pid) else 0
+        return 0
+
+    def status_of(self, slot: int) -> int:
+        """What the wrapper wrote. A wrapper that was killed wrote nothing: then what it ran is killed as well."""
+        with contextlib.suppress(OSError, ValueError):
+            return int((self.run.process_dir(slot) / "exit").read_text(encoding="ascii"))
+        session = {self._slots[slot].get("wrapper", 0)} - {0}
+        processes.signal_process(processes.members("", session, b"\0"), signal.SIGKILL)
+        return _KILLED
+
+    def _follow(self, slot: int, pid: int) -> None:
+        self._slots[slot]["wrapper"] = pid
+        self.sessions.add(pid)
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        self._fds[slot] = descriptor
+        self._loop.watch(descriptor, lambda: self._died(slot))
+
+    def _died(self, slot: int) -> None:
+        descriptor = self._fds.pop(slot)
+        self._loop.forget(descriptor)
+        os.close(descriptor)
+        self._ended(slot)
+
+    def _kill(self, slot: int, wrapper: int) -> None:
+        if slot in self and self._slots[slot]["wrapper"] == wrapper:
+            processes.signal_process(processes.members("", {wrapper}, b"\0"), signal.SIGKILL)

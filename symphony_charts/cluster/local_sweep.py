@@ -1,0 +1,54 @@
+"""The end of a run: nothing of it is left running, and nothing private stays on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import time
+from pathlib import Path
+
+from symphony_charts.adapters import processes, tmux
+from symphony_charts.cluster.local_store import Run
+from symphony_charts.errors import ToolFailed
+
+__all__ = ["remove_private", "sweep"]
+
+# After KILL nothing should live; this long is waited for the kernel to agree, in seconds.
+_SWEEP_S = 5.0
+
+
+def sweep(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> list[int]:
+    """Kill everything of `run`, its tmux server (`server` at its start) last; the pids of what survives even that."""
+    cookie = f"SYMPH_RUN={run.run_id}".encode()
+    mount = str(run.folder / "scratch") if has_namespace else ""
+    # Where a namespace tells who belongs to the run, sessions need not, and their numbers may be others' by now.
+    sessions = set() if has_namespace else sessions
+    tmux_pid = _server_pid(run, server)
+    deadline = time.monotonic() + _SWEEP_S
+    while left := [pid for pid in processes.members(mount, sessions, cookie) if pid != tmux_pid]:
+        if time.monotonic() > deadline:
+            break
+        processes.signal_process(left, signal.SIGKILL)
+        time.sleep(0.02)
+    tmux.kill_server(run.socket)
+    processes.signal_process([pid for pid in [tmux_pid] if processes.is_alive(pid)], signal.SIGKILL)
+    return left
+
+
+def _server_pid(run: Run, known: int) -> int:
+    """The tmux server; a hung one answers nobody and is known from the start of the run."""
+    with contextlib.suppress(ToolFailed):
+        return tmux.server_pid(run.socket, timeout_s=2.0)
+    return known
+
+
+def remove_private(folder: Path, count: int) -> None:
+    """Remove what the processes saw, secrets first; plan, state and logs stay as the history of the run."""
+    for name in ("files", "volumes", "scratch"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in ("up.conf", "enter", "bind.sh", "wrapper.sh"):
+        (folder / name).unlink(missing_ok=True)
+    for slot in range(count):
+        for name in ("start", "mounts", "plain", "go", "pid", "exit"):
+            (folder / "p" / str(slot) / name).unlink(missing_ok=True)
