@@ -16,7 +16,7 @@ from symphony_charts.spec.yaml_text import dump_all
 from tests.e2e.programs import Programs, eventually
 from tests.e2e.rig.process import Daemon, start
 from tests.e2e.tools.build import find_tool
-from tests.e2e.tools.modules import MODULES, module_folder
+from tests.e2e.tools.modules import ARGO_CD, module_folder
 
 __all__ = ["ArgoCd", "argo_cd"]
 
@@ -88,7 +88,7 @@ def argo_cd(folder: Path, namespace: str, programs: Programs, helm: Path) -> Ite
 
 def _prepare(namespace: str, programs: Programs) -> None:
     """Its definitions, and the settings that its parts do not start without."""
-    for path in sorted(module_folder(MODULES[0]).glob("manifests/crds/*-crd.yaml")):
+    for path in sorted(module_folder(ARGO_CD).glob("manifests/crds/*-crd.yaml")):
         # Server-side: that of the ApplicationSet is larger than an annotation may be.
         programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
     kinds = ("applications", "applicationsets", "appprojects")
@@ -116,7 +116,7 @@ def _environment(folder: Path, namespace: str, programs: Programs, helm: Path) -
     (folder / "bin" / "helm").symlink_to(helm)
     for script in ("git-verify-wrapper.sh", "gpg-wrapper.sh"):
         copy = folder / "bin" / script
-        copy.write_bytes((module_folder(MODULES[0]) / "hack" / script).read_bytes())
+        copy.write_bytes((module_folder(ARGO_CD) / "hack" / script).read_bytes())
         copy.chmod(0o755)
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_bytes(programs.kubeconfig.read_bytes())

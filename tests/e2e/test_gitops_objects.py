@@ -17,13 +17,13 @@ from symphony_charts.gitops.flux import git_repository, helm_release
 from symphony_charts.gitops.pointer import Destination, Pointer
 from symphony_charts.spec.yaml_text import dump_all
 from tests.e2e.programs import Programs, eventually
-from tests.e2e.tools.modules import module_folder
+from tests.e2e.tools.modules import ARGO_CD, HELM_CONTROLLER, SEALED_SECRETS, SOURCE_CONTROLLER, module_folder
 
 CRDS = {
-    "github.com/argoproj/argo-cd/v3@v3.5.1": "manifests/crds/*-crd.yaml",
-    "github.com/fluxcd/helm-controller@v1.6.3": "config/crd/bases/*.yaml",
-    "github.com/fluxcd/source-controller@v1.9.1": "config/crd/bases/*gitrepositories.yaml",
-    "github.com/bitnami-labs/sealed-secrets@v0.36.0": "helm/sealed-secrets/crds/*.yaml",
+    ARGO_CD: "manifests/crds/*-crd.yaml",
+    HELM_CONTROLLER: "config/crd/bases/*.yaml",
+    SOURCE_CONTROLLER: "config/crd/bases/*gitrepositories.yaml",
+    SEALED_SECRETS: "helm/sealed-secrets/crds/*.yaml",
 }
 SETUP = ArgoSetup(
     url="https://git.example.org/charts.git", version=(3, 5), protects=True, gpg_keys=("0123456789ABCDEF",)

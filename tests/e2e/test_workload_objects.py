@@ -8,9 +8,7 @@ from symphony_charts.chart.assemble import Release, assemble
 from tests.chart.harness import EXAMPLE_NAMES, example_chart
 from tests.e2e.programs import Programs
 from tests.e2e.test_gitops_objects import accept
-from tests.e2e.tools.modules import module_folder
-
-JOBSET = "sigs.k8s.io/jobset@v0.12.0"
+from tests.e2e.tools.modules import JOBSET, module_folder
 
 
 @pytest.fixture(scope="module")

@@ -14,27 +14,35 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 __all__ = ["Authority", "write_service_account_key"]
 
-_LIFETIME = dt.timedelta(days=30)
+# Longer than the ninety days in which operators begin to renew what they find.
+_LIFETIME = dt.timedelta(days=365)
 
 
 class Authority:
     """A certificate authority whose files live in one folder, as ``ca.crt`` and, per leaf, ``<name>.crt/.key``."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make a new authority in `folder`."""
+    def __init__(self, folder: Path, name: str = "symphony-charts-e2e") -> None:
+        """Make a new authority in `folder`, called `name` in all places where a name can stand."""
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         self.folder = folder
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "symphony-charts e2e")])
+        # Operators that renew certificates by themselves read no other kind of key.
+        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         constraints = x509.BasicConstraints(ca=True, path_length=0)
         certificate = (
             self._builder(self._name, self._key.public_key())
             .add_extension(constraints, critical=True)
             .add_extension(_usage(is_authority=True), critical=True)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
             .sign(self._key, hashes.SHA256())
         )
         self.certificate = self._write("ca.crt", certificate.public_bytes(serialization.Encoding.PEM))
+
+    @property
+    def private_key(self) -> bytes:
+        """Its own key, for whoever is to sign in its name."""
+        return _private(self._key)
 
     def leaf(self, name: str, common_name: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:
         """Write ``<name>.crt`` and ``<name>.key``: a client `common_name` in `groups` that may also serve `hosts`."""
@@ -50,7 +58,9 @@ class Authority:
         self._write(f"{name}.crt", certificate.public_bytes(serialization.Encoding.PEM))
         self._write(f"{name}.key", _private(key))
 
-    def _builder(self, subject: x509.Name, public: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    def _builder(
+        self, subject: x509.Name, public: ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+    ) -> x509.CertificateBuilder:
         now = dt.datetime.now(dt.timezone.utc)
         return (
             x509.CertificateBuilder()

@@ -11,15 +11,26 @@ from symphony_charts.errors import ToolFailed
 from tests.e2e.tools.build import FOLDER, cache_folder
 from tests.e2e.tools.go import environment, find_go
 
-__all__ = ["MODULES", "keep", "module_folder"]
+__all__ = [
+    "ARGO_CD",
+    "HELM_CONTROLLER",
+    "JOBSET",
+    "KUEUE",
+    "MODULES",
+    "SEALED_SECRETS",
+    "SOURCE_CONTROLLER",
+    "keep",
+    "module_folder",
+]
 
-MODULES = (
-    "github.com/argoproj/argo-cd/v3@v3.5.1",
-    "github.com/fluxcd/helm-controller@v1.6.3",
-    "github.com/fluxcd/source-controller@v1.9.1",
-    "github.com/bitnami-labs/sealed-secrets@v0.36.0",
-    "sigs.k8s.io/jobset@v0.12.0",
-)
+ARGO_CD = "github.com/argoproj/argo-cd/v3@v3.5.1"
+HELM_CONTROLLER = "github.com/fluxcd/helm-controller@v1.6.3"
+SOURCE_CONTROLLER = "github.com/fluxcd/source-controller@v1.9.1"
+SEALED_SECRETS = "github.com/bitnami-labs/sealed-secrets@v0.36.0"
+JOBSET = "sigs.k8s.io/jobset@v0.12.0"
+KUEUE = "sigs.k8s.io/kueue@v0.19.2"
+
+MODULES = (ARGO_CD, HELM_CONTROLLER, SOURCE_CONTROLLER, SEALED_SECRETS, JOBSET, KUEUE)
 """The modules whose definitions the tests use."""
 
 

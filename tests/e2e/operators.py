@@ -1,0 +1,150 @@
+"""Operators as processes: the real JobSet and Kueue controllers, set up from the charts that their projects ship.
+
+What a chart would run in pods runs here, beside the control plane, so its webhooks are reached by URL and not by a
+Service. All else (definitions, webhooks, configuration) is what the chart makes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.e2e.programs import Programs
+from tests.e2e.rig.control_plane import free_ports
+from tests.e2e.rig.pki import Authority
+from tests.e2e.rig.process import Daemon, start, wait_for
+from tests.e2e.tools.build import find_tool
+from tests.e2e.tools.modules import JOBSET, KUEUE, module_folder
+
+__all__ = ["JOBSET_OPERATOR", "KUEUE_OPERATOR", "Operator", "start_operator"]
+
+Object = dict[str, Any]
+
+_READY_S = 60
+_WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """A controller by the name of its program, and the Go module whose ``charts/<name>`` sets it up.
+
+    `keeps_keys` is said of one that finds its keys in a Secret and makes new ones where they do not please it.
+    """
+
+    name: str
+    module: str
+    settings: Mapping[str, object]
+    keeps_keys: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """Where its own objects are."""
+        return f"{self.name}-system"
+
+    @property
+    def service(self) -> str:
+        """The name under which its webhooks would be reached inside a cluster."""
+        return f"{self.name}-webhook-service.{self.namespace}.svc"
+
+
+JOBSET_OPERATOR = Operator(
+    name="jobset",
+    module=JOBSET,
+    settings={"metrics": {"bindAddress": "0"}, "internalCertManagement": {"enable": False}},
+)
+# Its visibility server listens at a fixed port and writes to a fixed folder.
+KUEUE_OPERATOR = Operator(
+    name="kueue",
+    module=KUEUE,
+    settings={"metrics": {"bindAddress": "0"}, "featureGates": {"VisibilityOnDemand": False}},
+    keeps_keys=True,
+)
+
+
+def start_operator(operator: Operator, folder: Path, programs: Programs, helm: Path) -> Daemon:
+    """The running operator, its definitions served and its webhooks answered; its state is below `folder`."""
+    objects = _render(operator, programs, helm)
+    health, webhook = free_ports(2)
+    keys, authority = _make_keys(operator, folder)
+    programs.kubectl("create", "namespace", operator.namespace)
+    if operator.keeps_keys:
+        programs.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(_secret(operator, keys, authority)))
+    for item in objects:
+        _redirect(item, webhook, authority.certificate.read_bytes())
+    definitions = [item for item in objects if item["kind"] == "CustomResourceDefinition"]
+    programs.kubectl("apply", "--server-side", "-f", "-", stdin=_list(definitions))
+    programs.establish(*(item["metadata"]["name"] for item in definitions))
+    hooks = [item for item in objects if item["kind"] in _WEBHOOKS]
+    programs.kubectl("apply", "--server-side", "-f", "-", stdin=_list(hooks))
+    config = folder / f"{operator.name}.yaml"
+    config.write_text(json.dumps(_configuration(operator, objects, keys, health, webhook)))
+    argv = [str(find_tool(operator.name)), f"--config={config}", "--zap-log-level=2"]
+    daemon = start(folder, operator.name, argv, dies_with_us=True, env=programs.environment())
+    wait_for(daemon, lambda: _is_ready(health), _READY_S)
+    return daemon
+
+
+def _render(operator: Operator, programs: Programs, helm: Path) -> list[Object]:
+    """What its chart makes."""
+    chart = module_folder(operator.module) / "charts" / operator.name
+    argv = [str(helm), "template", operator.name, str(chart), "--namespace", operator.namespace, "--include-crds"]
+    return [item for item in yaml.load_all(programs.run(argv).out, Loader=yaml.CSafeLoader) if item]
+
+
+def _make_keys(operator: Operator, folder: Path) -> tuple[Path, Authority]:
+    """A folder with ``tls.crt`` and ``tls.key`` for this machine's loopback address, and who signed them."""
+    keys = folder / f"{operator.name}-keys"
+    authority = Authority(keys, f"{operator.name}-ca")
+    authority.leaf("tls", operator.service, hosts=("127.0.0.1", operator.service))
+    return keys, authority
+
+
+def _list(items: list[Object]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+
+def _secret(operator: Operator, keys: Path, authority: Authority) -> Object:
+    data = {name: base64.b64encode((keys / name).read_bytes()).decode() for name in ("ca.crt", "tls.crt", "tls.key")}
+    data["ca.key"] = base64.b64encode(authority.private_key).decode()
+    metadata = {"name": f"{operator.name}-webhook-server-cert", "namespace": operator.namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+
+
+def _redirect(item: Object, port: int, authority: bytes) -> None:
+    """Let each webhook of `item` be called at this machine's loopback address."""
+    if item["kind"] in _WEBHOOKS:
+        clients = [webhook["clientConfig"] for webhook in item["webhooks"]]
+    elif item["kind"] == "CustomResourceDefinition" and "webhook" in item["spec"].get("conversion", {}):
+        clients = [item["spec"]["conversion"]["webhook"]["clientConfig"]]
+    else:
+        return
+    for client in clients:
+        client["url"] = f"https://127.0.0.1:{port}{client.pop('service').get('path', '/')}"
+        client["caBundle"] = base64.b64encode(authority).decode()
+
+
+def _configuration(operator: Operator, objects: list[Object], keys: Path, health: int, webhook: int) -> Object:
+    """The configuration of its chart, for one process on this machine."""
+    maps = [
+        item for item in objects if item["kind"] == "ConfigMap" and "controller_manager_config.yaml" in item["data"]
+    ]
+    shipped: Object = yaml.safe_load(maps[0]["data"]["controller_manager_config.yaml"])
+    return {
+        **shipped,
+        **operator.settings,
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
+        "leaderElection": {"leaderElect": False},
+        "webhook": {"host": "127.0.0.1", "port": webhook, "certDir": str(keys)},
+    }
+
+
+def _is_ready(port: int) -> bool:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+        return bool(answer.status == 200)

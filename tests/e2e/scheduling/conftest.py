@@ -1,0 +1,59 @@
+"""A cluster of its own, on which JobSet, Kueue and Kubernetes' own gang scheduling work.
+
+Kueue has a say in every Job and pod of its cluster, so it cannot share one with the tests that run at the same time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.operators import JOBSET_OPERATOR, KUEUE_OPERATOR, start_operator
+from tests.e2e.programs import Programs
+from tests.e2e.rig.api import Api
+from tests.e2e.rig.cluster import Cluster
+from tests.e2e.rig.control_plane import GANGS
+from tests.tools import HELM_VERSIONS, helm, kubectl, unpack_all
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of it needs its own cluster."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.rig)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A cluster with gang scheduling."""
+    own = Cluster(folder=Path(tempfile.mkdtemp(prefix="symph-e2e-")) / "cluster")
+    try:
+        own.up(dies_with_us=True, features=GANGS)
+        yield own
+    finally:
+        own.down()
+        shutil.rmtree(own.folder.parent, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def programs(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    """helm's and kubectl's way to the cluster, where the operators are at work."""
+    unpack_all()
+    kubectl_path, helm_path = kubectl(), helm(HELM_VERSIONS[-1])
+    if not kubectl_path or not helm_path:
+        pytest.fail("no kubectl or helm: python -m tests.tools says what to install")
+    found = Programs(kubeconfig=cluster.kubeconfig, home=tmp_path_factory.mktemp("home"), kubectl_path=kubectl_path)
+    for operator in (JOBSET_OPERATOR, KUEUE_OPERATOR):
+        start_operator(operator, cluster.folder, found, helm_path)
+    return found
+
+
+@pytest.fixture(scope="session")
+def api(cluster: Cluster) -> Iterator[Api]:
+    """A client of the cluster."""
+    with cluster.api() as client:
+        yield client
