@@ -16,6 +16,7 @@ import msgspec
 
 __all__ = [
     "AnyVolume",
+    "AppwrapperSettings",
     "Assignment",
     "ClaimVolume",
     "ConfigFile",
@@ -48,6 +49,7 @@ __all__ = [
     "Step",
     "TcpProbe",
     "Toleration",
+    "VolcanoSettings",
     "Workload",
 ]
 
@@ -391,6 +393,17 @@ class Step(Record, frozen=True, kw_only=True):
 # --- the experiment --------------------------------------------------------------------------------------------------
 
 
+class AppwrapperSettings(Record, frozen=True, kw_only=True):
+    """What an AppWrapper says that no other kind of workload does.
+
+    `version` is that of workload.codeflare.dev, of which a cluster serves one: `v1beta2` (the AppWrapper controller,
+    with or without Kueue) or `v1beta1` (MCAD). `annotations` stand over ours: the fault tolerance of v1beta2.
+    """
+
+    version: Literal["v1beta2", "v1beta1"] = "v1beta2"
+    annotations: dict[str, str] = {}
+
+
 class DijobSettings(Record, frozen=True, kw_only=True):
     """What a DIJob says that no other kind of workload does.
 
@@ -412,13 +425,22 @@ class DijobSettings(Record, frozen=True, kw_only=True):
     max_replicas: int | None = None
 
 
+class VolcanoSettings(Record, frozen=True, kw_only=True):
+    """What a Volcano Job says that no other kind of workload does: its `plugins`, by name with their arguments.
+
+    They stand beside and over `env` and `svc`, which every Job has.
+    """
+
+    plugins: dict[str, list[str]] = {}
+
+
 class Workload(Record, frozen=True, kw_only=True):
     """Which Kubernetes kind runs the processes, and how the job as a whole is queued.
 
     `priority` is the job's own (higher wins), `priority_class` the pods'. `retries` is the default of every pod.
     `run_key` starts a new run whenever it changes. `gang_scope` says whose pods start together or not at all: those of
     the experiment (default) or of each group; `gang_version` which version of scheduling.k8s.io the gang `native` uses.
-    `dijob` counts on kind dijob alone.
+    `appwrapper`, `volcano` and `dijob` count on the kind of that name alone.
     """
 
     kind: Literal["jobs", "jobset", "appwrapper", "volcano", "dijob", "argo"] = "jobs"
@@ -431,6 +453,8 @@ class Workload(Record, frozen=True, kw_only=True):
     scheduler_name: str | None = None
     retries: int = 0
     run_key: str = ""
+    appwrapper: AppwrapperSettings = AppwrapperSettings()
+    volcano: VolcanoSettings = VolcanoSettings()
     dijob: DijobSettings = DijobSettings()
 
 
