@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["KINDS", "schemas_of"]
+__all__ = ["KINDS", "PASSING", "compressed", "schemas_of"]
 
 OUT = Path(__file__).resolve().parent.parent / "symphony_charts" / "chart" / "lint" / "schemas"
 MINORS = range(29, 38)
@@ -34,14 +34,24 @@ KINDS = {
     "policy/v1": ("PodDisruptionBudget",),
     "rbac.authorization.k8s.io/v1": ("Role", "RoleBinding"),
 }
+# Kinds that come and go between versions; taken where they are.
+PASSING = {
+    "scheduling.k8s.io/v1alpha2": ("PodGroup", "Workload"),
+    "scheduling.k8s.io/v1beta1": ("PodGroup", "Workload"),
+}
 _DROPPED = ("description", "x-kubernetes-group-version-kind", "$schema", "x-kubernetes-union")
 
 
 def schemas_of(definitions: dict[str, object], source: str) -> dict[str, object]:
     """The schemas of one version: `kinds` maps ``apiVersion/kind`` to a name in `definitions`."""
-    kinds = {
-        f"{version}/{kind}": _find(definitions, version, kind) for version, names in KINDS.items() for kind in names
-    }
+    kinds = {}
+    for version, names in (*KINDS.items(), *PASSING.items()):
+        for kind in names:
+            name = _find(definitions, version, kind)
+            if name:
+                kinds[f"{version}/{kind}"] = name
+            elif version in KINDS:
+                raise SystemExit(f"no schema of {version} {kind}")
     needed = dict.fromkeys(kinds.values())
     pending = list(needed)
     while pending:
@@ -56,13 +66,13 @@ def schemas_of(definitions: dict[str, object], source: str) -> dict[str, object]
     }
 
 
-def _find(definitions: dict[str, object], version: str, kind: str) -> str:
+def _find(definitions: dict[str, object], version: str, kind: str) -> str | None:
     group, _, number = version.rpartition("/")
     for name, schema in definitions.items():
         said = schema.get("x-kubernetes-group-version-kind", []) if isinstance(schema, dict) else []
         if {"group": group, "kind": kind, "version": number} in said:
             return name
-    raise SystemExit(f"no schema of {version} {kind}")
+    return None
 
 
 def _references(node: object) -> Iterator[str]:
@@ -94,7 +104,8 @@ def _clean(node: object) -> object:
     return result
 
 
-def _compressed(data: object) -> bytes:
+def compressed(data: object) -> bytes:
+    """JSON, gzipped to the same bytes every time."""
     text = json.dumps(data, separators=(",", ":"), sort_keys=True).encode()
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0, filename="") as file:
@@ -110,7 +121,7 @@ def main(minors: Iterable[int] = MINORS) -> None:
     for minor in minors:
         file = root / f"v1.{minor}.0-local-strict" / "_definitions.json"
         definitions = json.loads(file.read_text())["$defs"]
-        (OUT / f"v1.{minor}.json.gz").write_bytes(_compressed(schemas_of(definitions, source)))
+        (OUT / f"v1.{minor}.json.gz").write_bytes(compressed(schemas_of(definitions, source)))
 
 
 if __name__ == "__main__":

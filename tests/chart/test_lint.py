@@ -53,6 +53,69 @@ def test_generated_experiments_make_objects_that_kubernetes_takes(data: dict[str
     assert not list(check_schemas(objects))
 
 
+def job_set() -> dict[str, object]:
+    """The JobSet of an experiment of two processes."""
+    chart = chart_of(
+        experiment_of(processes={"a": {"command": ["x"]}, "b": {"command": ["y"]}}, workload={"kind": "jobset"})
+    )
+    return next(item for item in native_objects(chart).values() if item["kind"] == "JobSet")
+
+
+def test_a_misspelt_field_of_a_job_set_is_found() -> None:
+    item = job_set()
+    assert not list(check_schemas([item]))
+    item["spec"]["replicatedJobs"][0]["replica"] = 1  # type: ignore[index]  # parsed JSON
+    (finding,) = check_schemas([item])
+    assert finding.severity == "error"
+    assert "replica" in finding.what
+
+
+def test_kinds_of_other_projects_are_checked_field_by_field() -> None:
+    route: dict[str, object] = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": "r"},
+        "spec": {"parentRefs": [{"name": "g"}], "rules": [{"backendRefs": [{"name": "s", "port": 80}]}]},
+    }
+    assert not list(check_schemas([route]))
+    route["spec"] = {"parentRef": []}
+    assert {finding.severity for finding in check_schemas([route])} == {"error"}
+
+
+def test_a_kind_without_a_schema_is_said_once_and_is_no_error() -> None:
+    items: list[dict[str, object]] = [
+        {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": name}} for name in ("a", "b")
+    ]
+    (finding,) = check_schemas(items)
+    assert (finding.severity, finding.path) == ("info", "Widget/a")
+    assert "no schema for example.org/v1 Widget" in finding.what
+
+
+def test_a_kind_of_another_version_of_kubernetes_is_refused_with_the_version_that_has_it() -> None:
+    item: dict[str, object] = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g"},
+    }
+    (finding,) = check_schemas([item], "1.34")
+    assert (finding.severity, finding.next) == ("error", "Kubernetes 1.36 has it: --kube-version 1.36")
+
+
+def test_an_object_is_right_that_an_operator_of_some_version_takes() -> None:
+    task = {"name": "a", "type": "collector", "template": {"spec": {"containers": []}}}
+    dijob: dict[str, object] = {
+        "apiVersion": "diengine.opendilab.org/v2alpha1",
+        "kind": "DIJob",
+        "metadata": {"name": "d"},
+        "spec": {"tasks": [task]},
+    }
+    usual = list(check_schemas([dijob]))
+    old: dict[str, object] = {**dijob, "spec": {"engineFields": {}, "template": {"spec": {"containers": []}}}}
+    assert not usual
+    assert not list(check_schemas([old]))
+    assert list(check_schemas([{**dijob, "spec": {"engineField": {}}}]))
+
+
 def leaves(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
     """The paths of all map keys below a value."""
     if isinstance(value, dict):

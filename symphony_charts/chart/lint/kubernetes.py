@@ -1,10 +1,10 @@
-"""Objects against the strict schemas of a Kubernetes version."""
+"""Objects against the strict schemas of a Kubernetes version, and of the kinds of other projects."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -13,6 +13,8 @@ from symphony_charts.chart.lint.finding import Finding, Objects, maps, pod_of, s
 from symphony_charts.errors import SpecError
 
 if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
     import jsonschema_rs
 
 __all__ = ["DEFAULT_VERSION", "VERSIONS", "check_schemas"]
@@ -20,34 +22,49 @@ __all__ = ["DEFAULT_VERSION", "VERSIONS", "check_schemas"]
 VERSIONS = tuple(f"1.{minor}" for minor in range(29, 38))
 DEFAULT_VERSION = "1.34"
 
-# Kinds of other projects, whose schemas are not carried.
-_FOREIGN = frozenset(
-    {
-        ("gateway.networking.k8s.io/v1", "HTTPRoute"),
-        ("bitnami.com/v1alpha1", "SealedSecret"),
-        ("external-secrets.io/v1", "ExternalSecret"),
-        ("jobset.x-k8s.io/v1alpha2", "JobSet"),
-    }
+# The API groups of Kubernetes itself: no kind of theirs is unknown for lack of a schema.
+_CORE_GROUPS = frozenset(
+    {"", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io"}
 )
 
 
 def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[Finding]:
-    """A finding for every field that Kubernetes `version` (such as ``1.34``) would refuse."""
+    """A finding for every field that Kubernetes `version` (such as ``1.34``) would refuse, or another project's kind.
+
+    Kinds that no schema is carried for are said once each. Of a kind that operators of several versions read
+    differently, an object is right that any of them takes.
+    """
     if version not in VERSIONS:
         raise SpecError.one(f'no schemas of Kubernetes "{version}"', next=f"use one of {', '.join(VERSIONS)}")
+    unknown: set[str] = set()
     for item in objects:
-        kind = (str(item.get("apiVersion")), str(item.get("kind")))
-        if kind in _FOREIGN:
+        kind = f"{item.get('apiVersion')}/{item.get('kind')}"
+        validators = _validators(version, kind)
+        if not validators:
+            if kind not in unknown:
+                unknown.add(kind)
+                yield _unknown(item, kind, version)
             continue
-        validator = _validator(version, "/".join(kind))
-        if validator is None:
-            what = f"{title(item)}: no such kind in Kubernetes {version}: {kind[0]} {kind[1]}"
-            yield Finding(rule="schema", severity="error", path=title(item), what=what)
-            continue
-        for error in validator.iter_errors(item):
-            path = ".".join(str(step) for step in error.instance_path)
-            yield Finding(rule="schema", severity="error", path=f"{title(item)}.{path}", what=error.message)
+        yield from _faults(item, validators)
         yield from _duplicates(item)
+
+
+def _unknown(item: dict[str, object], kind: str, version: str) -> Finding:
+    api, _, name = kind.rpartition("/")
+    if api.rpartition("/")[0] in _CORE_GROUPS:
+        what = f"{title(item)}: no such kind in Kubernetes {version}: {api} {name}"
+        having = [other for other in VERSIONS if kind in _schemas(other)["kinds"]]
+        way_out = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
+        return Finding(rule="schema", severity="error", path=title(item), what=what, next=way_out)
+    what = f"{title(item)}: there is no schema for {api} {name}, so its fields were not checked"
+    return Finding(rule="schema-none", severity="info", path=title(item), what=what)
+
+
+def _faults(item: dict[str, object], validators: Sequence[jsonschema_rs.Draft7Validator]) -> Iterator[Finding]:
+    found = min(([*validator.iter_errors(item)] for validator in validators), key=len)
+    for error in found:
+        path = ".".join(str(step) for step in error.instance_path)
+        yield Finding(rule="schema", severity="error", path=f"{title(item)}.{path}", what=error.message)
 
 
 def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
@@ -74,20 +91,33 @@ def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
 
 @cache
 def _schemas(version: str) -> dict[str, dict[str, object]]:
-    file = resources.files("symphony_charts.chart.lint") / "schemas" / f"v{version}.json.gz"
+    file = _folder() / f"v{version}.json.gz"
     loaded: dict[str, dict[str, object]] = json.loads(gzip.decompress(file.read_bytes()))
     return loaded
 
 
+def _folder() -> Traversable:
+    return resources.files("symphony_charts.chart.lint") / "schemas"
+
+
 @cache
-def _validator(version: str, kind: str) -> jsonschema_rs.Draft7Validator | None:
-    """The compiled schema of a kind; only what it refers to is handed over, since compiling takes milliseconds."""
+def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator, ...]:
+    """The compiled schemas of a kind; only what one refers to is handed over, since compiling takes milliseconds."""
     import jsonschema_rs
 
     schemas = _schemas(version)
     name = schemas["kinds"].get(kind)
-    if not isinstance(name, str):
-        return None
-    return jsonschema_rs.Draft7Validator(
-        {"$ref": f"#/definitions/{name}", "definitions": schemas["definitions"]}, validate_formats=False
-    )
+    if isinstance(name, str):
+        found: list[dict[str, object]] = [{"$ref": f"#/definitions/{name}", "definitions": schemas["definitions"]}]
+    else:
+        found = list(_foreign(kind))
+    return tuple(jsonschema_rs.Draft7Validator(schema, validate_formats=False) for schema in found)
+
+
+def _foreign(kind: str) -> Iterator[dict[str, object]]:
+    """The schemas of another project's kind, one per shape that goes by its name, the usual one first."""
+    stem = kind.replace("/", "_")
+    files = {file.name.removesuffix(".json.gz"): file for file in _folder().iterdir()}
+    for name in sorted(files):
+        if name.partition("@")[0] == stem:
+            yield json.loads(gzip.decompress(files[name].read_bytes()))["schema"]

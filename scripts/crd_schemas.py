@@ -1,0 +1,281 @@
+"""Writes the strict schemas of other projects' kinds that `symph lint` carries, from their custom resource definitions.
+
+    python -m scripts.crd_schemas                                              # all of them
+    python -m scripts.crd_schemas --clone volcano-sh/volcano=../volcano        # a clone instead of github.com
+
+Per kind and version one compressed file, named ``<group>_<version>_<Kind>[@<dialect>].json.gz``: without prose, status
+and defaults; unknown fields are refused where the API server would drop them; parts that stand in several places are
+kept once. CEL rules are left out. Where the definition comes from stands in the file itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from scripts.kubernetes_schemas import compressed
+from tests.e2e.tools.modules import module_folder
+
+__all__ = ["SOURCES", "Source", "schema_of"]
+
+OUT = Path(__file__).resolve().parent.parent / "symphony_charts" / "chart" / "lint" / "schemas"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a definition stands: the file `path` of a Go module, or of a Git repository at a commit.
+
+    `origin` is ``module@version`` or ``owner/name@commit``. A `dialect` tells shapes apart that call themselves by one
+    version.
+    """
+
+    origin: str
+    path: str
+    versions: tuple[str, ...]
+    dialect: str = ""
+    is_module: bool = True
+
+
+def _dijob(commit: str, version: str, dialect: str, kind: str = "dijobs") -> Source:
+    path = f"config/crd/bases/diengine.opendilab.org_{kind}.yaml"
+    origin = f"opendilab/DI-orchestrator@{commit}"
+    return Source(origin=origin, path=path, versions=(version,), dialect=dialect, is_module=False)
+
+
+_ARGO = "github.com/argoproj/argo-workflows/v3@v3.7.3"
+_VOLCANO = "volcano-sh/volcano@ed72c7c815a9fd547a787134676f73d42e9d049c"
+
+SOURCES = (
+    Source(
+        origin="sigs.k8s.io/jobset@v0.12.0",
+        path="config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml",
+        versions=("v1alpha2",),
+    ),
+    Source(
+        origin="sigs.k8s.io/gateway-api@v1.4.0",
+        path="config/crd/standard/gateway.networking.k8s.io_httproutes.yaml",
+        versions=("v1",),
+    ),
+    *(
+        Source(origin=_ARGO, path=f"manifests/base/crds/full/argoproj.io_{kind}.yaml", versions=("v1alpha1",))
+        for kind in ("workflows", "workflowtemplates", "cronworkflows")
+    ),
+    Source(
+        origin="github.com/project-codeflare/appwrapper@v1.1.2",
+        path="config/crd/bases/workload.codeflare.dev_appwrappers.yaml",
+        versions=("v1beta2",),
+    ),
+    Source(
+        origin="project-codeflare/multi-cluster-app-dispatcher@d47de4a43faeb18c1dd2eac884cde597580a45fa",
+        path="config/crd/bases/workload.codeflare.dev_appwrappers.yaml",
+        versions=("v1beta1",),
+        is_module=False,
+    ),
+    *(
+        Source(origin=_VOLCANO, path=f"config/crd/volcano/bases/{kind}.yaml", versions=(version,), is_module=False)
+        for kind, version in (("batch.volcano.sh_jobs", "v1alpha1"), ("scheduling.volcano.sh_podgroups", "v1beta1"))
+    ),
+    Source(
+        origin="sigs.k8s.io/scheduler-plugins@v0.33.5",
+        path="config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
+        versions=("v1alpha1",),
+    ),
+    Source(
+        origin="github.com/bitnami-labs/sealed-secrets@v0.36.0",
+        path="helm/sealed-secrets/crds/bitnami.com_sealedsecrets.yaml",
+        versions=("v1alpha1",),
+    ),
+    Source(
+        origin="github.com/external-secrets/external-secrets@v1.3.2",
+        path="config/crds/bases/external-secrets.io_externalsecrets.yaml",
+        versions=("v1",),
+    ),
+    _dijob("415f4ef98ca29f9f68981bbb53f5a5cec32bf762", "v2alpha1", ""),
+    _dijob("02c5aae9bdd9f81869c973bf1e016b8e224b2be7", "v2alpha1", "v1.1.0"),
+    _dijob("e9d02498e3d1514e60411f07f80ab2fa1b1750df", "v2alpha1", "v1.0.0"),
+    _dijob("71de417bf9cd4764d0f3058e2867a096d35b151e", "v1alpha1", ""),
+    _dijob("3e0c808c68bd38cf4536eaf29d71e6a6cdfa31ce", "v1alpha1", "v0.1.0"),
+    _dijob("71de417bf9cd4764d0f3058e2867a096d35b151e", "v1alpha1", "", "aggregatorconfigs"),
+)
+
+_DROPPED = ("description", "default", "example", "externalDocs", "format", "title")
+# What says something about a value but nothing about its fields: no place to refuse unknown ones.
+_VALIDATIONS = ("anyOf", "allOf", "oneOf", "not")
+_LEAST_SHARED_BYTES = 120
+
+
+def schema_of(definition: Mapping[str, object], version: str, metadata: Mapping[str, object]) -> dict[str, object]:
+    """The draft-7 schema of one version of a CustomResourceDefinition; `metadata` is that of ObjectMeta."""
+    spec = _map(definition["spec"])
+    versions = {item["name"]: item for item in _list(spec["versions"])}
+    root = strict(_map(_map(versions[version]["schema"])["openAPIV3Schema"]))
+    properties = _map(root["properties"])
+    properties.pop("status", None)
+    properties |= {
+        "apiVersion": {"const": f"{spec['group']}/{version}"},
+        "kind": {"const": _map(spec["names"])["kind"]},
+        "metadata": metadata,
+    }
+    root["required"] = sorted({"apiVersion", "kind", "metadata", *_texts(root.get("required"))} - {"status"})
+    return _shared(root)
+
+
+def strict(node: dict[str, object], *, is_whole: bool = True) -> dict[str, object]:
+    """A structural schema of OpenAPI as draft 7 has it; unknown fields are refused where the server drops them."""
+    made: dict[str, object] = {}
+    for key, value in node.items():
+        if key in _DROPPED or key.startswith("x-") or key == "nullable":
+            continue
+        if key in ("properties", "definitions"):
+            made[key] = {name: strict(_map(item), is_whole=is_whole) for name, item in _map(value).items()}
+        elif key in ("items", "additionalProperties", "not") and isinstance(value, dict):
+            made[key] = strict(value, is_whole=is_whole and key not in _VALIDATIONS)
+        elif key in _VALIDATIONS and isinstance(value, list):
+            made[key] = [strict(item, is_whole=False) for item in value]
+        else:
+            made[key] = value
+    for limit in ("Minimum", "Maximum"):
+        if made.get(f"exclusive{limit}") is True:
+            made[f"exclusive{limit}"] = made.pop(limit.lower())
+        elif made.get(f"exclusive{limit}") is False:
+            del made[f"exclusive{limit}"]
+    if node.get("x-kubernetes-int-or-string"):
+        made.pop("type", None)
+        made.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
+    kept = ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource")
+    is_open = "additionalProperties" in made or any(node.get(key) for key in kept)
+    if is_whole and made.get("type") == "object" and not is_open:
+        made["additionalProperties"] = False
+    if node.get("nullable") and "type" in made:
+        made["type"] = [made["type"], "null"]
+    return made
+
+
+def _map(value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise SystemExit(f"no map where a definition has one: {value!r:.200}")
+    return value
+
+
+def _list(value: object) -> list[dict[str, object]]:
+    return [_map(item) for item in value] if isinstance(value, list) else []
+
+
+def _texts(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _text(node: object) -> str:
+    return json.dumps(node, separators=(",", ":"), sort_keys=True)
+
+
+def _shared(root: dict[str, object]) -> dict[str, object]:
+    """`root` with each schema that stands in more than one place as one definition."""
+    seen = Counter(_text(node) for node in _schemas(root))
+    names: dict[str, str] = {}
+    definitions: dict[str, object] = {}
+
+    def put(node: dict[str, object], *, is_top: bool = False) -> dict[str, object]:
+        text = _text(node)
+        is_shared = not is_top and seen[text] > 1 and len(text) >= _LEAST_SHARED_BYTES
+        if is_shared and text in names:
+            return {"$ref": f"#/definitions/{names[text]}"}
+        made = {key: _through(key, value, put) for key, value in node.items()}
+        if not is_shared:
+            return made
+        names[text] = f"d{len(names)}"
+        definitions[names[text]] = made
+        return {"$ref": f"#/definitions/{names[text]}"}
+
+    return {**put(root, is_top=True), "definitions": definitions}
+
+
+def _through(key: str, value: object, put: Callable[[dict[str, object]], dict[str, object]]) -> object:
+    if key == "properties" and isinstance(value, dict):
+        return {name: put(item) for name, item in value.items()}
+    if key in ("items", "additionalProperties", "not") and isinstance(value, dict):
+        return put(value)
+    return value
+
+
+def _schemas(node: dict[str, object]) -> Iterator[dict[str, object]]:
+    yield node
+    for key, value in node.items():
+        if key == "properties" and isinstance(value, dict):
+            for item in value.values():
+                yield from _schemas(item)
+        elif key in ("items", "additionalProperties", "not") and isinstance(value, dict):
+            yield from _schemas(value)
+
+
+def _metadata() -> dict[str, object]:
+    """ObjectMeta, with a name, as the API's own schema has it."""
+    bundled = json.loads(gzip.decompress((OUT / "v1.34.json.gz").read_bytes()))["definitions"]
+    prefix = "io.k8s.apimachinery.pkg.apis.meta.v1."
+    known = {name: schema for name, schema in bundled.items() if name.startswith(prefix)}
+
+    def inline(node: object) -> object:
+        if isinstance(node, list):
+            return [inline(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if isinstance(node.get("$ref"), str):
+            return inline(known[node["$ref"].rpartition("/")[2]])
+        return {key: inline(value) for key, value in node.items() if key != "format"}
+
+    made = _map(inline(known[f"{prefix}ObjectMeta"]))
+    return {**made, "anyOf": [{"required": ["name"]}, {"required": ["generateName"]}]}
+
+
+def _read(source: Source, clones: Mapping[str, Path], scratch: Path) -> Iterator[Mapping[str, object]]:
+    """The definitions in the file of a source."""
+    if source.is_module:
+        text = (module_folder(source.origin) / source.path).read_text(encoding="utf-8")
+    else:
+        repository, _, commit = source.origin.partition("@")
+        clone = clones.get(repository, scratch / repository.replace("/", "+"))
+        if not clone.exists():
+            _git("clone", "--quiet", "--bare", "--filter=blob:none", f"https://github.com/{repository}", str(clone))
+        text = _git("-C", str(clone), "show", f"{commit}:{source.path}")
+    for document in yaml.load_all(text, yaml.CSafeLoader):
+        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
+            yield document
+
+
+def _git(*args: str) -> str:
+    done = subprocess.run(["git", *args], capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode:
+        raise SystemExit(f"git {' '.join(args)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def main() -> None:
+    """Writes a file per kind and version."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clone", metavar="OWNER/NAME=FOLDER", action="append", default=[], help="read Git from there")
+    clones = {name: Path(folder) for name, _, folder in (text.partition("=") for text in parser.parse_args().clone)}
+    metadata = _metadata()
+    with tempfile.TemporaryDirectory() as scratch:
+        for source in SOURCES:
+            for definition in _read(source, clones, Path(scratch)):
+                spec = _map(definition["spec"])
+                for version in source.versions:
+                    name = f"{spec['group']}_{version}_{_map(spec['names'])['kind']}"
+                    name += f"@{source.dialect}" if source.dialect else ""
+                    said = f"{source.origin} {source.path} (Apache-2.0)"
+                    data = compressed({"source": said, "schema": schema_of(definition, version, metadata)})
+                    (OUT / f"{name}.json.gz").write_bytes(data)
+                    print(f"{len(data):7d} {name}")
+
+
+if __name__ == "__main__":
+    main()
