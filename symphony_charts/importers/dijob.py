@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from symphony_charts.importers import dijob_hints as hints
 from symphony_charts.importers.dijob_draft import Draft
 from symphony_charts.importers.dijob_roles import read_aggregator, read_roles
 from symphony_charts.importers.dijob_tasks import read_single_template, read_tasks
 from symphony_charts.importers.fields import Fields, show
 from symphony_charts.importers.report import Imported, Log, build
 from symphony_charts.importers.source import Source
+from symphony_charts.spec.dijob import Operator
 
 __all__ = ["import_dijob"]
 
@@ -103,7 +103,7 @@ def _read_job(job: Fields, objects: _Objects, draft: Draft, kind: str) -> None:
     draft.workload["kind"] = kind
     _read_common(spec, draft)
     if version == "v1alpha1" or "coordinator" in spec:
-        dialect: hints.Dialect = "v0"
+        dialect: Operator = "v0"
         read_roles(spec, draft)
         if objects.aggregators:
             read_aggregator(objects.aggregators[0], draft)
@@ -113,10 +113,10 @@ def _read_job(job: Fields, objects: _Objects, draft: Draft, kind: str) -> None:
     else:
         dialect = "v1.0"
         read_single_template(spec, draft)
-    _hint(draft, hints.GROUP, spec.text("group"))
-    _hint(draft, hints.DIALECT, dialect)
+    draft.say("group", spec.text("group") or None)
+    draft.say("operator", dialect if dialect != "v1.1" else None)
     if kind != "dijob":
-        _note_without_operator(spec, dialect, draft)
+        _go_without_operator(spec, dialect, draft)
     spec.note_unread("is not known to any DI-orchestrator, and not carried over")
     job.skip("status")
     job.note_unread("is not carried over")
@@ -160,7 +160,7 @@ def _read_common(spec: Fields, draft: Draft) -> None:
         if policy != "Running":
             what = f"`cleanPodPolicy: {policy}` holds on workload.kind dijob only; elsewhere finished pods stay"
             draft.log.note(spec.at("cleanPodPolicy"), what)
-    _hint(draft, hints.CLEAN_POD_POLICY, policy if policy != "Running" else None)
+    draft.say("clean_pod_policy", policy if policy != "Running" else None)
     if spec.flag("preemptible"):
         what = "`preemptible: true` makes no released operator create pods; it is not carried over"
         draft.log.note(spec.at("preemptible"), what)
@@ -168,19 +168,18 @@ def _read_common(spec: Fields, draft: Draft) -> None:
     if priority not in (None, "normal", "high"):
         draft.log.fault(spec.at("priority"), f'"{priority}" is no priority', "normal or high")
     if priority == "high":
-        what = "no operator acts on `priority`; it is kept as an annotation only"
+        what = "no operator acts on `priority`; it is kept, and means nothing"
         draft.log.note(spec.at("priority"), what, "use `workload.priority_class` (pods) or `workload.priority` (queue)")
-    _hint(draft, hints.PRIORITY, priority if priority != "normal" else None)
+    draft.say("priority", "high" if priority == "high" else None)
 
 
-def _hint(draft: Draft, key: str, value: str | None) -> None:
-    if value is not None and value != "":
-        draft.annotations[key] = value
-
-
-def _note_without_operator(spec: Fields, dialect: str, draft: Draft) -> None:
+def _go_without_operator(spec: Fields, dialect: Operator, draft: Draft) -> None:
+    """Say what the operator did; what it told the pods of tasks, `compat` tells them too."""
+    if dialect.startswith("v1.1"):
+        draft.compat = "di-engine"
+        return
     env = {
         "v0": "the coordinator asks the operator's server for pods, which is not there; replicas are fixed instead",
         "v1.0": "DI_*_ARG variables are set by the operator; pass --parallel-workers and its like to ditask yourself",
-    }.get(dialect, "DI_RANK and DI_NODES are set by the operator; say how pods find each other, or use kind dijob")
-    draft.log.note(spec.path, env)
+    }
+    draft.log.note(spec.path, env[dialect])

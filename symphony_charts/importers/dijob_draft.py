@@ -24,6 +24,9 @@ class Draft:
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     workload: dict[str, object] = field(default_factory=dict)
+    settings: dict[str, object] = field(default_factory=dict)
+    tasks: dict[str, str] = field(default_factory=dict)
+    compat: str | None = None
     processes: dict[str, object] = field(default_factory=dict)
     groups: dict[str, object] = field(default_factory=dict)
     prepare: dict[str, object] = field(default_factory=dict)
@@ -38,6 +41,11 @@ class Draft:
 
     def __post_init__(self) -> None:
         self.names = UniqueNames(self.log)
+
+    def say(self, key: str, value: object) -> None:
+        """Keep what a DIJob alone has (a field of `workload.dijob`), unless it is None."""
+        if value is not None:
+            self.settings[key] = value
 
     def add_config(self, name: str, text: str) -> str:
         """Keep a configuration file; its name, numbered where another file has the same."""
@@ -75,12 +83,17 @@ class Draft:
             "configs": {name: {"text": text} for name, text in self.configs.items()},
             "prepare": self.prepare,
             "done_when": self.done_when,
-            "workload": self.workload,
+            "workload": self._workload(),
+            "compat": self.compat,
             "image_pull_secrets": list(dict.fromkeys(self.image_pull_secrets)),
             "labels": self.labels,
             "annotations": self.annotations,
         }
         return {key: value for key, value in said.items() if value not in (None, {}, [])}
+
+    def _workload(self) -> dict[str, object]:
+        settings = {**self.settings, **({"tasks": self.tasks} if self.tasks else {})}
+        return {**self.workload, **({"dijob": settings} if settings else {})}
 
 
 def _texts(value: object) -> list[str]:

@@ -7,16 +7,18 @@ Source: opendilab/DI-orchestrator, config/crd/bases at v0.2.2, v1.0.0, v1.1.0 an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from symphony_charts.importers import dijob_hints as hints
-from symphony_charts.importers.dijob_roles import ROLES
+import msgspec
+
+from symphony_charts.errors import Problem
 from symphony_charts.importers.dijob_template import PodWriter, TaskAddresses
 from symphony_charts.importers.report import Log, Note
 from symphony_charts.network.services import allocate
+from symphony_charts.spec.dijob import Operator, dijob_faults, pods_in_order, task_type
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import Pod, pods_of, processes_of
+from symphony_charts.spec.pods import Pod
 
 __all__ = ["Exported", "dijob_objects"]
 
@@ -32,15 +34,17 @@ class Exported:
     notes: tuple[Note, ...] = ()
 
 
-def dijob_objects(experiment: Experiment, dialect: hints.Dialect | None = None) -> Exported:
-    """The experiment as a DIJob for the operator of `dialect` (default: the one it was imported from, else v1.1).
+def dijob_objects(experiment: Experiment, operator: Operator | None = None) -> Exported:
+    """The experiment as a DIJob for `operator` (default: the one that `workload.dijob` names).
 
     Raises SpecError with everything that no DIJob of that operator can say.
     """
     log = Log()
-    chosen = dialect or _dialect_of(experiment)
-    pods = list(_ordered(experiment))
-    _check(experiment, pods, chosen, log)
+    experiment = _for_operator(experiment, operator)
+    chosen = experiment.workload.dijob.operator
+    pods = pods_in_order(experiment)
+    for problem in (*dijob_faults(experiment), *_name_faults(experiment, pods)):
+        log.fault(problem.path, problem.what, problem.next)
     log.raise_faults()
     services = allocate(experiment)
     writer = PodWriter(experiment, services, TaskAddresses(chosen, experiment.name, pods), log)
@@ -56,61 +60,34 @@ def dijob_objects(experiment: Experiment, dialect: hints.Dialect | None = None) 
     return Exported(objects=tuple(objects), notes=tuple(log.notes))
 
 
-def _dialect_of(experiment: Experiment) -> hints.Dialect:
-    said = experiment.annotations.get(hints.DIALECT)
-    known: Sequence[hints.Dialect] = ("v0", "v1.0", "v1.1.0", "v1.1")
-    return next((dialect for dialect in known if dialect == said), "v1.1")
-
-
-def _ordered(experiment: Experiment) -> list[Pod]:
-    """Pods in order of declaration, which gives the tasks their ranks."""
-    pods = pods_of(experiment)
-    names = dict.fromkeys(ref.pod for ref, _ in processes_of(experiment))
-    return [pods[name] for name in names]
-
-
-def _check(experiment: Experiment, pods: list[Pod], dialect: hints.Dialect, log: Log) -> None:
+def _for_operator(experiment: Experiment, operator: Operator | None) -> Experiment:
     workload = experiment.workload
-    if workload.gang != "none" or workload.queue:
-        what = "a DIJob can neither be queued nor be scheduled as a gang"
-        log.fault("workload", what, "use workload.kind: jobset, or drop gang and queue")
-    if dialect == "v0":
-        names = {pod.name for pod in pods}
-        for pod in pods:
-            if pod.name not in (*ROLES, "aggregator"):
-                what = f'operator v0 knows the roles {", ".join(ROLES)} and aggregator, not "{pod.name}"'
-                log.fault(pod.path, what, "use a newer dialect")
-        if "coordinator" not in names:
-            log.fault("processes", "operator v0 needs a process called coordinator", "add it, or use a newer dialect")
-    if dialect == "v1.0" and len(pods) != 1:
-        log.fault("processes", f"operator v1.0 runs one kind of pod, not {len(pods)}", "use dialect v1.1")
+    dijob = msgspec.structs.replace(workload.dijob, operator=operator or workload.dijob.operator)
+    return msgspec.structs.replace(experiment, workload=msgspec.structs.replace(workload, kind="dijob", dijob=dijob))
+
+
+def _name_faults(experiment: Experiment, pods: list[Pod]) -> Iterator[Problem]:
     for pod in pods:
         longest = f"{experiment.name}-{pod.name}-{max(pod.settings.replicas - 1, 0)}"
         if len(longest) > _LONGEST:
-            log.fault(pod.path, f'the pod\'s name "{longest}" has more than {_LONGEST} characters', "shorten the names")
+            what = f'the pod\'s name "{longest}" has more than {_LONGEST} characters'
+            yield Problem(what=what, path=pod.path, next="shorten the names")
 
 
 def _metadata(experiment: Experiment) -> dict[str, object]:
-    kept = {key: value for key, value in experiment.annotations.items() if not key.startswith(f"{_GROUP}/")}
     said = {
         "name": experiment.name,
         "namespace": experiment.namespace,
         "labels": experiment.labels,
-        "annotations": kept,
+        "annotations": experiment.annotations,
     }
     return {key: value for key, value in said.items() if value not in (None, {})}
 
 
-def _hint(experiment: Experiment, key: str, field: str, default: str | None = None) -> dict[str, object]:
-    value = experiment.annotations.get(key, default)
-    return {} if value is None else {field: value}
-
-
 def _common(experiment: Experiment) -> dict[str, object]:
-    return {
-        **_hint(experiment, hints.GROUP, "group"),
-        **_hint(experiment, hints.CLEAN_POD_POLICY, "cleanPodPolicy", "Running"),
-    }
+    dijob = experiment.workload.dijob
+    group: dict[str, object] = {} if dijob.group is None else {"group": dijob.group}
+    return {**group, "cleanPodPolicy": dijob.clean_pod_policy}
 
 
 _Spec = tuple[dict[str, object], list[dict[str, object]]]
@@ -145,16 +122,14 @@ def _roles_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _
 
 def _template_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _Spec:
     pod = pods[0]
-    engine: dict[str, object] = {
-        "topology": experiment.annotations.get(hints.TOPOLOGY, "star"),
-        "parallelWorkers": _number(experiment.annotations.get(hints.PARALLEL_WORKERS), 1),
-    }
+    dijob = experiment.workload.dijob
+    engine: dict[str, object] = {"topology": dijob.topology, "parallelWorkers": dijob.parallel_workers}
     replicas = pod.settings.replicas
     spec = _common(experiment) | {
-        **_hint(experiment, hints.PRIORITY, "priority", "normal"),
+        "priority": dijob.priority,
         "preemptible": False,
         "minReplicas": replicas,
-        "maxReplicas": _number(experiment.annotations.get(hints.MAX_REPLICAS), max(replicas, 1)),
+        "maxReplicas": dijob.max_replicas or max(replicas, 1),
         "engineFields": engine,
         "template": {"spec": writer.with_volumes(writer.template(pod))},
     }
@@ -162,15 +137,9 @@ def _template_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -
 
 
 def _tasks_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter, *, job_volumes: bool = True) -> _Spec:
-    types: set[str] = set()
     tasks: list[object] = []
     for pod in pods:
-        kind = pod.settings.annotations.get(hints.TASK_TYPE) or (pod.name if pod.name in hints.TASK_TYPES else "none")
-        if kind in types and kind != "none":
-            what = f'an operator takes one task of type {kind}; "{pod.name}" is of type none'
-            writer.log.note(pod.path, what)
-            kind = "none"
-        types.add(kind)
+        kind = task_type(experiment.workload.dijob, pod.name)
         template = writer.template(pod)
         body = template if job_volumes else writer.with_volumes(template, pod)
         tasks.append({"name": pod.name, "type": kind, "replicas": pod.settings.replicas, "template": {"spec": body}})
@@ -178,7 +147,7 @@ def _tasks_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter, *, j
             what = f'"{pod.name}" serves until the experiment ends, but a DIJob ends when all its pods have'
             writer.log.note(pod.path, what, "let it end by itself")
     spec = _common(experiment) | {
-        **_hint(experiment, hints.PRIORITY, "priority", "normal"),
+        "priority": experiment.workload.dijob.priority,
         "preemptible": False,
         "backoffLimit": experiment.workload.retries,
         "tasks": tasks,
@@ -188,10 +157,6 @@ def _tasks_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter, *, j
 
 def _old_tasks_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _Spec:
     return _tasks_spec(experiment, pods, writer, job_volumes=False)
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isdecimal() else default
 
 
 _SPECS = {"v0": _roles_spec, "v1.0": _template_spec, "v1.1.0": _old_tasks_spec, "v1.1": _tasks_spec}

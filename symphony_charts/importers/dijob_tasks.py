@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from symphony_charts.importers import dijob_hints as hints
 from symphony_charts.importers.dijob_draft import Draft
 from symphony_charts.importers.dijob_pod import AddedPod, add_pod
 from symphony_charts.importers.fields import Fields
+from symphony_charts.spec.dijob import TASK_TYPES
 
 __all__ = ["read_single_template", "read_tasks"]
 
@@ -24,8 +24,8 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
     types: set[str | None] = set()
     for task in tasks:
         kind = task.text("type")
-        if kind is not None and kind not in hints.TASK_TYPES:
-            choices = ", ".join(hints.TASK_TYPES)
+        if kind is not None and kind not in TASK_TYPES:
+            choices = ", ".join(TASK_TYPES)
             draft.log.fault(task.at("type"), f'"{kind}" is no type of task', f"one of {choices}")
         name = _task_name(task, kind, draft)
         if name in seen:
@@ -42,8 +42,8 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
             draft.log.note(task.at("type"), what)
             kind = "none"
         types.add(kind)
-        if kind not in (None, name) or (kind is None and name in hints.TASK_TYPES):
-            _annotate(pod, hints.TASK_TYPE, kind or "none")
+        if kind not in (None, name) or (kind is None and name in TASK_TYPES):
+            draft.tasks[pod.name] = kind or "none"
     spec.skip("volumes")
 
 
@@ -54,10 +54,10 @@ def read_single_template(spec: Fields, draft: Draft) -> None:
         if (topology := fields.text("topology")) is not None:
             if topology not in ("star", "alone", "mesh"):
                 draft.log.fault(fields.at("topology"), f'"{topology}" is no topology', "star, alone or mesh")
-            if topology != "star":
-                draft.annotations[hints.TOPOLOGY] = topology
+            elif topology != "star":
+                draft.say("topology", topology)
         if (workers := fields.integer("parallelWorkers", 1, 1000)) not in (None, 1):
-            draft.annotations[hints.PARALLEL_WORKERS] = str(workers)
+            draft.say("parallel_workers", workers)
     engine.note_unread("of the engine fields is not carried over")
     pod = add_pod(spec.map("template"), "worker", spec.at("template"), spec.maps("volumes"), draft)
     spec.skip("volumes")
@@ -68,8 +68,8 @@ def read_single_template(spec: Fields, draft: Draft) -> None:
     elif replicas > 1:
         pod.settings["replicas"] = replicas
     if (most := spec.integer("maxReplicas", 1, _MOST_REPLICAS)) is not None and most != replicas:
-        draft.annotations[hints.MAX_REPLICAS] = str(most)
-        what = "no released operator starts more pods than `minReplicas`; `maxReplicas` is kept as an annotation only"
+        draft.say("max_replicas", most)
+        what = "no released operator starts more pods than `minReplicas`; `maxReplicas` is kept, and means nothing"
         draft.log.note(spec.at("maxReplicas"), what)
     _complete(pod, draft, spec.path)
 
@@ -114,9 +114,3 @@ def _complete(pod: AddedPod, draft: Draft, path: str) -> None:
     if pod.parts.restart not in (None, "never"):
         what = f"`restartPolicy` {pod.parts.restart} is overruled by the operator; pods are never restarted in place"
         draft.log.note(pod.parts.path, what)
-
-
-def _annotate(pod: AddedPod, key: str, value: str) -> None:
-    annotations = pod.settings.setdefault("annotations", {})
-    if isinstance(annotations, dict):
-        annotations[key] = value

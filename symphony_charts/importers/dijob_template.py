@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from symphony_charts.importers.dijob_hints import Dialect
 from symphony_charts.importers.pod_container import GPU
 from symphony_charts.importers.pod_objects import (
     env_object,
@@ -24,6 +23,7 @@ from symphony_charts.network.environment import (
     service_environment,
 )
 from symphony_charts.network.services import Service
+from symphony_charts.spec.dijob import Operator
 from symphony_charts.spec.model import EnvSource, EnvValue, Experiment, Mount, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef
 
@@ -36,7 +36,7 @@ _SECRETS_VOLUME = "symph-secrets"
 class TaskAddresses:
     """The host names that an operator gives the pods of a job, by pod of the experiment."""
 
-    def __init__(self, dialect: Dialect, job: str, pods: Sequence[Pod]) -> None:
+    def __init__(self, dialect: Operator, job: str, pods: Sequence[Pod]) -> None:
         self.dialect = dialect
         self._job = job
         self._replicas = {pod.name: max(pod.settings.replicas, 1) for pod in pods}
@@ -86,7 +86,7 @@ class PodWriter:
             "activeDeadlineSeconds": settings.deadline,
         }
         spec |= {key: value for key, value in said.items() if value not in (None, {}, [])}
-        if settings.labels or any(not key.startswith("diengine") for key in settings.annotations):
+        if settings.labels or settings.annotations:
             self.log.note(pod.path, "an operator drops labels and annotations of pods")
         overlay = settings.pod_overlay.get("spec")
         return merged(spec, overlay) if isinstance(overlay, dict) else spec

@@ -10,6 +10,7 @@ from symphony_charts.spec.check_pods import image_faults, pod_faults
 from symphony_charts.spec.check_references import reference_faults
 from symphony_charts.spec.check_storage import storage_faults
 from symphony_charts.spec.check_text import text_faults
+from symphony_charts.spec.dijob import dijob_faults
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.places import places_of
 
@@ -33,6 +34,7 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
         problems += check(experiment, places)
     if for_cluster:
         problems += image_faults(experiment, places)
+        problems += dijob_faults(experiment)
     if problems:
         raise SpecError(problems)
     return experiment

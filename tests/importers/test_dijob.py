@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers import dijob_hints as hints
 from symphony_charts.importers.dijob import import_dijob
 from symphony_charts.importers.source import read
 from symphony_charts.spec.model import ConfigFile, EnvSource, Experiment, HostPathVolume, Mount, Toleration
@@ -48,7 +47,7 @@ spec:
 )
 def test_each_operator_version_is_recognised(name: str, dialect: str, processes: list[str]) -> None:
     experiment = example(name)
-    assert experiment.annotations[hints.DIALECT] == dialect
+    assert experiment.workload.dijob.operator == dialect
     assert list(experiment.processes) == processes
     assert experiment.workload.kind == "dijob"
 
@@ -121,8 +120,8 @@ def test_volumes_of_the_job_and_gpus_of_a_role() -> None:
 def test_the_one_template_of_v1_0_runs_min_replicas_times() -> None:
     experiment = example("dijob-v1.0.yaml")
     assert experiment.processes["worker"].replicas == 2
-    assert experiment.annotations[hints.PARALLEL_WORKERS] == "2"
-    assert experiment.annotations[hints.MAX_REPLICAS] == "4"
+    assert experiment.workload.dijob.parallel_workers == 2
+    assert experiment.workload.dijob.max_replicas == 4
 
 
 def test_a_config_map_in_the_file_is_copied_to_where_the_tasks_look() -> None:
@@ -202,10 +201,13 @@ def test_env_from_secrets_fields_and_resources() -> None:
     }
 
 
-def test_another_workload_kind_says_what_the_operator_did() -> None:
+def test_another_workload_kind_gives_the_variables_that_the_operator_gave() -> None:
     imported = import_yaml((EXAMPLES / "dijob-v1.1.yaml").read_text(), kind="jobset")
-    assert imported.experiment.workload.kind == "jobset"
-    assert "DI_RANK and DI_NODES" in notes_of(imported)
+    assert (imported.experiment.workload.kind, imported.experiment.compat) == ("jobset", "di-engine")
+
+
+def test_of_older_operators_another_workload_kind_says_what_they_did() -> None:
+    assert "DI_*_ARG" in notes_of(import_yaml((EXAMPLES / "dijob-v1.0.yaml").read_text(), kind="jobs"))
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from symphony_charts.errors import SpecError
 from symphony_charts.importers.dijob import import_dijob
 from symphony_charts.importers.dijob_export import dijob_objects
-from symphony_charts.importers.dijob_hints import Dialect
 from symphony_charts.importers.source import read
+from symphony_charts.spec.dijob import Operator
 from symphony_charts.spec.load import from_data
 from symphony_charts.spec.model import Experiment
 from tests.importers.samples import EXAMPLES
 
 
-def reread(experiment: Experiment, dialect: Dialect | None = None) -> Experiment:
+def reread(experiment: Experiment, dialect: Operator | None = None) -> Experiment:
     text = "\n---\n".join(json.dumps(item) for item in dijob_objects(experiment, dialect).objects)
     return import_dijob(read(text.encode(), "again.yaml")).experiment
 
@@ -115,7 +115,7 @@ def made(**fields: object) -> Experiment:
     return from_data({"name": "x", "processes": {"learner": {"image": "i", "cmds": ["run"], **fields}}})
 
 
-def job_of(experiment: Experiment, dialect: Dialect = "v1.1") -> dict[str, Any]:
+def job_of(experiment: Experiment, dialect: Operator = "v1.1") -> dict[str, Any]:
     objects = dijob_objects(experiment, dialect).objects
     return cast("dict[str, Any]", next(item for item in objects if item["kind"] == "DIJob"))
 
@@ -171,7 +171,7 @@ def test_an_exposed_service_selects_the_tasks_pods() -> None:
         ({"name": "x" * 40, "processes": {"y" * 30: {"cmds": ["x"]}}}, "v1.1", "more than 63 characters"),
     ],
 )
-def test_what_no_dijob_can_say_is_refused(data: dict[str, object], dialect: Dialect, what: str) -> None:
+def test_what_no_dijob_can_say_is_refused(data: dict[str, object], dialect: Operator, what: str) -> None:
     experiment = from_data({"name": "x", "processes": {"a": {"cmds": ["x"]}}, **data})
     with pytest.raises(SpecError, match=what):
         dijob_objects(experiment, dialect)

@@ -1,0 +1,102 @@
+"""Which pods of an experiment a DIJob runs and as what, and what no DIJob can say.
+
+Source: opendilab/DI-orchestrator at v0.2.2, v1.0.0, v1.1.0 and v1.1.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+from symphony_charts.errors import Problem
+from symphony_charts.spec.model import DijobSettings, Experiment
+from symphony_charts.spec.pods import Pod, pods_of, processes_of
+
+__all__ = ["ROLES", "TASK_TYPES", "Operator", "dijob_faults", "pods_in_order", "task_type", "tasks_of"]
+
+Operator: TypeAlias = Literal["v0", "v1.0", "v1.1.0", "v1.1"]
+
+TASK_TYPES = ("learner", "collector", "evaluator", "none")
+# The roles of operator v0; the aggregator is no part of the DIJob there, but an object of its own.
+ROLES = ("coordinator", "collector", "learner", "aggregator")
+
+
+def pods_in_order(experiment: Experiment) -> list[Pod]:
+    """Pods in order of declaration, which gives tasks their ranks."""
+    pods = pods_of(experiment)
+    return [pods[name] for name in dict.fromkeys(ref.pod for ref, _ in processes_of(experiment))]
+
+
+def tasks_of(experiment: Experiment) -> list[Pod]:
+    """The pods that a DIJob runs: those that end, and under operator v0 those called after a role."""
+    is_role = experiment.workload.dijob.operator == "v0"
+    return [pod for pod in pods_in_order(experiment) if (pod.name in ROLES if is_role else pod.is_finite)]
+
+
+def task_type(settings: DijobSettings, pod: str) -> str:
+    """The type of the task that runs `pod`: as said, else its own name if that is one."""
+    return settings.tasks.get(pod) or (pod if pod in TASK_TYPES else "none")
+
+
+def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
+    """What a cluster with the operator cannot do of an experiment of kind dijob."""
+    if experiment.workload.kind != "dijob":
+        return
+    yield from _job_faults(experiment)
+    tasks = tasks_of(experiment)
+    if not tasks:
+        what = "a DIJob runs what ends by itself, and nothing here does"
+        yield Problem(what=what, path="processes", next="use another `workload.kind`")
+    yield from _role_faults(experiment, tasks)
+    types: dict[str, str] = {}
+    for pod in tasks:
+        yield from _pod_faults(pod, is_role=experiment.workload.dijob.operator == "v0")
+        kind = task_type(experiment.workload.dijob, pod.name)
+        if kind != "none" and types.setdefault(kind, pod.name) != pod.name:
+            what = f'an operator takes one task of type {kind}; "{types[kind]}" and "{pod.name}" are two'
+            next_step = f"say `workload.dijob.tasks: {{{pod.name}: none}}`"
+            yield Problem(what=what, path=f"workload.dijob.tasks.{pod.name}", next=next_step)
+
+
+def _job_faults(experiment: Experiment) -> Iterator[Problem]:
+    workload, placement = experiment.workload, experiment.placement
+    if workload.gang != "none" or workload.queue:
+        what = "a DIJob can neither be queued nor be scheduled as a gang: its operator knows no suspension"
+        yield Problem(what=what, path="workload.gang", next="use `kind: jobset` with `compat: di-engine`, or drop them")
+    if workload.dijob.preemptible:
+        what = "a preemptible DIJob never runs: the operator's allocator is a stub"
+        yield Problem(what=what, path="workload.dijob.preemptible", next="drop it")
+    if workload.dijob.parallel_workers < 1:
+        yield Problem(what="fewer workers than one", path="workload.dijob.parallel_workers", next="at least 1")
+    if experiment.networks:
+        what = "networks are annotations of pods, which DI-orchestrator drops"
+        yield Problem(what=what, path="networks", next="use another `workload.kind`")
+    for field in ("topology", "exclusive"):
+        if getattr(placement, field):
+            what = "it needs annotations or labels of pods, which DI-orchestrator drops"
+            yield Problem(what=what, path=f"placement.{field}", next="use another `workload.kind`")
+
+
+def _role_faults(experiment: Experiment, tasks: list[Pod]) -> Iterator[Problem]:
+    operator = experiment.workload.dijob.operator
+    if operator == "v1.0" and len(tasks) > 1:
+        names = ", ".join(pod.name for pod in tasks)
+        what = f"operator v1.0 runs one kind of pod, and these are {len(tasks)}: {names}"
+        yield Problem(what=what, path="workload.dijob.operator", next="use a newer operator")
+    if operator != "v0":
+        return
+    for pod in pods_of(experiment).values():
+        if pod.is_finite and pod.name not in ROLES:
+            what = f'operator v0 knows the roles {", ".join(ROLES)}, not "{pod.name}"'
+            yield Problem(what=what, path=pod.path, next="rename it, or use a newer operator")
+    if "coordinator" not in {pod.name for pod in tasks}:
+        what = "operator v0 needs a process called coordinator, whose end is the job's"
+        yield Problem(what=what, path="processes", next="add it, or use a newer operator")
+
+
+def _pod_faults(pod: Pod, *, is_role: bool) -> Iterator[Problem]:
+    lives = {process.lifecycle for process in pod.processes.values()}
+    if len(lives) > 1 or (is_role and pod.name == "coordinator" and "service" in lives):
+        services = [name for name, process in pod.processes.items() if process.lifecycle == "service"]
+        what = f"a DIJob waits for the end of every container, and {', '.join(services)} would never end"
+        yield Problem(what=what, path=pod.path, next="give it a group of its own: a service is no part of the DIJob")
