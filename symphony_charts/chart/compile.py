@@ -8,23 +8,28 @@ from symphony_charts.chart import gojson
 from symphony_charts.chart.compile_pods import compile_group, refuse_nulls
 from symphony_charts.chart.defaults import compile_defaults
 from symphony_charts.chart.names import sha256
-from symphony_charts.chart.values import Values
+from symphony_charts.chart.values import Values, scalar
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment, ExposeSettings
 from symphony_charts.spec.pods import find_process, pods_of
+from symphony_charts.workloads.combination import faults_of
+from symphony_charts.workloads.kinds import KINDS
 
 __all__ = ["TEST_IMAGE", "compile_values", "digest_of", "with_digest"]
 
 # Dials the bound services in `helm test`; anything with a shell and nc, python3 or bash will do.
 TEST_IMAGE = "busybox:1.37.0"
 
+# What the settings of a workload are called in a spec.
+_SPEC_PATHS = {"workload.gangVersion": "workload.gang_version"}
+
 
 def compile_values(experiment: Experiment, services: Iterable[Service]) -> Values:
     """The values of the chart of a finished `experiment` whose `services` have their ports.
 
     They hold no null, whole numbers up to 2^53, environment values as text and quantities as text; `specDigest` is the
-    digest of all the rest. Raises SpecError for what kind `jobs` cannot run, all faults at once.
+    digest of all the rest. Raises SpecError for what the kind of workload cannot run, all faults at once.
     """
     services = tuple(services)
     _refuse(experiment)
@@ -65,11 +70,15 @@ def digest_of(values: Values) -> str:
 
 def _refuse(experiment: Experiment) -> None:
     problems = []
-    if experiment.workload.kind not in ("jobs", "jobset"):
-        kind = experiment.workload.kind
-        problems.append(
-            Problem(what=f'no chart for workload kind "{kind}"', path="workload.kind", next="use `jobs` or `jobset`")
-        )
+    kind = experiment.workload.kind
+    if kind not in KINDS:
+        known = ", ".join(f"`{name}`" for name in KINDS)
+        problems.append(Problem(what=f'no chart for workload kind "{kind}"', path="workload.kind", next=f"use {known}"))
+    settings = {key: scalar(value) for key, value in _workload(experiment).items()}
+    problems.extend(
+        Problem(what=why, path=_SPEC_PATHS.get(path, path))
+        for path, why in faults_of(kind, settings, experiment.workload.scheduler_name or "")
+    )
     problems.extend(
         Problem(what=f'config "{name}" still names the file {file.file}', path=f"configs.{name}", next="read it first")
         for name, file in experiment.configs.items()
@@ -141,6 +150,5 @@ def _path(experiment: Experiment, name: str) -> str:
 def _workload(experiment: Experiment) -> Values:
     workload = experiment.workload
     values: Values = {"kind": workload.kind, "gang": workload.gang}
-    if workload.queue:
-        values["queue"] = workload.queue
-    return values
+    further = {"queue": workload.queue, "gangScope": workload.gang_scope, "gangVersion": workload.gang_version}
+    return values | {key: value for key, value in further.items() if value is not None}

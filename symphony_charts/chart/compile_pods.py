@@ -56,6 +56,8 @@ def compile_group(experiment: Experiment, pod: Pod, services: Iterable[Service])
             for name, process in pod.processes.items()
         },
     }
+    if pod.settings.min_replicas is not None:
+        group["minReplicas"] = pod.settings.min_replicas
     if init:
         group |= {"initOrder": list(init), "initContainers": init}
     if volumes:

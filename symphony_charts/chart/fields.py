@@ -62,6 +62,7 @@ _PROGRAM = (
 
 _POD = (
     ("replicas", "integer", "How many pods; each knows its number as SYMPH_INDEX."),
+    ("minReplicas", "integer", "How many of them a gang starts with; all where it is not said."),
     ("order", "texts", "The order of the containers; those not listed follow by name."),
     ("initOrder", "texts", "The order of the init containers."),
     ("restartPolicy", "text", "Of a pod that ends: Never or OnFailure."),
@@ -140,8 +141,10 @@ FIELDS: tuple[Field, ...] = (
     Field("defaults.schedulerName", "text", "The scheduler of every pod."),
     Field("defaults.securityContext", "object", "The security context of every container."),
     Field("defaults.podSecurityContext", "object", "The security context of every pod."),
-    Field("workload.kind", "text", "What runs the processes: jobs."),
-    Field("workload.gang", "text", "How they are admitted together: none or kueue."),
+    Field("workload.kind", "text", "What runs the processes that end."),
+    Field("workload.gang", "text", "What starts the pods together or not at all."),
+    Field("workload.gangScope", "text", "Whose pods one gang has: those of the experiment, or of each group."),
+    Field("workload.gangVersion", "text", "The version of scheduling.k8s.io for the gang `native`."),
     Field("workload.queue", "text", "The queue that admits them."),
     Field("tests.enabled", "bool", TOP["tests"]),
     Field("tests.image", "text", "An image with a shell and nc, python3 or bash."),

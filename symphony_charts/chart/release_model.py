@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from symphony_charts.chart import gojson, names
 from symphony_charts.chart.names import Release
 from symphony_charts.chart.values import Values, integer, is_true, normalise, scalar, sub
+from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.environment import env_prefix
-from symphony_charts.workloads import jobset
+from symphony_charts.workloads.combination import faults_of
 from symphony_charts.workloads.group import Group
+from symphony_charts.workloads.kinds import KINDS, Kind
 
-__all__ = ["ConfigData", "LiveService", "Model", "build_model", "service_addresses"]
+__all__ = ["ConfigData", "LiveService", "Model", "build_model", "check_workload", "kind_of", "service_addresses"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +53,12 @@ class Model:
     """All that the objects of a release are made from, but for the identity of its run.
 
     `run_hosts` are the HOSTS variables that contain that identity; the others stand in `addresses`, the data of the
-    ConfigMap `addresses_name`.
+    ConfigMap `addresses_name`. `unit` is the name, without the run, of the object that runs all groups that end.
     """
 
     values: Values
+    kind: Kind
+    unit: str
     fullname: str
     experiment: str
     identity: dict[str, str]
@@ -72,13 +76,18 @@ class Model:
 def build_model(values: Mapping[str, object], release: Release) -> Model:
     """The model of `release` under merged `values`. Raises SpecError where the templates fail."""
     clean = normalise(values)
+    check_workload(clean)
     full = names.fullname(clean, release)
-    groups = _groups(clean, full)
+    kind = kind_of(clean)
+    unit = names.fit(full, kind.unit_length)
+    groups = _groups(clean, full, unit, kind)
     services = _services(clean, full, groups)
     addresses, run_hosts = service_addresses(services)
     digest = names.sha256(gojson.dumps(addresses))[:8]
     return Model(
         values=clean,
+        kind=kind,
+        unit=unit,
         fullname=full,
         experiment=scalar(clean.get("experiment") or release.chart_name),
         identity=names.identity(clean, release),
@@ -107,9 +116,25 @@ def service_addresses(services: Mapping[str, LiveService]) -> tuple[dict[str, st
     return dict(sorted(addresses.items())), dict(sorted(run_hosts.items()))
 
 
-def _groups(values: Values, full: str) -> dict[str, Group]:
+def check_workload(values: Values) -> None:
+    """Raises SpecError with every combination of settings of ``workload`` that cannot be."""
+    settings = {key: scalar(value) for key, value in sub(values, "workload").items() if not isinstance(value, dict)}
+    scheduler = scalar(sub(values, "defaults").get("schedulerName") or "")
+    faults = list(faults_of(settings.get("kind") or "jobs", settings, scheduler))
+    if faults:
+        raise SpecError([Problem(what=why, path=path) for path, why in faults])
+
+
+def kind_of(values: Values) -> Kind:
+    """The kind of workload that `values` ask for. Raises SpecError for one that is unknown."""
+    name = scalar(sub(values, "workload").get("kind") or "jobs")
+    if name not in KINDS:
+        raise SpecError.one(f'workload.kind "{name}" is none of {", ".join(KINDS)}', path="workload.kind")
+    return KINDS[name]
+
+
+def _groups(values: Values, full: str, unit: str, kind: Kind) -> dict[str, Group]:
     groups = {}
-    is_set = sub(values, "workload").get("kind") == "jobset"
     for name in sorted(sub(values, "groups")):
         group = sub(sub(values, "groups"), name)
         replicas = integer(group.get("replicas"), 1, f"groups.{name}.replicas")
@@ -117,17 +142,29 @@ def _groups(values: Values, full: str) -> dict[str, Group]:
             continue
         containers = sub(group, "containers")
         finite = any((sub(containers, key).get("lifecycle") or "finite") != "service" for key in containers)
+        base = names.join(full, name, 43)
+        member = names.fit(name, kind.member_length)
+        workload = _filled(kind.workload if finite else "{base}", base=base, unit=unit, member=member)
+        pod = _filled(kind.pod if finite else "{workload}-{index}", workload=workload, unit=unit, member=member)
         groups[name] = Group(
             name=name,
             values=group,
             replicas=replicas,
             is_finite=finite,
             keep=not finite and is_true(group.get("keep")),
-            base=names.join(full, name, 43),
-            set=names.fit(full, jobset.SET_LENGTH) if is_set and finite else "",
-            member=names.fit(name, jobset.MEMBER_LENGTH),
+            base=base,
+            unit=unit,
+            member=member,
+            workload_pattern=workload,
+            pod_pattern=pod,
         )
     return groups
+
+
+def _filled(pattern: str, **parts: str) -> str:
+    for key, text in parts.items():
+        pattern = pattern.replace(f"{{{key}}}", text)
+    return pattern
 
 
 def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[str, LiveService]:
@@ -155,8 +192,7 @@ def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[st
 
 
 def _replica_hosts(group: Group) -> tuple[str, ...]:
-    pod = group.workload("$(SYMPH_RUN)")
-    return tuple(f"{pod}-{index}.{group.pods}" for index in range(group.replicas))
+    return tuple(f"{group.pod('$(SYMPH_RUN)', index)}.{group.pods}" for index in range(group.replicas))
 
 
 def _configs(values: Values, full: str) -> ConfigData | None:

@@ -11,6 +11,8 @@ from functools import cache
 
 from symphony_charts.chart.fields import FIELDS, REQUIRED
 from symphony_charts.chart.values import Values
+from symphony_charts.workloads.gang import GANGS_OF_PODS
+from symphony_charts.workloads.kinds import KINDS
 
 __all__ = ["schema_text", "values_schema"]
 
@@ -39,8 +41,10 @@ _ENUMS = {
     "restartPolicy": ["Never", "OnFailure"],
     "imagePullPolicy": ["", "Always", "IfNotPresent", "Never"],
     "expose": ["", "LoadBalancer", "NodePort", "ClusterIP", "Ingress", "Gateway"],
-    "gang": ["none", "kueue"],
-    "kind": ["jobs", "jobset"],
+    "gang": ["none", "kueue", *GANGS_OF_PODS],
+    "gangScope": ["experiment", "group"],
+    "gangVersion": ["v1alpha2", "v1beta1"],
+    "kind": list(KINDS),
     "source": ["existing", "sealed", "external"],
     "scope": ["strict", "namespace-wide", "cluster-wide"],
 }

@@ -1,11 +1,11 @@
-"""A group of a release: what every kind of workload is made from."""
+"""A group of a release, and the unit of those that end: what every kind of workload is made from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Group"]
+__all__ = ["Group", "Member", "Unit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,8 +13,9 @@ class Group:
     """A group that runs, as `values` describe it, and what follows from them.
 
     `base` is the name of its objects without the run, `pods` the headless Service that gives its replicas their names.
-    An indexed group has several replicas that end; a kept one outlives a new run. `set` is the JobSet that it is part
-    of, by its name without the run, and `member` its own name there.
+    An indexed group has several replicas that end; a kept one outlives a new run. `unit` is the object that runs all
+    groups that end, by its name without the run, where the kind has one, and `member` the group's own name there.
+    `workload_pattern` and `pod_pattern` are the names of its Job and of a replica's pod, with ``{run}``, ``{index}``.
     """
 
     name: str
@@ -23,8 +24,10 @@ class Group:
     is_finite: bool
     keep: bool
     base: str
-    set: str = ""
-    member: str = ""
+    unit: str
+    member: str
+    workload_pattern: str
+    pod_pattern: str
 
     @property
     def is_indexed(self) -> bool:
@@ -32,12 +35,46 @@ class Group:
         return self.is_finite and self.replicas > 1
 
     def workload(self, run: str) -> str:
-        """The name of its Job in `run`, which in a JobSet is the set's, its own and 0, or of its StatefulSet."""
-        if not self.is_finite:
-            return self.base
-        return f"{self.set}-{run}-{self.member}-0" if self.set else f"{self.base}-{run}"
+        """The name of its Job in `run`, or of its StatefulSet."""
+        return self.workload_pattern.replace("{run}", run)
+
+    def pod(self, run: str, index: int) -> str:
+        """The host name of a replica's pod in `run`."""
+        return self.pod_pattern.replace("{run}", run).replace("{index}", str(index))
 
     @property
     def pods(self) -> str:
         """The headless Service of the group."""
         return f"{self.base}-pods"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A group that ends, in one run: labels and annotations of its Job, its pod template, the other fields."""
+
+    group: Group
+    name: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    template: Mapping[str, object]
+    fields: Mapping[str, object]
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """Labels, and annotations where there are any; no name."""
+        return {"labels": self.labels, **({"annotations": self.annotations} if self.annotations else {})}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """All groups that end, in one run: what a kind makes its objects from.
+
+    `name` is that of the kind's own object, which has `labels`; `done` holds the members whose success ends the
+    experiment (empty: all); `settings` are the values of ``workload``.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    members: tuple[Member, ...]
+    done: tuple[Member, ...]
+    settings: Mapping[str, object]

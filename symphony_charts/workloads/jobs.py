@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from symphony_charts.workloads.group import Group
+from symphony_charts.workloads.group import Group, Unit
 
-__all__ = ["IMMUTABLE_JOB_FIELDS", "job", "job_fields", "stateful_set"]
+__all__ = ["IMMUTABLE_JOB_FIELDS", "job_fields", "objects", "stateful_set"]
 
 # What the API server refuses to change in a Job, of what `job_fields` gives; `template` is immutable too.
 IMMUTABLE_JOB_FIELDS = frozenset({"backoffLimitPerIndex", "completionMode", "completions", "maxFailedIndexes"})
@@ -29,11 +29,12 @@ def job_fields(group: Group, *, retries: int, deadline: int | None) -> dict[str,
     return fields
 
 
-def job(
-    metadata: Mapping[str, object], template: Mapping[str, object], fields: Mapping[str, object]
-) -> dict[str, object]:
-    """The Job itself."""
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template, **fields}}
+def objects(unit: Unit) -> Iterator[dict[str, object]]:
+    """A Job for each member."""
+    for member in unit.members:
+        metadata = {"name": member.name, **member.metadata, "labels": {**unit.labels, **member.labels}}
+        spec = {"template": member.template, **member.fields}
+        yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
 def stateful_set(

@@ -6,33 +6,29 @@ immutable, and a child is named ``<set>-<member>-<index>``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 
-from symphony_charts.workloads.group import Group
+from symphony_charts.workloads.group import Member, Unit
 
-__all__ = ["MEMBER_LENGTH", "SET_LENGTH", "job_set", "member"]
-
-# With the run, the index and three hyphens a child Job has at most 52 characters.
-SET_LENGTH = 22
-MEMBER_LENGTH = 18
+__all__ = ["objects"]
 
 
-def member(
-    group: Group, metadata: Mapping[str, object], template: Mapping[str, object], fields: Mapping[str, object]
-) -> dict[str, object]:
-    """The part of a JobSet that runs `group`."""
-    job = {"metadata": metadata, "spec": {"template": template, **fields}}
-    return {"name": group.member, "replicas": 1, "template": job}
-
-
-def job_set(
-    metadata: Mapping[str, object], members: Sequence[Mapping[str, object]], done: Sequence[str]
-) -> dict[str, object]:
-    """The JobSet itself: once all members in `done` succeed it has, and stops the others; without any, once all do.
+def objects(unit: Unit) -> Iterator[dict[str, object]]:
+    """The JobSet: once all members in `unit.done` succeed it has, and stops the others; without any, once all do.
 
     The groups keep Services of their own, so that an address does not depend on the kind.
     """
-    spec: dict[str, object] = {"network": {"enableDNSHostnames": False}, "replicatedJobs": list(members)}
-    if done:
-        spec["successPolicy"] = {"operator": "All", "targetReplicatedJobs": list(done)}
-    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec}
+    if not unit.members:
+        return
+    members = [_replicated_job(member) for member in unit.members]
+    spec: dict[str, object] = {"network": {"enableDNSHostnames": False}, "replicatedJobs": members}
+    if unit.done:
+        done = [member.group.member for member in unit.done]
+        spec["successPolicy"] = {"operator": "All", "targetReplicatedJobs": done}
+    metadata = {"name": unit.name, "labels": unit.labels}
+    yield {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec}
+
+
+def _replicated_job(member: Member) -> dict[str, object]:
+    template = {"metadata": member.metadata, "spec": {"template": member.template, **member.fields}}
+    return {"name": member.group.member, "replicas": 1, "template": template}

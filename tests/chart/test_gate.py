@@ -12,7 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from symphony_charts.errors import SpecError
 from symphony_charts.spec.load import from_data
+from symphony_charts.workloads.kinds import KINDS
 from tests.chart.harness import (
     EXAMPLE_NAMES,
     assert_same,
@@ -21,6 +23,7 @@ from tests.chart.harness import (
     experiment_of,
     helm_objects,
     native_objects,
+    run_helm,
     write_chart,
 )
 from tests.chart.strategies import HOSTILE, experiments, hostile_text
@@ -86,6 +89,21 @@ OVERRIDES = [
     ["workload.kind=jobset"],
     ["workload.kind=jobset", "groups.agent.replicas=32", "groups.learner.replicas=2", "groups.agent.backoffLimit=4"],
     ["workload.kind=jobset", "workload.gang=kueue", "workload.queue=q", "groups.learner.replicas=0"],
+    [
+        "workload.gang=native",
+        "workload.gangVersion=v1alpha2",
+        "groups.agent.minReplicas=2",
+        "groups.agent.backoffLimit=1",
+    ],
+    ["workload.gang=native", "workload.gangVersion=v1beta1", "workload.gangScope=group", "workload.kind=jobset"],
+    [
+        "workload.gang=coscheduling",
+        "defaults.schedulerName=co",
+        "groups.agent.minReplicas=99",
+        "groups.learner.keep=true",
+    ],
+    ["workload.gang=volcano", "workload.queue=q", "workload.gangScope=group"],
+    ["workload.gang=volcano", "defaults.schedulerName=mine", "groups.agent.schedulerName=other"],
     ["hold=true"],
     ["networkPolicy.enabled=true"],
     ["services.tensorboard.expose=Ingress", "services.tensorboard.host=tb.example.org"],
@@ -115,6 +133,26 @@ def test_a_group_added_by_a_values_file_works(tmp_path: Path) -> None:
         "services": {"watch": {"group": "watcher", "process": "watch", "port": 9000}},
     }
     assert_same(example_chart("rl"), tmp_path, values=values)
+
+
+@pytest.mark.parametrize("gang", ["none", "kueue", "native", "coscheduling", "volcano"])
+@pytest.mark.parametrize("queue", ["", "q"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_helm_and_assemble_refuse_the_same_combinations(kind: str, queue: str, gang: str, tmp_path: Path) -> None:
+    chart = example_chart("rl")
+    sets = [f"workload.kind={kind}", f"workload.gang={gang}", f"workload.queue={queue}"]
+    where = write_chart(chart, tmp_path)
+    try:
+        native_objects(chart, sets)
+    except SpecError as error:
+        said = [f"{problem.path}: {problem.what}" for problem in error.problems]
+    else:
+        said = []
+    for version in HELM_VERSIONS:
+        arguments = [word for text in sets for word in ("--set", text)]
+        ended = run_helm(version, "template", "r1", where, *arguments, check=False)
+        assert bool(ended.returncode) == bool(said), ended.stderr
+        assert all(line in ended.stderr for line in said), ended.stderr
 
 
 @FEW

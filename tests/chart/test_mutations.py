@@ -13,7 +13,8 @@ from symphony_charts.chart.package import Chart, make_chart
 from tests.chart.harness import chart_of, experiment_of, helm_objects, native_objects, template, write_chart
 
 _SET = re.compile(r"^\{\{- \$_ := set \$?\.?(?!group \"workload\")\S+ .*-\}\}\n", re.MULTILINE)
-_MUTATED = ("_containers.tpl", "_pods.tpl", "_model.tpl", "_workloads.tpl")
+_MUTATED = ("_containers.tpl", "_pods.tpl", "_model.tpl", "_workloads.tpl", "_kinds.tpl", "_gang.tpl")
+_OF_GANGS = ("_model.tpl", "_gang.tpl")
 
 # Groups in all shapes, so that every branch of the templates runs.
 _RICH = {
@@ -61,6 +62,10 @@ _RICH = {
 
 
 _AS_SET = ["--set", "workload.kind=jobset"]
+_AS_GANG = [
+    "--set",
+    "workload.gang=coscheduling,workload.queue=null,defaults.schedulerName=co,workload.gangScope=group",
+]
 
 
 def rich() -> Chart:
@@ -91,13 +96,17 @@ def without(chart: Chart, name: str, position: int) -> Chart:
 def test_every_statement_that_sets_a_field_is_noticed(tmp_path: Path) -> None:
     chart = rich()
     wanted, of_set = native_objects(chart), native_objects(chart, _AS_SET[1:])
+    of_gang = native_objects(chart, _AS_GANG[1:])
     assert helm_objects("4.3", write_chart(chart, tmp_path / "whole")) == wanted
     unnoticed = []
     for number, (name, position) in enumerate(mutations(chart)):
         folder = write_chart(without(chart, name, position), tmp_path / str(number))
         try:
             same = helm_objects("4.3", folder) == wanted
-            same = same and ("_model" not in name or helm_objects("4.3", folder, *_AS_SET) == of_set)
+            same = same and (
+                name not in ("_model.tpl", "_kinds.tpl") or helm_objects("4.3", folder, *_AS_SET) == of_set
+            )
+            same = same and (name not in _OF_GANGS or helm_objects("4.3", folder, *_AS_GANG) == of_gang)
         except AssertionError:
             continue  # helm itself refused the mutated chart
         if same:

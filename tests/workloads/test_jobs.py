@@ -10,7 +10,18 @@ from symphony_charts.workloads.jobs import IMMUTABLE_JOB_FIELDS, job_fields, sta
 
 def group(replicas: int = 1, **values: object) -> Group:
     """A finite group."""
-    return Group(name="g", values=values, replicas=replicas, is_finite=True, keep=False, base="r-g")
+    return Group(
+        name="g",
+        values=values,
+        replicas=replicas,
+        is_finite=True,
+        keep=False,
+        base="r-g",
+        unit="r",
+        member="g",
+        workload_pattern="r-g-{run}",
+        pod_pattern="r-g-{run}-{index}",
+    )
 
 
 def test_a_lone_pod_counts_its_retries() -> None:

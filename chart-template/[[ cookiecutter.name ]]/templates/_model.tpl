@@ -5,11 +5,13 @@ and the identity of its run. All objects are printed from it.
 {{- define "symph.model" -}}
 {{- include "symph.checkDigest" . -}}
 {{- $values := include "symph.values" . | fromJson -}}
+{{- include "symph.checkWorkload" $values -}}
 {{- $fullname := include "symph.fullname" . -}}
 {{- $model := dict "values" $values "fullname" $fullname "experiment" ($values.experiment | default .Chart.Name) -}}
 {{- $_ := set $model "identity" (include "symph.identity" . | fromJson) -}}
 {{- $_ := set $model "labels" (include "symph.labels" . | fromJson) -}}
 {{- $_ := set $model "secretName" ($values.secrets.name | default (include "symph.join" (list $fullname "secrets" 63))) -}}
+{{- $_ := set $model "kind" ($values.workload.kind | default "jobs" | toString) -}}
 {{- $_ := set $model "groups" (include "symph.groups" $model | fromJson) -}}
 {{- $_ := set $model "services" (include "symph.services" $model | fromJson) -}}
 {{- include "symph.setAddresses" $model -}}
@@ -19,11 +21,19 @@ and the identity of its run. All objects are printed from it.
 {{- end -}}
 {{- $run := include "symph.run" $model -}}
 {{- $_ := set $model "run" $run -}}
+{{- $_ := set $model "unit" (printf "%s-%s" (include "symph.fit" (list $fullname (include "symph.kind" $values | fromJson).unit)) $run) -}}
 {{- range $name, $group := $model.groups -}}
 {{- if not $group.keep -}}
 {{- $_ := set $group.template.metadata.labels "symph.dev/run" $run -}}
 {{- end -}}
-{{- $_ := set $group "workload" (include "symph.workload" (list $group $run)) -}}
+{{- $_ := set $group "workload" ($group.workloadPattern | replace "{run}" $run) -}}
+{{- end -}}
+{{- range $name, $gang := include "symph.gangs" $model | fromJson -}}
+{{- range $gang.groups -}}
+{{- $group := index $model.groups . -}}
+{{- $fields := include "symph.gangFields" (dict "model" $model "name" $name "template" $group.template) | fromJson -}}
+{{- $_ := set $group "template" (include "symph.overlay" (dict "base" $group.template "over" $fields) | fromJson) -}}
+{{- end -}}
 {{- end -}}
 {{- toJson $model -}}
 {{- end -}}
@@ -31,6 +41,8 @@ and the identity of its run. All objects are printed from it.
 {{- /* symph.groups: the groups that run (replicas above 0), with what follows from their values. */ -}}
 {{- define "symph.groups" -}}
 {{- $model := . -}}
+{{- $kind := include "symph.kind" .values | fromJson -}}
+{{- $unit := include "symph.fit" (list .fullname $kind.unit) -}}
 {{- $out := dict -}}
 {{- range $name, $group := .values.groups -}}
 {{- $replicas := include "symph.int" (list $group.replicas 1 (printf "groups.%s.replicas" $name)) | int -}}
@@ -42,26 +54,13 @@ and the identity of its run. All objects are printed from it.
 {{- end -}}
 {{- end -}}
 {{- $base := include "symph.join" (list $model.fullname $name 43) -}}
-{{- $set := "" -}}
-{{- if and $finite (eq (toString $model.values.workload.kind) "jobset") -}}
-{{- $set = include "symph.fit" (list $model.fullname 22) -}}
-{{- end -}}
-{{- $_ := set $out $name (dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "isIndexed" (and $finite (gt $replicas 1)) "keep" (and (not $finite) (eq (toString $group.keep) "true")) "base" $base "pods" (printf "%s-pods" $base) "set" $set "member" (include "symph.fit" (list $name 18))) -}}
+{{- $parts := dict "base" $base "unit" $unit "member" (include "symph.fit" (list $name $kind.member)) -}}
+{{- $workload := include "symph.fill" (dict "pattern" (ternary $kind.workload "{base}" $finite) "parts" $parts) -}}
+{{- $pod := include "symph.fill" (dict "pattern" (ternary $kind.pod "{workload}-{index}" $finite) "parts" (merge (dict "workload" $workload) $parts)) -}}
+{{- $_ := set $out $name (dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "isIndexed" (and $finite (gt $replicas 1)) "keep" (and (not $finite) (eq (toString $group.keep) "true")) "base" $base "pods" (printf "%s-pods" $base) "member" $parts.member "workloadPattern" $workload "podPattern" $pod) -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $out -}}
-{{- end -}}
-
-{{- /* symph.workload (list group run): the name of its Job, which in a JobSet is the set's, its own and 0, or StatefulSet. */ -}}
-{{- define "symph.workload" -}}
-{{- $group := index . 0 -}}
-{{- if not $group.isFinite -}}
-{{- $group.base -}}
-{{- else if $group.set -}}
-{{- printf "%s-%s-%s-0" $group.set (index . 1) $group.member -}}
-{{- else -}}
-{{- printf "%s-%s" $group.base (index . 1) -}}
-{{- end -}}
 {{- end -}}
 
 {{- /* symph.services: the services whose listener runs, with name, port and the hosts of each replica. */ -}}
@@ -76,9 +75,9 @@ and the identity of its run. All objects are printed from it.
 {{- $hosts := list $host -}}
 {{- if gt (int $group.replicas) 1 -}}
 {{- $hosts = list -}}
-{{- $pod := include "symph.workload" (list $group "$(SYMPH_RUN)") -}}
+{{- $pod := $group.podPattern | replace "{run}" "$(SYMPH_RUN)" -}}
 {{- range $index := until (int $group.replicas) -}}
-{{- $hosts = append $hosts (printf "%s-%d.%s" $pod $index $group.pods) -}}
+{{- $hosts = append $hosts (printf "%s.%s" ($pod | replace "{index}" (toString $index)) $group.pods) -}}
 {{- end -}}
 {{- end -}}
 {{- $port := include "symph.int" (list $service.port nil (printf "services.%s.port" $name)) | int -}}
@@ -135,22 +134,25 @@ and the identity of its run. All objects are printed from it.
 {{- end -}}
 
 {{- /*
-symph.run: eight hex digits that change whenever a field changes that Kubernetes does not let change in a Job, in any
-group of the run, or runKey. The pod templates enter without the label of the run, which would make the hash circular.
-Of a JobSet no field of its Jobs may change, nor when it is done.
+symph.run: eight hex digits that change whenever a field changes that Kubernetes does not let change in the objects of the
+kind, in any group of the run, or runKey, or how many pods a gang needs. The pod templates enter without the label of the run
+and their gang, which would make the hash circular.
 */ -}}
 {{- define "symph.run" -}}
 {{- $groups := dict -}}
-{{- $isSet := eq (toString .values.workload.kind) "jobset" -}}
+{{- $kind := include "symph.kind" .values | fromJson -}}
 {{- range $name, $group := .groups -}}
 {{- if not $group.keep -}}
 {{- $fields := dict "isFinite" $group.isFinite "template" $group.template -}}
 {{- if $group.isFinite -}}
 {{- $job := include "symph.jobFields" $group | fromJson -}}
-{{- if not $isSet -}}
-{{- $job = pick $job "backoffLimitPerIndex" "completionMode" "completions" "maxFailedIndexes" -}}
+{{- $fixed := dict -}}
+{{- range $key, $value := $job -}}
+{{- if or (not (hasKey $kind "fixed")) (has $key ($kind.fixed | default list)) -}}
+{{- $_ := set $fixed $key $value -}}
 {{- end -}}
-{{- $_ := set $fields "job" $job -}}
+{{- end -}}
+{{- $_ := set $fields "job" $fixed -}}
 {{- end -}}
 {{- $_ := set $groups $name $fields -}}
 {{- end -}}
@@ -160,8 +162,11 @@ Of a JobSet no field of its Jobs may change, nor when it is done.
 {{- $key = include "symph.scalar" .values.runKey -}}
 {{- end -}}
 {{- $covered := dict "groups" $groups "runKey" $key -}}
-{{- if $isSet -}}
+{{- if $kind.whole -}}
 {{- $_ := set $covered "done" (include "symph.doneGroups" . | fromJsonArray) -}}
+{{- end -}}
+{{- with (include "symph.gangMembers" . | fromJson) -}}
+{{- $_ := set $covered "gang" (dict "settings" (pick $.values.workload "gang" "gangScope" "gangVersion") "minimum" .) -}}
 {{- end -}}
 {{- $covered | toJson | sha256sum | trunc 8 -}}
 {{- end -}}

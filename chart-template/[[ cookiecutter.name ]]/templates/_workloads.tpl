@@ -5,9 +5,6 @@
 {{- if not .group.keep -}}
 {{- $_ := set $labels "symph.dev/run" .model.run -}}
 {{- end -}}
-{{- if and .group.isFinite (eq (.model.values.workload.gang | default "none") "kueue") .model.values.workload.queue -}}
-{{- $_ := set $labels "kueue.x-k8s.io/queue-name" .model.values.workload.queue -}}
-{{- end -}}
 {{- toJson $labels -}}
 {{- end -}}
 

@@ -1,0 +1,69 @@
+{{- /*
+symph.kinds: the kinds of workload, one template each. `workload` and `pod` are patterns of the names of a group's Job and of
+a replica's pod; `unit` and `member` bound the names that they contain; of the fields of Jobs in `fixed` (absent: of all) a
+change is a new run; `whole`: one object runs all groups that end; `podGroups`: the chart makes the PodGroups of a gang.
+*/ -}}
+{{- define "symph.kinds" -}}
+jobs:
+  workload: "{base}-{run}"
+  pod: "{workload}-{index}"
+  unit: 43
+  member: 18
+  fixed: [backoffLimitPerIndex, completionMode, completions, maxFailedIndexes]
+  whole: false
+  podGroups: true
+jobset:
+  workload: "{unit}-{run}-{member}-0"
+  pod: "{workload}-{index}"
+  unit: 22
+  member: 18
+  whole: true
+  podGroups: true
+{{- end -}}
+
+{{- /* symph.kind: the row of the kind that the values ask for. */ -}}
+{{- define "symph.kind" -}}
+{{- $kinds := include "symph.kinds" . | fromYaml -}}
+{{- $name := .workload.kind | default "jobs" | toString -}}
+{{- if not (hasKey $kinds $name) -}}
+{{- fail (printf "workload.kind %q is none of %s" $name (keys $kinds | sortAlpha | join ", ")) -}}
+{{- end -}}
+{{- index $kinds $name | toJson -}}
+{{- end -}}
+
+{{- /* symph.fill (dict "pattern" "parts"): the pattern with its parts. */ -}}
+{{- define "symph.fill" -}}
+{{- $text := .pattern -}}
+{{- range $key, $part := .parts -}}
+{{- $text = $text | replace (printf "{%s}" $key) $part -}}
+{{- end -}}
+{{- $text -}}
+{{- end -}}
+
+{{- /* symph.members: the groups that end, with labels and annotations of their Jobs, pod template and Job fields. */ -}}
+{{- define "symph.members" -}}
+{{- $model := . -}}
+{{- $out := list -}}
+{{- range $name, $group := .groups -}}
+{{- if $group.isFinite -}}
+{{- $labels := mergeOverwrite (deepCopy $model.identity) (dict "symph.dev/experiment" (index $model.labels "symph.dev/experiment") "symph.dev/group" $name "symph.dev/run" $model.run) -}}
+{{- $metadata := dict "labels" $labels -}}
+{{- with (include "symph.workloadAnnotations" (dict "model" $model "group" $group) | fromJson) -}}
+{{- $_ := set $metadata "annotations" . -}}
+{{- end -}}
+{{- $out = append $out (dict "group" $group "name" $group.workload "member" $group.member "metadata" $metadata "template" $group.template "fields" (include "symph.jobFields" $group | fromJson)) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- /* symph.unitLabels: the labels of what runs the groups that end. */ -}}
+{{- define "symph.unitLabels" -}}
+{{- $labels := mergeOverwrite (deepCopy .labels) (dict "symph.dev/run" .run) -}}
+{{- with .values.workload -}}
+{{- if and (eq (toString .gang) "kueue") .queue -}}
+{{- $_ := set $labels "kueue.x-k8s.io/queue-name" .queue -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $labels -}}
+{{- end -}}

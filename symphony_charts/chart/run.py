@@ -1,0 +1,148 @@
+"""One run of a release: its hash, its gangs and what its workloads are made from; the twin of ``symph.run``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from symphony_charts.chart import gojson, names
+from symphony_charts.chart.pods import pod_template
+from symphony_charts.chart.release_model import Model
+from symphony_charts.chart.values import Values, integer, overlay, scalar, sub, texts
+from symphony_charts.workloads import gang, jobs
+from symphony_charts.workloads.gang import Gang
+from symphony_charts.workloads.group import Group, Member, Unit
+
+__all__ = ["Run", "queue_label", "run_of", "unit_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of a release: eight hex digits, the pod template and Job fields of each group, and the gangs."""
+
+    hash: str
+    templates: dict[str, Values]
+    fields: dict[str, dict[str, object]]
+    gangs: tuple[Gang, ...]
+
+    def workload(self, group: Group) -> str:
+        """The name of the Job or StatefulSet of `group`."""
+        return group.workload(self.hash)
+
+
+def run_of(model: Model) -> Run:
+    """The run that `model` describes.
+
+    Its hash covers what Kubernetes does not let change in the objects of the kind, of all groups that do not outlive a
+    run, and `runKey`; of gangs how many pods they need.
+    """
+    templates = {name: pod_template(model, group) for name, group in model.groups.items()}
+    fields = {name: _job_fields(group) for name, group in model.groups.items() if group.is_finite}
+    covered = {}
+    for name, group in model.groups.items():
+        if group.keep:
+            continue
+        covered[name] = {"isFinite": group.is_finite, "template": templates[name]}
+        if group.is_finite:
+            fixed = model.kind.fixed
+            covered[name]["job"] = {k: v for k, v in fields[name].items() if fixed is None or k in fixed}
+    key = model.values.get("runKey")
+    whole: Values = {"groups": covered, "runKey": "" if key is None else scalar(key)}
+    if model.kind.is_one_object:
+        whole["done"] = _done_groups(model)
+    settings = sub(model.values, "workload")
+    members = _gang_members(model, settings)
+    if members:
+        whole["gang"] = {
+            "settings": {key: settings[key] for key in ("gang", "gangScope", "gangVersion") if key in settings},
+            "minimum": {group.name: least for group, least in members},
+        }
+    digest = names.sha256(gojson.dumps(whole))[:8]
+    made = gang.gangs(scalar(settings.get("gangScope") or "experiment"), _gang_name(model), digest, members)
+    return Run(
+        hash=digest,
+        templates={name: _of_run(model.groups[name], templates[name], digest, settings, made) for name in templates},
+        fields=fields,
+        gangs=tuple(made),
+    )
+
+
+def unit_of(model: Model, run: Run) -> Unit:
+    """What the kind of workload makes its objects from."""
+    done = _done_groups(model)
+    members = {name: _member(model, run, name, done) for name, group in model.groups.items() if group.is_finite}
+    return Unit(
+        name=f"{model.unit}-{run.hash}",
+        labels={**model.labels, "symph.dev/run": run.hash, **queue_label(model)},
+        members=tuple(members.values()),
+        done=tuple(members[name] for name in done),
+        settings=sub(model.values, "workload"),
+    )
+
+
+def queue_label(model: Model) -> dict[str, str]:
+    """The label by which Kueue queues an object."""
+    workload = sub(model.values, "workload")
+    if workload.get("gang") == "kueue" and workload.get("queue"):
+        return {"kueue.x-k8s.io/queue-name": scalar(workload["queue"])}
+    return {}
+
+
+def _member(model: Model, run: Run, name: str, done: list[str]) -> Member:
+    group = model.groups[name]
+    labels = {"symph.dev/experiment": model.labels["symph.dev/experiment"], "symph.dev/group": name}
+    return Member(
+        group=group,
+        name=run.workload(group),
+        labels={**model.identity, **labels, "symph.dev/run": run.hash},
+        annotations={"symph.dev/done-when": "true"} if name in done else {},
+        template=run.templates[name],
+        fields=run.fields[name],
+    )
+
+
+def _done_groups(model: Model) -> list[str]:
+    named = {entry.partition("/")[0] for entry in texts(model.values.get("doneWhen"))}
+    return [name for name, group in model.groups.items() if group.is_finite and name in named]
+
+
+def _job_fields(group: Group) -> dict[str, object]:
+    path = f"groups.{group.name}"
+    deadline = group.values.get("activeDeadlineSeconds")
+    return jobs.job_fields(
+        group,
+        retries=integer(group.values.get("backoffLimit"), 0, f"{path}.backoffLimit"),
+        deadline=None if deadline is None else integer(deadline, None, f"{path}.activeDeadlineSeconds"),
+    )
+
+
+def _gang_name(model: Model) -> str:
+    return names.join(model.fullname, "gang", 43)
+
+
+def _gang_members(model: Model, settings: Values) -> list[tuple[Group, int]]:
+    """The groups of a new run with how many of their pods must start together; none where nothing needs a PodGroup."""
+    if settings.get("gang") not in gang.GANGS_OF_PODS or not model.kind.has_pod_groups:
+        return []
+    return [(group, _minimum(group)) for group in model.groups.values() if not group.keep]
+
+
+def _minimum(group: Group) -> int:
+    path = f"groups.{group.name}.minReplicas"
+    least = group.values.get("minReplicas")
+    return gang.minimum(group, None if least is None else integer(least, None, path))
+
+
+def _of_run(group: Group, template: Values, run: str, settings: Values, made: list[Gang]) -> Values:
+    """A pod template with the label of its run, and the place in its gang."""
+    if group.keep:
+        return template
+    template = overlay(template, {"metadata": {"labels": {"symph.dev/run": run}}})
+    for name in _gangs_of(group, made):
+        scheduler = sub(template, "spec").get("schedulerName")
+        template = overlay(template, gang.pod_fields(scalar(settings.get("gang")), name, scheduler))
+    return template
+
+
+def _gangs_of(group: Group, made: list[Gang]) -> Iterator[str]:
+    return (one.name for one in made if group.name in one.groups)

@@ -1,0 +1,90 @@
+"""Kind `volcano`: groups that end are tasks of one Volcano Job and start together; the twin of ``volcano.yaml``.
+
+A replica is the pod ``<job>-<task>-<index>``; the plugin `svc` gives it that host name, in the headless Service of its
+group where it has one. The PodGroup is the controller's.
+
+Source: volcano-sh/volcano v1.15.1, pkg/controllers/job (states, plugins), pkg/webhooks/admission/jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from symphony_charts.workloads.group import Member, Unit
+
+__all__ = ["INDEX", "objects"]
+
+# Where a pod finds its number; since v1.9.
+INDEX = "metadata.labels['volcano.sh/task-index']"
+# The NetworkPolicy of `svc` would shut services, tests and load balancers out.
+_PLUGINS: dict[str, object] = {"env": [], "svc": ["--publish-not-ready-addresses", "--disable-network-policy"]}
+
+
+def objects(unit: Unit) -> Iterator[dict[str, object]]:
+    """The Job: it ends with its tasks, or with the one that `unit.done` names, and with the first that fails."""
+    if not unit.members:
+        return
+    spec: dict[str, object] = {
+        "schedulerName": "volcano",
+        "minAvailable": sum(member.least for member in unit.members),
+        # So many failures end the job: one more than are made good.
+        "maxRetry": 1 + max(_replacements(member) for member in unit.members),
+        "plugins": {**_PLUGINS, **_sub(_sub(unit.settings, "volcano"), "plugins")},
+        "tasks": [_task(member, ends_all=unit.done == (member,)) for member in unit.members],
+    }
+    classes = {_sub(member.template, "spec").get("priorityClassName") for member in unit.members}
+    optional = {"queue": unit.settings.get("queue"), "priorityClassName": classes.pop() if len(classes) == 1 else None}
+    spec |= {key: value for key, value in optional.items() if value}
+    metadata = {"name": unit.name, "labels": unit.labels}
+    yield {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def _task(member: Member, *, ends_all: bool) -> dict[str, object]:
+    """The task of a member.
+
+    Volcano counts failed pods, and restarts in place by an event of their own, which comes at `maxRetry` of the task.
+    """
+    task: dict[str, object] = {
+        "name": member.group.member,
+        "replicas": member.group.replicas,
+        "minAvailable": member.least,
+        "template": _template(member),
+    }
+    policies: list[dict[str, object]] = []
+    if not _is_replaced(member):
+        policies.append({"events": ["PodFailed", "TaskFailed"], "action": "TerminateJob"})
+        task["maxRetry"] = 1 + _retries(member)
+    elif _retries(member):
+        policies.append({"event": "PodFailed", "action": "RestartPod"})
+    else:
+        policies.append({"event": "PodFailed", "action": "TerminateJob"})
+    if ends_all:
+        policies.append({"event": "TaskCompleted", "action": "CompleteJob"})
+    return {**task, "policies": policies}
+
+
+def _template(member: Member) -> Mapping[str, object]:
+    """The pod template; a task has no deadline, but its pods can have one each."""
+    deadline = member.fields.get("activeDeadlineSeconds")
+    if deadline is None:
+        return member.template
+    return {**member.template, "spec": {"activeDeadlineSeconds": deadline, **_sub(member.template, "spec")}}
+
+
+def _replacements(member: Member) -> int:
+    return _retries(member) if _is_replaced(member) else 0
+
+
+def _retries(member: Member) -> int:
+    count = member.fields.get("backoffLimitPerIndex", member.fields.get("backoffLimit"))
+    return count if isinstance(count, int) else 0
+
+
+def _is_replaced(member: Member) -> bool:
+    """Whether a failed pod is replaced by a new one rather than restarted in place."""
+    return _sub(member.template, "spec").get("restartPolicy") != "OnFailure"
+
+
+def _sub(item: Mapping[str, object], key: str) -> Mapping[str, object]:
+    value = item.get(key)
+    return value if isinstance(value, Mapping) else {}
