@@ -17,6 +17,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="end it first if it runs already, instead of restarting what changed"
     )
+    parser.add_argument(
+        "--share-gpus", action="store_true", help="let processes have the same GPUs in turn, and not hold them alone"
+    )
     common.add_output(parser, ("table", "json", "yaml"))
     common.add_dry_run(parser, "print what would be started, without values of variables")
     common.add_examples(
@@ -37,7 +40,14 @@ def run(args: argparse.Namespace) -> int:
     began = time.monotonic()
     spec = specfile.read(args.spec)
     services = allocate(spec.experiment, spec.pins)
-    started = local_run.up(spec.experiment, services, folder=spec.path.parent, force=args.force, dry_run=args.dry_run)
+    started = local_run.up(
+        spec.experiment,
+        services,
+        folder=spec.path.parent,
+        force=args.force,
+        dry_run=args.dry_run,
+        share_gpus=args.share_gpus,
+    )
     if started is None:
         return 0
     plan, name = started.plan(), started.experiment

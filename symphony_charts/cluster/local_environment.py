@@ -93,6 +93,7 @@ def plan_items(
                 "preamble": list(process.preamble),
                 "address": process.address,
                 "tty": process.tty,
+                "gpus": list(process.gpus),
                 "restart": process.restart,
                 "retries": process.retries,
                 "after": [f"{plan.processes[wait.slot].name} {wait.until}" for wait in process.waits],

@@ -13,13 +13,14 @@ from pathlib import Path
 
 from symphony_charts.adapters import runner
 from symphony_charts.adapters.dirs import state_dir
+from symphony_charts.cluster.local_gpus import gpus_of_run, look_at_gpus
 from symphony_charts.cluster.local_store import Run, live_runs
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.local.addresses import AddressRange, candidate_ranges, range_at
 from symphony_charts.local.mounts import key_of
 from symphony_charts.local.overrides import replicas_here
 from symphony_charts.local.plan import make_plan
-from symphony_charts.local.records import LocalPlan, Machine
+from symphony_charts.local.records import Gpus, LocalPlan, Machine
 from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of
@@ -43,10 +44,12 @@ def plan_here(
     *,
     run_dir: Path | None = None,
     of_run: Run | None = None,
+    gpus: Gpus | None = None,
 ) -> LocalPlan:
     """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
 
-    With `of_run` it is planned at the addresses that this run has. With `run_dir` it is for other runners than ours,
+    With `of_run` it is planned at the addresses and on the GPUs that this run has. `gpus` are those that are held for
+    it; without, those that it would get now. With `run_dir` it is for other runners than ours,
     which start it from that folder and mount nothing.
     """
     contents, problems = {}, []
@@ -58,6 +61,8 @@ def plan_here(
             problems.append(SpecError.one(f"secret file {path}: {error.strerror}", f"secrets[{number}]").problems[0])
     if problems:
         raise SpecError(problems)
+    if gpus is None:
+        gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
     machine = Machine(
         run_id=run_id,
         run_dir=str(run_dir or state_dir() / "local" / experiment.name / run_id),
@@ -67,6 +72,7 @@ def plan_here(
         has_namespace=run_dir is None and bool(namespace_prefix()),
         caller_env=dict(os.environ),
         secrets=contents,
+        gpus=gpus,
     )
     return make_plan(experiment, services, machine)
 

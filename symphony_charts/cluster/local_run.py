@@ -15,13 +15,14 @@ from pathlib import Path
 from symphony_charts.adapters import processes, tmux
 from symphony_charts.adapters.dirs import state_dir
 from symphony_charts.cluster.local_again import changes_of, rewrite
+from symphony_charts.cluster.local_gpus import look_at_gpus, take_gpus
 from symphony_charts.cluster.local_history import save_spec
 from symphony_charts.cluster.local_layout import lay_out
 from symphony_charts.cluster.local_machine import namespace_prefix, plan_here, raise_limits
 from symphony_charts.cluster.local_requests import request
 from symphony_charts.cluster.local_store import Run, runs_of, write_json
 from symphony_charts.errors import CheckFailed, SymphError, ToolFailed
-from symphony_charts.local.records import LocalPlan
+from symphony_charts.local.records import Gpus, LocalPlan
 from symphony_charts.local.scripts import check_path, quote
 from symphony_charts.network.services import Service, allocate
 from symphony_charts.spec.model import Experiment
@@ -41,12 +42,14 @@ def up(
     folder: Path,
     force: bool = False,
     dry_run: bool = False,
+    share_gpus: bool = False,
 ) -> Run | None:
     """Start `experiment`, whose relative paths count from `folder`; returns once every process has been started.
 
     When it runs already, only the processes that changed are started again, in the same run (`force` ends that run
-    first). Raises Conflict when the change needs a new run, SpecError when it cannot run on one machine,
-    ToolMissing without tmux, ToolFailed when the machine refuses.
+    first). With `share_gpus` processes and runs that share may get the same GPUs. Raises Conflict when the change
+    needs a new run or other runs hold the GPUs, SpecError when it cannot run on one machine, PlacementError when that
+    has too few GPUs, ToolMissing without tmux, ToolFailed when the machine refuses.
     """
     found = runs_of(experiment.name)
     if found and found[-1].is_live:
@@ -55,11 +58,17 @@ def up(
         if not dry_run:
             down(found[-1])
     if dry_run:
-        sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run")))
+        gpus = look_at_gpus(experiment, share=share_gpus, strict=True)
+        sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)))
         return None
-    run_id = _new_run_id()
-    plan = plan_here(experiment, services, folder, run_id)
-    run = Run(state_dir() / "local" / experiment.name / run_id)
+    run = Run(state_dir() / "local" / experiment.name / _new_run_id())
+    with take_gpus(experiment, run.folder, share=share_gpus) as gpus:
+        _begin(run, experiment, services, folder, gpus)
+    return run
+
+
+def _begin(run: Run, experiment: Experiment, services: Sequence[Service], folder: Path, gpus: Gpus) -> None:
+    plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
     check_path(str(run.folder))
     raise_limits(len(plan.processes))
     try:
@@ -70,7 +79,6 @@ def up(
         tmux.kill_server(run.socket)
         shutil.rmtree(run.folder, ignore_errors=True)
         raise
-    return run
 
 
 def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
@@ -138,7 +146,8 @@ def describe(plan: LocalPlan) -> str:
     lines = [f"{plan.experiment}  at {plan.base_address}"]
     for process in plan.processes:
         name = f"{process.group}/{process.name}" if process.group else process.name
-        lines.append(f"  {name}: {' '.join(map(quote_if_needed, process.argv))}")
+        gpus = f"  (GPUs {', '.join(process.gpus)})" if process.gpus else ""
+        lines.append(f"  {name}: {' '.join(map(quote_if_needed, process.argv))}{gpus}")
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.cluster.local_checks import is_ready_now
+from symphony_charts.cluster.local_gpu_locks import hold_again
 from symphony_charts.cluster.local_logs import LogClock
 from symphony_charts.cluster.local_loop import Loop
 from symphony_charts.cluster.local_panes import Panes
@@ -38,6 +39,8 @@ class Supervisor:
         self.panes = Panes(run, self.slots, self.loop, self._ended)
         self.phase, self.reason, self.failed = "running", "", self.old.get("failed")
         self.dirty = True
+        # Held open until this process ends.
+        self.gpus = hold_again(run, self.plan)
         self.backoff = Backoff(**self.plan.get("backoff", {}))
         self.clock = LogClock([run.process_dir(slot) / "log" for slot in range(len(self.slots))])
 

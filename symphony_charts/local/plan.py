@@ -12,6 +12,7 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.local.ends import PolicyFacts
 from symphony_charts.local.environment import caller_environment, merge_environment, pod_fields
 from symphony_charts.local.expand import expand
+from symphony_charts.local.gpus import VISIBLE, gpu_environment
 from symphony_charts.local.mounts import config_dir, layout, mount_binds, own_secrets, secrets_dir
 from symphony_charts.local.order import without_cycles
 from symphony_charts.local.overrides import local_process
@@ -50,7 +51,8 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
         has_namespace=machine.has_namespace,
         base_address=machine.addresses.address(0),
         ports={service.name: service.port for service in services},
-        notes=files.notes,
+        is_sharing_gpus=machine.gpus.is_shared,
+        notes=(*files.notes, *machine.gpus.notes),
     )
 
 
@@ -158,6 +160,7 @@ class _Context:
             on_exit=facts.on_exit,
             grace_s=replica.pod.settings.grace_period or _GRACE_S,
             deadline_s=replica.pod.settings.deadline,
+            gpus=self._gpus(ref, replica),
             binds=mounts,
             spec_path=path,
             digest=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
@@ -175,7 +178,17 @@ class _Context:
         base = {**caller_environment(experiment, machine, replica.name, tty), **symph}
         own = process.local.env if isinstance(process, Process) and process.local is not None else {}
         fields = pod_fields(experiment, ref, replica.name, replica.address, machine)
-        return merge_environment(base, process.env, fields, {**experiment.local.env, **own})
+        gpus = self._gpu_environment(process, self._gpus(ref, replica))
+        return merge_environment(base, process.env, fields, {**gpus, **experiment.local.env, **own})
+
+    def _gpus(self, ref: ProcessRef, replica: Replica) -> tuple[str, ...]:
+        return self.machine.gpus.ids.get(f"{replica.name}/{ref.process}", ())
+
+    def _gpu_environment(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:
+        if not ids and VISIBLE in self.experiment.local.pass_env:
+            return {}
+        declared = process.env.get(VISIBLE)
+        return gpu_environment(ids, declared if isinstance(declared, str) and "$(" not in declared else None)
 
     def _waits(self, ref: ProcessRef, process: Process | Step) -> Iterator[Wait]:
         if isinstance(process, Step):

@@ -12,10 +12,22 @@ from typing import Literal
 
 from symphony_charts.local.addresses import AddressRange
 
-__all__ = ["Bind", "Check", "File", "LocalPlan", "Machine", "OnExit", "PlannedProcess", "Restart", "Wait"]
+__all__ = ["Bind", "Check", "File", "Gpus", "LocalPlan", "Machine", "OnExit", "PlannedProcess", "Restart", "Wait"]
 
 OnExit = Literal["stop-all", "keep", "restart"]
 Restart = Literal["always", "on-failure", "never"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpus:
+    """The ids of the GPUs that each process (``pod/process``) gets; `notes` is what users must know of them.
+
+    With `is_shared` other processes and runs may have them, too.
+    """
+
+    ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_shared: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +46,7 @@ class Machine:
     has_namespace: bool
     caller_env: Mapping[str, str]
     secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    gpus: Gpus = field(default_factory=Gpus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +99,8 @@ class PlannedProcess:
     """One program on this machine.
 
     `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `pod` the replica of the
-    pod, which is also the tmux window. `binds` are paths that only this pod sees. `spec_path` is where it stands in
-    the experiment, `digest` covers everything whose change needs a restart.
+    pod, which is also the tmux window. `gpus` are the ids of its GPUs, `binds` paths that only this pod sees.
+    `spec_path` is where it stands in the experiment, `digest` covers everything whose change needs a restart.
     """
 
     slot: int
@@ -119,6 +132,7 @@ class PlannedProcess:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalPlan:
     """All processes of a run. `done_when` lists the slots whose success ends it; `notes` is what users must know.
+    gpus: tuple[str, ...]
 
     `folders` are private folders to make and `binds` the paths that all processes see in place; both are absolute.
     """
@@ -133,3 +147,4 @@ class LocalPlan:
     base_address: str
     ports: dict[str, int]
     notes: tuple[str, ...]
+    is_sharing_gpus: bool
