@@ -20,6 +20,7 @@ from symphony_charts.local.probes import probe_check
 from symphony_charts.local.records import Check, LocalPlan, Machine, PlannedProcess, Wait
 from symphony_charts.local.replicas import Replica, replicas_of
 from symphony_charts.network.commands import entry_point
+from symphony_charts.network.di_engine import di_environment, has_di_engine, nodes_of
 from symphony_charts.network.environment import Address, identity_environment, service_environment
 from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment, Process, Step
@@ -171,6 +172,7 @@ class _Context:
         symph = {
             **service_environment(self.services, self.addresses, ref, replica.address),
             **identity_environment(experiment.name, ref, replica.index, replica.count),
+            **(self._di_engine(replica) if isinstance(process, Process) else {}),
             "SYMPH_CONFIG_DIR": config_dir(machine),
             "SYMPH_SECRETS_DIR": secrets_dir(machine),
             "SYMPH_RUN": machine.run_id,
@@ -180,6 +182,13 @@ class _Context:
         fields = pod_fields(experiment, ref, replica.name, replica.address, machine)
         gpus = self._gpu_environment(process, self._gpus(ref, replica))
         return merge_environment(base, process.env, fields, {**gpus, **experiment.local.env, **own})
+
+    def _di_engine(self, replica: Replica) -> dict[str, str]:
+        if not has_di_engine(self.experiment):
+            return {}
+        hosts = {pod: self.pod_addresses[pod] for pod in nodes_of(self.experiment) if pod in self.pod_addresses}
+        job = f"{self.experiment.namespace or 'default'}/{self.experiment.name}"
+        return di_environment(job, replica.pod.name, replica.index, hosts)
 
     def _gpus(self, ref: ProcessRef, replica: Replica) -> tuple[str, ...]:
         return self.machine.gpus.ids.get(f"{replica.name}/{ref.process}", ())
