@@ -123,7 +123,7 @@ def _too_few(
         step = "ask for fewer with `local: {gpus: N}`" + (", or symph up --share-gpus" if seen and not share else "")
         return PlacementError(f"{what}; {why}", next=step)
     return Conflict(
-        f"{what}; of {_count(len(seen))} here {len(free)} are free: {_held_by(seen, free)}",
+        f"{what}; of {_count(len(seen))} here {len(free)} {'is' if len(free) == 1 else 'are'} free: {_held_by(seen, free)}",
         next="symph down one of them, or share with symph up --share-gpus",
     )
 

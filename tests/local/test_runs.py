@@ -224,7 +224,7 @@ def test_nothing_of_the_callers_environment_leaks_in(tmp_path: Path, monkeypatch
     local_run.wait(run)
     names = set(eval(log_of(run, "a")))  # noqa: S307 - the list our own line of Python printed
     extra = {name for name in names if not name.startswith("SYMPH")} - {"LC_CTYPE"}
-    assert extra == {"PATH", "HOME", "LANG", "TERM", "HOSTNAME"} & names
+    assert extra == {"PATH", "HOME", "LANG", "TERM", "HOSTNAME", "CUDA_VISIBLE_DEVICES"} & names
 
 
 def test_configs_and_secrets_stand_where_a_pod_has_them(tmp_path: Path) -> None:

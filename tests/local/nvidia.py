@@ -1,0 +1,47 @@
+"""A machine with GPUs for tests: a program `nvidia-smi` that answers in the format of the real one.
+
+No GPU is there. What it prints has the form that NVIDIA documents for driver 550 (``nvidia-smi --help-query-gpu`` and
+the MIG User Guide), with other numbers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+__all__ = ["LISTING", "MIG_LISTING", "QUERY", "gpu", "install"]
+
+
+def gpu(number: int) -> str:
+    """The UUID of GPU `number`; every one begins differently."""
+    return f"GPU-{number}a9f6b1c-8a55-4b0f-9c55-2f1d5e6a7b8c"
+
+
+QUERY = "".join(f"{number}, {gpu(number)}, 16384 MiB\n" for number in range(4))
+LISTING = "".join(f"GPU {number}: Tesla V100-SXM2-16GB (UUID: {gpu(number)})\n" for number in range(4))
+MIG_LISTING = f"""\
+GPU 0: NVIDIA A100-SXM4-40GB (UUID: {gpu(0)})
+GPU 1: NVIDIA A100-SXM4-40GB (UUID: {gpu(1)})
+  MIG 3g.20gb     Device  0: (UUID: MIG-11111111-2222)
+  MIG 3g.20gb     Device  1: (UUID: MIG-33333333-4444)
+"""
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, count: int = 4) -> None:
+    """Put such a program, on a machine of `count` GPUs, before all others in PATH."""
+    import os
+
+    place = folder / "nvidia"
+    place.mkdir()
+    for name, text in (("query", QUERY), ("listing", LISTING)):
+        (place / name).write_text("".join(text.splitlines(keepends=True)[:count]))
+    program = place / "nvidia-smi"
+    program.write_text(
+        "#!/bin/sh\n"
+        f"case \"$*\" in\n'--query-gpu=index,uuid,memory.total --format=csv,noheader') exec cat '{place}/query';;\n"
+        f"-L) exec cat '{place}/listing';;\n*) echo 'Invalid combination of input arguments.' >&2; exit 2;;\nesac\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)

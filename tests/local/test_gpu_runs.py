@@ -1,0 +1,154 @@
+"""GPUs of runs in real tmux: held alone across runs, given back when runs end in any way. The GPUs are made up."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_gpus import look_at_gpus
+from symphony_charts.cluster.local_store import Run, find_run
+from symphony_charts.errors import Conflict, NotFound, PlacementError
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from tests.local.nvidia import gpu, install
+from tests.local.runs import log_of, python, start, until
+
+pytestmark = pytest.mark.usefixtures("tmux", "gpus")
+
+SHOW = "import os; print(os.environ.get('CUDA_VISIBLE_DEVICES', 'unset'), flush=True); input()"
+TRAIN = python(SHOW, gpus=1)
+
+
+@pytest.fixture
+def gpus(private_places: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    install(private_places, monkeypatch)
+    yield
+
+
+def seen_by(run: Run, name: str) -> str:
+    until(lambda: "\n" in log_of(run, name))
+    return log_of(run, name).strip()
+
+
+def test_each_process_has_gpus_of_its_own_and_others_see_none(tmp_path: Path) -> None:
+    processes = {"a": python(SHOW, gpus=2), "b": TRAIN, "c": python(SHOW)}
+    run = start(tmp_path, processes=processes)
+    assert [seen_by(run, name) for name in "abc"] == [f"{gpu(0)},{gpu(1)}", gpu(2), ""]
+
+
+def test_a_second_run_gets_what_the_first_left(tmp_path: Path) -> None:
+    start(tmp_path, "one", processes={"a": python(SHOW, gpus=3)})
+    assert seen_by(start(tmp_path, "two", processes={"a": TRAIN}), "a") == gpu(3)
+
+
+def test_too_few_free_gpus_are_refused_by_the_names_of_their_holders_before_anything_starts(tmp_path: Path) -> None:
+    start(tmp_path, "one", processes={"learner": python(SHOW, gpus=3)})
+    with pytest.raises(Conflict) as caught:
+        start(tmp_path, "two", processes={"a": python(SHOW, gpus=2)})
+    assert 'experiment "two" asks for 2 GPUs (a 2); of 4 GPUs here 1 is free' in str(caught.value)
+    assert 'GPU 0 is held by experiment "one" (learner/learner)' in str(caught.value)
+    assert "--share-gpus" in caught.value.next
+    with pytest.raises(NotFound):
+        find_run("two")
+
+
+def test_more_gpus_than_the_machine_has_are_refused_with_both_numbers(tmp_path: Path) -> None:
+    with pytest.raises(PlacementError, match=r"asks for 5 GPUs \(a 5\); this machine has 4"):
+        start(tmp_path, processes={"a": python(SHOW, gpus=5)})
+
+
+def test_only_what_the_caller_may_see_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
+    run = start(tmp_path, processes={"a": TRAIN, "b": TRAIN})
+    assert [seen_by(run, name) for name in "ab"] == [gpu(3), gpu(1)]
+    with pytest.raises(PlacementError, match="CUDA_VISIBLE_DEVICES leaves 2 GPUs"):
+        start(tmp_path, "two", processes={"a": python(SHOW, gpus=3)})
+
+
+def test_gpus_are_free_again_when_the_run_has_ended(tmp_path: Path) -> None:
+    local_run.down(start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)}))
+    assert seen_by(start(tmp_path, "two", processes={"a": TRAIN}), "a") == gpu(0)
+
+
+def test_a_run_that_could_not_start_holds_nothing(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="images are not used"):
+        start(tmp_path, "one", image="i", processes={"a": {"gpus": 4}})
+    assert seen_by(start(tmp_path, "two", processes={"a": TRAIN}), "a") == gpu(0)
+
+
+def test_after_the_death_of_a_supervisor_its_run_keeps_its_gpus(tmp_path: Path) -> None:
+    run = start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
+    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    with pytest.raises(Conflict, match='held by experiment "one"'):
+        start(tmp_path, "two", processes={"a": TRAIN})
+    assert run.is_supervised
+
+
+def test_nothing_but_the_supervisor_keeps_the_locks(tmp_path: Path, private_places: Path) -> None:
+    run = start(tmp_path, "one", processes={"a": python(SHOW, gpus=1)})
+    place = str(private_places / "run" / "gpus")
+    seen_by(run, "a")
+    holders = {
+        int(entry.parts[2])
+        for entry in Path("/proc").glob("[0-9]*/fd/*")
+        if os.path.lexists(entry) and _target(entry).startswith(place)
+    }
+    assert holders == {run.state()["supervisor"]}
+
+
+def _target(entry: Path) -> str:
+    try:
+        return str(entry.readlink())
+    except OSError:
+        return ""
+
+
+def test_sharing_deals_the_gpus_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    first, second = share(tmp_path, "one", 3), share(tmp_path, "two", 1)
+    assert [seen_by(first, f"a-{number}") for number in range(3)] == [gpu(0), gpu(1), gpu(0)]
+    assert seen_by(second, "a") == gpu(0)
+    with pytest.raises(Conflict, match='held by experiment "one" .* and experiment "two"'):
+        start(tmp_path, "three", processes={"a": TRAIN})
+
+
+def test_sharing_with_a_run_that_did_not_ask_for_it_is_told(tmp_path: Path) -> None:
+    start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
+    run = share(tmp_path, "two", 1)
+    assert "shared with runs that did not ask for that" in run.plan()["notes"][-1]
+    assert seen_by(run, "a") == gpu(0)
+
+
+def share(folder: Path, name: str, replicas: int) -> Run:
+    experiment = from_data({"name": name, "processes": {"a": {**TRAIN, "replicas": replicas}}})
+    run = local_run.up(experiment, allocate(experiment), folder=folder, share_gpus=True)
+    assert run is not None
+    return run
+
+
+def test_up_again_keeps_the_gpus_and_another_number_of_them_needs_a_new_run(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python(SHOW, gpus=2)})
+    again = start(tmp_path, processes={"a": python(SHOW, gpus=2, env={"X": "1"})})
+    assert again.plan()["processes"][0]["gpus"] == [gpu(0), gpu(1)] == run.plan()["processes"][0]["gpus"]
+    with pytest.raises(Conflict, match="another number of GPUs"):
+        start(tmp_path, processes={"a": python(SHOW, gpus=3)})
+
+
+def test_looking_takes_nothing(tmp_path: Path) -> None:
+    experiment = from_data({"name": "x", "processes": {"a": python(SHOW, gpus=4)}})
+    assert look_at_gpus(experiment).ids == look_at_gpus(experiment).ids != {}
+    start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
+    assert look_at_gpus(experiment).ids == {}
+    assert 'held by experiment "one"' in look_at_gpus(experiment).notes[0]
+
+
+def test_a_machine_without_gpus_refuses_plainly(tmp_path: Path, private_places: Path) -> None:
+    (private_places / "nvidia" / "nvidia-smi").unlink()
+    with pytest.raises(PlacementError, match="this machine has 0"):
+        start(tmp_path, processes={"a": TRAIN})

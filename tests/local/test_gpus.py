@@ -1,0 +1,110 @@
+"""Which GPUs processes get: nvidia-smi's formats, CUDA_VISIBLE_DEVICES as CUDA reads it, and dealing them out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symphony_charts.local.gpus import Gpu, GpuWish, deal, gpu_environment, gpus_here, parse_gpus, visible, wishes_of
+from symphony_charts.spec.load import from_data
+from tests.local.nvidia import LISTING, MIG_LISTING, QUERY, gpu
+
+FOUR = tuple(Gpu(index=number, id=gpu(number)) for number in range(4))
+WISHES = st.lists(st.integers(1, 5), max_size=6).map(
+    lambda counts: [GpuWish(process=f"p/{number}", count=count) for number, count in enumerate(counts)]
+)
+
+
+def test_gpus_are_read_from_the_lines_of_nvidia_smi() -> None:
+    found = parse_gpus(QUERY, LISTING)
+    assert found == tuple(Gpu(index=number, id=gpu(number), memory="16384 MiB") for number in range(4))
+
+
+def test_a_divided_gpu_stands_as_its_instances() -> None:
+    found = parse_gpus("\n".join(QUERY.splitlines()[:2]), MIG_LISTING)
+    assert [one.id for one in found] == [gpu(0), "MIG-11111111-2222", "MIG-33333333-4444"]
+
+
+def test_no_lines_are_no_gpus() -> None:
+    assert parse_gpus("\n", "") == ()
+
+
+def test_other_texts_are_refused() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        parse_gpus("No, devices, were found", "")
+
+
+@pytest.mark.parametrize(
+    ("caller", "indexes"),
+    [
+        (None, [0, 1, 2, 3]),
+        ("", []),
+        ("-1", []),
+        ("NoDevFiles", []),
+        ("2,0", [2, 0]),
+        ("0,2,-1,1", [0, 2]),
+        ("1,9,0", [1]),
+        ("1, 3", [1, 3]),
+        ("1,1", [1]),
+        (gpu(3), [3]),
+        (f"{gpu(3)},{gpu(1)[:6]}", [3, 1]),
+        ("GPU-", []),
+        ("0x1", []),
+    ],
+)
+def test_the_callers_choice_is_read_as_cuda_reads_it(caller: str | None, indexes: list[int]) -> None:
+    assert [one.index for one in visible(FOUR, caller)] == indexes
+
+
+def test_instances_are_chosen_by_either_form_of_their_ids() -> None:
+    parts = parse_gpus("\n".join(QUERY.splitlines()[:2]), MIG_LISTING)
+    old = "MIG-GPU-aaaa/1/0"
+    assert [one.id for one in visible(parts, f"MIG-33333333-4444,{old}")] == ["MIG-33333333-4444", old]
+
+
+@given(WISHES, st.integers(0, 8))
+def test_no_gpu_is_dealt_twice_unless_shared(wishes: list[GpuWish], count: int) -> None:
+    gpus = [Gpu(index=number, id=gpu(number)) for number in range(count)]
+    dealt = deal(wishes, gpus, share=False)
+    given_out = [one for ids in (dealt or {}).values() for one in ids]
+    assert len(set(given_out)) == len(given_out)
+    assert (dealt is None) == (sum(wish.count for wish in wishes) > count)
+
+
+@given(WISHES, st.integers(1, 8))
+def test_sharing_gives_each_process_different_gpus_as_evenly_as_can_be(wishes: list[GpuWish], count: int) -> None:
+    gpus = [Gpu(index=number, id=gpu(number)) for number in range(count)]
+    dealt = deal(wishes, gpus, share=True)
+    if dealt is None:
+        assert any(wish.count > count for wish in wishes)
+        return
+    assert all(len(set(ids)) == len(ids) for ids in dealt.values())
+    uses = [sum(one.id in ids for ids in dealt.values()) for one in gpus]
+    assert max(uses) - min(uses) <= 1
+
+
+def test_a_process_without_gpus_sees_none() -> None:
+    assert gpu_environment((), None) == {"CUDA_VISIBLE_DEVICES": ""}
+    assert gpu_environment((), "0,1") == {"CUDA_VISIBLE_DEVICES": ""}
+
+
+def test_numbers_that_the_experiment_sets_count_in_the_gpus_of_the_process() -> None:
+    assert gpu_environment((gpu(2), gpu(3)), "1")["CUDA_VISIBLE_DEVICES"] == gpu(3)
+    assert gpu_environment((gpu(2), gpu(3)), None)["CUDA_VISIBLE_DEVICES"] == f"{gpu(2)},{gpu(3)}"
+
+
+def test_what_local_says_of_gpus_counts_here() -> None:
+    data = {"gpus": 4, "command": ["c"], "local": {"gpus": 1}}
+    assert gpus_here(from_data({"name": "x", "image": "i", "processes": {"a": data}}).processes["a"]) == 1
+
+
+def test_symphonys_assign_to_gpu_asks_for_gpus() -> None:
+    data = {"command": ["c"], "assign_to": {"assign_to": "gpu", "gpu_count": 2}}
+    assert gpus_here(from_data({"name": "x", "image": "i", "processes": {"a": data}}).processes["a"]) == 2
+
+
+def test_every_replica_asks_for_its_own() -> None:
+    data = {"a": {"gpus": 2, "replicas": 2, "command": ["c"]}, "b": {"command": ["c"]}}
+    wishes = wishes_of(from_data({"name": "x", "image": "i", "processes": data}))
+    assert wishes == [GpuWish(process="a-0/a", count=2), GpuWish(process="a-1/a", count=2)]
