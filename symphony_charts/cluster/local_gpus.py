@@ -122,8 +122,9 @@ def _too_few(
         why = f"{VISIBLE} leaves {_count(len(seen))}" if chosen is not None else f"this machine has {len(seen)}"
         step = "ask for fewer with `local: {gpus: N}`" + (", or symph up --share-gpus" if seen and not share else "")
         return PlacementError(f"{what}; {why}", next=step)
+    left = f"{len(free)} {'is' if len(free) == 1 else 'are'} free"
     return Conflict(
-        f"{what}; of {_count(len(seen))} here {len(free)} {'is' if len(free) == 1 else 'are'} free: {_held_by(seen, free)}",
+        f"{what}; of {_count(len(seen))} here {left}: {_held_by(seen, free)}",
         next="symph down one of them, or share with symph up --share-gpus",
     )
 

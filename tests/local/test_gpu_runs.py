@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,9 +24,8 @@ TRAIN = python(SHOW, gpus=1)
 
 
 @pytest.fixture
-def gpus(private_places: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def gpus(private_places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(private_places, monkeypatch)
-    yield
 
 
 def seen_by(run: Run, name: str) -> str:
@@ -114,7 +112,7 @@ def test_sharing_deals_the_gpus_in_turn(tmp_path: Path, monkeypatch: pytest.Monk
     first, second = share(tmp_path, "one", 3), share(tmp_path, "two", 1)
     assert [seen_by(first, f"a-{number}") for number in range(3)] == [gpu(0), gpu(1), gpu(0)]
     assert seen_by(second, "a") == gpu(0)
-    with pytest.raises(Conflict, match='held by experiment "one" .* and experiment "two"'):
+    with pytest.raises(Conflict, match=r'held by experiment "one" .* and experiment "two"'):
         start(tmp_path, "three", processes={"a": TRAIN})
 
 
