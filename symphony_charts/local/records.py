@@ -124,6 +124,7 @@ class PlannedProcess:
     on_exit: OnExit
     grace_s: int
     deadline_s: int | None
+    gpus: tuple[str, ...]
     binds: tuple[Bind, ...]
     spec_path: str
     digest: str
@@ -132,7 +133,6 @@ class PlannedProcess:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalPlan:
     """All processes of a run. `done_when` lists the slots whose success ends it; `notes` is what users must know.
-    gpus: tuple[str, ...]
 
     `folders` are private folders to make and `binds` the paths that all processes see in place; both are absolute.
     """
