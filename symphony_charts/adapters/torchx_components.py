@@ -11,7 +11,7 @@ from pathlib import Path
 
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, ToolMissing
 
-__all__ = ["load_appdef"]
+__all__ = ["load_appdef", "plain_data"]
 
 
 def load_appdef(component: str, arguments: Sequence[str]) -> object:
@@ -36,7 +36,7 @@ def load_appdef(component: str, arguments: Sequence[str]) -> object:
         raise ToolFailed(f"component {component} failed: {type(error).__name__}: {error}") from error
     if not dataclasses.is_dataclass(app) or isinstance(app, type):
         raise ToolFailed(f"component {component} gave a {type(app).__name__}, not an AppDef")
-    return _plain(dataclasses.asdict(app))
+    return plain_data(dataclasses.asdict(app))
 
 
 def _find(component: str) -> Callable[..., object]:
@@ -77,12 +77,12 @@ def _load_file(path: Path) -> object:
     return module
 
 
-def _plain(value: object) -> object:
-    """Plain data: enumerations as their values, tuples as lists, everything else as text."""
+def plain_data(value: object) -> object:
+    """A value of TorchX as plain data: enumerations as their values, tuples as lists, everything else as text."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain_data(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain_data(item) for item in value]
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, str):

@@ -42,6 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("kubernetes_mcad", "kubernetes"),
         help="torchx: print its own objects",
     )
+    group.add_argument(
+        "--compat", choices=("torchx",), help="torchx: the same, an AppWrapper or with --kind a Volcano Job"
+    )
     group.add_argument("--app-id", default="", metavar="ID", help="torchx: the app id of those objects")
     group.add_argument("--job", default="", metavar="NAME", help="dijob: the one to import out of several")
     group.add_argument("--kind", default="dijob", metavar="KIND", help="dijob: workload kind of the result")
@@ -61,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read the input, print or write the experiment, and report on stderr."""
-    if args.format == "torchx" and args.scheduler:
+    if args.format == "torchx" and (args.scheduler or args.compat):
         return _print_objects(args)
     from symphony_charts.spec.dump import to_data
 
@@ -110,8 +113,8 @@ def _print_objects(args: argparse.Namespace) -> int:
         log.raise_faults()
     except SpecError as error:
         raise source.located(error) from error
-    make = app_wrapper if args.scheduler == "kubernetes_mcad" else volcano_job
-    made = make(app, options, args.app_id)
+    is_volcano = args.scheduler == "kubernetes" or (not args.scheduler and args.kind == "volcano")
+    made = (volcano_job if is_volcano else app_wrapper)(app, options, args.app_id)
     if args.output == "json":
         output.line(json.dumps(made, indent=2))
     else:

@@ -29,9 +29,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the options as a table."""
-    from symphony_charts.importers.torchx_options import OPTIONS
+    from symphony_charts.importers.torchx_option_table import OPTIONS, SCHEDULER_OPTIONS
 
-    chosen = [option for option in OPTIONS if args.scheduler in (None, "symph", *option.schedulers)]
+    every = (*SCHEDULER_OPTIONS, *OPTIONS)
+    chosen = [option for option in every if args.scheduler in (None, "symph", *option.schedulers)]
     items = [
         {
             "name": option.name,

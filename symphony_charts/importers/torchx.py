@@ -102,8 +102,12 @@ def _services(roles: list[tuple[str, Role]]) -> list[dict[str, str]]:
 def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
     """The experiment's own fields, from the run options and the application's metadata."""
     workload: dict[str, object] = {}
+    if options.kind is not None:
+        workload["kind"] = options.kind
     if options.coscheduler_name is not None:
         workload |= {"gang": "coscheduling", "scheduler_name": options.coscheduler_name}
+    if options.gang is not None:
+        workload["gang"] = options.gang
     if options.priority is not None:
         workload["priority"] = options.priority
     if options.priority_class_name is not None:

@@ -1,8 +1,4 @@
-"""TorchX's run options: their names, types and defaults, and what of an experiment each one is.
-
-Sources: meta-pytorch/torchx, torchx/schedulers/kubernetes_mcad_scheduler.py (release 0.7.0) and
-kubernetes_scheduler.py (2026.10).
-"""
+"""TorchX's run options, read: the values that one run gives to the options of `torchx_option_table`."""
 
 from __future__ import annotations
 
@@ -11,21 +7,10 @@ from dataclasses import dataclass
 
 from symphony_charts.importers.fields import Fields
 from symphony_charts.importers.report import Log
+from symphony_charts.importers.torchx_option_table import OPTIONS
 from symphony_charts.spec.paths import nearest
 
-__all__ = ["OPTIONS", "Option", "RunOptions", "parse_cfg", "pushed_image", "read_options"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """One option as `symph runopts` lists it; `becomes` is the field of the experiment that it sets."""
-
-    name: str
-    type: str
-    default: str
-    becomes: str
-    help: str
-    schedulers: tuple[str, ...] = ("kubernetes_mcad", "kubernetes")
+__all__ = ["RunOptions", "parse_cfg", "pushed_image", "read_options"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,99 +29,10 @@ class RunOptions:
     reserved_millicpu: int | None = None
     reserved_memmb: int | None = None
     efa_device_count: int | None = None
+    kind: str | None = None
+    gang: str | None = None
+    reserve: bool | None = None
 
-
-_MCAD = ("kubernetes_mcad",)
-_VOLCANO = ("kubernetes",)
-
-OPTIONS: tuple[Option, ...] = (
-    Option(name="namespace", type="str", default="default", becomes="namespace", help="namespace the job runs in"),
-    Option(
-        name="image_repo",
-        type="str",
-        default="None",
-        becomes="image, and `symph package --image-repo`",
-        help="repository that patched images are pushed to; example.com/your/container",
-    ),
-    Option(
-        name="service_account",
-        type="str",
-        default="None",
-        becomes="service_account",
-        help="service account of the pods",
-    ),
-    Option(
-        name="priority",
-        type="int",
-        default="None",
-        becomes="workload.priority",
-        help="priority of the job as a whole; higher goes first",
-        schedulers=_MCAD,
-    ),
-    Option(
-        name="priority_class_name",
-        type="str",
-        default="None",
-        becomes="workload.priority_class",
-        help="PriorityClass of the pods (`priority_class` under scheduler kubernetes)",
-    ),
-    Option(
-        name="image_secret",
-        type="str",
-        default="None",
-        becomes="image_pull_secrets",
-        help="Secret with the registry's credentials",
-        schedulers=_MCAD,
-    ),
-    Option(
-        name="coscheduler_name",
-        type="str",
-        default="None",
-        becomes="workload.scheduler_name, workload.gang: coscheduling",
-        help="second scheduler that places each role's pods together",
-        schedulers=_MCAD,
-    ),
-    Option(
-        name="network",
-        type="str",
-        default="None",
-        becomes="networks",
-        help="additional pod network (needs multus)",
-        schedulers=_MCAD,
-    ),
-    Option(
-        name="queue",
-        type="str",
-        default="None",
-        becomes="workload.queue",
-        help="queue that admits the job",
-        schedulers=_VOLCANO,
-    ),
-    Option(
-        name="reserved_millicpu",
-        type="int",
-        default="100",
-        becomes="processes.*.requests (only when given)",
-        help="millicores taken off the CPU request for the node's own use",
-        schedulers=_VOLCANO,
-    ),
-    Option(
-        name="reserved_memmb",
-        type="int",
-        default="1024",
-        becomes="processes.*.requests (only when given)",
-        help="megabytes taken off the memory request for the node's own use",
-        schedulers=_VOLCANO,
-    ),
-    Option(
-        name="efa_device_count",
-        type="int",
-        default="None",
-        becomes="processes.*.limits[vpc.amazonaws.com/efa]",
-        help="number of EFA devices instead of the resource's; 0 takes them away",
-        schedulers=_VOLCANO,
-    ),
-)
 
 # Other names of an option, and options that only steer TorchX itself.
 _SYNONYMS = {"priority_class": "priority_class_name"}
@@ -188,6 +84,9 @@ def read_options(values: Mapping[str, object], log: Log, path: str) -> RunOption
         reserved_millicpu=fields.integer("reserved_millicpu", 0),
         reserved_memmb=fields.integer("reserved_memmb", 0),
         efa_device_count=fields.integer("efa_device_count", 0),
+        kind=fields.text("kind"),
+        gang=fields.text("gang"),
+        reserve=fields.flag("reserve"),
     )
     for key in _ONLY_TORCHX:
         if key in fields:

@@ -58,6 +58,7 @@ def process_of(
         "requests": requests,
         "limits": limits,
         "gpus": max(role.resource.gpu, 0),
+        "reserve": context.options.reserve or None,
         "mounts": _mounts(role, context.volumes),
         "capabilities": _capabilities(role, context.log),
         "labels": {
@@ -93,19 +94,27 @@ def _env_value(value: str) -> object:
 
 
 def _resources(role: Role, options: RunOptions) -> tuple[dict[str, str], dict[str, str]]:
-    """Requests and limits: alike, unless the run options take something off the requests for the node itself."""
+    """Requests and limits: alike, unless the run options take something off the requests for the node itself.
+
+    Half of what was asked for always stays: TorchX's own requests go down to nothing.
+    """
     resource = role.resource
     limits: dict[str, str] = {}
     requests: dict[str, str] = {}
     if resource.cpu > 0:
         millis = int(resource.cpu * 1000)
         limits["cpu"] = f"{millis}m"
-        requests["cpu"] = f"{max(millis - (options.reserved_millicpu or 0), min(millis, 1))}m"
+        requests["cpu"] = f"{_reserved(millis, options.reserved_millicpu)}m"
     if resource.memory_mb > 0:
         limits["memory"] = f"{resource.memory_mb}M"
-        requests["memory"] = f"{max(resource.memory_mb - (options.reserved_memmb or 0), 1)}M"
+        requests["memory"] = f"{_reserved(resource.memory_mb, options.reserved_memmb)}M"
     limits |= {name: str(count) for name, count in devices_of(resource, options).items()}
     return requests, limits
+
+
+def _reserved(asked: int, kept: int | None) -> int:
+    """What is left to request when the node keeps `kept`, and at least half of it."""
+    return max(asked - (kept or 0), (asked + 1) // 2)
 
 
 def devices_of(resource: Resource, options: RunOptions) -> dict[str, int]:

@@ -78,11 +78,12 @@ def test_resources_are_requested_and_limited_as_they_are_asked_for() -> None:
     assert process.gpus == 2
 
 
-def test_torchx_reserve_for_the_node_is_taken_off_only_when_asked_and_never_down_to_nothing() -> None:
+def test_torchx_reserve_for_the_node_is_taken_off_only_when_asked_and_never_more_than_half() -> None:
     resource = {"cpu": 0.05, "gpu": 0, "memMB": 100}
     cfg: dict[str, object] = {"reserved_millicpu": 100, "reserved_memmb": 1024}
     process = import_appdef(app(role(resource=resource)), cfg).experiment.processes["trainer"]
-    assert process.requests == {"cpu": "1m", "memory": "1M"}
+    assert process.requests == {"cpu": "25m", "memory": "50M"}
+    assert process.limits == {"cpu": "50m", "memory": "100M"}
 
 
 def test_resources_that_are_not_said_are_not_said() -> None:

@@ -9,11 +9,12 @@ import pytest
 
 from symphony_charts.importers.torchx import import_appdef
 from symphony_charts.importers.torchx_appdef import AppDef, Resource, Role
-from symphony_charts.importers.torchx_options import OPTIONS, RunOptions
+from symphony_charts.importers.torchx_option_table import OPTIONS
+from symphony_charts.importers.torchx_options import RunOptions
 from symphony_charts.spec.dump import to_data
 from tests.importers.samples import app, notes_of, role
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "import.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "torchx.md"
 
 # what is said in TorchX -> where it stands in the experiment
 CARRIED: list[tuple[str, dict[str, object], str, object]] = [
@@ -97,6 +98,9 @@ CARRIED: list[tuple[str, dict[str, object], str, object]] = [
         "processes.trainer.limits.vpc.amazonaws.com/efa",
         "3",
     ),
+    ("RunOptions.kind", {"cfg": {"kind": "jobset"}}, "workload.kind", "jobset"),
+    ("RunOptions.gang", {"cfg": {"gang": "kueue"}}, "workload.gang", "kueue"),
+    ("RunOptions.reserve", {"cfg": {"reserve": "true"}}, "processes.trainer.reserve", True),
 ]
 
 # what an experiment has no place for -> what the report says

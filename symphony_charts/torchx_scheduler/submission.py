@@ -1,0 +1,85 @@
+"""Starting what a request describes, under a name that is free."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from symphony_charts.adapters.files import write_file
+from symphony_charts.adapters.specfile import SpecFile, lock_path_of, read_lock
+from symphony_charts.cluster.cluster import Cluster
+from symphony_charts.cluster.packaging import prepare, template, write
+from symphony_charts.cluster.pools import place
+from symphony_charts.cluster.status import ExperimentStatus
+from symphony_charts.errors import Conflict, UsageError
+from symphony_charts.spec.dump import to_yaml
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.names import shorten
+from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of
+from symphony_charts.torchx_scheduler.request import SymphRequest
+
+__all__ = ["submit"]
+
+_LONGEST = 40
+_TRIES = 5
+
+
+def submit(request: SymphRequest) -> AppId:
+    """Start the request's experiment (with ``on=chart`` write its chart); the app id it runs under.
+
+    Without an `app_id` it gets the experiment's name, or the first free of ``name-2``, ``name-3``...: every submission
+    is an application of its own, and nothing that ran is touched. Raises Conflict for an `app_id` that is taken.
+    """
+    if request.is_compat:
+        next_step = f"save the dry run and kubectl create -f it, or torchx run -s {_owner(request)}"
+        raise UsageError("TorchX's own objects are shown, not submitted", next=next_step)
+    wanted = str(request.experiment["name"])
+    if request.on == "chart":
+        return _write_chart(request.named(wanted), Path(request.dest))
+    cluster = Cluster.new("tmux") if request.on == "tmux" else cluster_of(request.namespace, request.context)
+    experiment, status = _start(cluster, request, wanted)
+    if request.on == "tmux":
+        return AppId(name=experiment.name)
+    namespace = status.namespace if isinstance(status, ExperimentStatus) else request.namespace
+    return AppId(name=experiment.name, namespace=namespace or "default", context=request.context)
+
+
+def _start(cluster: Cluster, request: SymphRequest, wanted: str) -> tuple[Experiment, object]:
+    """The experiment as it was started, and what its cluster answered."""
+    for _ in range(_TRIES - 1):
+        experiment = request.named(_free(wanted, _names(cluster)) if request.app_id is None else wanted)
+        try:
+            return experiment, cluster.start(experiment, folder=Path.cwd(), pins={})
+        except Conflict:
+            # Somebody else may have taken the name since it was looked up.
+            if request.app_id is not None or experiment.name not in _names(cluster):
+                raise
+    experiment = request.named(_free(wanted, _names(cluster)))
+    return experiment, cluster.start(experiment, folder=Path.cwd(), pins={})
+
+
+def _names(cluster: Cluster) -> set[str]:
+    return {status.name for status in cluster.list(ended=True)}
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{shorten(wanted, _LONGEST - len(str(number)) - 1)}-{number}"
+    return name
+
+
+def _owner(request: SymphRequest) -> str:
+    return "kubernetes_mcad" if request.objects[0]["kind"] == "AppWrapper" else "kubernetes"
+
+
+def _write_chart(experiment: Experiment, dest: Path) -> AppId:
+    """Write the chart as `symph package` does, and the experiment beside it, so that both can go on without TorchX."""
+    path = dest / f"{experiment.name}.yaml"
+    lock_path = lock_path_of(path)
+    spec = SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
+    placed, fit = place(spec, ())
+    packaged = prepare(placed, dest, template(), fit=fit)
+    write(packaged)
+    write_file(path, to_yaml(experiment).encode())
+    return AppId(name=experiment.name, is_chart=True)

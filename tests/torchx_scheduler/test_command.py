@@ -1,0 +1,138 @@
+"""``torchx run -s symph`` and the commands around it, under both of TorchX's plugin mechanisms."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.yaml_text import load
+from tests.torchx_scheduler.conftest import Torchx
+
+OWN = ["local_docker", "local_cwd", "slurm", "kubernetes"]
+ONLY_RELEASE = ["kubernetes_mcad", "aws_batch", "aws_sagemaker", "gcp_batch", "ray", "lsf"]
+FACTORIES = "from torchx.schedulers import get_scheduler_factories as f; print(*f())"
+
+
+def schedulers(torchx: Torchx, source: str = "") -> list[str]:
+    """The schedulers that TorchX finds, the default one first."""
+    env = {**os.environ, "PYTHONPATH": torchx.path} | ({"TORCHX_PLUGINS_SOURCE": source} if source else {})
+    argv = [sys.executable, "-c", FACTORIES]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert "symph" not in done.stderr
+    return done.stdout.split()
+
+
+def test_ours_is_found_and_the_default_of_torchx_stays(torchx: Torchx) -> None:
+    found = schedulers(torchx)
+    assert found[0] == "local_docker"
+    assert {*OWN, "symph"} <= set(found)
+
+
+def test_the_release_keeps_all_of_its_own_schedulers(release: Torchx) -> None:
+    assert schedulers(release) == [*OWN, *ONLY_RELEASE, "symph"]
+
+
+@pytest.mark.parametrize(("source", "is_found"), [("0", False), ("1", True), ("2", True), ("3", True)])
+def test_each_mechanism_finds_ours_and_both_together_do_not_warn(nightly: Torchx, source: str, is_found: bool) -> None:
+    assert ("symph" in schedulers(nightly, source)) == is_found
+
+
+def test_the_dry_run_is_an_experiment_that_reads_back(torchx: Torchx) -> None:
+    request = torchx.request("utils.echo", "--msg", "hello")
+    experiment = from_data(load(request))
+    assert experiment.processes["echo"].command == ["echo"]
+    assert experiment.processes["echo"].args == ["hello"]
+
+
+def test_the_dry_run_is_the_same_each_time_and_asks_nobody(torchx: Torchx) -> None:
+    torchx.env = {"KUBECONFIG": "/nonexistent", "DOCKER_HOST": "tcp://127.0.0.1:1"}
+    words = ("-cfg", "on=kube,namespace=ml", "dist.ddp", "-j", "2x2", "--script", "main.py")
+    assert torchx.request(*words) == torchx.request(*words) != ""
+
+
+def test_the_dry_run_for_a_cluster_is_one_job_per_role(torchx: Torchx) -> None:
+    request = torchx.request("-cfg", "on=kube", "dist.ddp", "-j", "8x4", "--script", "main.py", "--name", "train")
+    jobs = [item for item in yaml.safe_load_all(request) if item["kind"] == "Job"]
+    assert [job["spec"]["completions"] for job in jobs] == [8]
+
+
+def test_the_nightly_gives_the_request_as_json(nightly: Torchx) -> None:
+    done = nightly("run", "-s", "symph", "-cfg", "on=kube", "--dryrun", "--json", "utils.echo")
+    answer = json.loads(done.stdout)
+    assert answer["request"]["experiment"]["name"] == "echo"
+    assert {item["kind"] for item in answer["request"]["objects"]} >= {"Job"}
+
+
+def test_runopts_lists_every_option_with_type_and_default(torchx: Torchx) -> None:
+    listed = torchx("runopts", "symph").stdout
+    wanted = ("on=ON (str, tmux)", "namespace=NAMESPACE (str, None)", "priority=PRIORITY (int, None)")
+    assert [text for text in (*wanted, "reserve=RESERVE (bool, False)") if text not in listed] == []
+
+
+def test_wrong_options_are_refused_in_words_and_all_at_once(torchx: Torchx) -> None:
+    done = torchx("run", "-s", "symph", "-cfg", "on=moon,compat=slurm", "utils.echo", status=1)
+    assert re.search(r'"moon" is no value of `on`\n +at: +cfg\.on\n +next: one of tmux, kube, chart', done.stderr)
+    assert '"slurm" is no value of `compat`' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.usefixtures("here")
+def test_an_application_runs_here_to_its_end_and_prints_its_log(torchx: Torchx) -> None:
+    done = torchx("run", "-s", "symph", "--wait", "--log", "utils.sh", "sh", "-c", "echo it is $((40 + 2))")
+    assert done.stdout.strip() == "symph://torchx/sh"
+    assert "sh/0 it is 42" in done.stderr
+    assert "State: SUCCEEDED" in torchx("status", "symph://torchx/sh").stdout
+    assert "it is 42" in torchx("log", "symph://torchx/sh").stdout
+
+
+@pytest.mark.usefixtures("here")
+def test_an_application_that_fails_is_reported_as_failed(release: Torchx) -> None:
+    release("run", "-s", "symph", "--wait", "utils.sh", "sh", "-c", "exit 3", status=1)
+    assert "State: FAILED" in release("status", "symph://torchx/sh").stdout
+
+
+@pytest.mark.usefixtures("here")
+def test_a_second_run_is_another_application_and_can_be_cancelled_alone(torchx: Torchx) -> None:
+    handles = [torchx("run", "-s", "symph", "utils.sh", "sleep", "60").stdout.strip() for _ in range(2)]
+    assert handles == ["symph://torchx/sh", "symph://torchx/sh-2"]
+    torchx("cancel", handles[1])
+    listed = torchx("list", "-s", "symph").stdout
+    assert re.search(r"symph://torchx/sh +RUNNING", listed)
+    assert re.search(r"symph://torchx/sh-2 +CANCELLED", listed)
+
+
+@pytest.mark.usefixtures("here")
+def test_an_app_id_that_is_taken_is_refused(release: Torchx) -> None:
+    words = ("run", "-s", "symph", "-cfg", "app_id=mine", "utils.sh", "sleep", "60")
+    assert release(*words).stdout.strip() == "symph://torchx/mine"
+    refused = release(*words, status=1).stderr
+    assert 'experiment "mine" runs already' in refused
+    assert "Traceback" not in refused
+
+
+def test_a_chart_is_written_with_the_experiment_beside_it(torchx: Torchx) -> None:
+    done = torchx("run", "-s", "symph", "-cfg", "on=chart,dest=charts", "utils.echo")
+    assert done.stdout.strip() == "symph://torchx/chart::echo"
+    written = {path.name for path in (torchx.folder / "charts").iterdir()}
+    assert written == {"echo", "echo-0.1.0.tgz", "echo.yaml", "echo.lock.yaml"}
+    torchx("run", "-s", "symph", "-cfg", "on=chart,dest=charts", "utils.echo")
+    assert {path.name for path in (torchx.folder / "charts").iterdir()} == written
+
+
+def test_settings_of_a_project_are_taken_from_its_torchxconfig(torchx: Torchx) -> None:
+    (torchx.folder / ".torchxconfig").write_text("[symph]\non = kube\nnamespace = ml\nqueue = gold\ngang = kueue\n")
+    request = torchx.request("utils.echo")
+    assert "namespace: ml" in request
+    assert "kueue.x-k8s.io/queue-name: gold" in request
+
+
+def test_what_ends_unknown_has_no_status(torchx: Torchx) -> None:
+    done = torchx("status", "symph://torchx/nobody", status=1)
+    assert "nobody" in done.stderr
