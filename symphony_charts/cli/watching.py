@@ -31,6 +31,7 @@ LIVE_COLORS = {
     "running": "good",
     "succeeded": "good",
     "failed": "bad",
+    "queued": "busy",
     "pending": "busy",
     "stopping": "busy",
     "stopped": "dim",

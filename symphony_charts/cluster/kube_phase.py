@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from symphony_charts.cluster.kube_parts import STOPPED
 from symphony_charts.cluster.status import Phase, age
 
 __all__ = ["judge", "judge_failure", "moment_of", "phase_of_workload"]
@@ -48,7 +49,7 @@ def judge_failure(pod: Object, kind: str, workload: Object | None, state: str) -
     settled, _ = phase_of_workload(workload) if workload else ("failed", "")
     if kind == "sidecar" and (settled == "succeeded" or (pod.get("status") or {}).get("phase") == "Succeeded"):
         return "stopped", f"stopped with its pod, {state}"
-    return ("pending", f"{state}, restarting") if settled == "pending" else ("failed", state)
+    return ("pending", f"{state}, restarting") if settled in ("pending", "queued") else ("failed", state)
 
 
 def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
@@ -63,11 +64,14 @@ def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
             # The first sentence names what is missing; the rest is about preemption.
             text = str(condition.get("message") or condition.get("reason") or "").partition(". ")[0]
             return "pending", f"pending: {text}", text
+    if (pod.get("spec") or {}).get("schedulingGroup") and not (pod.get("spec") or {}).get("nodeName"):
+        # The scheduler says nothing of such a pod until as many are there as the gang needs.
+        reason = "its gang is not complete"
     return "pending", f"pending: {reason}" if reason else "pending", reason
 
 
-def phase_of_workload(workload: Object) -> tuple[Phase, str]:
-    """Phase and state of replicas that have no pod."""
+def phase_of_workload(workload: Object, queue: Mapping[str, str] | None = None) -> tuple[Phase, str]:
+    """Phase and state of replicas that have no pod; `queue` says by uid why a suspended workload waits."""
     held = {
         one["type"]: one
         for one in (workload.get("status") or {}).get("conditions") or []
@@ -78,9 +82,18 @@ def phase_of_workload(workload: Object) -> tuple[Phase, str]:
             return "failed", f"failed: {held[kind].get('message') or held[kind].get('reason')}"
     if "Complete" in held or "SuccessCriteriaMet" in held:
         return "succeeded", "succeeded; its pod is gone"
+    if STOPPED in held:
+        return "stopped", f"stopped: {held[STOPPED]['message']}"
     if workload["spec"].get("suspend"):
-        return "pending", "pending: suspended, for a queue to admit it"
+        why = _why_queued(workload["metadata"], queue or {})
+        return ("queued", f"queued {why}") if why else ("pending", "pending: suspended until somebody resumes it")
     return "pending", "pending: no pod yet"
+
+
+def _why_queued(meta: Object, queue: Mapping[str, str]) -> str:
+    """What the queue says of the workload, or of the one that it belongs to."""
+    uids = [meta.get("uid"), *(owner.get("uid") for owner in meta.get("ownerReferences") or [])]
+    return next((queue[uid] for uid in uids if uid in queue), "")
 
 
 def moment_of(text: str) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from symphony_charts.cluster.kube_parts import parts_of, verdict_of
 from symphony_charts.cluster.kube_phase import judge, judge_failure, moment_of, phase_of_workload
+from symphony_charts.cluster.kube_queue import reasons_of
 from symphony_charts.cluster.status import (
     Event,
     ExperimentStatus,
@@ -42,13 +44,17 @@ def status_of(
     releases: Sequence[Object] = (),
     events: Iterable[Event] = (),
     *,
+    admissions: Iterable[Object] = (),
     now: float,
 ) -> ExperimentStatus:
-    """The state of the experiment `name`, given its objects; `releases` are helm's own Secrets of that name."""
+    """The state of the experiment `name`, given its objects.
+
+    `releases` are helm's own Secrets of that name, `admissions` Kueue's Workloads, those of others among them.
+    """
     everything = [*workloads, *pods, *services]
     labels = everything[0]["metadata"]["labels"] if everything else {}
-    instances = _instances(workloads, pods, now)
-    phase = overall(instances)
+    instances = _instances(workloads, pods, reasons_of(workloads, admissions), now)
+    phase = verdict_of(workloads) or overall(instances)
     if everything and all(item["metadata"].get("deletionTimestamp") for item in (*workloads, *pods) or everything):
         phase = "stopping"
     started = min((moment_of(item["metadata"]["creationTimestamp"]) for item in everything), default=now)
@@ -105,7 +111,9 @@ def event_of(item: Object) -> Event:
     )
 
 
-def _instances(workloads: Sequence[Object], pods: Sequence[Object], now: float) -> tuple[InstanceStatus, ...]:
+def _instances(
+    workloads: Sequence[Object], pods: Sequence[Object], queue: Mapping[str, str], now: float
+) -> tuple[InstanceStatus, ...]:
     """One for each container of the newest pod of each replica; of replicas without a pod, what their workload says."""
     newest: dict[tuple[str, int], Object] = {}
     restarted: dict[tuple[str, int], int] = {}
@@ -118,7 +126,8 @@ def _instances(workloads: Sequence[Object], pods: Sequence[Object], now: float) 
             continue
         newest[place] = pod
     wanted: dict[tuple[str, int], Object] = {}
-    for workload in workloads:
+    # What is described comes first, so that a Job that is there replaces its description.
+    for workload in (*(part for item in workloads for part in parts_of(item)), *workloads):
         for index in range(_replicas(workload)):
             wanted[_group(workload), index] = workload
     places = sorted({*newest, *(place for place in wanted if place not in newest)})
@@ -128,7 +137,7 @@ def _instances(workloads: Sequence[Object], pods: Sequence[Object], now: float) 
         if place in newest:
             found += _of_pod(newest[place], place, count, wanted.get(place), restarted.get(place, 0), now)
         else:
-            found += _of_workload(wanted[place], place, count)
+            found += _of_workload(wanted[place], place, count, queue)
     return tuple(found)
 
 
@@ -174,11 +183,13 @@ def _of_pod(
     return found
 
 
-def _of_workload(workload: Object, place: tuple[str, int], count: int) -> list[InstanceStatus]:
+def _of_workload(
+    workload: Object, place: tuple[str, int], count: int, queue: Mapping[str, str]
+) -> list[InstanceStatus]:
     """Replicas that have no pod: finished ones whose pods are gone, or ones that are yet to come."""
     group, index = place
     template = workload["spec"].get("template") or {"metadata": {}, "spec": {"containers": []}}
-    phase, state = phase_of_workload(workload)
+    phase, state = phase_of_workload(workload, queue)
     return [
         InstanceStatus(
             name=_numbered(container["name"], index, count),
@@ -187,7 +198,7 @@ def _of_workload(workload: Object, place: tuple[str, int], count: int) -> list[I
             index=index,
             phase=phase,
             state=state,
-            reason="" if phase == "succeeded" else state,
+            reason="" if phase == "succeeded" else state.partition(": ")[2] or state,
             is_step=kind == "step",
             is_service=kind == "sidecar" or workload["kind"] == "StatefulSet",
         )

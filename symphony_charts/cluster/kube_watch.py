@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.adapters.kubernetes_api import KubeApi, Object
+from symphony_charts.cluster import kube_queue
 from symphony_charts.cluster.kube_status import EXPERIMENT, INSTANCE, event_of, name_of, status_of
 from symphony_charts.cluster.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
 from symphony_charts.errors import NotFound, ToolFailed, UsageError
@@ -70,6 +72,7 @@ class KubeWatcher:
         pods = self._listed("v1", "Pod", f"{EXPERIMENT},app.kubernetes.io/component=experiment")
         places = sorted({(item["metadata"]["namespace"], name_of(item)) for item in (*workloads, *pods)})
         records = self._records(self.collection("v1", "Secret"), "owner=helm") if places else []
+        admissions = self._admissions(workloads)
         found = [
             status_of(
                 name,
@@ -80,6 +83,7 @@ class KubeWatcher:
                     for one in records
                     if (one["metadata"]["namespace"], one["metadata"]["labels"].get("name")) == (space, name)
                 ],
+                admissions=admissions,
                 now=time.time(),
             )
             for space, name in places
@@ -92,7 +96,8 @@ class KubeWatcher:
         namespace = self.namespace_of(name, [*workloads, *pods])
         services = self.services(name) if events else []
         releases = self.releases(name, namespace) if events else []
-        status = status_of(name, workloads, pods, services, releases, now=time.time())
+        admissions = self._admissions(workloads)
+        status = status_of(name, workloads, pods, services, releases, admissions=admissions, now=time.time())
         if not events:
             return status
         import dataclasses
@@ -146,9 +151,8 @@ class KubeWatcher:
         """One step at once and then whenever a pod or workload of the experiment changed, until `timeout_s`."""
         from symphony_charts.cluster.kube_stirs import stirs
 
-        return stirs(
-            self.api, lambda kind: self.collection(*kind), _selector(name), (("v1", "Pod"), *_PLAIN), timeout_s
-        )
+        kinds = (("v1", "Pod"), *self._kinds())
+        return stirs(self.api, lambda kind: self.collection(*kind), _selector(name), kinds, timeout_s)
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
         """The lines of the newest containers (`previous`: of those before), merged by the times of the cluster."""
@@ -250,6 +254,15 @@ class KubeWatcher:
             self._may_read_all = False
             return self._listed(api_version, kind, selector)
 
+    def _admissions(self, workloads: Sequence[Object]) -> list[Object]:
+        """Kueue's records, where something waits; whoever may not read them sees the wait without its reason."""
+        if not any(map(kube_queue.is_suspended, workloads)) or not self.api.has_group(kube_queue.GROUP):
+            return []
+        for kind in kube_queue.KINDS:
+            with contextlib.suppress(NotFound, ToolFailed):
+                return self.api.listed(self.collection(*kind))
+        return []
+
     def _records(self, path: str, selector: str) -> list[Object]:
         try:
             return self.api.listed(path, selector, metadata_only=True)
@@ -264,10 +277,16 @@ class KubeWatcher:
     def _events(self, namespace: str, objects: Sequence[Object]) -> list[Event]:
         """The events about these objects, and about pods that are gone, by the names of their workloads."""
         names = {item["metadata"]["name"] for item in objects}
-        owners = tuple(f"{item['metadata']['name']}-" for item in objects if item["kind"] not in ("Pod", "Service"))
+        makers = [item for item in objects if item["kind"] not in ("Pod", "Service")]
+        owners = tuple(f"{start}{item['metadata']['name']}-" for item in makers for start in ("", _queued_as(item)))
         listed = self.api.listed(self.api.collection("v1", "Event", namespace))
         chosen = [item for item in listed if _is_about(item, names, owners)]
         return sorted(map(event_of, chosen), key=lambda event: event.time)
+
+
+def _queued_as(item: Object) -> str:
+    """How Kueue begins the name of its record of a workload."""
+    return f"{item['kind'].lower()}-"
 
 
 def _is_about(item: Mapping[str, Any], names: set[str], owners: tuple[str, ...]) -> bool:

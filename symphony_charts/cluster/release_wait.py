@@ -20,6 +20,7 @@ State = Literal["waiting", "ready", "finished", "failed"]
 # Kinds that end; a StatefulSet runs until it is removed.
 _FINITE = ("Job", "JobSet", "Workflow", "DIJob", "AppWrapper")
 _WATCHED = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"), ("v1", "Pod"))
+_SUSPENDED = "queued, or suspended until somebody resumes it"
 # Several changes come together; they are looked at once.
 _SETTLE_S = 0.05
 
@@ -43,7 +44,8 @@ def wait_for(
     selector = _selector(name)
     deadline = time.monotonic() + timeout_s
     over = threading.Event()
-    steps = _steps(objects, namespace, selector, deadline, over)
+    kinds = dict.fromkeys([*_WATCHED, *_workload_kinds(manifest)])
+    steps = _steps(objects, namespace, selector, list(kinds), deadline, over)
     try:
         while missing := _missing(look(objects, manifest, name, namespace), name, namespace, finished):
             try:
@@ -72,7 +74,12 @@ def _is_done(one: Progress, *, finished: bool) -> bool:
 
 
 def _steps(
-    objects: ReleaseObjects, namespace: str, selector: str, deadline: float, over: threading.Event
+    objects: ReleaseObjects,
+    namespace: str,
+    selector: str,
+    kinds: Sequence[tuple[str, str]],
+    deadline: float,
+    over: threading.Event,
 ) -> queue.Queue[None]:
     """A queue that gets something whenever an object of the release changes, from one watch a kind, until `over`."""
     steps: queue.Queue[None] = queue.Queue()
@@ -87,7 +94,7 @@ def _steps(
                 over.wait(0.5)
                 steps.put(None)
 
-    for watched in _WATCHED:
+    for watched in kinds:
         threading.Thread(target=follow, args=watched, daemon=True).start()
     return steps
 
@@ -102,10 +109,9 @@ def look(objects: ReleaseObjects, manifest: Sequence[Object], name: str, namespa
     """How far each workload of the manifest of release `name` is."""
     selector = _selector(name)
     workloads = [item for item in manifest if item["kind"] in (*_FINITE, "StatefulSet")]
-    kinds = dict.fromkeys((item["apiVersion"], item["kind"]) for item in workloads)
     live = {
         (item["kind"], item["metadata"]["name"]): item
-        for kind in kinds
+        for kind in _workload_kinds(manifest)
         for item in objects.listed(*kind, namespace, selector)
     }
     pods = objects.listed("v1", "Pod", namespace, selector)
@@ -113,6 +119,12 @@ def look(objects: ReleaseObjects, manifest: Sequence[Object], name: str, namespa
         progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods))
         for item in workloads
     ]
+
+
+def _workload_kinds(manifest: Sequence[Object]) -> list[tuple[str, str]]:
+    """The kinds of what runs pods in a manifest, as API version and kind."""
+    found = ((item["apiVersion"], item["kind"]) for item in manifest if item["kind"] in (*_FINITE, "StatefulSet"))
+    return list(dict.fromkeys(found))
 
 
 def _selector(name: str) -> str:
@@ -134,7 +146,8 @@ def progress_of(wanted: Object, live: Object | None, pods: Sequence[Object]) -> 
         return Progress(title=title, state="finished")
     if _is_ready(live, status, pods):
         return Progress(title=title, state="ready")
-    return Progress(title=title, state="waiting", why="; ".join(_holdups(pods)) or "no pod yet")
+    nothing = _SUSPENDED if live["spec"].get("suspend") else "no pod yet"
+    return Progress(title=title, state="waiting", why="; ".join(_holdups(pods)) or nothing)
 
 
 def _is_ready(live: Object, status: Mapping[str, Any], pods: Sequence[Object]) -> bool:

@@ -27,7 +27,7 @@ __all__ = [
     "overall",
 ]
 
-Phase = Literal["pending", "running", "succeeded", "failed", "stopping", "stopped"]
+Phase = Literal["queued", "pending", "running", "succeeded", "failed", "stopping", "stopped"]
 
 # Phases that nothing follows.
 FINAL: tuple[Phase, ...] = ("succeeded", "failed", "stopped")
@@ -190,7 +190,9 @@ def overall(instances: Iterable[InstanceStatus]) -> Phase:
             return phase
     if all(phase in FINAL for phase in finite):
         return "stopped" if "stopped" in finite else "succeeded"
-    return "running" if {"running", "succeeded"} & set(finite) else "pending"
+    if {"running", "succeeded"} & set(finite):
+        return "running"
+    return "queued" if set(finite) == {"queued"} else "pending"
 
 
 def age(seconds: float) -> str:

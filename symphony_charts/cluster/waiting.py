@@ -10,6 +10,7 @@ __all__ = ["CONDITIONS", "wait_until"]
 
 # What `symph wait --for=` takes, and other names of the same.
 CONDITIONS = ("running", "ready", "succeeded", "failed", "ended", "deleted")
+_MOST_NAMES = 3
 _ALIASES = {"done": "succeeded", "complete": "succeeded", "finished": "ended", "delete": "deleted", "gone": "deleted"}
 
 
@@ -67,4 +68,14 @@ def _holds(phase: Phase, ready: bool, wanted: str) -> bool:
 
 def _reasons(status: ExperimentStatus, process: str) -> str:
     chosen = find_instances(status, process) if process else status.instances
-    return "; ".join(f"{one.path} {one.state}" for one in chosen if one.phase in ("failed", "pending"))
+    together: dict[str, list[str]] = {}
+    for one in chosen:
+        if one.phase in ("failed", "pending", "queued"):
+            together.setdefault(one.state, []).append(one.path)
+    return "; ".join(f"{_few(paths)} {state}" for state, paths in together.items())
+
+
+def _few(paths: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(paths) - _MOST_NAMES
+    return ", ".join(paths[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

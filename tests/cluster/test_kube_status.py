@@ -86,10 +86,10 @@ def test_replicas_without_a_pod_are_listed_from_their_workload() -> None:
     ]
 
 
-def test_a_suspended_job_waits_for_its_queue() -> None:
+def test_a_job_that_nobody_queued_waits_to_be_resumed() -> None:
     item = job()
     item["spec"]["suspend"] = True
-    assert "for a queue to admit it" in only(status([item], [])).state
+    assert only(status([item], [])).state == "pending: suspended until somebody resumes it"
 
 
 def test_a_finished_job_whose_pods_are_gone_has_succeeded() -> None:
