@@ -1,0 +1,197 @@
+"""``compat: torchx``: what TorchX's own schedulers submit, object for object, said by the real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.importers.report import Log
+from symphony_charts.importers.torchx_appdef import AppDef, read_appdef
+from symphony_charts.importers.torchx_objects import app_wrapper, volcano_job
+from symphony_charts.importers.torchx_options import RunOptions, read_options
+from symphony_charts.spec.yaml_text import load
+from tests.torchx_scheduler.conftest import Torchx
+
+PROGRAM = Path(__file__).with_name("own_requests.py")
+CASES = 60
+
+TEXTS = [
+    "main.py",
+    "--rank=${replica_id}",
+    "$${${rank0_env}:=localhost}:29500",
+    "${app_id}",
+    "${img_root}/x",
+    "$HOME",
+    "",
+]
+NAMES = ["trainer", "Reader_2", "a-b", "-x", "1-My_App!.v2", "ps"]
+MOUNTS: list[list[str]] = [
+    [],
+    ["type=bind,src=/host,dst=/data,readonly"],
+    ["type=volume,src=claim,dst=/ckpt"],
+    ["type=device,src=/dev/fuse,perm=r"],
+    ["type=device,src=/dev/infiniband,dst=/dev/ib"],
+    ["type=bind,src=/a,dst=/b", "type=volume,src=c,dst=/d,readonly"],
+]
+
+
+def some_role(chance: random.Random, number: int) -> dict[str, Any]:
+    """A role of any of the shapes that TorchX takes."""
+    replicas = chance.randint(1, 3)
+    devices = chance.choice([{}, {"vpc.amazonaws.com/efa": 2}, {"example.com/nic": 1}])
+    capabilities = chance.choice([{}, {"node.kubernetes.io/instance-type": "p4d.24xlarge", "other": "x"}])
+    return {
+        "name": f"{chance.choice(NAMES)}{number}",
+        "image": chance.choice(["busybox:1", "registry.example.com/x/y@sha256:" + "0" * 64, "sha256:" + "a" * 64]),
+        "entrypoint": chance.choice(["python", "bash"]),
+        "args": chance.choices(TEXTS, k=chance.randint(0, 3)),
+        "env": {f"V{index}": chance.choice(TEXTS) for index in range(chance.randint(0, 2))},
+        "num_replicas": replicas,
+        "min_replicas": chance.choice([None, 1, replicas]),
+        "max_retries": chance.choice([0, 0, 1, 3]),
+        "retry_policy": chance.choice(["REPLICA", "APPLICATION"]),
+        "resource": {
+            "cpu": chance.choice([0, 0.05, 1.5, 8, 96]),
+            "gpu": chance.choice([0, 1, 8]),
+            "memMB": chance.choice([0, 100, 1024, 32000]),
+            "capabilities": capabilities,
+            "devices": devices,
+        },
+        "port_map": chance.choice([{}, {"c10d": 29500}, {"http": 80, "grpc": 7070}, {"bad": 0}]),
+        "metadata": {"team": "vision"},
+        "mounts": [option for text in chance.choice(MOUNTS) for option in text.split(",")],
+    }
+
+
+def some_app(chance: random.Random) -> dict[str, Any]:
+    """An application of one to three roles."""
+    roles = [some_role(chance, number) for number in range(chance.randint(1, 3))]
+    return {"name": chance.choice(["cifar", *NAMES]), "roles": roles, "metadata": {"owner": "ada"}}
+
+
+def maybe(chance: random.Random, **values: object) -> dict[str, object]:
+    """Some of the options."""
+    return {key: value for key, value in values.items() if chance.random() < 0.5}
+
+
+def mcad_case(seed: int) -> dict[str, Any]:
+    """An application for the MCAD scheduler, with some of its options."""
+    chance = random.Random(seed)
+    cfg = maybe(
+        chance,
+        namespace="ml",
+        service_account="sa",
+        priority=chance.choice([0, 7]),
+        priority_class_name="high",
+        image_secret="pull",  # noqa: S106 - the name of a Secret
+        coscheduler_name="gang",
+        network="fast",
+    )
+    return {
+        "app": some_app(chance),
+        "scheduler": "kubernetes_mcad",
+        "cfg": {"namespace": "default", "image_repo": "r.example.com/i", **cfg},
+    }
+
+
+def volcano_case(seed: int, *, is_new: bool) -> dict[str, Any]:
+    """An application for the Volcano scheduler, with some of its options."""
+    chance = random.Random(seed)
+    cfg = maybe(chance, namespace="ml", service_account="sa", priority_class="high")
+    if is_new:
+        cfg |= maybe(chance, reserved_millicpu=250, reserved_memmb=64, efa_device_count=chance.choice([0, 4]))
+        cfg["validate_spec"] = False
+    app = some_app(chance)
+    if is_new and chance.random() < 0.3:
+        overlay = {"spec": {"tolerations": [{"key": "gpu", "operator": "Exists"}], "nodeSelector": {"zone": "a"}}}
+        app["roles"][0]["metadata"] = {"kubernetes": overlay}
+    return {"app": app, "scheduler": "kubernetes", "cfg": {"queue": "gold", "image_repo": "r.example.com/i", **cfg}}
+
+
+def answers(torchx: Torchx, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the real TorchX says to all of them, in one process."""
+    env = {**os.environ, "PYTHONPATH": torchx.path, "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)],
+        input=json.dumps(cases),
+        env=env,
+        cwd=torchx.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def record(data: object) -> AppDef:
+    log = Log()
+    found = read_appdef(data, log)
+    assert not log.problems
+    return found
+
+
+def options(cfg: dict[str, object]) -> RunOptions:
+    log = Log()
+    found = read_options(cfg, log, "cfg")
+    assert not log.problems
+    return found
+
+
+def test_every_app_wrapper_is_that_of_the_real_scheduler(release: Torchx) -> None:
+    cases = [mcad_case(seed) for seed in range(CASES)]
+    theirs = answers(release, cases)
+    ours = [
+        app_wrapper(record(answer["app"]), options(case["cfg"]), answer["object"]["metadata"]["name"])
+        for case, answer in zip(cases, theirs, strict=True)
+    ]
+    assert json.loads(json.dumps(ours)) == [answer["object"] for answer in theirs]
+
+
+def test_every_volcano_job_is_that_of_the_release(release: Torchx) -> None:
+    cases = [volcano_case(seed, is_new=False) for seed in range(CASES)]
+    theirs = answers(release, cases)
+    ours = [
+        volcano_job(record(answer["app"]), options(case["cfg"]), answer["object"]["metadata"]["name"], "0.7.0")
+        for case, answer in zip(cases, theirs, strict=True)
+    ]
+    assert json.loads(json.dumps(ours)) == [answer["object"] for answer in theirs]
+
+
+def test_every_volcano_job_is_that_of_the_nightly(nightly: Torchx) -> None:
+    cases = [volcano_case(seed, is_new=True) for seed in range(CASES)]
+    theirs = answers(nightly, cases)
+    ours = [
+        volcano_job(record(answer["app"]), options(case["cfg"]), answer["object"]["metadata"]["name"])
+        for case, answer in zip(cases, theirs, strict=True)
+    ]
+    assert json.loads(json.dumps(ours)) == [answer["object"] for answer in theirs]
+
+
+@pytest.mark.parametrize(
+    ("option", "kind"), [("", "AppWrapper"), (",kind=appwrapper", "AppWrapper"), (",kind=volcano", "Job")]
+)
+def test_the_scheduler_shows_them_under_the_app_id(torchx: Torchx, option: str, kind: str) -> None:
+    shown = load(torchx.request("-cfg", f"compat=torchx,app_id=echo-x1,queue=q{option}", "utils.echo"))
+    assert isinstance(shown, dict)
+    assert (shown["kind"], shown["metadata"]["name"]) == (kind, "echo-x1")
+
+
+def test_the_scheduler_does_not_submit_them(release: Torchx) -> None:
+    done = release("run", "-s", "symph", "-cfg", "compat=torchx,app_id=x1", "utils.echo", status=1)
+    assert "shown, not submitted" in done.stderr
+    assert "kubectl create -f" in done.stderr
+
+
+def test_without_an_app_id_they_are_refused(release: Torchx) -> None:
+    done = release("run", "-s", "symph", "-cfg", "compat=torchx", "--dryrun", "utils.echo", status=1)
+    assert "add app_id=ID" in done.stderr
