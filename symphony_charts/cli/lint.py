@@ -24,7 +24,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_output(parser, findings.FORMATS, headers=False)
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
     parser.add_argument("--quiet", action="store_true", help="leave out what is merely worth knowing")
-    parser.add_argument("--kube-version", metavar="1.NN", default=None, help="Kubernetes to check for (default: 1.34)")
+    parser.add_argument(
+        "--kube-version",
+        metavar="1.NN",
+        default=None,
+        help="Kubernetes to check for (default: 1.34, or one that has all kinds)",
+    )
     parser.add_argument("--helm", action="store_true", help="ask the helm on this machine as well")
     add_values(parser)
     common.add_examples(
@@ -37,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the findings; the status is 1 when one is an error, or with `--strict` a warning."""
-    from symphony_charts.chart.lint import DEFAULT_VERSION, lint
+    from symphony_charts.chart.lint import lint
     from symphony_charts.cluster.packaging import template
 
     filled, overrides = template(), overrides_of(args)
@@ -46,8 +51,7 @@ def run(args: argparse.Namespace) -> int:
     with output.progress("linting", len(specs)) as advance:
         for path in specs:
             spec, chart = _chart(path, filled)
-            version = args.kube_version or DEFAULT_VERSION
-            said = lint(chart, spec.experiment, overrides=overrides, kube_version=version)
+            said = lint(chart, spec.experiment, overrides=overrides, kube_version=args.kube_version)
             said += _by_helm(chart) if args.helm else []
             found += [(str(path), finding) for finding in said if not (args.quiet and finding.severity == "info")]
             advance(1)

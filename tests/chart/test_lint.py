@@ -53,6 +53,34 @@ def test_generated_experiments_make_objects_that_kubernetes_takes(data: dict[str
     assert not list(check_schemas(objects))
 
 
+_PAIR: dict[str, dict[str, object]] = {"a": {"command": ["x"], "retries": 1}, "b": {"command": ["y"]}}
+_NATIVE: dict[str, object] = {"gang": "native", "gang_version": "v1alpha2"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "workload", "is_found"),
+    [
+        ({}, {}, True),
+        ({}, {"gang_scope": "group"}, False),
+        ({"restart": "on-failure"}, {}, False),
+        ({"replicas": 2, "min_replicas": 1}, {}, False),
+        ({"retries": 0}, {}, False),
+        ({}, {"gang": "none", "gang_version": None}, False),
+    ],
+)
+def test_a_gang_whose_pods_are_made_again_is_warned_of(
+    fields: dict[str, object], workload: dict[str, object], is_found: bool
+) -> None:
+    pair = {**_PAIR, "a": _PAIR["a"] | fields}
+    assert ("gang-retry" in rules(experiment_of(processes=pair, workload=_NATIVE | workload))) == is_found
+
+
+def test_a_gang_passes_the_schemas_of_the_versions_that_have_it() -> None:
+    experiment = experiment_of(processes={"a": {"command": ["x"]}}, workload=_NATIVE)
+    found = lint(chart_of(experiment), experiment)
+    assert not [finding for finding in found if finding.severity == "error"], found
+
+
 def job_set() -> dict[str, object]:
     """The JobSet of an experiment of two processes."""
     chart = chart_of(

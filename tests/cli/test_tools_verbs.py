@@ -117,6 +117,11 @@ def test_the_doctor_is_content_without_tools_nobody_asked_for(tmp_path: Path) ->
     assert symph("doctor", PATH=str(tmp_path)).returncode == 0
 
 
+@pytest.mark.parametrize("words", [("--cluster", "--for", "tmux"), ("-n", "team")])
+def test_the_doctor_looks_at_a_machine_or_at_a_cluster(words: tuple[str, ...]) -> None:
+    assert symph("doctor", *words).returncode == 2
+
+
 def test_bash_accepts_the_completion_script() -> None:
     script = symph("completion", "bash").stdout
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)

@@ -6,7 +6,7 @@ from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.lint.chart_rules import check_chart
 from symphony_charts.chart.lint.experiment_rules import check_experiment
 from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity, opened
-from symphony_charts.chart.lint.kubernetes import DEFAULT_VERSION, VERSIONS, check_schemas
+from symphony_charts.chart.lint.kubernetes import DEFAULT_VERSION, VERSIONS, check_schemas, version_for
 from symphony_charts.chart.lint.references import check_references
 from symphony_charts.chart.lint.security import check_security
 from symphony_charts.chart.lint.value_rules import check_values
@@ -25,12 +25,13 @@ def lint(
     experiment: Experiment | None = None,
     *,
     overrides: Values | None = None,
-    kube_version: str = DEFAULT_VERSION,
+    kube_version: str | None = None,
     release: str | None = None,
 ) -> list[Finding]:
     """All findings about `chart` as `release` would install it with `overrides`, the worst first.
 
-    With the `experiment` that it was made from, what the experiment says beyond its chart is checked too.
+    With the `experiment` that it was made from, what the experiment says beyond its chart is checked too. Without a
+    `kube_version` such as ``1.34`` the objects are held against one that has their kinds.
     """
     values = merge(chart.values, overrides or {})
     installed = Release(name=release or chart.name, chart_name=chart.name, chart_version=chart.version)
@@ -40,7 +41,7 @@ def lint(
         *(check_experiment(experiment) if experiment is not None else ()),
         *check_values(values),
         *check_chart(chart.files, known=chart.values),
-        *check_schemas(objects, kube_version),
+        *check_schemas(objects, kube_version or version_for(objects)),
         *check_security(objects, level),
         *check_references(objects, fullname(values, installed)),
         *check_workloads(objects),

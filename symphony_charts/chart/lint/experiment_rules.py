@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.spec.model import DeviceVolume, Experiment, Process
-from symphony_charts.spec.pods import Pod, ProcessRef, find_process, pods_of
+from symphony_charts.spec.pods import Pod, ProcessRef, find_process, pods_of, retries_of
+from symphony_charts.workloads.gang import GANGS_OF_PODS
 
 __all__ = ["check_experiment"]
 
@@ -21,6 +22,7 @@ def check_experiment(experiment: Experiment) -> Iterator[Finding]:
     """Warnings with paths in the spec."""
     pods = pods_of(experiment)
     yield from _done_when(experiment, pods)
+    yield from _gang(experiment, pods)
     for pod in pods.values():
         for name, process in pod.processes.items():
             path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
@@ -43,6 +45,20 @@ def _done_when(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding
                     what=f"{ref} runs on after the experiment is done; nothing stops it",
                     next="uninstall the release when the rest is done",
                 )
+
+
+def _gang(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding]:
+    """A scheduler counts pods that run: a new pod of a Job waits for members of its gang that have finished."""
+    workload = experiment.workload
+    if workload.gang not in GANGS_OF_PODS or workload.gang_scope == "group":
+        return
+    finite = [pod for pod in pods.values() if pod.is_finite]
+    for pod in finite:
+        makes_pods = retries_of(experiment, pod) > 0 and pod.settings.restart != "on-failure"
+        if makes_pods and pod.settings.min_replicas is None and len(finite) > 1:
+            what = "a pod that is tried again after another group has finished waits for ever for its gang"
+            step = "set workload.gang_scope: group, restart: on-failure, or min_replicas"
+            yield _warning("gang-retry", f"{pod.path}.retries", what, step)
 
 
 def _process(experiment: Experiment, process: Process, path: str) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import jsonschema_rs
 
-__all__ = ["DEFAULT_VERSION", "VERSIONS", "check_schemas"]
+__all__ = ["DEFAULT_VERSION", "VERSIONS", "check_schemas", "version_for"]
 
 VERSIONS = tuple(f"1.{minor}" for minor in range(29, 38))
 DEFAULT_VERSION = "1.34"
@@ -26,6 +26,14 @@ DEFAULT_VERSION = "1.34"
 _CORE_GROUPS = frozenset(
     {"", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io"}
 )
+
+
+def version_for(objects: Objects) -> str:
+    """The version to check `objects` against where nobody chose one: the usual, else the oldest that has all kinds."""
+    kinds = {f"{item.get('apiVersion')}/{item.get('kind')}" for item in objects}
+    built_in = {kind for kind in kinds if _is_built_in(kind)}
+    later = VERSIONS[VERSIONS.index(DEFAULT_VERSION) :]
+    return next((version for version in later if built_in <= set(_schemas(version)["kinds"])), DEFAULT_VERSION)
 
 
 def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[Finding]:
@@ -51,13 +59,17 @@ def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[
 
 def _unknown(item: dict[str, object], kind: str, version: str) -> Finding:
     api, _, name = kind.rpartition("/")
-    if api.rpartition("/")[0] in _CORE_GROUPS:
+    if _is_built_in(kind):
         what = f"{title(item)}: no such kind in Kubernetes {version}: {api} {name}"
         having = [other for other in VERSIONS if kind in _schemas(other)["kinds"]]
         way_out = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
         return Finding(rule="schema", severity="error", path=title(item), what=what, next=way_out)
     what = f"{title(item)}: there is no schema for {api} {name}, so its fields were not checked"
     return Finding(rule="schema-none", severity="info", path=title(item), what=what)
+
+
+def _is_built_in(kind: str) -> bool:
+    return kind.rpartition("/")[0].rpartition("/")[0] in _CORE_GROUPS
 
 
 def _faults(item: dict[str, object], validators: Sequence[jsonschema_rs.Draft7Validator]) -> Iterator[Finding]:

@@ -1,0 +1,33 @@
+"""What `symph doctor --cluster` says of a real API server, before and after a definition is there."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from tests.e2e.programs import Programs
+from tests.e2e.tools.modules import KUEUE, module_folder
+
+
+def offers(programs: Programs, *flags: str) -> dict[str, dict[str, str]]:
+    """The findings by name."""
+    argv = [sys.executable, "-m", "symphony_charts", "doctor", "--cluster", "-o", "json", *flags]
+    return {item["name"]: item for item in json.loads(programs.run(argv).out)["items"]}
+
+
+def test_the_doctor_names_what_a_cluster_serves_and_the_setting_that_asks_for_it(programs: Programs) -> None:
+    before = offers(programs)
+    assert before["kind jobs"]["status"] == "ok"
+    assert before["gang coscheduling"] | {"detail": ""} == {
+        "name": "gang coscheduling",
+        "status": "missing",
+        "detail": "",
+        "next": "it comes with scheduler-plugins",
+    }
+    for path in module_folder(KUEUE).glob("config/components/crd/bases/*_localqueues.yaml"):
+        programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
+    programs.establish("localqueues.kueue.x-k8s.io")
+    after = offers(programs, "-n", "nobody-queues-here")
+    assert after["gang kueue"]["status"] == "ok"
+    assert after["gang kueue"]["detail"].endswith("workload.gang: kueue")
+    assert after["queues of Kueue"]["status"] == "missing"
