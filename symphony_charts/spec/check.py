@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.spec.argo import argo_faults
 from symphony_charts.spec.check_env import env_faults
 from symphony_charts.spec.check_names import name_faults, with_clean_names
 from symphony_charts.spec.check_network import network_faults
@@ -35,6 +36,7 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
     if for_cluster:
         problems += image_faults(experiment, places)
         problems += dijob_faults(experiment)
+        problems += argo_faults(experiment)
     if problems:
         raise SpecError(problems)
     return experiment

@@ -17,6 +17,7 @@ import msgspec
 __all__ = [
     "AnyVolume",
     "AppwrapperSettings",
+    "ArgoSettings",
     "Assignment",
     "ClaimVolume",
     "ConfigFile",
@@ -339,7 +340,8 @@ class Process(PodSettings, frozen=True, kw_only=True):
     `command` and `args` are Kubernetes' (entry point and arguments); `cmds` are shell lines instead, run as one
     ``sh -e`` script in both worlds, after the lines of `preamble`. `binds` and `exposes` map a service name to a
     fixed port or None; `connects` lists service names. `after` lists processes that must be ready (services) or
-    done (finite ones) first. `container_overlay` is merged into the emitted container like `pod_overlay`.
+    done (finite ones) first. `reserve` lowers the requests by what a node keeps for itself, leaving the limits.
+    `container_overlay` is merged into the emitted container like `pod_overlay`.
     """
 
     image: str | None = None
@@ -404,6 +406,26 @@ class AppwrapperSettings(Record, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
 
 
+class ArgoSettings(Record, frozen=True, kw_only=True):
+    """What a Workflow of Argo says that no other kind of workload does.
+
+    `schedules` are cron lines, read in `timezone`; while one run goes on the next is left out (`Forbid`) or takes its
+    place (`Replace`). Without a schedule the experiment runs at once, or where `submit` is off only when it is
+    submitted or needed. `needs` maps releases of other experiments of this kind, which run first, to those that they
+    wait for. The whole is tried `retries` times more. `parameters` are variables that processes declare and that a
+    submission may set. `service_account` is what creates the Jobs; one with just these rights is made without it.
+    """
+
+    schedules: list[str] = []
+    timezone: str | None = None
+    concurrency: Literal["Forbid", "Replace"] = "Forbid"
+    submit: bool = True
+    needs: dict[str, list[str]] = {}
+    retries: int = 0
+    parameters: list[str] = []
+    service_account: str | None = None
+
+
 class DijobSettings(Record, frozen=True, kw_only=True):
     """What a DIJob says that no other kind of workload does.
 
@@ -440,7 +462,7 @@ class Workload(Record, frozen=True, kw_only=True):
     `priority` is the job's own (higher wins), `priority_class` the pods'. `retries` is the default of every pod.
     `run_key` starts a new run whenever it changes. `gang_scope` says whose pods start together or not at all: those of
     the experiment (default) or of each group; `gang_version` which version of scheduling.k8s.io the gang `native` uses.
-    `appwrapper`, `volcano` and `dijob` count on the kind of that name alone.
+    `appwrapper`, `volcano`, `dijob` and `argo` count on the kind of that name alone.
     """
 
     kind: Literal["jobs", "jobset", "appwrapper", "volcano", "dijob", "argo"] = "jobs"
@@ -456,6 +478,7 @@ class Workload(Record, frozen=True, kw_only=True):
     appwrapper: AppwrapperSettings = AppwrapperSettings()
     volcano: VolcanoSettings = VolcanoSettings()
     dijob: DijobSettings = DijobSettings()
+    argo: ArgoSettings = ArgoSettings()
 
 
 class ExposeSettings(Record, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import re
 
 from symphony_charts.spec.text import plain, scalar_text
 
-__all__ = ["assignment", "by_field", "port_range", "probe", "restart", "texts", "tolerations", "words"]
+__all__ = ["assignment", "by_field", "port_range", "probe", "restart", "texts", "tolerations", "words", "workload"]
 
 _RESTARTS = {"Always": "always", "OnFailure": "on-failure", "Never": "never", "on_failure": "on-failure"}
 
@@ -73,3 +73,18 @@ def probe(value: object) -> object:
     if isinstance(result.get("exec"), (str, list, tuple)):
         result["exec"] = {"command": words(result["exec"])}
     return result
+
+
+def workload(value: object) -> object:
+    """`workload`, where a lone cron line, parameter or need is a list of one, and a list of needs are those of each."""
+    argo = value.get("argo") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(argo, dict):
+        return value
+    made = {key: words(item) if key in ("schedules", "parameters") else item for key, item in argo.items()}
+    needs = argo.get("needs")
+    listed = words(needs)
+    if isinstance(listed, list):
+        made["needs"] = {str(need): [] for need in listed}
+    elif isinstance(needs, dict):
+        made["needs"] = {need: [] if after is None else words(after) for need, after in needs.items()}
+    return {**value, "argo": made}

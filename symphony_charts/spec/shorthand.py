@@ -20,6 +20,7 @@ from symphony_charts.spec.short_forms import (
     texts,
     tolerations,
     words,
+    workload,
 )
 from symphony_charts.spec.text import plain, scalar_text
 from symphony_charts.spec.volumes import VolumeTable, inline_volume, parse_mounts, volume_kinds
@@ -266,5 +267,6 @@ _EXPERIMENT: dict[str, _Expander] = {
     "networks": _form(words),
     "labels": _form(texts),
     "annotations": _form(texts),
+    "workload": _form(workload),
     "local": _Expansion.local,
 }

@@ -86,6 +86,7 @@ _ALL = (
         oldest=(0, 24),
     ),
     Tool(name="argocd", group="argocd", package="."),
+    Tool(name="argo", group="argo", package="."),
     Tool(name="sops", group="sops", package="github.com/getsops/sops/v3/cmd/sops", asks=("--version",), oldest=(3, 8)),
 )
 

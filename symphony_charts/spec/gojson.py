@@ -1,0 +1,52 @@
+"""JSON as Go's encoding/json writes it, which is what helm's `toJson` gives and what the run hash is taken of.
+
+Source: golang/go, src/encoding/json/encode.go (sorted keys, ``<>&`` and U+2028/9 escaped, ECMAScript numbers).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+__all__ = ["dumps", "number"]
+
+_ESCAPED = re.compile("[<>&\u2028\u2029]")
+_EXPONENT = re.compile(r"e([+-])0*(\d)")
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+# A float as the json module writes it; the same inside of a string only costs time.
+_FLOAT = re.compile(r"(?:^|\":|[\[,])-?\d+[.e]")
+
+
+def dumps(value: object) -> str:
+    """The one JSON text that Go gives for `value` (str, bool, int, float, None, mappings with str keys, lists).
+
+    Whole numbers stand for float64s and must not be beyond 2^53.
+    """
+    text = _compact(value)
+    if _FLOAT.search(text):
+        text = _write(value)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def number(value: float) -> str:
+    """A float64 in Go: whole ones below 1e21 without a point, those below 1e-6 or above with an exponent."""
+    text = repr(value)
+    if value == 0 or 1e-6 <= abs(value) < 1e21:
+        plain = format(Decimal(text), "f") if "e" in text else text
+        return plain.removesuffix(".0")
+    return _EXPONENT.sub(r"e\1\2", text)
+
+
+def _compact(value: object) -> str:
+    return _ENCODER.encode(value)
+
+
+def _write(value: object) -> str:
+    """Like `_compact`, in Python, since the json module cannot be told how to write a float."""
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{_compact(key)}:{_write(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(_write(item) for item in value) + "]"
+    return number(value) if isinstance(value, float) else _compact(value)
