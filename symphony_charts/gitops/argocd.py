@@ -45,6 +45,7 @@ _KINDS = (
     ("batch.volcano.sh", "Job"),
     ("scheduling.volcano.sh", "PodGroup"),
     ("scheduling.x-k8s.io", "PodGroup"),
+    ("scheduling.k8s.io", "PodGroup"),
 )
 
 

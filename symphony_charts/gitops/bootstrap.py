@@ -16,6 +16,8 @@ from symphony_charts.spec.yaml_text import dump
 __all__ = ["Initialise", "argo_files", "flux_files", "health_checks"]
 
 _HEALTH = "health/"
+# Groups all of whose kinds tell their state alike: one file serves them.
+_ALIKE = {"kubeflow.org": ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")}
 
 
 def health_checks(template: Mapping[str, bytes], *, suspended_as: str = "Suspended") -> dict[str, str]:
@@ -23,13 +25,13 @@ def health_checks(template: Mapping[str, bytes], *, suspended_as: str = "Suspend
 
     `suspended_as` is what a Job that waits for its turn is called; a single Suspended one makes its whole app so.
     """
-    return {
-        path.removeprefix(_HEALTH).removesuffix(".lua"): content.decode().replace(
-            '"Suspended", m', f'"{suspended_as}", m'
-        )
-        for path, content in sorted(template.items())
-        if path.startswith(_HEALTH)
-    }
+    checks: dict[str, str] = {}
+    for path, content in template.items():
+        if path.startswith(_HEALTH):
+            name = path.removeprefix(_HEALTH).removesuffix(".lua")
+            text = content.decode().replace('"Suspended", m', f'"{suspended_as}", m')
+            checks |= dict.fromkeys([f"{name}_{kind}" for kind in _ALIKE.get(name, ())] or [name], text)
+    return dict(sorted(checks.items()))
 
 
 def argo_files(setup: ArgoSetup, destinations: Iterable[Destination], checks: Mapping[str, str]) -> dict[str, bytes]:

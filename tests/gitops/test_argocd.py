@@ -8,10 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops.argocd import ArgoSetup, app_project, application, application_set, parse_version
 from symphony_charts.gitops.flux import git_repository, helm_release
 from symphony_charts.gitops.pointer import Destination, Pointer
+from symphony_charts.workloads.kinds import KINDS
+from tests.chart.harness import example_chart
 
 SETUP = ArgoSetup(url="https://git.example.org/x.git")
 POINTER = Pointer(
@@ -99,6 +102,18 @@ def test_the_project_allows_our_repository_namespaces_and_kinds_alone() -> None:
     assert spec["clusterResourceWhitelist"] == []
     assert {"group": "batch", "kind": "Job"} in spec["namespaceResourceWhitelist"]
     assert {"group": "", "kind": "Secret"} not in spec["namespaceResourceWhitelist"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_project_allows_all_that_a_chart_renders(kind: str) -> None:
+    allowed = app_project(SETUP, [])["spec"]["namespaceResourceWhitelist"]  # type: ignore[index]  # a mapping
+    values = {**example_chart("surreal").values, "defaults": {"schedulerName": "co"}}
+    for gang in ["none"] if kind in ("dijob", "volcano") else ["none", "native", "coscheduling", "volcano"]:
+        workload = {"kind": kind, "gang": gang, "gangVersion": "v1alpha2"}
+        for item in assemble({**values, "workload": workload}, Release(name="r", chart_name="surreal")):
+            group = str(item["apiVersion"]).rpartition("/")[0]
+            is_test = "helm.sh/hook" in str(item["metadata"])
+            assert is_test or {"group": group, "kind": item["kind"]} in allowed, (kind, gang)
 
 
 @pytest.mark.parametrize(

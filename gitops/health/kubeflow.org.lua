@@ -1,4 +1,4 @@
--- JAXJob of Kubeflow's training operator, kubeflow.org/v1 (MPIJob: also v2beta1).
+-- All jobs of Kubeflow's training operator, kubeflow.org/v1 (MPIJob: also v2beta1).
 local hs = {status = "Progressing", message = "Waiting for its pods"}
 if obj.status ~= nil and obj.status.conditions ~= nil then
   for _, condition in ipairs(obj.status.conditions) do
