@@ -6,18 +6,22 @@ Kueue has a say in every Job and pod of its cluster, so it cannot share one with
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from tests.e2e.operators import JOBSET_OPERATOR, KUEUE_OPERATOR, start_operator
-from tests.e2e.programs import Programs
+from tests.e2e.programs import Output, Programs
 from tests.e2e.rig.api import Api
 from tests.e2e.rig.cluster import Cluster
 from tests.e2e.rig.control_plane import GANGS
 from tests.tools import HELM_VERSIONS, helm, kubectl, unpack_all
+
+Symph: TypeAlias = Callable[..., Output]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,3 +61,15 @@ def api(cluster: Cluster) -> Iterator[Api]:
     """A client of the cluster."""
     with cluster.api() as client:
         yield client
+
+
+@pytest.fixture
+def symph(programs: Programs, namespace: str) -> Symph:
+    """Runs one command line of `symph` against the test's namespace, with the newest helm."""
+    env = {"HELM_BIN": str(helm(HELM_VERSIONS[-1]))}
+
+    def run(*words: str) -> Output:
+        argv = [sys.executable, "-m", "symphony_charts", *words, "-n", namespace]
+        return programs.try_run(argv, timeout_s=120, more_env=env)
+
+    return run

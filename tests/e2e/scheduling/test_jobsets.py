@@ -1,0 +1,79 @@
+"""Experiments as JobSets under the real JobSet controller: they finish, stop their other groups, and fail as one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.charts import ExampleCharts, package_data
+from tests.e2e.programs import eventually
+from tests.e2e.release import Release
+from tests.e2e.scheduling.conftest import Symph
+
+Releases = Callable[..., Release]
+
+AS_SET = ("--set", "workload.kind=jobset")
+ENDLESS = {"cmds": ["sleep 600"], "grace_period": 1}
+
+
+def end_of(run: Release) -> str:
+    """How the JobSet of a release has ended; empty before."""
+    (found,) = run.objects("jobsets")
+    return str(found.get("status", {}).get("terminalState", ""))
+
+
+def states(symph: Symph, name: str) -> dict[str, str]:
+    """The state of each process, as ``symph p`` tells it; ``symph describe`` has to agree."""
+    said, described = (symph(verb, name, "--on", "kube", "-o", "json") for verb in ("p", "describe"))
+    assert (said.code, described.code) == (0, 0), said.err + described.err
+    found = json.loads(said.out)["items"]
+    phases = {one["name"]: one["phase"] for one in json.loads(described.out)["processes"]}
+    assert {one["process"]: one["phase"] for one in found} == phases
+    return {one["name"]: one["state"].partition(" after ")[0] for one in found}
+
+
+def two(name: str, boss: str, **more: object) -> dict[str, object]:
+    """An experiment of a boss and of one that would go on for ever."""
+    processes = {"boss": {"cmds": [boss]}, "worker": ENDLESS}
+    return {"name": name, "image": "busybox:1.37.0", "processes": processes, **more}
+
+
+@pytest.mark.parametrize(
+    ("example", "group", "result"),
+    [("integrate", "master", "integral of x^2 over 0..10 = 333.3333"), ("rl", "learner", "update 20")],
+)
+def test_an_example_finishes_as_a_jobset(
+    release: Releases, charts: ExampleCharts, symph: Symph, example: str, group: str, result: str
+) -> None:
+    run = release(example)
+    run.install(charts[example], *AS_SET)
+    waited = symph("wait", example, "--on", "kube", "--timeout", "60s")
+    assert (waited.code, waited.out.strip()) == (0, f"{example} succeeded"), waited.err
+    eventually(lambda: end_of(run), 20, "the JobSet has ended")
+    assert (end_of(run), set(states(symph, example).values())) == ("Completed", {"succeeded"})
+    assert result in run.log(group)
+
+
+def test_a_set_stops_the_others_when_its_boss_is_done(release: Releases, symph: Symph, tmp_path: Path) -> None:
+    run = release("done")
+    run.install(package_data(two("done", "echo it is done", done_when=["boss"]), tmp_path), *AS_SET)
+    waited = symph("wait", "done", "--on", "kube", "--timeout", "60s")
+    assert waited.code == 0, waited.err
+    eventually(lambda: len(run.pods()) == 1, 20, "the worker's pod is gone")
+    assert end_of(run) == "Completed"
+    assert states(symph, "done") == {"boss": "succeeded", "worker": "stopped: its JobSet has succeeded"}
+
+
+def test_a_group_that_fails_fails_the_set_and_stops_the_others(release: Releases, symph: Symph, tmp_path: Path) -> None:
+    run = release("bad")
+    chart = package_data(two("bad", "echo sorry; exit 3"), tmp_path)
+    installed = symph("install", str(chart), *AS_SET, "--wait-for-jobs", "--timeout", "60s")
+    assert (installed.code, "boss exited with 3" in installed.err) == (1, True), installed.err
+    waited = symph("wait", "bad", "--on", "kube", "--timeout", "60s")
+    assert (waited.code, "boss failed 3" in waited.err) == (1, True), waited.err
+    eventually(lambda: len(run.pods()) == 1, 20, "the worker's pod is gone")
+    assert end_of(run) == "Failed"
+    assert states(symph, "bad") == {"boss": "failed 3", "worker": "stopped: its JobSet has failed"}

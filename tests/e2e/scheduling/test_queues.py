@@ -1,0 +1,106 @@
+"""Experiments in a queue of the real Kueue: held while there is no room, admitted as soon as there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.charts import package_data
+from tests.e2e.programs import Programs, eventually
+from tests.e2e.release import Release
+from tests.e2e.scheduling.conftest import Symph
+
+Releases = Callable[..., Release]
+Quota = Callable[[str], None]
+
+KINDS = ("jobs", "jobset")
+
+
+def experiment(name: str, seconds: int) -> dict[str, object]:
+    """Two processes of one processor each."""
+    process = {"cmds": [f"sleep {seconds}"], "requests": {"cpu": 1, "memory": "64Mi"}, "grace_period": 1}
+    workload = {"gang": "kueue", "queue": "mine"}
+    return {
+        "name": name,
+        "image": "busybox:1.37.0",
+        "workload": workload,
+        "processes": {"left": process, "right": process},
+    }
+
+
+@pytest.fixture
+def quota(programs: Programs, namespace: str) -> Quota:
+    """Makes or changes the queue `mine` of the test's namespace: so many processors are to be had."""
+
+    def put(cpu: str) -> None:
+        resources = [{"name": "cpu", "nominalQuota": cpu}, {"name": "memory", "nominalQuota": "4Gi"}]
+        flavors = [{"name": "any", "resources": resources}]
+        groups = [{"coveredResources": ["cpu", "memory"], "flavors": flavors}]
+        api = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
+        objects = [
+            {**api, "kind": "ResourceFlavor", "metadata": {"name": "any"}},
+            {
+                **api,
+                "kind": "ClusterQueue",
+                "metadata": {"name": namespace},
+                "spec": {"namespaceSelector": {}, "resourceGroups": groups},
+            },
+            {**api, "kind": "LocalQueue", "metadata": {"name": "mine"}, "spec": {"clusterQueue": namespace}},
+        ]
+        listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+        programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=listed)
+
+    return put
+
+
+def seen(symph: Symph, name: str) -> tuple[str, set[str]]:
+    """Phase and reasons of an experiment, as ``symph describe`` tells them."""
+    said = symph("describe", name, "--on", "kube", "-o", "json")
+    assert said.code == 0, said.err
+    status = json.loads(said.out)
+    return status["phase"], {one["reason"] for one in status["processes"]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_experiment_is_held_while_its_quota_is_too_small(
+    release: Releases, symph: Symph, quota: Quota, tmp_path: Path, kind: str
+) -> None:
+    quota("500m")
+    run = release("held")
+    run.install(package_data(experiment("held", 1), tmp_path), "--set", f"workload.kind={kind}")
+    eventually(lambda: "insufficient quota" in str(seen(symph, "held")), 20, lambda: str(seen(symph, "held")))
+    assert (seen(symph, "held")[0], run.pods()) == ("queued", [])
+    waited = symph("wait", "held", "--on", "kube", "--timeout", "1s")
+    assert (waited.code, "queued in mine" in waited.err) == (6, True), waited.err
+    quota("2")
+    assert symph("wait", "held", "--on", "kube", "--timeout", "60s").code == 0
+    assert seen(symph, "held")[0] == "succeeded"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_experiment_starts_when_the_one_before_it_in_the_queue_goes(
+    release: Releases, symph: Symph, quota: Quota, tmp_path: Path, kind: str
+) -> None:
+    quota("2")
+    first, second = release("first"), release("second")
+    first.install(package_data(experiment("first", 600), tmp_path), "--set", f"workload.kind={kind}")
+    first.wait_ready()
+    second.install(package_data(experiment("second", 1), tmp_path / "next"), "--set", f"workload.kind={kind}")
+    eventually(lambda: "insufficient unused quota" in str(seen(symph, "second")), 20, "the second one is queued")
+    assert (seen(symph, "second")[0], second.pods()) == ("queued", [])
+    first.uninstall()
+    second.wait_finished()
+    assert seen(symph, "second")[0] == "succeeded"
+
+
+def test_half_an_experiment_never_starts_as_a_jobset(
+    release: Releases, symph: Symph, quota: Quota, tmp_path: Path
+) -> None:
+    quota("1")
+    run = release("half")
+    run.install(package_data(experiment("half", 1), tmp_path), "--set", "workload.kind=jobset")
+    eventually(lambda: "insufficient quota" in str(seen(symph, "half")), 20, lambda: str(seen(symph, "half")))
+    assert (seen(symph, "half")[0], run.pods()) == ("queued", [])
