@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["is_alive", "members", "mount_namespace", "parent_and_session", "signal_process"]
+__all__ = ["inside", "is_alive", "members", "mount_namespace", "parent_and_session", "signal_process"]
 
 _PROC = Path("/proc")
 
@@ -35,6 +35,23 @@ def mount_namespace(pid: int) -> int:
         return (_PROC / str(pid) / "ns" / "mnt").stat().st_ino
     except OSError:
         return 0
+
+
+def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The argument list and environment that run `command` where `pid` runs: its mounts, its folder, its variables.
+
+    Raises OSError when it is gone or not ours.
+    """
+    environ = (_PROC / str(pid) / "environ").read_bytes().decode("utf-8", "surrogateescape")
+    env = dict(entry.split("=", 1) for entry in environ.split("\0") if "=" in entry)
+    if mount_namespace(pid) in (0, mount_namespace(os.getpid())):
+        return ["env", "-C", f"/proc/{pid}/cwd", "--", *command], env
+    enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--wd=/proc/{pid}/cwd"]
+    owner = _PROC / str(pid) / "ns" / "user"
+    if owner.stat().st_ino != (_PROC / "self" / "ns" / "user").stat().st_ino:
+        # An ordinary user owns the mounts by a user namespace, which has to be entered with them.
+        enter[1:1] = [f"--user={owner}", "--preserve-credentials"]
+    return [*enter, "--", *command], env
 
 
 def members(mount: str, sessions: set[int], cookie: bytes) -> list[int]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import os
 import select
+import signal
 import time
 from collections.abc import Callable
 
-__all__ = ["Loop"]
+__all__ = ["Loop", "signal_pipe"]
 
 
 class Loop:
@@ -48,3 +50,13 @@ class Loop:
         if not self._timers:
             return None
         return max(0.0, (self._timers[0][0] - time.monotonic()) * 1000) + 0.5
+
+
+def signal_pipe(*numbers: signal.Signals) -> int:
+    """A descriptor from which the numbers of these signals can be read once they have come; a hang-up is ignored."""
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(writer)
+    for number in numbers:
+        signal.signal(number, lambda *_: None)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    return reader

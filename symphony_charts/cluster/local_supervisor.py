@@ -7,7 +7,6 @@ lives on, and the next verb starts it again on the same folder. SIGTERM to it en
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import sys
@@ -15,15 +14,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.cluster.local_checks import is_ready_now
 from symphony_charts.cluster.local_gpu_locks import hold_again
 from symphony_charts.cluster.local_logs import LogClock
-from symphony_charts.cluster.local_loop import Loop
+from symphony_charts.cluster.local_loop import Loop, signal_pipe
 from symphony_charts.cluster.local_panes import Panes
+from symphony_charts.cluster.local_probing import Checks
 from symphony_charts.cluster.local_requests import requested, withdraw
 from symphony_charts.cluster.local_store import Run, write_json
 from symphony_charts.cluster.local_sweep import remove_private, sweep
-from symphony_charts.local.policy import Backoff, decide
+from symphony_charts.local.policy import Backoff, Decision, judge
+from symphony_charts.local.progress import hopeless, startable, verdict
+from symphony_charts.local.records import Check
 
 __all__ = ["Supervisor", "main"]
 
@@ -37,16 +38,16 @@ class Supervisor:
         self.slots: list[dict[str, Any]] = [dict(process) for process in self.old["processes"]]
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended)
+        self.checks = Checks(run, self.loop, self._changed, self._dead)
         self.phase, self.reason, self.failed = "running", "", self.old.get("failed")
-        self.dirty = True
-        # Held open until this process ends.
         self.gpus = hold_again(run, self.plan)
+        self.dirty = True
         self.backoff = Backoff(**self.plan.get("backoff", {}))
         self.clock = LogClock([run.process_dir(slot) / "log" for slot in range(len(self.slots))])
 
     def watch(self) -> None:
         """Run until the run is over."""
-        signals = _signal_pipe()
+        signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
         self._adopt()
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
         self.loop.watch(self.clock.descriptor, self.clock.note)
@@ -95,120 +96,157 @@ class Supervisor:
 
     def _start_afresh(self, slot: int) -> None:
         """Start a slot because somebody asked for it: its restarts count from the beginning again."""
-        self.slots[slot].update(phase="backoff", restarts=-1, again=False)
+        self.slots[slot].update(phase="backoff", restarts=-1, in_a_row=-1, again=False, began=None, is_overdue=False)
         if self.failed and self.failed["slot"] == slot:
             self.failed = None
+        for process in self.slots:
+            if process["phase"] == "stopped" and not process.get("started"):
+                # It was given up because of this one, perhaps; its program still waits at its gate.
+                process["phase"] = "waiting"
         self._restart(slot)
         withdraw(self.run, slot)
 
-    # Deaths and what follows
+    # Taking over
 
     def _adopt(self) -> None:
-        """Take over the panes as they are now."""
+        """Take over the panes as they are now, and what a supervisor before this one had not brought to its end."""
         self.panes.adopt()
+        if self.old["phase"] == "stopping":
+            self.stop(self.old["reason"])
         for slot, process in enumerate(self.slots):
-            if slot not in self.panes and process["phase"] in ("waiting", "starting", "running"):
+            # Who was being ended for a restart is asked for again.
+            process.pop("again", None)
+            if process["phase"] == "backoff":
+                self._await_restart(slot)
+            elif slot not in self.panes and process["phase"] in ("waiting", "starting", "running"):
                 self._ended(slot)
+            elif slot in self.panes and process["phase"] == "running" and self.phase == "running":
+                self._attend(slot)
+
+    def _await_restart(self, slot: int) -> None:
+        process = self.slots[slot]
+        if slot in self.panes:
+            process["restarts"] += 1
+            self._started(slot)
+        else:
+            self._restart_after(slot, process["ended"] + self.backoff.delay_s(process.get("in_a_row", 0)) - time.time())
+
+    # Deaths and what follows
 
     def _ended(self, slot: int) -> None:
-        process, planned = self.slots[slot], self.plan["processes"][slot]
+        process, now = self.slots[slot], time.time()
+        self.checks.leave(slot)
         status = self.panes.status_of(slot)
-        process.update(status=status, ended=time.time(), ready=False, phase="done" if status == 0 else "failed")
+        process.update(status=status, ended=now, ready=False, phase="done" if status == 0 else "failed")
         self.dirty = True
         if self.phase != "running":
             process["phase"] = "done" if status == 0 else "stopped"
             self._stop_when_empty()
-            return
-        if process.get("again"):
+        elif process.get("again"):
             self._start_afresh(slot)
-            return
-        decision = decide(
-            status=status,
-            is_service=planned["is_service"],
-            restart=planned["restart"],
-            retries=planned["retries"],
-            on_exit=planned["on_exit"],
-            restarts=process["restarts"],
-            backoff=self.backoff,
-        )
+        else:
+            if now - (process.get("started") or now) >= self.backoff.forget_s:
+                process["in_a_row"] = 0
+            self._follow_up(slot, judge(process, self.plan["processes"][slot], status, self.backoff))
+
+    def _follow_up(self, slot: int, decision: Decision) -> None:
+        process = self.slots[slot]
         if decision.action == "restart":
             process["phase"] = "backoff"
-            self.loop.later(decision.delay_s, lambda: self._restart(slot))
+            self._restart_after(slot, decision.delay_s)
         elif decision.action == "failed":
             process["phase"] = "failed"
-            self.failed = self.failed or {"name": process["name"], "status": status, "slot": slot}
+            self.failed = self.failed or {"name": process["name"], "status": process["status"] or 1, "slot": slot}
             if decision.stops:
                 self.stop("failed")
                 return
         self._advance()
+
+    def _restart_after(self, slot: int, delay_s: float) -> None:
+        ended = self.slots[slot]["ended"]
+
+        def restart() -> None:
+            # Meanwhile somebody may have started it by hand, and it may have ended once more.
+            if self.slots[slot]["ended"] == ended:
+                self._restart(slot)
+
+        self.loop.later(max(0.0, delay_s), restart)
 
     def _restart(self, slot: int) -> None:
         process = self.slots[slot]
         if self.phase != "running" or process["phase"] != "backoff":
             return
         self.panes.start_again(slot)
-        process.update(restarts=process["restarts"] + 1, status=None, ended=None)
+        process.update(
+            restarts=process["restarts"] + 1, in_a_row=process.get("in_a_row", 0) + 1, status=None, ended=None
+        )
         self._started(slot)
         self.panes.follow_again(slot)
         if slot not in self.panes:
             # It was over before it could be watched: nothing else will tell.
             self._ended(slot)
 
-    # Order and readiness
+    # Order and health
 
     def _advance(self) -> None:
         """Start what waits for nothing any more; end the run when what it is for is done."""
         if self.phase != "running":
             return
-        for slot, process in enumerate(self.slots):
-            if process["phase"] == "waiting" and all(
-                self._is_met(wait) for wait in self.plan["processes"][slot]["waits"]
-            ):
-                self._started(slot)
-                self.panes.let_go(slot)
-        aims = self.plan["done_when"]
-        is_done = bool(aims) and all(self.slots[slot]["phase"] == "done" for slot in aims)
-        if is_done or all(process["phase"] in ("done", "failed") for process in self.slots):
+        planned = self.plan["processes"]
+        for slot in startable(self.slots, planned):
+            self._started(slot)
+            self.panes.let_go(slot)
+        for slot in hopeless(self.slots, planned):
+            self.slots[slot]["phase"] = "stopped"
+            self.dirty = True
+        found = verdict(self.slots, planned, self.plan["done_when"])
+        if found is not None:
             self.stop("failed" if self.failed else "finished")
 
-    def _is_met(self, wait: dict[str, Any]) -> bool:
-        other = self.slots[wait["slot"]]
-        return other["phase"] == "done" or (wait["until"] == "ready" and bool(other["ready"]))
-
     def _started(self, slot: int) -> None:
-        planned = self.plan["processes"][slot]
-        self.slots[slot].update(phase="running", started=time.time(), ready=not planned["checks"])
-        self.dirty = True
-        for check in planned["checks"]:
-            first = 0.01 if check["automatic"] else check["initial_delay_s"]
-            self.loop.later(first, functools.partial(self._check, slot, check, 0.03))
-        if planned["deadline_s"]:
-            started = self.slots[slot]["started"]
-            self.loop.later(planned["deadline_s"], lambda: self._deadline(slot, started))
-
-    def _check(self, slot: int, check: dict[str, Any], pause_s: float) -> None:
+        planned, now = self.plan["processes"][slot], time.time()
         process = self.slots[slot]
-        if self.phase != "running" or process["phase"] != "running" or process["ready"]:
-            return
-        if is_ready_now(check, self.run.process_dir(slot)):
-            remaining = process.setdefault("passed", [])
-            remaining.append([check["kind"], check["port"]])
-            if len(remaining) >= len(self.plan["processes"][slot]["checks"]):
-                process.update(ready=True, passed=[])
-                self.dirty = True
-                self._advance()
-            return
-        again = min(pause_s * 1.5, 1.0) if check["automatic"] else check["period_s"]
-        self.loop.later(again, lambda: self._check(slot, check, again))
+        is_ready = not planned["checks"] and not any(check["role"] == "started" for check in planned["health"])
+        process.update(phase="running", started=now, ready=is_ready, unready="", unhealthy="")
+        process["began"] = process.get("began") or now
+        self.dirty = True
+        self._attend(slot)
 
-    def _deadline(self, slot: int, started: float) -> None:
-        if slot in self.panes and self.slots[slot].get("started") == started:
-            self._end(slot)
+    def _attend(self, slot: int) -> None:
+        """Begin the checks of a process that runs, and its deadline."""
+        process, planned = self.slots[slot], self.plan["processes"][slot]
+        self.checks.attend(slot, planned, started=process["started"], is_ready=process["ready"])
+        if planned["deadline_s"]:
+            began = process["began"]
+            left = began + planned["deadline_s"] - time.time()
+            self.loop.later(max(0.0, left), lambda: self._overdue(slot, began))
+
+    def _changed(self, slot: int, is_ready: bool, why: str) -> None:
+        self.slots[slot].update(ready=is_ready, unready=why)
+        self.dirty = True
+        if is_ready:
+            self._advance()
+
+    def _dead(self, slot: int, check: Check, why: str) -> None:
+        kind = "startup" if check.role == "started" else "liveness"
+        self.slots[slot]["unhealthy"] = f"{kind} probe failed: {why}"
+        self.dirty = True
+        self._end(slot, check.grace_s)
+
+    def _overdue(self, slot: int, began: float) -> None:
+        process, planned = self.slots[slot], self.plan["processes"][slot]
+        if self.phase == "running" and process.get("began") == began and process["phase"] in ("running", "backoff"):
+            process["is_overdue"] = True
+            if slot in self.panes:
+                self._end(slot)
+            else:
+                self._follow_up(slot, judge(process, planned, process["status"], self.backoff))
 
     # Ending
 
-    def _end(self, slot: int) -> None:
-        self.panes.end(slot, self.plan["processes"][slot]["grace_s"])
+    def _end(self, slot: int, grace_s: float | None = None) -> None:
+        self.checks.leave(slot)
+        self.panes.end(slot, self.plan["processes"][slot]["grace_s"] if grace_s is None else grace_s)
 
     def _stop_when_empty(self) -> None:
         if not self.panes:
@@ -231,29 +269,16 @@ class Supervisor:
         if not self.dirty and survivors is None:
             return
         self.dirty = False
-        write_json(
-            self.run.folder / "state.json",
-            {
-                **self.old,
-                "phase": self.phase,
-                "reason": self.reason,
-                "supervisor": os.getpid() if survivors is None else 0,
-                "ended": None if survivors is None else time.time(),
-                "failed": self.failed,
-                "survivors": survivors or [],
-                "processes": self.slots,
-            },
-        )
-
-
-def _signal_pipe() -> int:
-    """A descriptor that becomes readable on SIGTERM, SIGINT or SIGHUP."""
-    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(writer)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
-        signal.signal(number, lambda *_: None)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    return reader
+        news = {
+            "phase": self.phase,
+            "reason": self.reason,
+            "supervisor": os.getpid() if survivors is None else 0,
+            "ended": None if survivors is None else time.time(),
+            "failed": self.failed,
+            "survivors": survivors or [],
+            "processes": self.slots,
+        }
+        write_json(self.run.folder / "state.json", {**self.old, **news})
 
 
 def main(folder: str) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from symphony_charts.adapters import processes
 from symphony_charts.adapters.dirs import state_dir
 from symphony_charts.adapters.inotify import Changes
 from symphony_charts.cluster.local_status import path_of, run_events, run_status
@@ -168,12 +169,7 @@ class LocalWatcher:
         if pid == 0:
             what = f'"{instance.path}" does not run: {instance.state}'
             raise Conflict(what, next=f"symph process {name}")
-        environ = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "surrogateescape")
-        env = dict(entry.split("=", 1) for entry in environ.split("\0") if "=" in entry)
-        enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--wd=/proc/{pid}/cwd", "--"]
-        own = Path(f"/proc/{pid}/ns/mnt").stat().st_ino == Path("/proc/self/ns/mnt").stat().st_ino
-        start = ["env", "-C", f"/proc/{pid}/cwd"] if own else enter
-        return [*start, *command], env
+        return processes.inside(pid, command)
 
     def _seen_as(self, name: str, instance: InstanceStatus, path: str) -> Path:
         """The path of this machine at which a process sees `path`."""

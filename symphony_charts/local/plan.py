@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 
@@ -16,7 +16,7 @@ from symphony_charts.local.gpus import VISIBLE, gpu_environment
 from symphony_charts.local.mounts import config_dir, layout, mount_binds, own_secrets, secrets_dir
 from symphony_charts.local.order import without_cycles
 from symphony_charts.local.overrides import local_process
-from symphony_charts.local.probes import probe_check
+from symphony_charts.local.probes import checks_of, health_of
 from symphony_charts.local.records import Check, LocalPlan, Machine, PlannedProcess, Wait
 from symphony_charts.local.replicas import Replica, replicas_of
 from symphony_charts.network.commands import entry_point
@@ -155,7 +155,8 @@ class _Context:
             tty=tty,
             address=replica.address,
             waits=tuple(self._waits(ref, process)),
-            checks=tuple(self._checks(ref, replica, process)),
+            checks=tuple(self._checks(checks_of, ref, replica, process)),
+            health=tuple(self._checks(health_of, ref, replica, process)),
             restart=facts.restart,
             retries=facts.retries,
             on_exit=facts.on_exit,
@@ -224,15 +225,17 @@ class _Context:
                 strict[ref] = [find_process(self.experiment, other) for other in process.after]
         return without_cycles(connects, strict)
 
-    def _checks(self, ref: ProcessRef, replica: Replica, process: Process | Step) -> Iterator[Check]:
-        if isinstance(process, Step):
-            return
-        if process.ready is not None:
-            yield probe_check(process.ready, replica.address, {s.name: s.port for s in self.services})
-            return
-        for service in self.services:
-            if service.listener == ref:
-                yield Check(kind="tcp", host=replica.address, port=service.port, automatic=True)
+    def _checks(
+        self, find: Callable[..., Iterator[Check]], ref: ProcessRef, replica: Replica, process: Process | Step
+    ) -> Iterator[Check]:
+        if isinstance(process, Process):
+            listening = [(service.name, service.port) for service in self.services if service.listener == ref]
+            yield from find(process, replica.pod, ref.process, replica.address, listening)
+
+
+def _relocations(planned: Sequence[PlannedProcess]) -> tuple[str, ...]:
+    binds = dict.fromkeys(bind for process in planned for bind in process.binds if bind.target != SECRETS_DIR)
+    return note_of(binds)
 
 
 def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Iterator[int]:

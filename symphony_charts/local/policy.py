@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from symphony_charts.local.records import OnExit, Restart
 
-__all__ = ["Backoff", "Decision", "decide", "describe_status"]
+__all__ = ["Backoff", "Decision", "decide", "describe_status", "judge"]
+
+# Stands for the status of a process that ended well only because its liveness probe had it ended.
+_UNHEALTHY = 137
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +40,51 @@ class Decision:
 
 
 def decide(
-    *, status: int, is_service: bool, restart: Restart, retries: int, on_exit: OnExit, restarts: int, backoff: Backoff
+    *,
+    status: int,
+    is_service: bool,
+    restart: Restart,
+    retries: int,
+    on_exit: OnExit,
+    restarts: int,
+    in_a_row: int,
+    backoff: Backoff,
 ) -> Decision:
     """What follows from exit status `status` of a process that was restarted `restarts` times.
+
+    `in_a_row` of these restarts came without a long life before them; the pause depends on them.
 
     Finite processes that end with 0 are done. Failures are retried `retries` times under `on-failure` (at least
     Kubernetes' backoffLimit semantics: the first run is not a retry) and without end under `always`. A service that
     may not restart has failed when it ends, whatever its status.
     """
     if restart == "always" or (on_exit == "restart" and status != 0):
-        return Decision(action="restart", delay_s=backoff.delay_s(restarts))
+        return Decision(action="restart", delay_s=backoff.delay_s(in_a_row))
     if status == 0 and not is_service:
         return Decision(action="done")
     if restart == "on-failure" and status != 0 and (is_service or restarts < retries):
-        return Decision(action="restart", delay_s=backoff.delay_s(restarts))
+        return Decision(action="restart", delay_s=backoff.delay_s(in_a_row))
     return Decision(action="failed", stops=on_exit == "stop-all")
+
+
+def judge(process: Mapping[str, Any], planned: Mapping[str, Any], status: int, backoff: Backoff) -> Decision:
+    """What follows from the end of `process` (as `state.json` has it) that was `planned` (as `plan.json` has it)."""
+    if process.get("is_overdue"):
+        # As a Job past its deadline: it has failed, however it ended and whatever retries are left.
+        return Decision(action="failed", stops=planned["on_exit"] == "stop-all")
+    if process.get("unhealthy") and planned["restart"] != "never":
+        # Ended by its liveness probe: that it then left in peace is no success.
+        status = status or _UNHEALTHY
+    return decide(
+        status=status,
+        is_service=planned["is_service"],
+        restart=planned["restart"],
+        retries=planned["retries"],
+        on_exit=planned["on_exit"],
+        restarts=process["restarts"],
+        in_a_row=process.get("in_a_row", 0),
+        backoff=backoff,
+    )
 
 
 def describe_status(status: int) -> str:

@@ -77,20 +77,27 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """How readiness is found out: a connection to `host`:`port`, a GET of `path`, or `command` exiting 0.
+    """How something is found out: by a connection to `host`:`port`, a GET of `path`, or `command` exiting 0.
 
-    Times are in seconds. An `automatic` check comes from a bound port; it is tried quickly and then less often.
+    `failures` or `successes` in a row change the answer, as Kubernetes' thresholds do; times are in seconds. `grace_s`
+    is how long a process that is not `alive` any more gets between TERM and KILL (None: as long as at any end). An
+    `automatic` check comes from a bound port; it is tried quickly and then less often, until it passes once.
     """
 
     kind: Literal["tcp", "http", "exec"]
     host: str = ""
     port: int = 0
+    role: Literal["ready", "alive", "started"] = "ready"
     path: str = "/"
     is_tls: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
     command: tuple[str, ...] = ()
     initial_delay_s: float = 0.0
     period_s: float = 10.0
     timeout_s: float = 1.0
+    failures: int = 3
+    successes: int = 1
+    grace_s: int | None = None
     automatic: bool = False
 
 
@@ -119,6 +126,7 @@ class PlannedProcess:
     address: str
     waits: tuple[Wait, ...]
     checks: tuple[Check, ...]
+    health: tuple[Check, ...]
     restart: Restart
     retries: int
     on_exit: OnExit

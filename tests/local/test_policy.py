@@ -24,6 +24,7 @@ def after(
         retries=retries,
         on_exit=on_exit,
         restarts=restarts,
+        in_a_row=restarts,
         backoff=Backoff(),
     )
 

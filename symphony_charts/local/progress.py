@@ -1,0 +1,58 @@
+"""How far a run is: which processes may start, which never will, and whether it has reached its end.
+
+Processes are what `state.json` says of them and planned what `plan.json` says; both are in slot order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+__all__ = ["hopeless", "startable", "verdict"]
+
+_ENDED = ("done", "failed", "stopped")
+
+
+def startable(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The slots of the waiting processes that wait for nothing any more."""
+    return [
+        slot
+        for slot, process in enumerate(processes)
+        if process["phase"] == "waiting" and all(_is_met(wait, processes) for wait in planned[slot]["waits"])
+    ]
+
+
+def hopeless(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The slots of the waiting processes that wait for one which has failed for good or will not start itself."""
+    lost = {slot for slot, process in enumerate(processes) if process["phase"] in ("failed", "stopped")}
+    found: list[int] = []
+    while True:
+        more = [
+            slot
+            for slot, process in enumerate(processes)
+            if process["phase"] == "waiting"
+            and slot not in lost
+            and any(w["slot"] in lost for w in planned[slot]["waits"])
+        ]
+        if not more:
+            return found
+        found += more
+        lost.update(more)
+
+
+def verdict(
+    processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]], aims: Sequence[int]
+) -> Literal["finished", "ended"] | None:
+    """`finished` when all `aims` have succeeded, `ended` when nothing more can come of it; None while it goes on.
+
+    Services end with the last finite process; a run of services alone ends with the last of them.
+    """
+    if aims and all(processes[slot]["phase"] == "done" for slot in aims):
+        return "finished"
+    finite = [slot for slot, one in enumerate(planned) if not one["is_service"]] or range(len(processes))
+    return "ended" if all(processes[slot]["phase"] in _ENDED for slot in finite) else None
+
+
+def _is_met(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> bool:
+    other = processes[wait["slot"]]
+    return bool(other["phase"] == "done" or (wait["until"] == "ready" and other["ready"]))

@@ -1,0 +1,227 @@
+"""Readiness, liveness and startup probes of runs in real tmux, and the counting behind them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from symphony_charts.adapters import processes
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_machine import plan_here
+from symphony_charts.cluster.local_store import Run
+from symphony_charts.errors import SpecError
+from symphony_charts.local.health import Health
+from symphony_charts.local.records import Check
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from tests.local.runs import log_of, python, start, until
+
+# Answers each GET by what the file `answer` says: a status, and where to, perhaps.
+WEB = """
+import http.server, os
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        status, _, place = open('answer').read().partition(' ')
+        if self.path == '/else':
+            status, place = '500', ''
+        self.send_response(int(status))
+        if place:
+            self.send_header('Location', place)
+        self.end_headers()
+        self.wfile.write(self.headers.get('X-Who', '').encode())
+        print('asked', self.path, self.headers.get('X-Who'), flush=True)
+    def log_message(self, *words): pass
+http.server.ThreadingHTTPServer((os.environ['SYMPH_X_HOST'], int(os.environ['SYMPH_X_PORT'])), Handler).serve_forever()
+"""
+QUICK = {"period": 1, "timeout": 1, "failures": 1}
+LIVENESS = {"periodSeconds": 1, "failureThreshold": 1}
+
+
+def health(role: Literal["ready", "alive", "started"] = "ready", **more: int) -> Health:
+    return Health(Check(kind="tcp", role=role, **more))  # type: ignore[arg-type]  # thresholds only
+
+
+def ready(run: Run) -> bool:
+    return bool(run.state()["processes"][0]["ready"])
+
+
+def exists(name: str) -> dict[str, object]:
+    return {"exec": {"command": ["test", "-e", name]}}
+
+
+@pytest.mark.parametrize(("role", "begins"), [("ready", False), ("alive", True), ("started", None)])
+def test_a_check_begins_with_the_answer_of_the_kubelet(
+    role: Literal["ready", "alive", "started"], begins: bool | None
+) -> None:
+    assert health(role).passes is begins
+
+
+def test_an_answer_changes_after_enough_tries_in_a_row_only() -> None:
+    one = health(failures=3, successes=2)
+    settled = [one.note(passed) for passed in (True, False, True, True, False, False, True, False, False, False)]
+    assert settled == [False, False, False, True, False, False, False, False, False, True]
+    assert one.passes is False
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_ready_process_becomes_unready_and_ready_again(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python("input()"), "ready": {**exists("up"), **QUICK}}})
+    until(lambda: "exit status 1" in run.state()["processes"][0].get("unready", ""))
+    assert not ready(run)
+    (tmp_path / "up").touch()
+    until(lambda: ready(run))
+    (tmp_path / "up").unlink()
+    until(lambda: not ready(run))
+    (tmp_path / "up").touch()
+    until(lambda: ready(run))
+    assert run.state()["processes"][0]["restarts"] == 0
+
+
+@pytest.mark.usefixtures("tmux")
+@pytest.mark.parametrize(
+    ("answer", "is_ready"),
+    [("204", True), ("302 http://127.0.0.99:1/", True), ("404", False), ("302 /else", False), ("301 /", False)],
+)
+def test_http_answers_count_as_for_the_kubelet(tmp_path: Path, answer: str, is_ready: bool) -> None:
+    (tmp_path / "answer").write_text(answer)
+    web = {**python(WEB), "binds": "x", "ready": {"http": {"port": "x", "path": "/"}, **QUICK}}
+    run = start(tmp_path, processes={"a": web})
+    until(lambda: ready(run) or "HTTP status" in (text := unready(run)) or "redirects" in text)
+    assert ready(run) is is_ready
+
+
+def unready(run: Run) -> str:
+    return str(run.state()["processes"][0].get("unready", ""))
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_liveness_probe_restarts_what_does_not_answer_any_more(tmp_path: Path) -> None:
+    (tmp_path / "answer").write_text("200")
+    probe = {"httpGet": {"port": "x", "httpHeaders": [{"name": "X-Who", "value": "me"}]}, **LIVENESS}
+    web = {**python(WEB), "binds": "x", "lifecycle": "service", "container_overlay": {"livenessProbe": probe}}
+    run = start(tmp_path, processes={"a": web, "b": python("input()")})
+    until(lambda: "asked / me" in log_of(run, "a"))
+    (tmp_path / "answer").write_text("500")
+    until(lambda: run.state()["processes"][0]["phase"] == "backoff")
+    assert run.state()["processes"][0]["unhealthy"] == "liveness probe failed: HTTP status 500"
+    (tmp_path / "answer").write_text("200")
+    until(lambda: run.state()["processes"][0]["restarts"] == 1)
+    until(lambda: ready(run))
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_process_that_may_not_restart_fails_by_its_liveness_probe(tmp_path: Path) -> None:
+    overlay = {"livenessProbe": {**exists("nothing"), **LIVENESS}}
+    run = start(tmp_path, processes={"a": {**python("input()"), "container_overlay": overlay}})
+    assert local_run.wait(run) == 143
+    assert run.state()["failed"]["name"] == "a"
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_liveness_probe_has_a_grace_period_of_its_own(tmp_path: Path) -> None:
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(99)"
+    )
+    probe = {"exec": {"command": ["false"]}, "initialDelaySeconds": 1, **LIVENESS, "terminationGracePeriodSeconds": 0}
+    run = start(tmp_path, processes={"a": {**python(stubborn), "container_overlay": {"livenessProbe": probe}}})
+    began = time.monotonic()
+    assert local_run.wait(run) == 137
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_startup_probe_holds_readiness_and_liveness_back(tmp_path: Path) -> None:
+    overlay = {
+        "startupProbe": {**exists("started"), "periodSeconds": 1, "failureThreshold": 60},
+        "livenessProbe": {**exists("alive"), **LIVENESS},
+    }
+    service = {"lifecycle": "service", "container_overlay": overlay}
+    run = start(tmp_path, processes={"a": {**python("print('up', flush=True); input()"), **service}})
+    time.sleep(2.5)
+    assert not ready(run)
+    assert log_of(run, "a") == "up\n"
+    (tmp_path / "alive").touch()
+    (tmp_path / "started").touch()
+    until(lambda: ready(run))
+    (tmp_path / "alive").unlink()
+    until(lambda: log_of(run, "a") == "up\nup\n")
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_process_that_never_starts_up_is_ended(tmp_path: Path) -> None:
+    overlay = {"startupProbe": {"exec": {"command": ["sh", "-c", "echo not yet; exit 3"]}, **LIVENESS}}
+    run = start(tmp_path, processes={"a": {**python("input()"), "container_overlay": overlay}})
+    assert local_run.wait(run) == 143
+    assert run.state()["processes"][0]["unhealthy"] == "startup probe failed: exit status 3: not yet"
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_probe_that_hangs_holds_nothing_up_and_is_killed(tmp_path: Path) -> None:
+    hang = {"exec": {"command": ["sh", "-c", "echo $$ > pid; sleep 300"]}, "period": 1, "timeout": 3, "failures": 1}
+    run = start(
+        tmp_path,
+        processes={"a": {**python("input()"), "ready": hang}, "b": python("raise SystemExit(4)")},
+        local={"on_exit": "keep"},
+    )
+    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+    began = time.monotonic()
+    os.kill(pid := int((tmp_path / "pid").read_text()), 0)
+    local_run.restart(run, [1])
+    assert time.monotonic() - began < 2
+    until(lambda: unready(run) == "no answer within 3 s")
+    assert not processes.is_alive(pid)
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_supervisor_that_takes_over_goes_on_with_the_probes(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python("input()"), "ready": {**exists("up"), **QUICK}}})
+    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    (tmp_path / "up").touch()
+    local_run.ensure_supervised(run)
+    until(lambda: ready(run))
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_run_without_probes_is_idle_once_its_ports_are_open(tmp_path: Path) -> None:
+    (tmp_path / "answer").write_text("200")
+    run = start(tmp_path, processes={"a": {**python(WEB), "binds": "x"}})
+    until(lambda: ready(run))
+    stat = Path(f"/proc/{run.state()['supervisor']}/stat")
+    time.sleep(1.2)
+    before = stat.read_text().split()[13:15]
+    time.sleep(1.5)
+    assert stat.read_text().split()[13:15] == before
+
+
+@pytest.mark.parametrize(
+    ("probe", "what"),
+    [
+        ({"grpc": {"port": 1}}, "not by grpc"),
+        ({"exec": {"command": "words"}}, "a list of words"),
+        ({"tcpSocket": {"port": "nobody"}}, "'nobody' is no number"),
+        ({"httpGet": {"port": 1, "host": "example.org"}}, "is a name"),
+        ({"tcpSocket": {"port": 1}, "exec": {"command": ["x"]}}, "by tcpSocket and exec"),
+        ({"tcpSocket": {"port": 1}, "periodSeconds": "often"}, "'often' is no number"),
+    ],
+)
+def test_a_probe_that_cannot_be_tried_here_is_refused_by_its_path(
+    tmp_path: Path, probe: dict[str, object], what: str
+) -> None:
+    overlay = {"container_overlay": {"livenessProbe": probe}}
+    experiment = from_data({"name": "exp", "processes": {"a": {**python("pass"), **overlay}}})
+    with pytest.raises(SpecError, match=what) as caught:
+        plan_here(experiment, allocate(experiment), tmp_path, "run")
+    assert caught.value.problems[0].path.startswith("processes.a.container_overlay.livenessProbe")
+
+
+def test_an_overlay_changes_the_readiness_probe_as_in_the_chart(tmp_path: Path) -> None:
+    overlay = {"container_overlay": {"readinessProbe": {"periodSeconds": 2}}}
+    experiment = from_data({"name": "exp", "processes": {"a": {**python("pass"), "binds": {"x": 7001}, **overlay}}})
+    [check] = plan_here(experiment, allocate(experiment), tmp_path, "run").processes[0].checks
+    assert (check.kind, check.port, check.period_s, check.automatic) == ("tcp", 7001, 2, False)
