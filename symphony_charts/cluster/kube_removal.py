@@ -31,6 +31,13 @@ _OTHERS = (
     ("networking.k8s.io/v1", "NetworkPolicy"),
     ("networking.k8s.io/v1", "Ingress"),
     ("policy/v1", "PodDisruptionBudget"),
+    ("gateway.networking.k8s.io/v1", "HTTPRoute"),
+    ("bitnami.com/v1alpha1", "SealedSecret"),
+    ("external-secrets.io/v1", "ExternalSecret"),
+    ("scheduling.k8s.io/v1alpha2", "PodGroup"),
+    ("scheduling.k8s.io/v1beta1", "PodGroup"),
+    ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
+    ("scheduling.volcano.sh/v1beta1", "PodGroup"),
 )
 _MANAGERS = ("Argo CD", "Flux")
 

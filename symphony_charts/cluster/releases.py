@@ -9,15 +9,14 @@ from typing import Any
 
 from symphony_charts.adapters.helm_objects import Refusal, ReleaseObjects
 from symphony_charts.adapters.helm_releases import HelmReleases, Revision, Target
+from symphony_charts.cluster.kube_removal import PROTECTED
 from symphony_charts.cluster.release_wait import Progress, look, wait_for
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
 
-__all__ = ["PROTECTED", "Releases", "Removed", "Revision", "Target"]
+__all__ = ["Releases", "Removed", "Revision", "Target"]
 
 Object = dict[str, Any]
 
-# Where no experiment belongs.
-PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease", "argocd", "flux-system"})
 _EXPERIMENT = "symph.dev/experiment"
 _INSTANCE = "app.kubernetes.io/instance"
 _RELEASE = "meta.helm.sh/release-name"
