@@ -11,8 +11,9 @@ from symphony_charts.chart.names import sha256
 from symphony_charts.chart.values import Values, scalar
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.services import Service
-from symphony_charts.spec.model import Experiment, ExposeSettings
+from symphony_charts.spec.model import AppwrapperSettings, ArgoSettings, Experiment, ExposeSettings, Workload
 from symphony_charts.spec.pods import find_process, pods_of
+from symphony_charts.workloads.appwrapper import MAX_POD_SETS
 from symphony_charts.workloads.combination import faults_of
 from symphony_charts.workloads.kinds import KINDS
 
@@ -74,11 +75,17 @@ def _refuse(experiment: Experiment) -> None:
     if kind not in KINDS:
         known = ", ".join(f"`{name}`" for name in KINDS)
         problems.append(Problem(what=f'no chart for workload kind "{kind}"', path="workload.kind", next=f"use {known}"))
-    settings = {key: scalar(value) for key, value in _workload(experiment).items()}
+    settings = {key: scalar(value) for key, value in _workload(experiment).items() if not isinstance(value, dict)}
     problems.extend(
         Problem(what=why, path=_SPEC_PATHS.get(path, path))
         for path, why in faults_of(kind, settings, experiment.workload.scheduler_name or "")
     )
+    pods = [pod for pod in pods_of(experiment).values() if pod.is_finite]
+    if kind == "appwrapper" and experiment.workload.appwrapper.version == "v1beta2" and len(pods) > MAX_POD_SETS:
+        what = f"an AppWrapper holds at most {MAX_POD_SETS} groups that end, not {len(pods)}"
+        problems.append(
+            Problem(what=what, path="workload.kind", next="put processes into fewer groups, or use `jobset`")
+        )
     problems.extend(
         Problem(what=f'config "{name}" still names the file {file.file}', path=f"configs.{name}", next="read it first")
         for name, file in experiment.configs.items()
@@ -151,4 +158,30 @@ def _workload(experiment: Experiment) -> Values:
     workload = experiment.workload
     values: Values = {"kind": workload.kind, "gang": workload.gang}
     further = {"queue": workload.queue, "gangScope": workload.gang_scope, "gangVersion": workload.gang_version}
-    return values | {key: value for key, value in further.items() if value is not None}
+    own: Values = {"priority": workload.priority, **_of_kind(workload)}
+    return values | {key: value for key, value in (further | own).items() if value is not None}
+
+
+def _of_kind(workload: Workload) -> Values:
+    """What one kind of workload alone reads; nothing where it is as it is by itself."""
+    appwrapper: Values = {"version": workload.appwrapper.version, "annotations": dict(workload.appwrapper.annotations)}
+    plugins = {name: list(arguments) for name, arguments in workload.volcano.plugins.items()}
+    return {
+        "appwrapper": appwrapper if workload.appwrapper != AppwrapperSettings() else None,
+        "volcano": {"plugins": plugins} if plugins else None,
+        "argo": _of_argo(workload.argo) or None,
+    }
+
+
+def _of_argo(argo: ArgoSettings) -> Values:
+    values: Values = {
+        "schedules": list(argo.schedules),
+        "timezone": argo.timezone,
+        "needs": {name: list(after) for name, after in argo.needs.items()},
+        "retries": argo.retries,
+        "parameters": list(argo.parameters),
+        "serviceAccount": argo.service_account,
+    }
+    if argo.schedules:
+        values["concurrency"] = argo.concurrency
+    return {key: value for key, value in values.items() if value} | ({} if argo.submit else {"submit": False})

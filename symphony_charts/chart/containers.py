@@ -20,7 +20,6 @@ __all__ = ["Role", "container", "secret_volume"]
 Role = Literal["main", "sidecar", "step"]
 
 _DIGITS = re.compile(r"[1-9][0-9]{0,9}")
-_INDEX_OF_JOB = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 _INDEX_OF_STATEFUL_SET = "metadata.labels['apps.kubernetes.io/pod-index']"
 
 
@@ -101,7 +100,7 @@ def _symph_env(model: Model, group: Group, name: str, listening: list[LiveServic
     }
     fields = {}
     if group.replicas > 1:
-        fields["SYMPH_INDEX"] = _INDEX_OF_JOB if group.is_finite else _INDEX_OF_STATEFUL_SET
+        fields["SYMPH_INDEX"] = model.kind.index if group.is_finite else _INDEX_OF_STATEFUL_SET
     if model.run_hosts:
         fields["SYMPH_RUN"] = "metadata.labels['symph.dev/run']"
     for service in listening:

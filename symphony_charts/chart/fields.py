@@ -7,7 +7,19 @@ from typing import Literal, NamedTuple
 __all__ = ["FIELDS", "REQUIRED", "TOP", "Field", "Kind"]
 
 Kind = Literal[
-    "bool", "env", "integer", "object", "objects", "port", "quantities", "scalar", "strings", "text", "texts"
+    "bool",
+    "env",
+    "integer",
+    "object",
+    "objects",
+    "port",
+    "quantities",
+    "scalar",
+    "signed",
+    "strings",
+    "text",
+    "texts",
+    "words",
 ]
 
 
@@ -146,6 +158,18 @@ FIELDS: tuple[Field, ...] = (
     Field("workload.gangScope", "text", "Whose pods one gang has: those of the experiment, or of each group."),
     Field("workload.gangVersion", "text", "The version of scheduling.k8s.io for the gang `native`."),
     Field("workload.queue", "text", "The queue that admits them."),
+    Field("workload.priority", "signed", "Kind appwrapper v1beta1: the higher, the sooner."),
+    Field("workload.appwrapper.version", "text", "Kind appwrapper: v1beta2, or v1beta1 of MCAD."),
+    Field("workload.appwrapper.annotations", "strings", "Kind appwrapper: annotations, as of its fault tolerance."),
+    Field("workload.volcano.plugins.*", "words", "Kind volcano: the arguments of a plugin, beside `env` and `svc`."),
+    Field("workload.argo.schedules", "texts", "Kind argo: when to run, as cron lines; without any it runs at once."),
+    Field("workload.argo.timezone", "text", "Kind argo: where the schedules' clock stands."),
+    Field("workload.argo.concurrency", "text", "Kind argo: a run while one goes on is left out, or takes its place."),
+    Field("workload.argo.submit", "bool", "Kind argo: false runs nothing until a Workflow is submitted."),
+    Field("workload.argo.needs.*", "texts", "Kind argo: a release that runs first, and which others it waits for."),
+    Field("workload.argo.retries", "integer", "Kind argo: how often the whole starts again."),
+    Field("workload.argo.parameters", "texts", "Kind argo: variables that a submission may set."),
+    Field("workload.argo.serviceAccount", "text", "Kind argo: what creates the Jobs; made where none is named."),
     Field("tests.enabled", "bool", TOP["tests"]),
     Field("tests.image", "text", "An image with a shell and nc, python3 or bash."),
     Field("nameOverride", "text", TOP["nameOverride"]),

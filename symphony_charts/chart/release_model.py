@@ -142,6 +142,7 @@ def _groups(values: Values, full: str, unit: str, kind: Kind) -> dict[str, Group
             continue
         containers = sub(group, "containers")
         finite = any((sub(containers, key).get("lifecycle") or "finite") != "service" for key in containers)
+        least = group.get("minReplicas")
         base = names.join(full, name, 43)
         member = names.fit(name, kind.member_length)
         workload = _filled(kind.workload if finite else "{base}", base=base, unit=unit, member=member)
@@ -157,6 +158,7 @@ def _groups(values: Values, full: str, unit: str, kind: Kind) -> dict[str, Group
             member=member,
             workload_pattern=workload,
             pod_pattern=pod,
+            min_replicas=None if least is None else integer(least, None, f"groups.{name}.minReplicas"),
         )
     return groups
 

@@ -34,7 +34,7 @@ def run_of(model: Model) -> Run:
     """The run that `model` describes.
 
     Its hash covers what Kubernetes does not let change in the objects of the kind, of all groups that do not outlive a
-    run, and `runKey`; of gangs how many pods they need.
+    run, its own settings, and `runKey`; of gangs how many pods they need.
     """
     templates = {name: pod_template(model, group) for name, group in model.groups.items()}
     fields = {name: _job_fields(group) for name, group in model.groups.items() if group.is_finite}
@@ -51,6 +51,8 @@ def run_of(model: Model) -> Run:
     if model.kind.is_one_object:
         whole["done"] = _done_groups(model)
     settings = sub(model.values, "workload")
+    if model.kind.settings:
+        whole["settings"] = {key: settings[key] for key in model.kind.settings if key in settings}
     members = _gang_members(model, settings)
     if members:
         whole["gang"] = {
@@ -124,13 +126,7 @@ def _gang_members(model: Model, settings: Values) -> list[tuple[Group, int]]:
     """The groups of a new run with how many of their pods must start together; none where nothing needs a PodGroup."""
     if settings.get("gang") not in gang.GANGS_OF_PODS or not model.kind.has_pod_groups:
         return []
-    return [(group, _minimum(group)) for group in model.groups.values() if not group.keep]
-
-
-def _minimum(group: Group) -> int:
-    path = f"groups.{group.name}.minReplicas"
-    least = group.values.get("minReplicas")
-    return gang.minimum(group, None if least is None else integer(least, None, path))
+    return [(group, group.least) for group in model.groups.values() if not group.keep]
 
 
 def _of_run(group: Group, template: Values, run: str, settings: Values, made: list[Gang]) -> Values:

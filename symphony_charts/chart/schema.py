@@ -32,9 +32,11 @@ _TYPES: dict[str, Values] = {
     },
     "quantities": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
     "scalar": _SCALAR,
+    "signed": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^-?(?:0|[1-9][0-9]{0,9})$"}]},
     "strings": {"type": "object", "additionalProperties": _SCALAR},
     "text": {"type": "string"},
     "texts": {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]},
+    "words": {"type": "array", "items": {"type": "string"}},
 }
 _ENUMS = {
     "lifecycle": ["finite", "service"],
@@ -44,8 +46,10 @@ _ENUMS = {
     "gang": ["none", "kueue", *GANGS_OF_PODS],
     "gangScope": ["experiment", "group"],
     "gangVersion": ["v1alpha2", "v1beta1"],
+    "concurrency": ["Forbid", "Replace"],
     "kind": list(KINDS),
     "source": ["existing", "sealed", "external"],
+    "version": ["v1beta2", "v1beta1"],
     "scope": ["strict", "namespace-wide", "cluster-wide"],
 }
 

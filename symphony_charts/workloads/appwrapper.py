@@ -9,12 +9,13 @@ project-codeflare/multi-cluster-app-dispatcher v1.40.0, pkg/apis/controller/v1be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.workloads.group import Member, Unit
 
-__all__ = ["MAX_POD_SETS", "objects", "retries_of", "wrapped_job", "wrapper"]
+__all__ = ["GROUP", "MAX_POD_SETS", "component", "generic_item", "objects", "pods_of"]
 
+GROUP = "workload.codeflare.dev"
 # What the webhook takes, so that Kueue does.
 MAX_POD_SETS = 8
 
@@ -32,67 +33,41 @@ _REQUEUING = {"timeInSeconds": 300, "maxTimeInSeconds": 0, "growthType": "expone
 
 def objects(unit: Unit) -> Iterator[dict[str, object]]:
     """The AppWrapper around a Job for each member."""
-    if unit.members:
-        jobs = [wrapped_job(member) for member in unit.members]
-        yield wrapper(unit.name, unit.labels, jobs, unit.settings, retries_of(unit.members))
-
-
-def wrapped_job(member: Member) -> dict[str, object]:
-    """The Job of a member, inside.
-
-    Neither controller forgives a failed pod, and a Job keeps those that it replaced: what a pod's `retries` would be are
-    those of the whole.
-    """
-    fields = dict(member.fields)
-    if _is_replaced(member):
-        for key in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            fields.pop(key, None)
-        fields["backoffLimit"] = 0
-    metadata = {"name": member.name, **member.metadata}
-    spec = {"template": member.template, **fields}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-
-
-def retries_of(members: Iterable[Member]) -> int:
-    """How often the whole starts again: as often as any of its groups whose pods are not restarted in place."""
-    counts = [member.fields.get("backoffLimitPerIndex", member.fields.get("backoffLimit")) for member in members if _is_replaced(member)]
-    return max((count for count in counts if isinstance(count, int)), default=0)
-
-
-def wrapper(
-    name: str,
-    labels: Mapping[str, str],
-    inside: Sequence[Mapping[str, object]],
-    settings: Mapping[str, object],
-    retries: int,
-) -> dict[str, object]:
-    """The AppWrapper around the objects `inside`; `settings` are the values of ``workload``."""
-    own = _sub(settings, "appwrapper")
+    if not unit.members:
+        return
+    own = _sub(unit.settings, "appwrapper")
+    version = own.get("version") or "v1beta2"
+    # The whole starts again as often as any of its groups whose pods are not restarted in place would have.
+    retries = max(member.replacements for member in unit.members)
+    jobs = [_job(member) for member in unit.members]
     annotations = {key: str(value) for key, value in _sub(own, "annotations").items()}
-    metadata: dict[str, object] = {"name": name, "labels": labels}
-    if own.get("version") == "v1beta1":
-        spec = _mcad_spec(inside, settings, retries)
+    if version == "v1beta1":
+        spec = _mcad_spec(jobs, unit.settings, retries)
     else:
-        spec = {"components": [_component(item) for item in inside]}
+        spec = {"components": [component(item) for item in jobs]}
         annotations = {**_PATIENCE, f"{_PREFIX}retryLimit": str(retries), **annotations}
-    if annotations:
-        metadata["annotations"] = annotations
-    version = f"workload.codeflare.dev/{own.get('version') or 'v1beta2'}"
-    return {"apiVersion": version, "kind": "AppWrapper", "metadata": metadata, "spec": spec}
+    metadata = {"name": unit.name, "labels": unit.labels, **({"annotations": annotations} if annotations else {})}
+    yield {"apiVersion": f"{GROUP}/{version}", "kind": "AppWrapper", "metadata": metadata, "spec": spec}
 
 
-def _is_replaced(member: Member) -> bool:
-    """Whether a failed pod is replaced by a new one rather than restarted in place."""
-    return _sub(member.template, "spec").get("restartPolicy") != "OnFailure"
-
-
-def _component(item: Mapping[str, object]) -> dict[str, object]:
-    if not _sub(_sub(item, "spec"), "template"):
+def component(item: Mapping[str, object]) -> dict[str, object]:
+    """The part of an AppWrapper v1beta2 that makes `item`."""
+    if not pods_of(item):
         return {"template": item}
-    return {"podSets": [{"path": "template.spec.template", "replicas": _pods(item)}], "template": item}
+    return {"podSets": [{"path": "template.spec.template", "replicas": pods_of(item)}], "template": item}
 
 
-def _pods(item: Mapping[str, object]) -> int:
+def generic_item(item: Mapping[str, object], completion: str = "") -> dict[str, object]:
+    """The part of an AppWrapper v1beta1 that makes `item`, which has ended with a condition of `completion`."""
+    entry: dict[str, object] = {"replicas": 1, "generictemplate": item}
+    if pods_of(item):
+        entry["custompodresources"] = list(_pod_resources(item))
+    if completion:
+        entry["completionstatus"] = completion
+    return entry
+
+
+def pods_of(item: Mapping[str, object]) -> int:
     """How many pods an object has at a time."""
     spec = _sub(item, "spec")
     if not _sub(spec, "template"):
@@ -101,28 +76,32 @@ def _pods(item: Mapping[str, object]) -> int:
     return count if isinstance(count, int) else 1
 
 
-# --- MCAD -----------------------------------------------------------------------------------------------------------
+def _job(member: Member) -> dict[str, object]:
+    """The Job of a member.
+
+    Neither controller forgives a failed pod, and a Job keeps those that it replaced: what would be retries of a pod are
+    retries of the whole.
+    """
+    fields = dict(member.fields)
+    if not member.is_restarted_in_place:
+        for key in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            fields.pop(key, None)
+        fields["backoffLimit"] = 0
+    metadata = {"name": member.name, **member.metadata}
+    spec = {"template": member.template, **fields}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
-def _mcad_spec(inside: Sequence[Mapping[str, object]], settings: Mapping[str, object], retries: int) -> dict[str, object]:
-    spec: dict[str, object] = {"resources": {"GenericItems": [_item(item, retries) for item in inside]}}
-    if isinstance(settings.get("priority"), int):
+def _mcad_spec(jobs: Sequence[Mapping[str, object]], settings: Mapping[str, object], retries: int) -> dict[str, object]:
+    done = "Complete" if retries else "Complete,Failed"
+    spec: dict[str, object] = {"resources": {"GenericItems": [generic_item(job, done) for job in jobs]}}
+    if settings.get("priority") is not None:
         spec["priority"] = settings["priority"]
     if retries:
         # It queues a run again that has too few pods: also one that has failed, which must not go on for ever.
         requeuing = {**_REQUEUING, "maxNumRequeuings": retries}
-        spec["schedulingSpec"] = {"minAvailable": sum(map(_pods, inside)), "requeuing": requeuing}
+        spec["schedulingSpec"] = {"minAvailable": sum(map(pods_of, jobs)), "requeuing": requeuing}
     return spec
-
-
-def _item(item: Mapping[str, object], retries: int) -> dict[str, object]:
-    entry: dict[str, object] = {"replicas": 1, "generictemplate": item}
-    if not _pods(item):
-        return entry
-    entry["custompodresources"] = list(_pod_resources(item))
-    if item["kind"] == "Job":
-        entry["completionstatus"] = "Complete" if retries else "Complete,Failed"
-    return entry
 
 
 def _pod_resources(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
@@ -131,7 +110,7 @@ def _pod_resources(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
     sidecars = [one for one in _maps(pod, "initContainers") if one.get("restartPolicy") == "Always"]
     for container in (*sidecars, *_maps(pod, "containers")):
         resources = _sub(container, "resources")
-        entry: dict[str, object] = {"replicas": _pods(item), "requests": _sub(resources, "requests")}
+        entry: dict[str, object] = {"replicas": pods_of(item), "requests": _sub(resources, "requests")}
         if _sub(resources, "limits"):
             entry["limits"] = _sub(resources, "limits")
         yield entry

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from symphony_charts.workloads.group import Group
 
-__all__ = ["GANGS_OF_PODS", "Gang", "gangs", "minimum", "pod_fields", "pod_group"]
+__all__ = ["GANGS_OF_PODS", "Gang", "gangs", "pod_fields", "pod_group"]
 
 # Those that need an object of their own; Kueue reads a label of the workload.
 GANGS_OF_PODS = ("native", "coscheduling", "volcano")
@@ -25,16 +25,6 @@ class Gang:
     name: str
     groups: tuple[str, ...]
     minimum: int
-
-
-def minimum(group: Group, wanted: int | None) -> int:
-    """How many pods of a group must start together with the rest: `wanted`, else all that end, and one of a service.
-
-    A StatefulSet replaces its pods one after the other: a new run that waited for all of them would wait for ever.
-    """
-    if wanted is not None:
-        return min(wanted, group.replicas)
-    return group.replicas if group.is_finite else 1
 
 
 def pod_fields(kind: str, gang: str, scheduler: object) -> dict[str, object]:

@@ -16,6 +16,7 @@ class Group:
     An indexed group has several replicas that end; a kept one outlives a new run. `unit` is the object that runs all
     groups that end, by its name without the run, where the kind has one, and `member` the group's own name there.
     `workload_pattern` and `pod_pattern` are the names of its Job and of a replica's pod, with ``{run}``, ``{index}``.
+    `min_replicas` is how many of its pods a gang starts with, where that is said.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Group:
     member: str
     workload_pattern: str
     pod_pattern: str
+    min_replicas: int | None = None
 
     @property
     def is_indexed(self) -> bool:
@@ -41,6 +43,16 @@ class Group:
     def pod(self, run: str, index: int) -> str:
         """The host name of a replica's pod in `run`."""
         return self.pod_pattern.replace("{run}", run).replace("{index}", str(index))
+
+    @property
+    def least(self) -> int:
+        """How many of its pods must start together with the rest: as said, else all that end, and one of a service.
+
+        A StatefulSet replaces its pods one after the other: a new run that waited for all of them would wait for ever.
+        """
+        if self.min_replicas is not None:
+            return min(self.min_replicas, self.replicas)
+        return self.replicas if self.is_finite else 1
 
     @property
     def pods(self) -> str:
@@ -63,6 +75,23 @@ class Member:
     def metadata(self) -> dict[str, object]:
         """Labels, and annotations where there are any; no name."""
         return {"labels": self.labels, **({"annotations": self.annotations} if self.annotations else {})}
+
+    @property
+    def retries(self) -> int:
+        """How often a failed pod is started again."""
+        count = self.fields.get("backoffLimitPerIndex", self.fields.get("backoffLimit"))
+        return count if isinstance(count, int) else 0
+
+    @property
+    def is_restarted_in_place(self) -> bool:
+        """Whether a pod that failed is restarted where it is, and not replaced by a new one."""
+        spec = self.template.get("spec")
+        return isinstance(spec, Mapping) and spec.get("restartPolicy") == "OnFailure"
+
+    @property
+    def replacements(self) -> int:
+        """How often a failed pod is replaced by a new one."""
+        return 0 if self.is_restarted_in_place else self.retries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

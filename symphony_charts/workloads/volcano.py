@@ -26,9 +26,9 @@ def objects(unit: Unit) -> Iterator[dict[str, object]]:
         return
     spec: dict[str, object] = {
         "schedulerName": "volcano",
-        "minAvailable": sum(member.least for member in unit.members),
+        "minAvailable": sum(member.group.least for member in unit.members),
         # So many failures end the job: one more than are made good.
-        "maxRetry": 1 + max(_replacements(member) for member in unit.members),
+        "maxRetry": 1 + max(member.replacements for member in unit.members),
         "plugins": {**_PLUGINS, **_sub(_sub(unit.settings, "volcano"), "plugins")},
         "tasks": [_task(member, ends_all=unit.done == (member,)) for member in unit.members],
     }
@@ -47,14 +47,14 @@ def _task(member: Member, *, ends_all: bool) -> dict[str, object]:
     task: dict[str, object] = {
         "name": member.group.member,
         "replicas": member.group.replicas,
-        "minAvailable": member.least,
+        "minAvailable": member.group.least,
         "template": _template(member),
     }
     policies: list[dict[str, object]] = []
-    if not _is_replaced(member):
+    if member.is_restarted_in_place:
         policies.append({"events": ["PodFailed", "TaskFailed"], "action": "TerminateJob"})
-        task["maxRetry"] = 1 + _retries(member)
-    elif _retries(member):
+        task["maxRetry"] = 1 + member.retries
+    elif member.retries:
         policies.append({"event": "PodFailed", "action": "RestartPod"})
     else:
         policies.append({"event": "PodFailed", "action": "TerminateJob"})
@@ -69,20 +69,6 @@ def _template(member: Member) -> Mapping[str, object]:
     if deadline is None:
         return member.template
     return {**member.template, "spec": {"activeDeadlineSeconds": deadline, **_sub(member.template, "spec")}}
-
-
-def _replacements(member: Member) -> int:
-    return _retries(member) if _is_replaced(member) else 0
-
-
-def _retries(member: Member) -> int:
-    count = member.fields.get("backoffLimitPerIndex", member.fields.get("backoffLimit"))
-    return count if isinstance(count, int) else 0
-
-
-def _is_replaced(member: Member) -> bool:
-    """Whether a failed pod is replaced by a new one rather than restarted in place."""
-    return _sub(member.template, "spec").get("restartPolicy") != "OnFailure"
 
 
 def _sub(item: Mapping[str, object], key: str) -> Mapping[str, object]:

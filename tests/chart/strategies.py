@@ -199,6 +199,18 @@ def experiments(draw: st.DrawFn) -> dict[str, object]:
     data["labels"] = draw(st.sampled_from([{}, {"cost": "1e3"}]))
     data["networks"] = draw(st.sampled_from([[], ["macvlan"]]))
     data["workload"] = draw(
-        st.sampled_from([{}, {"run_key": "7"}, {"gang": "kueue", "queue": "q"}, {"retries": 2}, {"kind": "jobset"}])
+        st.sampled_from(
+            [
+                {},
+                {"run_key": "7"},
+                {"gang": "kueue", "queue": "q"},
+                {"retries": 2},
+                {"kind": "jobset"},
+                {"kind": "appwrapper", "appwrapper": {"annotations": {"example.org/a": "n"}}, "retries": 1},
+                {"kind": "appwrapper", "appwrapper": {"version": "v1beta1"}, "priority": 7, "retries": 2},
+                {"kind": "volcano", "queue": "q", "volcano": {"plugins": {"ssh": ["--ssh-port=2222"]}}, "retries": 2},
+                {"kind": "volcano"},
+            ]
+        )
     )
     return data

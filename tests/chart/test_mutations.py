@@ -10,11 +10,18 @@ import pytest
 from symphony_charts.chart.compile import with_digest
 from symphony_charts.chart.merge import merge, parse_set
 from symphony_charts.chart.package import Chart, make_chart
-from tests.chart.harness import chart_of, experiment_of, helm_objects, native_objects, template, write_chart
+from tests.chart.harness import Objects, chart_of, experiment_of, helm_objects, native_objects, template, write_chart
 
 _SET = re.compile(r"^\{\{- \$_ := set \$?\.?(?!group \"workload\")\S+ .*-\}\}\n", re.MULTILINE)
-_MUTATED = ("_containers.tpl", "_pods.tpl", "_model.tpl", "_workloads.tpl", "_kinds.tpl", "_gang.tpl")
-_OF_GANGS = ("_model.tpl", "_gang.tpl")
+_MUTATED = (
+    "_containers.tpl",
+    "_pods.tpl",
+    "_model.tpl",
+    "_workloads.tpl",
+    "_kinds.tpl",
+    "_gang.tpl",
+    "_appwrapper.tpl",
+)
 
 # Groups in all shapes, so that every branch of the templates runs.
 _RICH = {
@@ -61,11 +68,36 @@ _RICH = {
 }
 
 
-_AS_SET = ["--set", "workload.kind=jobset"]
-_AS_GANG = [
-    "--set",
-    "workload.gang=coscheduling,workload.queue=null,defaults.schedulerName=co,workload.gangScope=group",
-]
+# Values under which a mutated file is rendered, too: one row for each branch that the experiment itself does not take.
+_FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
+    "_model.tpl": (
+        ("workload.kind=jobset",),
+        ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co", "workload.gangScope=group"),
+        ("workload.kind=volcano", "workload.gang=none"),
+    ),
+    "_kinds.tpl": (("workload.kind=jobset",),),
+    "_gang.tpl": (
+        ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co", "workload.gangScope=group"),
+    ),
+    "_appwrapper.tpl": (("workload.kind=appwrapper", "workload.appwrapper.version=v1beta1"),),
+}
+# And those under which the lines of an object are taken out, each of which shows under some of them.
+_OBJECTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    **dict.fromkeys(("jobs", "statefulsets", "services", "configmaps", "networkpolicies"), ((),)),
+    "jobset": (("workload.kind=jobset",),),
+    "appwrapper": (
+        ("workload.kind=appwrapper",),
+        ("workload.kind=appwrapper", "workload.appwrapper.version=v1beta1", "workload.priority=3"),
+    ),
+    "volcano": (
+        (
+            "workload.kind=volcano",
+            "workload.gang=none",
+            "defaults.priorityClassName=high",
+            "groups.mixed.restartPolicy=OnFailure",
+        ),
+    ),
+}
 
 
 def rich() -> Chart:
@@ -93,20 +125,21 @@ def without(chart: Chart, name: str, position: int) -> Chart:
     return Chart(name=chart.name, version=chart.version, values=chart.values, files=files)
 
 
+def renders(folder: Path, sets: tuple[str, ...], wanted: Objects) -> bool:
+    """Whether helm prints the objects that are wanted."""
+    return helm_objects("4.3", folder, *(word for text in sets for word in ("--set", text))) == wanted
+
+
 def test_every_statement_that_sets_a_field_is_noticed(tmp_path: Path) -> None:
     chart = rich()
-    wanted, of_set = native_objects(chart), native_objects(chart, _AS_SET[1:])
-    of_gang = native_objects(chart, _AS_GANG[1:])
-    assert helm_objects("4.3", write_chart(chart, tmp_path / "whole")) == wanted
+    rows = {(), *(row for rows in _FURTHER.values() for row in rows)}
+    wanted = {row: native_objects(chart, row) for row in rows}
+    assert renders(write_chart(chart, tmp_path / "whole"), (), wanted[()])
     unnoticed = []
     for number, (name, position) in enumerate(mutations(chart)):
         folder = write_chart(without(chart, name, position), tmp_path / str(number))
         try:
-            same = helm_objects("4.3", folder) == wanted
-            same = same and (
-                name not in ("_model.tpl", "_kinds.tpl") or helm_objects("4.3", folder, *_AS_SET) == of_set
-            )
-            same = same and (name not in _OF_GANGS or helm_objects("4.3", folder, *_AS_GANG) == of_gang)
+            same = all(renders(folder, row, wanted[row]) for row in ((), *_FURTHER.get(name, ())))
         except AssertionError:
             continue  # helm itself refused the mutated chart
         if same:
@@ -115,16 +148,15 @@ def test_every_statement_that_sets_a_field_is_noticed(tmp_path: Path) -> None:
     assert not unnoticed
 
 
-@pytest.mark.parametrize("kind", ["jobs", "jobset", "statefulsets", "services", "configmaps", "networkpolicies"])
+@pytest.mark.parametrize("kind", _OBJECTS)
 def test_every_line_of_an_object_is_noticed(kind: str, tmp_path: Path) -> None:
     chart, file = rich(), f"{kind}.yaml"
-    sets = _AS_SET if kind == "jobset" else []
-    wanted = native_objects(chart, sets[1:])
+    wanted = {row: native_objects(chart, row) for row in _OBJECTS[kind]}
     text = chart.files[f"templates/{file}"].decode()
     lines = [
         index
         for index, line in enumerate(text.split("\n"))
-        if re.match(r"\s+[\w-]+: \S", line) and "{{- if" not in line
+        if re.match(r"\s+(?:- )?[\w-]+: \S", line) and "{{- if" not in line
     ]
     unnoticed = []
     for index in lines:
@@ -134,7 +166,7 @@ def test_every_line_of_an_object_is_noticed(kind: str, tmp_path: Path) -> None:
             Chart(name=chart.name, version=chart.version, values=chart.values, files=files), tmp_path / str(index)
         )
         try:
-            same = helm_objects("4.3", folder, *sets) == wanted
+            same = all(renders(folder, row, objects) for row, objects in wanted.items())
         except (AssertionError, KeyError):
             continue
         if same:

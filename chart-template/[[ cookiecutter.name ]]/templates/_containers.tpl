@@ -110,7 +110,7 @@ and role is main, sidecar or step. They return JSON.
 {{- end -}}
 {{- $fields := dict -}}
 {{- if gt (int .group.replicas) 1 -}}
-{{- $_ := set $fields "SYMPH_INDEX" (ternary "metadata.annotations['batch.kubernetes.io/job-completion-index']" "metadata.labels['apps.kubernetes.io/pod-index']" .group.isFinite) -}}
+{{- $_ := set $fields "SYMPH_INDEX" .group.index -}}
 {{- end -}}
 {{- if .model.runHosts -}}
 {{- $_ := set $fields "SYMPH_RUN" "metadata.labels['symph.dev/run']" -}}

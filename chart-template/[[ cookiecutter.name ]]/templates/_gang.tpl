@@ -1,17 +1,24 @@
 {{- /* Gangs: pods that start together or not at all. What Kueue admits is told by a label of the workload instead. */ -}}
 
+{{- /*
+symph.least: how many pods of a group must start together with the rest. A StatefulSet replaces its pods one after the
+other: a new run that waited for all of them would wait for ever.
+*/ -}}
+{{- define "symph.least" -}}
+{{- if kindIs "invalid" .values.minReplicas -}}
+{{- ternary (int .replicas) 1 .isFinite -}}
+{{- else -}}
+{{- min (include "symph.int" (list .values.minReplicas nil (printf "groups.%s.minReplicas" .name)) | int) (int .replicas) -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* symph.gangMembers: the groups of a new run with how many of their pods must start together; none without PodGroups. */ -}}
 {{- define "symph.gangMembers" -}}
 {{- $out := dict -}}
 {{- if and (has (toString .values.workload.gang) (list "native" "coscheduling" "volcano")) (include "symph.kind" .values | fromJson).podGroups -}}
 {{- range $name, $group := .groups -}}
 {{- if not $group.keep -}}
-{{- /* A StatefulSet replaces its pods one after the other: a new run that waited for all of them would wait for ever. */ -}}
-{{- $least := ternary (int $group.replicas) 1 $group.isFinite -}}
-{{- if not (kindIs "invalid" $group.values.minReplicas) -}}
-{{- $least = min (include "symph.int" (list $group.values.minReplicas nil (printf "groups.%s.minReplicas" $name)) | int) (int $group.replicas) -}}
-{{- end -}}
-{{- $_ := set $out $name ($least | int) -}}
+{{- $_ := set $out $name (include "symph.least" $group | int) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -1,7 +1,8 @@
 {{- /*
 symph.kinds: the kinds of workload, one template each. `workload` and `pod` are patterns of the names of a group's Job and of
 a replica's pod; `unit` and `member` bound the names that they contain; of the fields of Jobs in `fixed` (absent: of all) a
-change is a new run; `whole`: one object runs all groups that end; `podGroups`: the chart makes the PodGroups of a gang.
+change is a new run, as of these `settings` of workload; `whole`: one object runs all groups that end; `podGroups`: the chart
+makes the PodGroups of a gang; `index`: where a pod finds the number of its replica.
 */ -}}
 {{- define "symph.kinds" -}}
 jobs:
@@ -12,6 +13,7 @@ jobs:
   fixed: [backoffLimitPerIndex, completionMode, completions, maxFailedIndexes]
   whole: false
   podGroups: true
+  index: "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 jobset:
   workload: "{unit}-{run}-{member}-0"
   pod: "{workload}-{index}"
@@ -19,6 +21,33 @@ jobset:
   member: 18
   whole: true
   podGroups: true
+  index: "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+appwrapper:
+  workload: "{base}-{run}"
+  pod: "{workload}-{index}"
+  unit: 43
+  member: 18
+  whole: true
+  podGroups: true
+  index: "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+volcano:
+  workload: "{unit}-{run}-{member}"
+  pod: "{workload}-{index}"
+  unit: 22
+  member: 18
+  settings: [queue, volcano]
+  whole: true
+  podGroups: false
+  index: "metadata.labels['volcano.sh/task-index']"
+argo:
+  workload: "{base}-{run}"
+  pod: "{workload}-{index}"
+  unit: 43
+  member: 18
+  settings: [argo]
+  whole: true
+  podGroups: true
+  index: "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 {{- end -}}
 
 {{- /* symph.kind: the row of the kind that the values ask for. */ -}}
@@ -66,4 +95,14 @@ jobset:
 {{- end -}}
 {{- end -}}
 {{- toJson $labels -}}
+{{- end -}}
+
+{{- /* symph.retries: how often a failed pod of a member is started again. */ -}}
+{{- define "symph.retries" -}}
+{{- .fields.backoffLimitPerIndex | default .fields.backoffLimit | int -}}
+{{- end -}}
+
+{{- /* symph.replacements: how often it is replaced by a new one: never where it is restarted in place. */ -}}
+{{- define "symph.replacements" -}}
+{{- ternary 0 (include "symph.retries" . | int) (eq .template.spec.restartPolicy "OnFailure") -}}
 {{- end -}}

@@ -57,7 +57,7 @@ and the identity of its run. All objects are printed from it.
 {{- $parts := dict "base" $base "unit" $unit "member" (include "symph.fit" (list $name $kind.member)) -}}
 {{- $workload := include "symph.fill" (dict "pattern" (ternary $kind.workload "{base}" $finite) "parts" $parts) -}}
 {{- $pod := include "symph.fill" (dict "pattern" (ternary $kind.pod "{workload}-{index}" $finite) "parts" (merge (dict "workload" $workload) $parts)) -}}
-{{- $_ := set $out $name (dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "isIndexed" (and $finite (gt $replicas 1)) "keep" (and (not $finite) (eq (toString $group.keep) "true")) "base" $base "pods" (printf "%s-pods" $base) "member" $parts.member "workloadPattern" $workload "podPattern" $pod) -}}
+{{- $_ := set $out $name (dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "isIndexed" (and $finite (gt $replicas 1)) "keep" (and (not $finite) (eq (toString $group.keep) "true")) "base" $base "pods" (printf "%s-pods" $base) "member" $parts.member "workloadPattern" $workload "podPattern" $pod "index" (ternary $kind.index "metadata.labels['apps.kubernetes.io/pod-index']" $finite)) -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $out -}}
@@ -135,7 +135,7 @@ and the identity of its run. All objects are printed from it.
 
 {{- /*
 symph.run: eight hex digits that change whenever a field changes that Kubernetes does not let change in the objects of the
-kind, in any group of the run, or runKey, or how many pods a gang needs. The pod templates enter without the label of the run
+kind, in any group of the run or in its own settings, or runKey, or how many pods a gang needs. The pod templates enter without the label of the run
 and their gang, which would make the hash circular.
 */ -}}
 {{- define "symph.run" -}}
@@ -164,6 +164,15 @@ and their gang, which would make the hash circular.
 {{- $covered := dict "groups" $groups "runKey" $key -}}
 {{- if $kind.whole -}}
 {{- $_ := set $covered "done" (include "symph.doneGroups" . | fromJsonArray) -}}
+{{- end -}}
+{{- if $kind.settings -}}
+{{- $settings := dict -}}
+{{- range $kind.settings -}}
+{{- if hasKey $.values.workload . -}}
+{{- $_ := set $settings . (index $.values.workload .) -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $covered "settings" $settings -}}
 {{- end -}}
 {{- with (include "symph.gangMembers" . | fromJson) -}}
 {{- $_ := set $covered "gang" (dict "settings" (pick $.values.workload "gang" "gangScope" "gangVersion") "minimum" .) -}}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "maps", "opened", "pod_of", "sub", "title"]
+__all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "kind_of", "maps", "opened", "pod_of", "sub", "title"]
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -44,25 +45,39 @@ def maps(value: object, key: str) -> list[dict[str, object]]:
 
 
 def opened(objects: Objects) -> Objects:
-    """`objects`, and after each JobSet the Jobs that its controller makes of it."""
-    found: Objects = []
-    for item in objects:
-        found.append(item)
-        if item.get("kind") != "JobSet":
-            continue
-        for member in maps(sub(item, "spec"), "replicatedJobs"):
-            template = sub(member, "template")
-            name = f"{sub(item, 'metadata').get('name')}-{member.get('name')}-0"
-            metadata = {**sub(template, "metadata"), "name": name}
-            spec = sub(template, "spec")
-            found.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
-    return found
+    """`objects`, and after each that stands for others what its controller makes of it."""
+    return [one for item in objects for one in (item, *opened(list(_inside(item))))]
+
+
+def kind_of(item: dict[str, object]) -> str:
+    """The kind of an object, the one of Volcano's Jobs being ``VolcanoJob``."""
+    is_volcano = str(item.get("apiVersion")).startswith("batch.volcano.sh/")
+    return f"{'Volcano' if is_volcano else ''}{item.get('kind')}"
+
+
+def _inside(item: dict[str, object]) -> Iterator[dict[str, object]]:
+    """The objects that JobSets, AppWrappers and Volcano's Jobs hold, as their controllers name them."""
+    kind, spec, name = kind_of(item), sub(item, "spec"), sub(item, "metadata").get("name")
+    if kind == "JobSet":
+        for member in maps(spec, "replicatedJobs"):
+            yield _job(f"{name}-{member.get('name')}-0", sub(member, "template"))
+    elif kind == "AppWrapper":
+        yield from (sub(part, "template") for part in maps(spec, "components"))
+        yield from (sub(part, "generictemplate") for part in maps(sub(spec, "resources"), "GenericItems"))
+    elif kind == "VolcanoJob":
+        for task in maps(spec, "tasks"):
+            yield _job(f"{name}-{task.get('name')}", {"spec": {"template": sub(task, "template"), "backoffLimit": 0}})
+
+
+def _job(name: str, template: dict[str, object]) -> dict[str, object]:
+    metadata = {**sub(template, "metadata"), "name": name}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": sub(template, "spec")}
 
 
 def pod_of(item: dict[str, object]) -> tuple[str, dict[str, object]] | None:
     """The path of the pod (``metadata`` and ``spec``) inside an object, and the pod itself."""
     if item.get("kind") == "Pod":
         return "", item
-    if item.get("kind") in ("Job", "StatefulSet", "Deployment"):
+    if kind_of(item) in ("Job", "StatefulSet", "Deployment"):
         return "spec.template.", sub(item, "spec", "template")
     return None

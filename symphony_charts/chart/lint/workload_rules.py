@@ -7,7 +7,8 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from symphony_charts.chart.lint.finding import Finding, Objects, maps, pod_of, sub, title
+from symphony_charts.chart.lint.finding import Finding, Objects, kind_of, maps, pod_of, sub, title
+from symphony_charts.workloads.appwrapper import MAX_POD_SETS
 
 __all__ = ["MAX_ENV_BYTES", "check_images", "check_sizes", "check_workloads"]
 
@@ -30,11 +31,15 @@ _IMAGE = re.compile(
 def check_workloads(objects: Objects) -> Iterator[Finding]:
     """Names too long, Jobs that would vanish or run for ever, load balancers that are open to the world."""
     for item in objects:
-        kind, spec, name = item.get("kind"), sub(item, "spec"), str(sub(item, "metadata").get("name"))
+        kind, spec, name = kind_of(item), sub(item, "spec"), str(sub(item, "metadata").get("name"))
         if kind in ("Job", "StatefulSet") and len(name) > _MAX_WORKLOAD_NAME:
             yield _error("name-length", f"{title(item)}.metadata.name", f"{len(name)} characters; 52 is the most")
         if kind == "Job":
             yield from _job(item, spec)
+        sets = sum(len(maps(part, "podSets")) for part in maps(spec, "components"))
+        if sets > MAX_POD_SETS:
+            what = f"{sets} kinds of pods; {MAX_POD_SETS} are the most"
+            yield _error("pod-sets", f"{title(item)}.spec.components", what, "put processes into fewer groups")
         if kind == "Service" and spec.get("type") == "LoadBalancer":
             yield from _load_balancer(item, spec)
         hooks = sub(item, "metadata", "annotations")

@@ -1,0 +1,40 @@
+{{- /*
+symph.wrappedJob: the Job of a member inside an AppWrapper. Neither controller forgives a failed pod, and a Job keeps those
+that it replaced: what would be retries of a pod are retries of the whole.
+*/ -}}
+{{- define "symph.wrappedJob" -}}
+{{- $fields := .fields -}}
+{{- if ne .template.spec.restartPolicy "OnFailure" -}}
+{{- $fields = mergeOverwrite (omit $fields "backoffLimitPerIndex" "maxFailedIndexes") (dict "backoffLimit" 0) -}}
+{{- end -}}
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ .name | quote }}
+  {{- toYaml .metadata | nindent 2 }}
+spec:
+  template:
+    {{- toYaml .template | nindent 4 }}
+  {{- toYaml $fields | nindent 2 }}
+{{- end -}}
+
+{{- /* symph.podResources: what each container of a member asks for, for MCAD, which adds them up. */ -}}
+{{- define "symph.podResources" -}}
+{{- $out := list -}}
+{{- $pods := .fields.parallelism | default 1 -}}
+{{- $running := list -}}
+{{- range .template.spec.initContainers -}}
+{{- if eq (.restartPolicy | default "") "Always" -}}
+{{- $running = append $running . -}}
+{{- end -}}
+{{- end -}}
+{{- range concat $running .template.spec.containers -}}
+{{- $resources := .resources | default dict -}}
+{{- $entry := dict "replicas" $pods "requests" ($resources.requests | default dict) -}}
+{{- with $resources.limits -}}
+{{- $_ := set $entry "limits" . -}}
+{{- end -}}
+{{- $out = append $out $entry -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}

@@ -1,0 +1,166 @@
+"""All groups that end are the tasks of one Volcano Job, which start together, and end as `done_when` says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symphony_charts.chart.lint import lint
+from symphony_charts.errors import SpecError
+from tests.chart.harness import chart_of, experiment_of, native_objects
+
+_NAME = "an-experiment-with-a-rather-long-name"
+_LONG = "a-process-whose-name-is-long-too"
+_PROCESSES: dict[str, object] = {
+    "learner": {"command": ["x"], "binds": "ps"},
+    _LONG: {"command": ["x"], "replicas": 3, "connects": "ps", "binds": "api"},
+    "board": {"command": ["x"], "lifecycle": "service"},
+}
+
+
+def job(*sets: str, workload: dict[str, object] | None = None, **said: object) -> dict[str, Any]:
+    """The Volcano Job of an experiment under overrides."""
+    data: dict[str, object] = {"processes": _PROCESSES, "name": _NAME, **said}
+    chart = chart_of(experiment_of(**data, workload={"kind": "volcano", **(workload or {})}))
+    (found,) = [item for (kind, _), item in native_objects(chart, sets).items() if kind == "Job"]
+    return found
+
+
+def tasks(item: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The tasks by group."""
+    return {task["template"]["metadata"]["labels"]["symph.dev/group"]: task for task in item["spec"]["tasks"]}
+
+
+def policies(item: dict[str, Any], group: str) -> dict[str, str]:
+    """The actions of a task by event."""
+    said = tasks(item)[group]["policies"]
+    return {event: one["action"] for one in said for event in one.get("events", [one.get("event")])}
+
+
+def test_a_task_runs_each_group_that_ends_and_no_service() -> None:
+    assert set(tasks(job())) == {"learner", _LONG}
+
+
+def test_all_pods_start_together() -> None:
+    assert job()["spec"]["minAvailable"] == 4
+
+
+def test_fewer_may_start_where_fewer_are_enough() -> None:
+    made = job(f"groups.{_LONG}.minReplicas=1")
+    assert made["spec"]["minAvailable"] == 2
+    assert tasks(made)[_LONG]["minAvailable"] == 1
+
+
+def test_the_name_of_a_pod_fits_a_host_name() -> None:
+    made = job()
+    names = [f"{made['metadata']['name']}-{task['name']}-99999" for task in made["spec"]["tasks"]]
+    assert max(map(len, names)) <= 63
+
+
+def test_addresses_of_replicas_are_the_host_names_that_the_controller_gives() -> None:
+    made = job()
+    env = {entry["name"]: entry.get("value") for entry in pod(tasks(made)["learner"])["containers"][0]["env"]}
+    hosts = env["SYMPH_API_HOSTS"].replace("$(SYMPH_RUN)", made["metadata"]["labels"]["symph.dev/run"])
+    wanted = [f"{made['metadata']['name']}-{tasks(made)[_LONG]['name']}-{index}" for index in range(3)]
+    assert [host.partition(".")[0] for host in hosts.split(",")] == wanted
+
+
+def test_replicas_stand_in_the_headless_service_of_their_group() -> None:
+    made = job()
+    env = {entry["name"]: entry.get("value") for entry in pod(tasks(made)["learner"])["containers"][0]["env"]}
+    assert pod(tasks(made)[_LONG])["subdomain"] == env["SYMPH_API_HOSTS"].partition(":")[0].partition(".")[2]
+
+
+def test_a_replica_learns_its_number_from_the_controllers_label() -> None:
+    env = {entry["name"]: entry for entry in pod(tasks(job())[_LONG])["containers"][0]["env"]}
+    field = env["SYMPH_INDEX"]["valueFrom"]["fieldRef"]["fieldPath"]
+    assert field == "metadata.labels['volcano.sh/task-index']"
+
+
+def test_no_network_policy_of_the_controller_shuts_services_out() -> None:
+    assert "--disable-network-policy" in job()["spec"]["plugins"]["svc"]
+
+
+def test_plugins_of_the_user_stand_beside_ours() -> None:
+    plugins = job(workload={"volcano": {"plugins": {"ssh": ["--ssh-key-file-path=/x"], "env": ["y"]}}})["spec"][
+        "plugins"
+    ]
+    assert (plugins["ssh"], plugins["env"], "svc" in plugins) == (["--ssh-key-file-path=/x"], ["y"], True)
+
+
+def test_one_group_that_is_done_ends_the_job() -> None:
+    made = job(done_when=["learner"])
+    assert policies(made, "learner")["TaskCompleted"] == "CompleteJob"
+    assert "TaskCompleted" not in policies(made, _LONG)
+
+
+def test_volcano_cannot_wait_for_two_groups_to_be_done() -> None:
+    three = {**_PROCESSES, "more": {"command": ["x"]}}
+    made = job(processes=three, done_when=["learner", "more"])
+    assert "TaskCompleted" not in {event for group in tasks(made) for event in policies(made, group)}
+
+
+def test_the_first_failure_ends_the_job() -> None:
+    assert policies(job(), "learner") == {"PodFailed": "TerminateJob"}
+
+
+def test_failures_are_made_good_as_often_as_was_said() -> None:
+    made = job(f"groups.{_LONG}.backoffLimit=2")
+    assert policies(made, _LONG) == {"PodFailed": "RestartPod"}
+    assert policies(made, "learner") == {"PodFailed": "TerminateJob"}
+    # The controller ends a job at the failure with this number, and does not make that one good.
+    assert made["spec"]["maxRetry"] == 3
+
+
+def test_the_webhook_has_no_number_of_its_own_to_fill_in() -> None:
+    assert job()["spec"]["maxRetry"] == 1
+
+
+def test_restarts_in_place_are_counted_by_the_task() -> None:
+    made = job(f"groups.{_LONG}.backoffLimit=2", f"groups.{_LONG}.restartPolicy=OnFailure")
+    assert policies(made, _LONG) == {"PodFailed": "TerminateJob", "TaskFailed": "TerminateJob"}
+    assert tasks(made)[_LONG]["maxRetry"] == 3
+    assert made["spec"]["maxRetry"] == 1
+
+
+def test_a_deadline_is_each_pods() -> None:
+    assert pod(tasks(job("groups.learner.activeDeadlineSeconds=60"))["learner"])["activeDeadlineSeconds"] == 60
+
+
+def test_a_priority_class_of_all_pods_is_the_jobs() -> None:
+    assert job("defaults.priorityClassName=high")["spec"]["priorityClassName"] == "high"
+    assert "priorityClassName" not in job("groups.learner.priorityClassName=high")["spec"]
+
+
+def test_what_the_webhook_lets_nobody_change_is_a_new_run() -> None:
+    names = {
+        job()["metadata"]["name"],
+        job("workload.queue=q")["metadata"]["name"],
+        job("workload.volcano.plugins.ssh={}")["metadata"]["name"],
+        job("groups.learner.backoffLimit=1")["metadata"]["name"],
+    }
+    assert len(names) == 4
+
+
+def test_another_gang_is_refused() -> None:
+    with pytest.raises(SpecError, match="kind volcano makes its own gang"):
+        job(workload={"gang": "kueue", "queue": "q"})
+
+
+def test_no_field_of_the_job_is_unknown() -> None:
+    workload = {"kind": "volcano", "queue": "q", "retries": 2, "volcano": {"plugins": {"ssh": []}}}
+    chart = chart_of(experiment_of(processes=_PROCESSES, workload=workload, done_when=["learner"]))
+    assert not [one for one in lint(chart) if one.rule.startswith("schema")]
+
+
+def test_the_pods_of_tasks_are_linted_like_those_of_jobs() -> None:
+    chart = chart_of(experiment_of(processes=_PROCESSES, workload={"kind": "volcano"}))
+    overlay: dict[str, object] = {"groups": {"learner": {"overlay": {"spec": {"hostNetwork": True}}}}}
+    rules = {finding.rule for finding in lint(chart, overrides=overlay)}
+    assert "pod-security" in rules - {finding.rule for finding in lint(chart)}
+
+
+def pod(task: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a task's pods."""
+    return dict(task["template"]["spec"])
