@@ -36,6 +36,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("init", (), "make the folder of a new experiment", "init", "Write"),
     Verb("schema", (), "print the JSON Schema of experiment files, for editors", "schema", "Write"),
     Verb("import", (), "make an experiment of a TorchX, DI-engine, compose or Symphony job", "import_", "Write"),
+    Verb("export", (), "put an experiment into the format of another tool", "export", "Write"),
     Verb("runopts", (), "list TorchX's run options and what they become", "runopts", "Write"),
     Verb("up", (), "start an experiment on this machine, in tmux", "up", "Run here"),
     Verb("down", (), "end an experiment on this machine, and everything it started", "down", "Run here"),

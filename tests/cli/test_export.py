@@ -1,0 +1,97 @@
+"""`symph export` gives an experiment in another tool's format, and says what of it is not in there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from symphony_charts.chart.lint import lint_objects
+from symphony_charts.cli.export import FORMATS
+from tests.cli.test_package import Symph, spec, symph  # noqa: F401 - fixtures
+
+pytestmark = pytest.mark.usefixtures("spec")
+
+
+def objects(symph: Symph, *args: str) -> list[dict[str, Any]]:  # noqa: F811 - the fixture
+    """What `symph export appwrapper` prints."""
+    return list(yaml.safe_load_all(symph("export", "appwrapper", "exp.yaml", *args).stdout))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_has_a_page_of_help(name: str, symph: Symph) -> None:  # noqa: F811 - the fixture
+    assert f"symph export {name}" in symph("export", name, "--help").stdout
+
+
+def test_an_appwrapper_holds_all_that_its_controller_may_create(symph: Symph) -> None:  # noqa: F811 - the fixture
+    *before, wrapper = objects(symph)
+    inside = [part["template"]["kind"] for part in wrapper["spec"]["components"]]
+    assert inside == ["Service", "Service", "StatefulSet", "Job"]
+    assert [item["kind"] for item in before] == ["ConfigMap"]
+
+
+def test_what_stands_outside_and_what_never_ends_is_said(symph: Symph) -> None:  # noqa: F811 - the fixture
+    said = symph("export", "appwrapper", "exp.yaml").stderr
+    assert "ConfigMap/exp-addresses-" in said
+    assert "has not ended as long as this service runs\n  at:   StatefulSet/exp-server" in said
+
+
+def test_strict_fails_for_what_does_not_come_over_as_it_is(symph: Symph) -> None:  # noqa: F811 - the fixture
+    symph("export", "appwrapper", "exp.yaml", "--strict", status=1)
+
+
+def test_everything_can_be_inside(symph: Symph) -> None:  # noqa: F811 - the fixture
+    (wrapper,) = objects(symph, "--everything")
+    assert wrapper["spec"]["components"][0]["template"]["kind"] == "ConfigMap"
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_what_is_exported_has_no_unknown_field(version: str, symph: Symph) -> None:  # noqa: F811 - the fixture
+    made = objects(symph, "--api", version, "--release", "blue", "-n", "ml", "--set", "groups.client.backoffLimit=2")
+    assert {item["apiVersion"] for item in made if item["kind"] == "AppWrapper"} == {
+        f"workload.codeflare.dev/{version}"
+    }
+    assert not [one for one in lint_objects(made) if one.rule.startswith("schema")]
+
+
+def test_mcad_waits_for_the_services_too(symph: Symph) -> None:  # noqa: F811 - the fixture
+    *_, wrapper = objects(symph, "--api", "v1beta1", "--set", "groups.client.backoffLimit=2")
+    assert wrapper["spec"]["schedulingSpec"]["minAvailable"] == 3
+
+
+def test_values_release_and_namespace_are_taken(symph: Symph) -> None:  # noqa: F811 - the fixture
+    args = ("--release", "blue", "-n", "ml", "--set", "groups.client.replicas=5")
+    *before, wrapper = objects(symph, *args)
+    assert {item["metadata"]["namespace"] for item in (*before, wrapper)} == {"ml"}
+    assert wrapper["metadata"]["name"].startswith("blue-exp-")
+    assert wrapper["spec"]["components"][-1]["podSets"][0]["replicas"] == 5
+
+
+def test_the_answer_goes_to_a_file_which_is_left_alone_where_it_is_the_same(symph: Symph, tmp_path: Path) -> None:  # noqa: F811 - the fixture
+    args = ("export", "appwrapper", "exp.yaml", "-f", "out/aw.yaml")
+    assert "wrote out/aw.yaml" in symph(*args).stderr
+    assert "unchanged: out/aw.yaml" in symph(*args).stderr
+    assert (tmp_path / "out/aw.yaml").read_text() == symph(*args[:-2]).stdout
+
+
+def test_a_dry_run_writes_nothing(symph: Symph, tmp_path: Path) -> None:  # noqa: F811 - the fixture
+    assert (
+        "would write 2 objects to aw.yaml"
+        in symph("export", "appwrapper", "exp.yaml", "-f", "aw.yaml", "--dry-run").stderr
+    )
+    assert not (tmp_path / "aw.yaml").exists()
+
+
+def test_json_is_a_list_of_the_same_objects(symph: Symph) -> None:  # noqa: F811 - the fixture
+    printed = json.loads(symph("export", "appwrapper", "exp.yaml", "-o", "json").stdout)
+    assert printed["items"] == objects(symph)
+
+
+def test_an_experiment_of_services_alone_is_refused(symph: Symph, tmp_path: Path) -> None:  # noqa: F811 - the fixture
+    (tmp_path / "only.yaml").write_text(
+        "name: only\nimage: a:1\nprocesses:\n  web: {command: [x], lifecycle: service}\n"
+    )
+    assert "nothing here does" in symph("export", "appwrapper", "only.yaml", status=3).stderr
