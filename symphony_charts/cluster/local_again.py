@@ -69,7 +69,7 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
         (own / "start").unlink(missing_ok=True)
         write_private(own / "start", start_script(process).encode())
         (own / "mounts").unlink(missing_ok=True)
-        if process.binds:
+        if process.binds and plan.has_namespace:
             write_private(own / "mounts", mounts_script(str(run.folder), process.binds).encode())
     write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
 

@@ -28,7 +28,7 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
     for place in plan.folders:
         Path(place).mkdir(parents=True, exist_ok=True)
     for process in plan.processes:
-        _lay_out_process(run, process)
+        _lay_out_process(run, process, is_mounting=plan.has_namespace)
     if plan.has_namespace:
         write_private(run.folder / "enter", mounts_script(str(run.folder), plan.binds).encode())
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
@@ -36,12 +36,12 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
     write_json(run.folder / "state.json", first_state(plan))
 
 
-def _lay_out_process(run: Run, process: PlannedProcess) -> None:
+def _lay_out_process(run: Run, process: PlannedProcess, *, is_mounting: bool) -> None:
     folder = run.process_dir(process.slot)
     folder.mkdir(parents=True, mode=0o700)
     write_private(folder / "start", start_script(process).encode())
     write_private(folder / "log", b"")
-    if process.binds:
+    if process.binds and is_mounting:
         write_private(folder / "mounts", mounts_script(str(run.folder), process.binds).encode())
     if not process.tty:
         write_private(folder / "plain", b"")

@@ -63,13 +63,15 @@ def plan_here(
         raise SpecError(problems)
     if gpus is None:
         gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
+    prefix = namespace_prefix() if run_dir is None else []
     machine = Machine(
         run_id=run_id,
         run_dir=str(run_dir or state_dir() / "local" / experiment.name / run_id),
         spec_dir=str(folder.resolve()),
         hostname=socket.gethostname(),
         addresses=range_at(of_run.plan()["base_address"]) if of_run else _free_range(experiment, services),
-        has_namespace=run_dir is None and bool(namespace_prefix()),
+        has_namespace=bool(prefix),
+        enter=_without_rights() if "--user" in prefix else (),
         caller_env=dict(os.environ),
         secrets=contents,
         gpus=gpus,
@@ -87,6 +89,12 @@ def namespace_prefix() -> list[str]:
         prefix[1:1] = ["--user", "--map-current-user", "--keep-caps"]
     done = runner.run([*prefix, "/bin/sh", "-c", _PROBE], timeout_s=10, check=False)
     return prefix if done.status == 0 else []
+
+
+def _without_rights() -> tuple[str, ...]:
+    """The command that gives up what a namespace of its own gave a program, which a container would not have."""
+    found = shutil.which("setpriv")
+    return (found, "--ambient-caps=-all", "--inh-caps=-all", "--") if found else ()
 
 
 def _free_range(experiment: Experiment, services: Sequence[Service]) -> AddressRange:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -44,9 +44,10 @@ def config_dir(machine: Machine) -> str:
     return CONFIG_DIR if machine.has_namespace else f"{machine.run_dir}/files/config"
 
 
-def secrets_dir(machine: Machine) -> str:
-    """Where processes find the experiment's secret files."""
-    return SECRETS_DIR if machine.has_namespace else f"{machine.run_dir}/files/secrets"
+def secrets_dir(machine: Machine, own: Sequence[Bind]) -> str:
+    """Where a process finds the experiment's secret files; `own` are its own of them."""
+    shared = f"{machine.run_dir}/files/secrets"
+    return SECRETS_DIR if machine.has_namespace else next((bind.source for bind in own), shared)
 
 
 def layout(experiment: Experiment, machine: Machine) -> Layout:
@@ -62,9 +63,9 @@ def layout(experiment: Experiment, machine: Machine) -> Layout:
         (machine.secrets, "secrets", SECRETS_DIR),
     ):
         source = f"{machine.run_dir}/files/{name}"
-        if wanted and machine.has_namespace:
+        if wanted:
             binds.append(Bind(source=source, target=target, read_only=True))
-        elif wanted:
+        if wanted and not machine.has_namespace:
             notes.append(f"no private mounts on this machine: {target} is {source} (SYMPH_{name.upper()}_DIR says so)")
     return Layout(files=tuple(files), binds=tuple(binds), notes=tuple(notes))
 
@@ -84,7 +85,7 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
 
 def own_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
     """The secrets folder of one process, where some secrets are for chosen processes only."""
-    if not machine.has_namespace or not any(secret.only for secret in experiment.secrets):
+    if not any(secret.only for secret in experiment.secrets):
         return ()
     return (
         Bind(source=f"{machine.run_dir}/files/secrets.{ref.pod}.{ref.process}", target=SECRETS_DIR, read_only=True),
@@ -96,7 +97,7 @@ def _secret_files(experiment: Experiment, machine: Machine) -> Iterator[File]:
     for key, content in machine.secrets.items():
         if key not in chosen:
             yield File(path=f"files/secrets/{key}", content=content, mode=0o644)
-    if chosen and machine.has_namespace:
+    if chosen:
         for ref, _ in processes_of(experiment):
             for key, content in machine.secrets.items():
                 if key not in chosen or {str(ref), ref.process} & set(chosen[key]):

@@ -17,11 +17,12 @@ from symphony_charts.local.mounts import config_dir, layout, mount_binds, own_se
 from symphony_charts.local.order import without_cycles
 from symphony_charts.local.overrides import local_process
 from symphony_charts.local.probes import checks_of, health_of
-from symphony_charts.local.records import Check, LocalPlan, Machine, PlannedProcess, Wait
+from symphony_charts.local.records import Bind, Check, LocalPlan, Machine, PlannedProcess, Wait
+from symphony_charts.local.relocation import note_of, relocated
 from symphony_charts.local.replicas import Replica, replicas_of
 from symphony_charts.network.commands import entry_point
 from symphony_charts.network.di_engine import di_environment, has_di_engine, nodes_of
-from symphony_charts.network.environment import Address, identity_environment, service_environment
+from symphony_charts.network.environment import SECRETS_DIR, Address, identity_environment, service_environment
 from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import ProcessRef, find_process, pods_of
@@ -38,9 +39,9 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     Raises SpecError with every process that cannot run on one machine, and why.
     """
     replicas = list(replicas_of(experiment, machine))
-    context = _Context(experiment, tuple(services), machine, replicas)
-    planned = context.plan_all()
     files = layout(experiment, machine)
+    context = _Context(experiment, tuple(services), machine, replicas, files.binds)
+    planned = context.plan_all()
     folders = {bind.source for process in planned for bind in process.binds if bind.source.startswith(machine.run_dir)}
     return LocalPlan(
         experiment=experiment.name,
@@ -53,7 +54,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
         base_address=machine.addresses.address(0),
         ports={service.name: service.port for service in services},
         is_sharing_gpus=machine.gpus.is_shared,
-        notes=(*files.notes, *machine.gpus.notes),
+        notes=(*files.notes, *(() if machine.has_namespace else _relocations(planned)), *machine.gpus.notes),
     )
 
 
@@ -61,10 +62,15 @@ class _Context:
     """What planning one process needs of all the others."""
 
     def __init__(
-        self, experiment: Experiment, services: tuple[Service, ...], machine: Machine, replicas: Sequence[Replica]
+        self,
+        experiment: Experiment,
+        services: tuple[Service, ...],
+        machine: Machine,
+        replicas: Sequence[Replica],
+        binds: Sequence[Bind],
     ) -> None:
         self.experiment, self.services, self.machine, self.replicas = experiment, services, machine, replicas
-        self.pods = pods_of(experiment)
+        self.pods, self.binds = pods_of(experiment), binds
         self.pod_addresses: dict[str, list[str]] = {}
         for replica in replicas:
             self.pod_addresses.setdefault(replica.pod.name, []).append(replica.address)
@@ -124,18 +130,18 @@ class _Context:
         experiment, machine, ref = self.experiment, self.machine, ProcessRef(replica.pod.name, name)
         local = process.local if isinstance(process, Process) else None
         process = local_process(process) if isinstance(process, Process) else process
+        secrets = own_secrets(experiment, ref, machine)
+        mounts = (*mount_binds(experiment, process.mounts, replica.name, machine), *secrets)
+        if not machine.has_namespace:
+            process = relocated(process, (*self.binds, *mounts))
         tty = experiment.local.tty if local is None or local.tty is None else local.tty
-        env = self._environment(ref, replica, process, tty)
+        env = self._environment(ref, replica, process, tty, secrets_dir(machine, secrets))
         entry = entry_point(process)
         if not entry.command:
             what = f'process "{name}" starts what its image says, and images are not used on this machine'
             raise SpecError([Problem(what=what, next="give it `local: {command: [...]}` or `local: {cmds: [...]}`")])
         argv = tuple(expand(word, env) for word in [*entry.command, *(entry.args or [])])
         cwd = process.cwd or experiment.local.cwd or machine.spec_dir
-        mounts = (
-            *mount_binds(experiment, process.mounts, replica.name, machine),
-            *own_secrets(experiment, ref, machine),
-        )
         preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble
         facts = PolicyFacts.of(experiment, replica.pod, process)
         content = [argv, env, cwd, preamble, [asdict(bind) for bind in mounts]]
@@ -163,19 +169,22 @@ class _Context:
             grace_s=replica.pod.settings.grace_period or _GRACE_S,
             deadline_s=replica.pod.settings.deadline,
             gpus=self._gpus(ref, replica),
+            enter=machine.enter,
             binds=mounts,
             spec_path=path,
             digest=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
         )
 
-    def _environment(self, ref: ProcessRef, replica: Replica, process: Process | Step, tty: bool) -> dict[str, str]:
+    def _environment(
+        self, ref: ProcessRef, replica: Replica, process: Process | Step, tty: bool, secrets: str
+    ) -> dict[str, str]:
         experiment, machine = self.experiment, self.machine
         symph = {
             **service_environment(self.services, self.addresses, ref, replica.address),
             **identity_environment(experiment.name, ref, replica.index, replica.count),
             **(self._di_engine(replica) if isinstance(process, Process) else {}),
             "SYMPH_CONFIG_DIR": config_dir(machine),
-            "SYMPH_SECRETS_DIR": secrets_dir(machine),
+            "SYMPH_SECRETS_DIR": secrets,
             "SYMPH_RUN": machine.run_id,
         }
         base = {**caller_environment(experiment, machine, replica.name, tty), **symph}

@@ -35,7 +35,8 @@ class Machine:
     """What a plan needs to know of the machine and of this run.
 
     `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder; `secrets` the
-    content of each declared secret file by key. `has_namespace` says whether private mounts are possible.
+    content of each declared secret file by key. `has_namespace` says whether private mounts are possible, `enter` is
+    the command through which a process then becomes an ordinary one.
     """
 
     run_id: str
@@ -47,6 +48,7 @@ class Machine:
     caller_env: Mapping[str, str]
     secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     gpus: Gpus = field(default_factory=Gpus)
+    enter: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +108,9 @@ class PlannedProcess:
     """One program on this machine.
 
     `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `pod` the replica of the
-    pod, which is also the tmux window. `gpus` are the ids of its GPUs, `binds` paths that only this pod sees.
-    `spec_path` is where it stands in the experiment, `digest` covers everything whose change needs a restart.
+    pod, which is also the tmux window. `gpus` are the ids of its GPUs, `binds` paths that only this pod sees. `enter`
+    is put before `argv`: programs that become it. `spec_path` is where it stands in the experiment, `digest` covers
+    everything whose change needs a restart.
     """
 
     slot: int
@@ -133,6 +136,7 @@ class PlannedProcess:
     grace_s: int
     deadline_s: int | None
     gpus: tuple[str, ...]
+    enter: tuple[str, ...]
     binds: tuple[Bind, ...]
     spec_path: str
     digest: str
@@ -154,5 +158,5 @@ class LocalPlan:
     has_namespace: bool
     base_address: str
     ports: dict[str, int]
-    notes: tuple[str, ...]
     is_sharing_gpus: bool
+    notes: tuple[str, ...]

@@ -42,7 +42,7 @@ def start_script(process: PlannedProcess) -> str:
     lines = ["read -r pid _ </proc/self/stat", "echo $pid >pid", "unset pid"]
     lines += [f"export {name}={quote(value)}" for name, value in process.env.items()]
     lines.append(f'cd -- {quote(process.cwd)} || {{ echo "symph: no folder" {quote(process.cwd)} >&2; exit 126; }}')
-    words = " ".join(quote(word) for word in process.argv)
+    words = " ".join(quote(word) for word in (*process.enter, *process.argv))
     clean = " ".join(name for name in ("PWD", "OLDPWD") if name not in process.env)
     if process.preamble:
         lines.append(f"exec $(command -v bash || echo /bin/sh) -c {quote(_preamble(process, clean))} symph {words}")

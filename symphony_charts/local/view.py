@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from symphony_charts.local.records import LocalPlan, PlannedProcess
+from symphony_charts.local.relocation import original
 
 __all__ = ["ALLOWED", "ProcessView", "differences", "file_mark", "view_of_plan"]
 
@@ -85,7 +86,12 @@ class _hostless:  # noqa: N801 - a function with a memory: the hosts in the orde
 
 def _planned(plan: LocalPlan, process: PlannedProcess, hosts: frozenset[str]) -> ProcessView:
     files: dict[str, str] = {}
-    for bind in (*plan.binds, *process.binds):
+    binds = (*plan.binds, *process.binds)
+
+    def back(text: str) -> str:
+        return text if plan.has_namespace else original(text, binds)
+
+    for bind in binds:
         for file in plan.files:
             # `files/config/a.py` of the run's folder, seen below the bind's target.
             whole = f"{bind.source.partition('/files/')[0]}/{file.path}"
@@ -93,8 +99,8 @@ def _planned(plan: LocalPlan, process: PlannedProcess, hosts: frozenset[str]) ->
                 files[f"{bind.target}/{whole[len(bind.source) + 1 :]}"] = file_mark(file.content, file.mode)
     return ProcessView(
         name=f"{process.pod}/{process.process}",
-        argv=process.argv,
-        env=process.env,
+        argv=tuple(back(word) for word in process.argv),
+        env={name: back(value) for name, value in process.env.items()},
         cwd=process.cwd,
         files=files,
         hosts=hosts,

@@ -1,0 +1,74 @@
+"""The program as an ordinary user runs it, who may not mount anything but in a namespace of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Person", "find_person"]
+
+# Debian's and Red Hat's "nobody", who owns nothing.
+_UID = 65534
+_ROOT = Path(__file__).resolve().parents[2]
+_MAIN = "import sys; from symphony_charts.cli.main import main; sys.exit(main(sys.argv[1:]))"
+# In a namespace whose own limit is 0 the kernel refuses all further ones, as it does where a sysctl says so.
+_REFUSING = 'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Somebody with a home in `folder`; `prefix` is the command by which one becomes them."""
+
+    folder: Path
+    prefix: Sequence[str]
+    python: str
+    path: str
+    env: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *argv: str, refusing: bool = False) -> subprocess.CompletedProcess[str]:
+        """Run a program as them; with `refusing` where the kernel makes no user namespaces."""
+        inside = ["unshare", "--user", "--map-current-user", "--keep-caps", "/bin/sh", "-c", _REFUSING, "sh"]
+        env = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self.folder),
+            "PYTHONPATH": self.path,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "SYMPH_STATE_DIR": str(self.folder / "state"),
+            "SYMPH_RUNTIME_DIR": str(self.folder / "run"),
+        }
+        return subprocess.run(
+            [*self.prefix, *(inside if refusing else ()), *argv],
+            env=env,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def symph(self, *words: str, refusing: bool = False) -> subprocess.CompletedProcess[str]:
+        """Run `symph` as them."""
+        return self.run(self.python, "-c", _MAIN, *words, refusing=refusing)
+
+
+def find_person(folder: Path, fail: Callable[[str], None]) -> Person:
+    """Whoever runs the tests, or nobody where that is root; calls `fail` with the reason if there is no such person."""
+    path = os.pathsep.join([str(_ROOT), *(place for place in sys.path if place.endswith("site-packages"))])
+    if os.geteuid() != 0:
+        return Person(folder=folder, prefix=(), python=sys.executable, path=path)
+    prefix = ("setpriv", f"--reuid={_UID}", f"--regid={_UID}", "--clear-groups")
+    os.chown(folder, _UID, _UID)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for python in (sys.executable, shutil.which(version, path="/usr/local/bin:/usr/bin") or ""):
+        person = Person(folder=folder, prefix=prefix, python=python, path=path)
+        # It starts itself again, as a run starts its supervisor.
+        again = "import os, sys, symphony_charts, msgspec, yaml; os.execv(sys.executable, [sys.executable, '-c', ''])"
+        if python and person.run(python, "-c", again).returncode == 0:
+            return person
+    fail(f"an ordinary user can start no {version} with the packages of the tests")
+    raise AssertionError

@@ -1,0 +1,152 @@
+"""Runs of somebody who is not root: files at the pod's paths in a user namespace, and what is done without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.local.ordinary import Person, find_person
+from tests.local.runs import until
+
+LOOK = """
+import json, os, sys
+out = {'uid': os.getuid(), 'config': open(sys.argv[1]).read(), 'secret': open(os.environ['TOKEN']).read()}
+out['capabilities'] = [line.split()[1] for line in open('/proc/self/status') if line.startswith('CapEff')]
+open(sys.argv[2] + '/from-a', 'w').write('shared')
+print(json.dumps(out), flush=True)
+"""
+SPEC = {
+    "name": "plain",
+    "configs": {"a.txt": {"text": "conf"}},
+    "secrets": ["token"],
+    "volumes": {"v": {"type": "empty_dir"}},
+    "local": {"tty": False},
+    "groups": {
+        "g": {
+            "processes": {
+                "a": {
+                    "command": ["/usr/bin/python3", "-c", LOOK, "/etc/symph/config/a.txt", "/mnt"],
+                    "env": {"TOKEN": "/etc/secrets/token"},
+                    "mounts": [{"volume": "v", "at": "/mnt"}],
+                },
+                "b": {
+                    "cmds": ["cat /mnt/from-a"],
+                    "after": ["a"],
+                    "mounts": [{"volume": "v", "at": "/mnt"}],
+                },
+            }
+        }
+    },
+}
+STUBBORN = (
+    "trap '' HUP TERM; (setsid sh -c \"trap '' TERM HUP; sleep 300\" &) ; env -i setsid sleep 300 & echo up; wait"
+)
+
+
+@pytest.fixture
+def person(need_tool: Callable[[str], str]) -> Iterator[Person]:
+    """Somebody ordinary with a folder of their own; their runs are ended."""
+    for name in ("tmux", "unshare", "setpriv", "python3"):
+        need_tool(name)
+    folder = Path(tempfile.mkdtemp(prefix="symph-o-", dir="/tmp"))
+    folder.chmod(0o755)
+    someone = find_person(folder, _lacking)
+    (folder / "token").write_text("s3cret")
+    yield someone
+    for name in ("plain", "tree"):
+        someone.symph("down", name)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lacking(reason: str) -> None:
+    if os.environ.get("CI") or os.environ.get("SYMPH_REQUIRE_TOOLS"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def write(person: Person, spec: Mapping[str, object]) -> str:
+    path = person.folder / "spec.json"
+    path.write_text(json.dumps(spec))
+    return str(path)
+
+
+def log_of(person: Person, name: str) -> str:
+    done = person.symph("logs", name, "plain")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_files_and_volumes_stand_where_a_pod_has_them(person: Person) -> None:
+    done = person.symph("up", write(person, SPEC), "--wait")
+    assert (done.returncode, done.stderr) == (0, "")
+    seen = json.loads(log_of(person, "a"))
+    assert (seen["config"], seen["secret"]) == ("conf", "s3cret")
+    assert log_of(person, "b").strip() == "shared"
+    assert not Path("/etc/symph").exists()
+    assert not Path("/mnt/from-a").exists()
+
+
+def test_processes_are_that_user_and_have_no_rights_of_the_namespace(person: Person) -> None:
+    person.symph("up", write(person, SPEC), "--wait")
+    seen = json.loads(log_of(person, "a"))
+    assert seen["uid"] == int(person.run("id", "-u").stdout)
+    assert [int(word, 16) for word in seen["capabilities"]] == [0]
+
+
+def test_without_user_namespaces_files_are_in_folders_and_commands_name_those(person: Person) -> None:
+    done = person.symph("up", write(person, SPEC), "--wait", refusing=True)
+    assert done.returncode == 0, done.stderr + log_of(person, "a")
+    assert "no private mounts on this machine: /etc/symph/config is " in done.stderr
+    assert "volumes are other folders here, in commands and variables as well: /mnt is " in done.stderr
+    seen = json.loads(log_of(person, "a"))
+    assert (seen["config"], seen["secret"]) == ("conf", "s3cret")
+    assert log_of(person, "b").strip() == "shared"
+    assert not Path("/mnt/from-a").exists()
+
+
+def test_without_user_namespaces_secrets_of_some_are_in_folders_of_their_own(person: Person) -> None:
+    show = {"cmds": ['ls "$SYMPH_SECRETS_DIR"']}
+    spec = {
+        "name": "plain",
+        "secrets": [{"file": "token", "only": ["a"]}],
+        "processes": {"a": show, "b": show},
+        "local": {"tty": False},
+    }
+    done = person.symph("up", write(person, spec), "--wait", refusing=True)
+    assert done.returncode == 0, done.stderr + log_of(person, "b")
+    assert (log_of(person, "a"), log_of(person, "b")) == ("token\n", "")
+
+
+def test_probes_and_commands_reach_into_the_namespace(person: Person) -> None:
+    wait = {"cmds": ["touch /mnt/there", "exec sleep 300"], "mounts": [{"volume": "v", "at": "/mnt"}]}
+    probe = {"exec": {"command": ["test", "-e", "/mnt/there"]}, "period": 1}
+    spec = {"name": "plain", "volumes": SPEC["volumes"], "processes": {"a": {**wait, "ready": probe}}}
+    assert person.symph("up", write(person, spec)).returncode == 0
+    until(lambda: json.loads(person.symph("p", "plain", "-o", "json").stdout)["items"][0]["ready"])
+    assert person.symph("exec", "a", "plain", "--", "ls", "/mnt").stdout == "there\n"
+
+
+def test_stopping_leaves_nothing_of_a_stubborn_tree(person: Person) -> None:
+    spec = {"name": "tree", "processes": {"a": {"command": ["sh", "-c", STUBBORN], "grace_period": 1}}}
+    assert person.symph("up", write(person, spec)).returncode == 0
+    until(lambda: "up" in person.symph("logs", "a", "tree").stdout)
+    done = person.symph("down", "tree")
+    assert (done.returncode, done.stderr) == (0, "")
+    state = json.loads(next((person.folder / "state").rglob("state.json")).read_text())
+    assert (state["phase"], state["survivors"]) == ("stopped", [])
+    assert str(person.folder) not in "".join(_mounts())
+
+
+def _mounts() -> Iterator[str]:
+    """What is mounted for any process that runs."""
+    for path in Path("/proc").glob("[0-9]*/mountinfo"):
+        try:
+            yield path.read_text()
+        except OSError:
+            continue
