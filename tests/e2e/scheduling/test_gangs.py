@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.e2e.charts import ExampleCharts, package_data
 from tests.e2e.programs import Programs, eventually
-from tests.e2e.release import describe
+from tests.e2e.release import Release
+from tests.e2e.scheduling.conftest import Symph
 
-GANG = """\
-apiVersion: scheduling.k8s.io/v1alpha2
-kind: PodGroup
-metadata: {name: all}
-spec: {schedulingPolicy: {gang: {minCount: 3}}}
----
-apiVersion: batch/v1
-kind: Job
-metadata: {name: small}
-spec:
-  backoffLimit: 0
-  template:
-    spec:
-      restartPolicy: Never
-      schedulingGroup: {podGroupName: all}
-      containers: [{name: a, image: busybox, command: [sleep, "1"], resources: {requests: {cpu: "1"}}}]
----
-apiVersion: batch/v1
-kind: Job
-metadata: {name: large}
-spec:
-  backoffLimit: 0
-  completionMode: Indexed
-  completions: 2
-  parallelism: 2
-  template:
-    spec:
-      restartPolicy: Never
-      schedulingGroup: {podGroupName: all}
-      containers: [{name: a, image: busybox, command: [sleep, "1"], resources: {requests: {cpu: "5"}}}]
-"""
-"""A small pod and two that need a node each."""
+Releases = Callable[..., Release]
+
+AS_GANG = ("--set", "workload.gang=native", "--set", "workload.gangVersion=v1alpha2")
 
 
 @pytest.fixture
@@ -59,16 +33,55 @@ def nodes_of(programs: Programs, namespace: str) -> list[str]:
     return [pod["spec"].get("nodeName", "") for pod in pods]
 
 
+def sizes(run: Release) -> list[int]:
+    """How many pods the gangs of a release begin with."""
+    groups = run.objects("podgroups.scheduling.k8s.io")
+    return [group["spec"]["schedulingPolicy"]["gang"]["minCount"] for group in groups]
+
+
 def condition(programs: Programs, namespace: str, group: str) -> str:
     """What the scheduler says of a pod group."""
     path = "jsonpath={.status.conditions[?(@.type=='PodGroupScheduled')].reason}"
     return programs.kubectl("-n", namespace, "get", "podgroup.scheduling.k8s.io", group, "-o", path)
 
 
-def test_pods_of_several_jobs_are_placed_all_or_not_at_all(programs: Programs, namespace: str, one_node: str) -> None:
-    programs.kubectl("-n", namespace, "apply", "--server-side", "--validate=strict", "-f", "-", stdin=GANG)
-    eventually(lambda: condition(programs, namespace, "all") == "Unschedulable", 20, "the scheduler has looked at it")
+@pytest.mark.parametrize("kind", ["jobs", "jobset"])
+def test_an_experiment_starts_with_all_its_pods_or_none(
+    release: Releases, symph: Symph, tmp_path: Path, programs: Programs, namespace: str, one_node: str, kind: str
+) -> None:
+    large = {"cmds": ["echo done"], "requests": {"cpu": 5, "memory": "64Mi"}}
+    small = {**large, "requests": {"cpu": 1, "memory": "64Mi"}}
+    processes = {"master": small, "worker": {**large, "replicas": 2}}
+    chart = package_data({"name": "whole", "image": "busybox:1.37.0", "processes": processes}, tmp_path)
+    run = release("whole")
+    run.install(chart, *AS_GANG, "--set", f"workload.kind={kind}")
+    (group,) = (item["metadata"]["name"] for item in run.objects("podgroups.scheduling.k8s.io"))
+    eventually(lambda: condition(programs, namespace, group) == "Unschedulable", 20, "the scheduler has looked at it")
     assert nodes_of(programs, namespace) == ["", "", ""]
+    waited = symph("wait", "whole", "--on", "kube", "--timeout", "1s")
+    assert (waited.code, "pod group is unschedulable" in waited.err) == (6, True), waited.err
     programs.kubectl("uncordon", one_node)
-    eventually(lambda: all(nodes_of(programs, namespace)), 20, lambda: describe(programs, namespace))
-    assert condition(programs, namespace, "all") == "Scheduled"
+    assert symph("wait", "whole", "--on", "kube", "--timeout", "60s").code == 0
+    run.uninstall()
+    eventually(lambda: not run.objects("podgroups.scheduling.k8s.io"), 20, "the pod group is gone")
+
+
+def test_another_number_of_replicas_is_another_gang(release: Releases, charts: ExampleCharts) -> None:
+    run = release("rl")
+    run.install(charts["rl"], *AS_GANG)
+    run.wait_finished()
+    assert ("update 20" in run.log("learner"), sizes(run)) == (True, [3])
+    run.upgrade(charts["rl"], *AS_GANG, "--set", "groups.agent.replicas=3")
+    run.wait_finished()
+    eventually(lambda: sizes(run) == [4], 20, lambda: f"the gang of four alone: {sizes(run)}")
+
+
+def test_a_gang_that_lacks_a_pod_says_so(symph: Symph, programs: Programs, namespace: str) -> None:
+    labels = dict.fromkeys(("symph.dev/experiment", "app.kubernetes.io/instance", "symph.dev/group"), "lone")
+    labels["app.kubernetes.io/component"] = "experiment"
+    container = {"name": "a", "image": "busybox", "command": ["true"]}
+    spec = {"schedulingGroup": {"podGroupName": "none"}, "containers": [container], "restartPolicy": "Never"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lone", "labels": labels}, "spec": spec}
+    programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(pod))
+    said = symph("p", "lone", "--on", "kube")
+    assert "pending: its gang is not complete" in said.out, said.err
