@@ -12,13 +12,16 @@ from tests.e2e.tools.build import FOLDER, cache_folder
 from tests.e2e.tools.go import environment, find_go
 
 __all__ = [
+    "APPWRAPPER",
     "ARGO_CD",
     "HELM_CONTROLLER",
     "JOBSET",
     "KUEUE",
+    "MCAD",
     "MODULES",
     "SEALED_SECRETS",
     "SOURCE_CONTROLLER",
+    "VOLCANO",
     "keep",
     "module_folder",
 ]
@@ -29,8 +32,11 @@ SOURCE_CONTROLLER = "github.com/fluxcd/source-controller@v1.9.1"
 SEALED_SECRETS = "github.com/bitnami-labs/sealed-secrets@v0.36.0"
 JOBSET = "sigs.k8s.io/jobset@v0.12.0"
 KUEUE = "sigs.k8s.io/kueue@v0.19.2"
+APPWRAPPER = "github.com/project-codeflare/appwrapper@v1.2.2"
+MCAD = "github.com/project-codeflare/multi-cluster-app-dispatcher@v1.40.0"
+VOLCANO = "volcano.sh/volcano@v1.15.1"
 
-MODULES = (ARGO_CD, HELM_CONTROLLER, SOURCE_CONTROLLER, SEALED_SECRETS, JOBSET, KUEUE)
+MODULES = (ARGO_CD, HELM_CONTROLLER, SOURCE_CONTROLLER, SEALED_SECRETS, JOBSET, KUEUE, APPWRAPPER, MCAD, VOLCANO)
 """The modules whose definitions the tests use."""
 
 
