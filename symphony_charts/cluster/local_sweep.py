@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from symphony_charts.adapters import processes, tmux
@@ -16,6 +17,8 @@ __all__ = ["remove_private", "sweep"]
 
 # After KILL nothing should live; this long is waited for the kernel to agree, in seconds.
 _SWEEP_S = 5.0
+# What writes the logs gets this long to write down what is still on its way, in seconds.
+_WRITE_S = 2.0
 
 
 def sweep(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> list[int]:
@@ -25,15 +28,32 @@ def sweep(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> 
     # Where a namespace tells who belongs to the run, sessions need not, and their numbers may be others' by now.
     sessions = set() if has_namespace else sessions
     tmux_pid = _server_pid(run, server)
-    deadline = time.monotonic() + _SWEEP_S
-    while left := [pid for pid in processes.members(mount, sessions, cookie) if pid != tmux_pid]:
-        if time.monotonic() > deadline:
-            break
-        processes.signal_process(left, signal.SIGKILL)
-        time.sleep(0.02)
+
+    def members() -> list[int]:
+        return [pid for pid in processes.members(mount, sessions, cookie) if pid != tmux_pid]
+
+    _kill(lambda: [pid for pid in members() if not _writes_logs(pid, tmux_pid)])
     tmux.kill_server(run.socket)
     processes.signal_process([pid for pid in [tmux_pid] if processes.is_alive(pid)], signal.SIGKILL)
+    deadline = time.monotonic() + _WRITE_S
+    while (left := members()) and all(_writes_logs(pid, tmux_pid) for pid in left) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return _kill(members) if left else []
+
+
+def _kill(found: Callable[[], list[int]]) -> list[int]:
+    """Kill until nothing is found any more; what is left when that takes too long."""
+    deadline = time.monotonic() + _SWEEP_S
+    while (left := found()) and time.monotonic() < deadline:
+        processes.signal_process(left, signal.SIGKILL)
+        time.sleep(0.02)
     return left
+
+
+def _writes_logs(pid: int, tmux_pid: int) -> bool:
+    """Whether this is a program by which tmux writes a log: it ends by itself when there is no more to come."""
+    facts = processes.parent_and_session(pid)
+    return facts is not None and facts[1] == tmux_pid
 
 
 def _server_pid(run: Run, known: int) -> int:
