@@ -23,17 +23,11 @@ from symphony_charts.spec.model import (
     Step,
     Toleration,
 )
+from symphony_charts.spec.node_labels import selector_of
 from symphony_charts.spec.pods import Pod, ProcessRef, retries_of
+from symphony_charts.spec.reserve import resources_of
 
 __all__ = ["compile_env", "compile_group", "compile_probe", "refuse_nulls"]
-
-
-_CAPABILITY_LABELS = {
-    "instance-type": "node.kubernetes.io/instance-type",
-    "instance_type": "node.kubernetes.io/instance-type",
-    "zone": "topology.kubernetes.io/zone",
-    "region": "topology.kubernetes.io/region",
-}
 
 
 def compile_group(experiment: Experiment, pod: Pod, services: Iterable[Service]) -> Values:
@@ -116,9 +110,8 @@ def _nulls(value: object, path: str) -> Iterable[str]:
 def _settings(experiment: Experiment, pod: Pod) -> Values:
     """What belongs to the pod, in Kubernetes' words; what was not said is left out."""
     settings = pod.settings
-    selector = {_CAPABILITY_LABELS.get(key, key): value for key, value in settings.capabilities.items()}
     values: Values = {
-        "nodeSelector": {**selector, **settings.node_selector},
+        "nodeSelector": selector_of(settings),
         "tolerations": [_toleration(toleration) for toleration in settings.tolerations],
         "labels": dict(settings.labels),
         "annotations": dict(settings.annotations),
@@ -146,7 +139,7 @@ def _finite_settings(experiment: Experiment, pod: Pod) -> Values:
 
 def _container(experiment: Experiment, ref: ProcessRef, process: Process, services: Iterable[Service]) -> Values:
     bound = [service.name for service in services if service.listener == ref and service.is_bound]
-    limits = dict(process.limits)
+    requests, limits = resources_of(process)
     if process.gpus:
         limits.setdefault("nvidia.com/gpu", str(process.gpus))
     optional: Values = {
@@ -157,7 +150,7 @@ def _container(experiment: Experiment, ref: ProcessRef, process: Process, servic
     values: Values = {
         **_program(experiment, process),
         "lifecycle": process.lifecycle,
-        "resources": _resources(process.requests, limits),
+        "resources": _resources(requests, limits),
         **{key: value for key, value in optional.items() if value},
     }
     if any(is_device(experiment.volumes[mount.volume]) for mount in process.mounts):

@@ -16,7 +16,9 @@ from symphony_charts.placement.inputs.podspec import effective_requests, pod_por
 from symphony_charts.placement.pool import Amounts
 from symphony_charts.placement.quantity import amount_of
 from symphony_charts.spec.model import Experiment, Process, Step, Toleration
+from symphony_charts.spec.node_labels import selector_of
 from symphony_charts.spec.pods import Pod, pods_of
+from symphony_charts.spec.reserve import resources_of
 
 __all__ = ["DEFAULT_REQUESTS", "Demand", "Shape", "demands_of", "in_order", "pod_affinity"]
 
@@ -107,7 +109,7 @@ def _raw_key(pod: Pod, steps: tuple[int, ...], with_labels: bool) -> object:
     settings = pod.settings
     parts: list[object] = [
         steps,
-        tuple(settings.node_selector.items()),
+        tuple(selector_of(settings).items()),
         tuple(settings.tolerations),
         json.dumps(settings.pod_overlay, default=str) if settings.pod_overlay else "",
         (pod.name, tuple(settings.labels.items())) if with_labels else "",
@@ -117,6 +119,7 @@ def _raw_key(pod: Pod, steps: tuple[int, ...], with_labels: bool) -> object:
             tuple(process.requests.items()),
             tuple(process.limits.items()),
             process.gpus,
+            process.reserve,
             process.lifecycle,
             json.dumps(process.container_overlay, default=str) if process.container_overlay else "",
         )
@@ -128,7 +131,7 @@ def _shape(pod: Pod, steps: list[Step], experiment: Experiment, with_labels: boo
     over = Fields.of(settings.pod_overlay.get("spec"), "spec", _NO_FAULTS)
     repels, unproven = pod_affinity(over)
     affinity = read_node_affinity(over)
-    selector = settings.node_selector | over.mapping("nodeSelector")
+    selector = selector_of(settings) | over.mapping("nodeSelector")
     labels = (
         experiment.labels | settings.labels | {"symph.dev/group": pod.name, "symph.dev/experiment": experiment.name}
     )
@@ -164,8 +167,8 @@ def _requests(pod: Pod, steps: list[Step], over: Fields) -> Amounts:
 
 def _process(process: Process) -> Amounts:
     over = Fields.of(process.container_overlay.get("resources"), "resources", _NO_FAULTS)
-    requests = process.requests | over.mapping("requests")
-    return _container(requests, process.limits | over.mapping("limits"), process.gpus)
+    requests, limits = resources_of(process)
+    return _container(requests | over.mapping("requests"), limits | over.mapping("limits"), process.gpus)
 
 
 def _container(requests: Mapping[str, str], limits: Mapping[str, str], gpus: int = 0) -> Amounts:

@@ -28,6 +28,15 @@ def test_the_objects_of_a_chart_ask_for_what_the_experiment_asks_for(data: dict[
     assert ports(declared) <= ports(rendered)
 
 
+def test_what_is_reserved_and_the_machine_that_is_asked_for_count_in_both() -> None:
+    process = {"command": ["x"], "requests": {"cpu": "8"}, "reserve": True, "capabilities": {"instance-type": "n1"}}
+    experiment = from_data({"name": "exp", "image": "busybox:1", "processes": {"a": process}})
+    declared = demands_of(experiment)
+    assert asked(demands_of_objects(objects_of(experiment))) == asked(declared)
+    assert declared[0].shape.amount("cpu") == 7900
+    assert dict(declared[0].shape.selector) == {"node.kubernetes.io/instance-type": "n1"}
+
+
 def ports(demands: list[Demand]) -> set[tuple[str, str, int]]:
     return {(name, *port) for demand in demands for name, _ in demand.members for port in demand.shape.ports}
 

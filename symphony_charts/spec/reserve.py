@@ -1,0 +1,50 @@
+"""What `reserve` takes off a process's requests, so that processes that fill a machine still fit beside its system.
+
+TorchX lowers every request by 100 millicores and 1024 MB, and leaves the limit. So do we where it is asked for, with
+a floor: half of what was asked for stays. Source: meta-pytorch/torchx, torchx/schedulers/kubernetes_scheduler.py.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from symphony_charts.spec.model import Process
+from symphony_charts.spec.quantity import is_quantity, quantity
+
+__all__ = ["resources_of"]
+
+_CPU = Fraction(100, 1000)
+_MB = Fraction(10**6)
+_MEMORY = 1024 * _MB
+
+
+def resources_of(process: Process) -> tuple[dict[str, str], dict[str, str]]:
+    """The requests and limits of a process, its `reserve` taken off; without `reserve` they are as they were said.
+
+    What was asked for becomes the limit where none was given. CPU comes in millicores, memory in ``M``, or in ``Mi``
+    where it was asked for so, both rounded up.
+    """
+    requests, limits = dict(process.requests), dict(process.limits)
+    if process.reserve:
+        for name, lower in (("cpu", _less_cpu), ("memory", _less_memory)):
+            asked = requests.get(name) or limits.get(name)
+            if asked is not None and is_quantity(asked):
+                limits.setdefault(name, asked)
+                requests[name] = lower(asked)
+    return requests, limits
+
+
+def _less_cpu(asked: str) -> str:
+    return _lower(asked, _CPU, "m", Fraction(1, 1000))
+
+
+def _less_memory(asked: str) -> str:
+    return _lower(asked, _MEMORY, "Mi", Fraction(2**20)) if asked.endswith("i") else _lower(asked, _MEMORY, "M", _MB)
+
+
+def _lower(asked: str, reserve: Fraction, unit: str, size: Fraction) -> str:
+    """`asked` less the reserve and at least half of it, in whole units; as it is where it is less than a unit."""
+    whole = quantity(asked)
+    units = math.ceil(max(whole - reserve, whole / 2) / size)
+    return f"{units}{unit}" if units * size < whole else asked
