@@ -20,6 +20,8 @@ from symphony_charts.workloads.group import Member, Unit
 __all__ = ["FAILED", "SUCCEEDED", "objects"]
 
 _API = "argoproj.io/v1alpha1"
+_OF_A_RELEASE = ("app.kubernetes.io/instance", "app.kubernetes.io/name")
+_OF_A_RUN = (*_OF_A_RELEASE, "symph.dev/experiment", "symph.dev/run")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # A Job has this time only once it has succeeded.
@@ -57,7 +59,7 @@ def objects(unit: Unit) -> Iterator[dict[str, object]]:
 
 
 def _spec(unit: Unit) -> dict[str, object]:
-    own, name, run = _own(unit), _name(unit), _run(unit)
+    own, name = _own(unit), _name(unit)
     values = _parameters(unit)
     inputs = [{"name": key, "value": value} for key, value in values.items()]
     needs = own.get("needs")
@@ -80,7 +82,7 @@ def _spec(unit: Unit) -> dict[str, object]:
         "entrypoint": "main",
         "serviceAccountName": own.get("serviceAccount") or f"{name}-argo",
         "podGC": {"strategy": "OnPodSuccess"},
-        "workflowMetadata": {"labels": {**unit.members[0].labels} | {"symph.dev/run": run}},
+        "workflowMetadata": {"labels": {key: unit.labels[key] for key in _OF_A_RUN}},
         "templates": [
             {"name": "main", "dag": {"tasks": main}},
             {**experiment, **({"inputs": {"parameters": inputs}} if inputs else {})},
@@ -125,8 +127,7 @@ def _creation(unit: Unit, member: Member, values: Mapping[str, str]) -> dict[str
 
 def _deletion(unit: Unit, name: str, selector: str) -> dict[str, object]:
     """The template that deletes Jobs of the release, and waits until their pods are gone."""
-    keys = ("app.kubernetes.io/instance", "app.kubernetes.io/name")
-    selected = ",".join([*(f"{key}={unit.members[0].labels[key]}" for key in keys), *([selector] if selector else [])])
+    selected = ",".join([*(f"{key}={unit.labels[key]}" for key in _OF_A_RELEASE), *([selector] if selector else [])])
     flags = ["job", f"--selector={selected}", "--cascade=foreground"]
     return {"name": name, "resource": {"action": "delete", "flags": flags}}
 

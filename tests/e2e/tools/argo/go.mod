@@ -5,7 +5,10 @@ go 1.26.3
 
 replace github.com/olekukonko/tablewriter => github.com/olekukonko/tablewriter v0.0.5
 
-require github.com/argoproj/argo-workflows/v3 v3.7.3
+require (
+	github.com/argoproj/argo-workflows/v3 v3.7.3
+	sigs.k8s.io/yaml v1.4.0
+)
 
 require (
 	dario.cat/mergo v1.0.2 // indirect
@@ -134,6 +137,5 @@ require (
 	sigs.k8s.io/json v0.0.0-20241014173422-cfa47c3a1cc8 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v4 v4.7.0 // indirect
-	sigs.k8s.io/yaml v1.4.0 // indirect
 	zombiezen.com/go/sqlite v1.4.2 // indirect
 )
