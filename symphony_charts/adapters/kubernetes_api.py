@@ -128,6 +128,16 @@ class KubeApi:
             self._groups = {one["name"] for one in self.get("/apis")["groups"]}
         return group in self._groups
 
+    def serves(self, api_version: str, kind: str) -> bool:
+        """Whether the cluster serves a kind in this very version."""
+        if not self.has_group(api_version.partition("/")[0]):
+            return False
+        try:
+            self.collection(api_version, kind, None)
+        except NotFound:
+            return False
+        return True
+
     def collection(self, api_version: str, kind: str, namespace: str | None) -> str:
         """The path of a kind's objects (None: in all namespaces). Raises NotFound for a kind the cluster lacks."""
         if api_version not in self._kinds:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-__all__ = ["STOPPED", "parts_of", "verdict_of"]
+__all__ = ["STOPPED", "end_of", "is_whole", "parts_of", "verdict_of", "word_of"]
 
 Object = Mapping[str, Any]
 
@@ -33,9 +33,10 @@ def parts_of(workload: Object) -> list[Object]:
     if workload["metadata"].get("deletionTimestamp"):
         return []
     if kind == "JobSet":
-        return [_part(workload, f"{one['name']}-0", one["template"]) for one in spec.get("replicatedJobs") or []]
+        name = workload["metadata"]["name"]
+        return [_part(workload, f"{name}-{one['name']}-0", one["template"]) for one in spec.get("replicatedJobs") or []]
     if kind == "AppWrapper":
-        return [part for one in spec.get("components") or [] for part in _wrapped(workload, one.get("template") or {})]
+        return [part for item in _wrapped_items(spec) for part in _wrapped(workload, item)]
     if group == "batch.volcano.sh":
         return [_task(workload, one) for one in spec.get("tasks") or []]
     return []
@@ -47,25 +48,46 @@ def verdict_of(workloads: Sequence[Object]) -> Literal["succeeded", "failed"] | 
     Where nothing holds them together, the Jobs whose success ends the experiment say that it has succeeded.
     """
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
-    sets = [_ENDS.get(_word(item)) for item in alive if _is_whole(item)]
-    if sets:
-        return next((end for end in sets if end), None)
-    deciding = [item for item in alive if (item["metadata"].get("annotations") or {}).get("symph.dev/done-when")]
     is_failed = any("Failed" in _held(item) for item in alive)
+    sets = [item for item in alive if is_whole(item)]
+    if is_failed and any(item["kind"] == "AppWrapper" and end_of(item) for item in sets):
+        # MCAD calls a run complete whose Jobs have ended, whichever way.
+        return "failed"
+    if sets:
+        return next((end for item in sets if (end := end_of(item))), None)
+    deciding = [item for item in alive if (item["metadata"].get("annotations") or {}).get("symph.dev/done-when")]
     is_done = deciding and not is_failed and all("Complete" in _held(item) for item in deciding)
     return "succeeded" if is_done else None
+
+
+def end_of(item: Object) -> Literal["succeeded", "failed"] | None:
+    """How a workload of another project ended, by its own word; None before that."""
+    return _ENDS.get(word_of(item))
+
+
+def is_whole(item: Object) -> bool:
+    """Whether it holds several groups together."""
+    return item["kind"] not in ("Job", "StatefulSet") or str(item.get("apiVersion", "")).startswith("batch.volcano.sh")
+
+
+def word_of(item: Object) -> str:
+    """The state of a workload in its own word: where that stands differs by project."""
+    status = item.get("status") or {}
+    state = status.get("state") or ""
+    word = state.get("phase") if isinstance(state, Mapping) else state
+    return str(status.get("terminalState") or status.get("phase") or word or "")
 
 
 def _part(whole: Object, name: str, template: Object) -> Object:
     """A Job by the template of `whole`; suspended with it, and gone with its end."""
     meta, spec = whole["metadata"], whole["spec"]
-    end = _ENDS.get(_word(whole))
+    end = end_of(whole)
     gone = {"type": STOPPED, "status": "True", "message": f"its {whole['kind']} has {end}"}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            "name": f"{meta['name']}-{name}",
+            "name": name,
             "namespace": meta.get("namespace", ""),
             "labels": (template.get("metadata") or {}).get("labels") or {},
             "ownerReferences": [{"kind": whole["kind"], "name": meta["name"], "uid": meta.get("uid", "")}],
@@ -73,6 +95,13 @@ def _part(whole: Object, name: str, template: Object) -> Object:
         "spec": {**template["spec"], "suspend": bool(spec.get("suspend"))},
         "status": {"conditions": [gone] if end else []},
     }
+
+
+def _wrapped_items(spec: Object) -> list[Object]:
+    """The objects in an AppWrapper, of v1beta2 and of v1beta1."""
+    items = [one.get("template") for one in spec.get("components") or []]
+    items += [one.get("generictemplate") for one in (spec.get("resources") or {}).get("GenericItems") or []]
+    return [item for item in items if item]
 
 
 def _wrapped(wrapper: Object, item: Object) -> list[Object]:
@@ -85,21 +114,8 @@ def _wrapped(wrapper: Object, item: Object) -> list[Object]:
 def _task(job: Object, task: Object) -> Object:
     template = task.get("template") or {"spec": {"containers": []}}
     shape = {"completions": task.get("replicas", 1), "template": template}
-    return _part(job, str(task.get("name", "")), {"metadata": template.get("metadata") or {}, "spec": shape})
-
-
-def _is_whole(item: Object) -> bool:
-    """Whether it holds several groups together."""
-    return item["kind"] not in ("Job", "StatefulSet") or str(item.get("apiVersion", "")).startswith("batch.volcano.sh")
-
-
-def _word(item: Object) -> str:
-    """Its state in its own word: where that stands differs by project."""
-    status = item.get("status") or {}
-    state = status.get("state")
-    return str(
-        status.get("terminalState") or status.get("phase") or (state.get("phase") if isinstance(state, Mapping) else "")
-    )
+    name = f"{job['metadata']['name']}-{task.get('name', '')}"
+    return _part(job, name, {"metadata": template.get("metadata") or {}, "spec": shape})
 
 
 def _held(item: Object) -> set[str]:

@@ -18,11 +18,12 @@ from symphony_charts.errors import NotFound, ToolFailed, UsageError
 
 __all__ = ["KINDS", "KubeWatcher"]
 
-# What runs pods in our charts; those of other groups are asked for where the cluster serves the group.
+# What runs pods in our charts; those of other groups are asked for where the cluster serves them.
 _PLAIN = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"))
 _FURTHER = (
     ("jobset.x-k8s.io/v1alpha2", "JobSet"),
     ("workload.codeflare.dev/v1beta2", "AppWrapper"),
+    ("workload.codeflare.dev/v1beta1", "AppWrapper"),
     ("batch.volcano.sh/v1alpha1", "Job"),
     ("diengine.opendilab.org/v2alpha1", "DIJob"),
     ("argoproj.io/v1alpha1", "Workflow"),
@@ -238,7 +239,7 @@ class KubeWatcher:
     def _kinds(self) -> Iterator[tuple[str, str]]:
         yield from _PLAIN
         for version, kind in _FURTHER:
-            if self.api.has_group(version.partition("/")[0]):
+            if self.api.serves(version, kind):
                 yield version, kind
 
     def _listed(self, api_version: str, kind: str, selector: str) -> list[Object]:

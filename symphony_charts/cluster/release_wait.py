@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from symphony_charts.adapters.helm_objects import ReleaseObjects
+from symphony_charts.cluster.kube_parts import end_of, is_whole, word_of
 from symphony_charts.errors import CheckFailed, ToolFailed
 
 __all__ = ["Progress", "look", "progress_of", "wait_for"]
@@ -142,7 +143,12 @@ def progress_of(wanted: Object, live: Object | None, pods: Sequence[Object]) -> 
         if kind in held:
             said = f"{held[kind].get('reason', '')}: {held[kind].get('message', '')}".strip(": ")
             return Progress(title=title, state="failed", why="; ".join([said, *_ends(pods)]))
-    if {"Complete", "Completed", "Succeeded"} & set(held):
+    end = end_of({**live, "apiVersion": wanted.get("apiVersion", "")}) if is_whole(wanted) else None
+    ends = _ends(pods)
+    # MCAD calls a run complete whose Jobs have ended, whichever way.
+    if end == "failed" or (word_of(live) == "Completed" and live["kind"] == "AppWrapper" and ends):
+        return Progress(title=title, state="failed", why="; ".join([_said(status, held) or word_of(live), *ends]))
+    if end or {"Complete", "Completed", "Succeeded"} & set(held):
         return Progress(title=title, state="finished")
     if _is_ready(live, status, pods):
         return Progress(title=title, state="ready")
@@ -150,8 +156,18 @@ def progress_of(wanted: Object, live: Object | None, pods: Sequence[Object]) -> 
     return Progress(title=title, state="waiting", why="; ".join(_holdups(pods)) or nothing)
 
 
+def _said(status: Mapping[str, Any], held: Mapping[str, Object]) -> str:
+    """Why a workload of another project failed, as far as it says."""
+    state = status.get("state")
+    said = state if isinstance(state, Mapping) else held.get("Unhealthy", {})
+    return f"{said.get('reason', '')}: {said.get('message', '')}".strip(": ")
+
+
 def _is_ready(live: Object, status: Mapping[str, Any], pods: Sequence[Object]) -> bool:
     spec = live["spec"]
+    if live["kind"] == "Job" and "tasks" in spec:
+        wanted = sum(int(task.get("replicas", 1)) for task in spec["tasks"])
+        return int(status.get("running") or 0) + int(status.get("succeeded") or 0) >= wanted
     if live["kind"] == "Job":
         return bool(
             int(status.get("ready") or 0) + int(status.get("succeeded") or 0) >= int(spec.get("parallelism", 1))
@@ -171,7 +187,15 @@ def _pods_of(workload: Object, pods: Sequence[Object]) -> list[Object]:
     owned = [pod for pod in pods if any(o["name"] == name for o in pod["metadata"].get("ownerReferences") or [])]
     if owned or workload["kind"] in ("Job", "StatefulSet"):
         return owned
-    return [pod for pod in pods if name in str(pod["metadata"].get("ownerReferences"))]
+    # Those of an AppWrapper are its Jobs', which bear the run that it is called after.
+    run = (workload["metadata"].get("labels") or {}).get("symph.dev/run")
+    return [pod for pod in pods if _is_of_run(pod, run) or name in str(pod["metadata"].get("ownerReferences"))]
+
+
+def _is_of_run(pod: Object, run: str | None) -> bool:
+    """Whether a Job of the run made the pod."""
+    labels, owners = pod["metadata"].get("labels") or {}, pod["metadata"].get("ownerReferences") or []
+    return run is not None and labels.get("symph.dev/run") == run and any(one["kind"] == "Job" for one in owners)
 
 
 def _ends(pods: Sequence[Object]) -> list[str]:

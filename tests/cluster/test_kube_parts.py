@@ -79,6 +79,31 @@ def test_a_wrapped_job_shows_its_replicas() -> None:
     assert states(wrapper) == dict.fromkeys(("agent-0", "agent-1"), "pending: suspended until somebody resumes it")
 
 
+def mcad(state: str) -> dict[str, object]:
+    """An AppWrapper of MCAD around one Job."""
+    inner = {"apiVersion": "batch/v1", "kind": "Job", **template("agent", 2)}
+    inner["metadata"] = {**inner["metadata"], "name": "rl-agent"}
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta1",
+        "kind": "AppWrapper",
+        "metadata": {**META, "labels": LABELS},
+        "spec": {"resources": {"GenericItems": [{"generictemplate": inner}]}},
+        "status": {"state": state},
+    }
+
+
+def test_a_job_that_mcad_has_not_dispatched_shows_its_replicas() -> None:
+    assert states(mcad("Pending")) == dict.fromkeys(("agent-0", "agent-1"), "pending: no pod yet")
+    assert [part["metadata"]["name"] for part in parts_of(mcad("Pending"))] == ["rl-agent"]
+
+
+def test_a_run_that_mcad_calls_complete_has_failed_where_a_job_has() -> None:
+    bad = job(conditions=[{"type": "Failed", "status": "True"}])
+    assert verdict_of([mcad("Completed"), job()]) == "succeeded"
+    assert verdict_of([mcad("Completed"), bad]) == "failed"
+    assert verdict_of([mcad("Running"), bad]) is None
+
+
 def test_the_tasks_of_a_volcano_job_show_their_replicas() -> None:
     task = {"name": "agent", "replicas": 2, "template": template("agent")["spec"]["template"]}
     volcano = {

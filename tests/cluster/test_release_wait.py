@@ -57,6 +57,44 @@ def test_a_workload_is_as_far_as_its_status_says(live: Object | None, state: str
     assert progress_of(wanted, live, []).state == state
 
 
+VOLCANO = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "x"}}
+TASKS = {"tasks": [{"replicas": 2}, {"replicas": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ({}, "waiting"),
+        ({"state": {"phase": "Running"}, "running": 2}, "waiting"),
+        ({"state": {"phase": "Running"}, "running": 2, "succeeded": 1}, "ready"),
+        ({"state": {"phase": "Completed"}, "conditions": [{"status": "Completed"}]}, "finished"),
+        ({"state": {"phase": "Terminated", "message": "a pod failed"}}, "failed"),
+    ],
+)
+def test_a_volcano_job_is_as_far_as_its_phase_says(status: Object, state: str) -> None:
+    found = progress_of(VOLCANO, {**VOLCANO, "spec": TASKS, "status": status}, [])
+    assert found.state == state
+    assert state != "failed" or found.why == "a pod failed"
+
+
+FAILED_POD = {"terminated": {"exitCode": 3}}
+
+
+@pytest.mark.parametrize(
+    ("status", "pods", "state"),
+    [
+        ({"phase": "Suspended"}, [], "waiting"),
+        ({"phase": "Running"}, [pod({"running": {}}, conditions=[{"type": "Ready", "status": "True"}])], "ready"),
+        ({"phase": "Succeeded"}, [], "finished"),
+        ({"phase": "Failed", **held("Unhealthy", "FailedComponent", "Found 1 failed components")}, [], "failed"),
+        ({"state": "Completed"}, [], "finished"),
+        ({"state": "Completed"}, [pod(FAILED_POD)], "failed"),
+    ],
+)
+def test_an_appwrapper_is_as_far_as_its_phase_says(status: Object, pods: list[Object], state: str) -> None:
+    assert progress_of(workload("AppWrapper", status), workload("AppWrapper", status), pods).state == state
+
+
 def test_a_condition_that_does_not_hold_counts_for_nothing() -> None:
     live = workload("Job", {"conditions": [{"type": "Failed", "status": "False"}], "ready": 1}, parallelism=1)
     assert progress_of(live, live, []).state == "ready"
