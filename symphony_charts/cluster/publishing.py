@@ -15,6 +15,7 @@ from symphony_charts.chart.values import Values
 from symphony_charts.cluster.pools import pools_of_spec
 from symphony_charts.cluster.secret_files import encrypted_secret, sealed_values, secret_name
 from symphony_charts.errors import CheckFailed, SpecError
+from symphony_charts.gitops.argocd import refused_kinds
 from symphony_charts.gitops.layout import check_names, flux_secret_path
 from symphony_charts.gitops.pointer import Destination
 from symphony_charts.gitops.publish import Publish
@@ -120,10 +121,16 @@ def _checker(chart: Chart, spec: SpecFile, namespace: str, pools: Pools | None) 
             raise CheckFailed(
                 f"{errors[0].what}{more}", f"{spec.path}, {errors[0].path}", f"see all: symph lint {spec.path}"
             )
+        release = Release(name=chart.name, namespace=namespace, chart_name=chart.name)
+        objects = assemble(merge(chart.values, env_values), release)
+        refused = refused_kinds(objects)
+        if refused:
+            what = f"the project in Argo CD takes no {', '.join(refused)} from Git: who writes here could give rights"
+            step = "make the service account by hand, and name it: workload.argo.service_account"
+            raise CheckFailed(what, str(spec.path), step)
         if pools is None:
             return
-        release = Release(name=chart.name, namespace=namespace, chart_name=chart.name)
-        plan = plan_demands(demands_of_objects(assemble(merge(chart.values, env_values), release)), pools)
+        plan = plan_demands(demands_of_objects(objects), pools)
         refusal = plan.refusal()
         if refusal is not None:
             refusal.next = f"{refusal.next}; or publish it all the same: --force-unschedulable".lstrip("; ")

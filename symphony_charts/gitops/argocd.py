@@ -40,13 +40,21 @@ _KINDS = (
     ("bitnami.com", "SealedSecret"),
     ("external-secrets.io", "ExternalSecret"),
     ("jobset.x-k8s.io", "JobSet"),
+    ("argoproj.io", "WorkflowTemplate"),
+    ("argoproj.io", "Workflow"),
+    ("argoproj.io", "CronWorkflow"),
     ("workload.codeflare.dev", "AppWrapper"),
     ("diengine.opendilab.org", "DIJob"),
     ("batch.volcano.sh", "Job"),
     ("scheduling.volcano.sh", "PodGroup"),
     ("scheduling.x-k8s.io", "PodGroup"),
     ("scheduling.k8s.io", "PodGroup"),
+    ("argoproj.io", "Workflow"),
+    ("argoproj.io", "WorkflowTemplate"),
+    ("argoproj.io", "CronWorkflow"),
 )
+# Started and stopped by Kueue.
+_QUEUED = (("batch", "Job"), ("jobset.x-k8s.io", "JobSet"), ("workload.codeflare.dev", "AppWrapper"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +83,18 @@ def parse_version(text: str) -> tuple[int, int]:
         known = f"{_OLDEST[0]}.{_OLDEST[1]} to {_NEWEST[0]}.{_NEWEST[1]}"
         raise SpecError.one(f'no objects for Argo CD "{text}"', "argocd-version", f"give one of {known}")
     return found
+
+
+def refused_kinds(objects: Iterable[Mapping[str, object]]) -> list[str]:
+    """The kinds of `objects` that the project lets nobody bring from Git, such as Role: a right to give rights."""
+    kinds = {(str(item["apiVersion"]).rpartition("/")[0], str(item["kind"])) for item in objects if not _is_test(item)}
+    return sorted(kind for group, kind in kinds - set(_KINDS))
+
+
+def _is_test(item: Mapping[str, object]) -> bool:
+    metadata = item.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    return isinstance(annotations, Mapping) and "helm.sh/hook" in annotations
 
 
 def app_name(env: str, team: str, name: str) -> str:
@@ -190,8 +210,10 @@ def _spec(setup: ArgoSetup, chart: str, release: str, values: str, target: dict[
             ],
             "retry": {"limit": 5, "backoff": {"duration": "10s", "factor": 2, "maxDuration": "5m"}},
         },
-        # Kueue starts and stops Jobs by this field; to Git it means nothing.
-        "ignoreDifferences": [{"group": "batch", "kind": "Job", "jsonPointers": ["/spec/suspend"]}],
+        # Kueue starts and stops by this field; to Git it means nothing.
+        "ignoreDifferences": [
+            {"group": group, "kind": kind, "jsonPointers": ["/spec/suspend"]} for group, kind in _QUEUED
+        ],
     }
 
 

@@ -7,6 +7,7 @@ kubernetes/kubernetes, pkg/apis/batch/validation, pkg/apis/apps/validation, pkg/
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -17,7 +18,7 @@ __all__ = ["Effect", "Outcome", "effect_of", "outcome_of"]
 Effect: TypeAlias = Literal["nothing", "created", "pruned", "new run", "restarted", "updated", "fails"]
 Outcome: TypeAlias = Literal["nothing", "in place", "new run", "fails"]
 
-_FINITE = ("Job", "JobSet", "AppWrapper", "DIJob", "Workflow")
+_FINITE = ("Job", "JobSet", "AppWrapper", "VolcanoJob", "DIJob", "Workflow")
 # Of these specs only what is listed may change in a live object.
 _MUTABLE: dict[str, tuple[str, ...]] = {
     "Job": (
@@ -37,6 +38,9 @@ _MUTABLE: dict[str, tuple[str, ...]] = {
         "spec.minReadySeconds",
     ),
     "JobSet": ("spec.suspend", "spec.ttlSecondsAfterFinished"),
+    # Of v1beta2; MCAD (v1beta1) lets everything change, and acts on these.
+    "AppWrapper": ("spec.suspend", "spec.priority", "spec.schedulingSpec"),
+    "VolcanoJob": ("spec.minAvailable", "spec.priorityClassName", "spec.tasks.*.minAvailable", "spec.tasks.*.replicas"),
 }
 
 
@@ -102,4 +106,6 @@ def _touches(difference: Difference, path: str) -> bool:
 
 
 def _is_under(path: str, roots: Sequence[str]) -> bool:
-    return any(path == root or path.startswith((f"{root}.", f"{root}[")) for root in roots)
+    """Whether a path is one of `roots`, where ``*`` is any name, or below it."""
+    patterns = (re.escape(root).replace(r"\*", r"[^.\[]+") for root in roots)
+    return any(re.match(rf"{pattern}(?:[.\[]|\Z)", path) for pattern in patterns)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from symphony_charts.chart.lint.finding import kind_of
+
 __all__ = ["Difference", "FieldChange", "Objects", "compare"]
 
 Objects: TypeAlias = Iterable[Mapping[str, object]]
@@ -73,7 +75,7 @@ def _keyed(objects: Objects) -> dict[tuple[str, str, str], Mapping[str, object]]
 
 
 def _difference(before: Mapping[str, object] | None, after: Mapping[str, object] | None) -> Difference:
-    kind = str((after or before or {}).get("kind"))
+    kind = kind_of(after or before or {})
     if before is None or after is None:
         name = _name(after or before or {})
         return (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from symphony_charts.chart.lint.finding import Finding, Severity, maps, sub, title
+from symphony_charts.chart.lint.finding import Finding, Severity, kind_of, maps, sub, title
 
 __all__ = ["FINITE_KINDS", "check_manifest"]
 
@@ -78,7 +78,7 @@ def _finite(item: dict[str, object]) -> Iterator[Finding]:
             "spec.suspend",
         )
     pod = sub(item, "spec", "template", "spec")
-    if item.get("kind") == "Job" and pod and "backoffLimit" not in spec and "backoffLimitPerIndex" not in spec:
+    if kind_of(item) == "Job" and pod and "backoffLimit" not in spec and "backoffLimitPerIndex" not in spec:
         yield _found("backoff", "warning", item, "without backoffLimit it starts again six times", "say how often")
 
 

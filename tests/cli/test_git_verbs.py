@@ -77,6 +77,16 @@ def project(
 POINTER = "envs/dev/ml/rl.symph-app.yaml"
 
 
+def test_a_chart_that_gives_rights_is_not_published(project: Project) -> None:
+    project.write(SPEC + "workload: {kind: argo}\n")
+    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
+    assert status == 1
+    assert "takes no Role, RoleBinding, ServiceAccount from Git" in err
+    assert "workload.argo.service_account" in err
+    project.write(SPEC + "workload: {kind: argo, argo: {service_account: mine}}\n")
+    assert project.symph("publish", "rl.yaml", "--env", "dev")[0] == 0
+
+
 def test_a_publish_is_a_commit_with_chart_pointer_and_trailers(project: Project) -> None:
     status, out, err = project.symph("publish", "rl.yaml", "--env", "dev")
     assert (status, out) == (0, "rl 0.1.0 -> dev\n")

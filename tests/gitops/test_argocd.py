@@ -10,7 +10,14 @@ import pytest
 
 from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.errors import SpecError
-from symphony_charts.gitops.argocd import ArgoSetup, app_project, application, application_set, parse_version
+from symphony_charts.gitops.argocd import (
+    ArgoSetup,
+    app_project,
+    application,
+    application_set,
+    parse_version,
+    refused_kinds,
+)
 from symphony_charts.gitops.flux import git_repository, helm_release
 from symphony_charts.gitops.pointer import Destination, Pointer
 from symphony_charts.workloads.kinds import KINDS
@@ -47,8 +54,9 @@ def test_pruning_comes_first_and_nothing_is_replaced() -> None:
 
 
 def test_what_kueue_writes_is_no_drift() -> None:
-    (ignored,) = app()["spec"]["ignoreDifferences"]
-    assert (ignored["kind"], ignored["jsonPointers"]) == ("Job", ["/spec/suspend"])
+    ignored = app()["spec"]["ignoreDifferences"]
+    assert {one["kind"] for one in ignored} == {"Job", "JobSet", "AppWrapper"}
+    assert {pointer for one in ignored for pointer in one["jsonPointers"]} == {"/spec/suspend"}
 
 
 def test_the_branch_is_named_in_full() -> None:
@@ -106,14 +114,17 @@ def test_the_project_allows_our_repository_namespaces_and_kinds_alone() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_project_allows_all_that_a_chart_renders(kind: str) -> None:
-    allowed = app_project(SETUP, [])["spec"]["namespaceResourceWhitelist"]  # type: ignore[index]  # a mapping
     values = {**example_chart("surreal").values, "defaults": {"schedulerName": "co"}}
     for gang in ["none"] if kind in ("dijob", "volcano") else ["none", "native", "coscheduling", "volcano"]:
-        workload = {"kind": kind, "gang": gang, "gangVersion": "v1alpha2"}
-        for item in assemble({**values, "workload": workload}, Release(name="r", chart_name="surreal")):
-            group = str(item["apiVersion"]).rpartition("/")[0]
-            is_test = "helm.sh/hook" in str(item["metadata"])
-            assert is_test or {"group": group, "kind": item["kind"]} in allowed, (kind, gang)
+        workload = {"kind": kind, "gang": gang, "gangVersion": "v1alpha2", "argo": {"serviceAccount": "mine"}}
+        objects = assemble({**values, "workload": workload}, Release(name="r", chart_name="surreal"))
+        assert refused_kinds(objects) == [], (kind, gang)
+
+
+def test_nobody_gives_rights_by_way_of_git() -> None:
+    values = {**example_chart("surreal").values, "workload": {"kind": "argo"}}
+    objects = assemble(values, Release(name="r", chart_name="surreal"))
+    assert refused_kinds(objects) == ["Role", "RoleBinding", "ServiceAccount"]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("workload.codeflare.dev_AppWrapper", {"status": {"state": "RunningHoldCompletion"}}, "Progressing"),
     ("workload.codeflare.dev_AppWrapper", {"status": {"state": "Completed"}}, "Healthy"),
     ("workload.codeflare.dev_AppWrapper", {"status": {"state": "Failed"}}, "Degraded"),
+    ("workload.codeflare.dev_AppWrapper", {"status": {"state": "Completed", "failed": 1}}, "Degraded"),
+    ("workload.codeflare.dev_AppWrapper", {"status": {"state": "Completed", "failed": 0}}, "Healthy"),
     ("diengine.opendilab.org_DIJob", {}, "Progressing"),
     ("diengine.opendilab.org_DIJob", {"status": {"phase": "Rescheduling"}}, "Progressing"),
     ("diengine.opendilab.org_DIJob", {"status": {"phase": "Succeeded"}}, "Healthy"),
@@ -103,6 +105,12 @@ def test_a_job_that_waits_can_be_called_progressing() -> None:
 def test_the_controllers_own_words_are_the_message() -> None:
     item = conditions(condition("Failed", message="Job has reached the specified backoff limit"))
     assert health("batch_Job", item)[1] == "Job has reached the specified backoff limit"
+
+
+def test_a_failed_appwrapper_says_why() -> None:
+    unhealthy = condition("Unhealthy", message="Found 1 failed components")
+    item = {"status": {"phase": "Failed", "conditions": [unhealthy]}}
+    assert health("workload.codeflare.dev_AppWrapper", item)[1] == "Failed: Found 1 failed components"
 
 
 def test_all_kinds_that_argo_cd_knows_nothing_of_have_a_check() -> None:
