@@ -12,11 +12,22 @@ if obj.status ~= nil then
   phase = obj.status.phase or obj.status.state or ""
 end
 local status = meanings[phase] or "Progressing"
+-- MCAD calls a run complete whose Jobs have ended, whichever way.
+if phase == "Completed" and (obj.status.failed or 0) > 0 then
+  status = "Degraded"
+end
 if phase == "" then
   phase = "Not started"
 end
 local message = phase
 if obj.status ~= nil and obj.status.message ~= nil and obj.status.message ~= "" then
   message = phase .. ": " .. obj.status.message
+end
+if obj.status ~= nil and obj.status.conditions ~= nil and phase == "Failed" then
+  for _, condition in ipairs(obj.status.conditions) do
+    if condition.type == "Unhealthy" and condition.status == "True" and (condition.message or "") ~= "" then
+      message = phase .. ": " .. condition.message
+    end
+  end
 end
 return {status = status, message = message}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from symphony_charts.spec.argo_manifest import manifests_of
 
 __all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "kind_of", "maps", "opened", "pod_of", "sub", "title"]
 
@@ -49,14 +51,17 @@ def opened(objects: Objects) -> Objects:
     return [one for item in objects for one in (item, *opened(list(_inside(item))))]
 
 
-def kind_of(item: dict[str, object]) -> str:
+def kind_of(item: Mapping[str, object]) -> str:
     """The kind of an object, the one of Volcano's Jobs being ``VolcanoJob``."""
     is_volcano = str(item.get("apiVersion")).startswith("batch.volcano.sh/")
     return f"{'Volcano' if is_volcano else ''}{item.get('kind')}"
 
 
 def _inside(item: dict[str, object]) -> Iterator[dict[str, object]]:
-    """The objects that JobSets, AppWrappers and Volcano's Jobs hold, as their controllers name them."""
+    """The objects that JobSets, AppWrappers, Volcano's Jobs and Argo's templates hold, as their controllers name them.
+
+    A Workflow of ours says what its template does, and is passed over.
+    """
     kind, spec, name = kind_of(item), sub(item, "spec"), sub(item, "metadata").get("name")
     if kind == "JobSet":
         for member in maps(spec, "replicatedJobs"):
@@ -64,6 +69,8 @@ def _inside(item: dict[str, object]) -> Iterator[dict[str, object]]:
     elif kind == "AppWrapper":
         yield from (sub(part, "template") for part in maps(spec, "components"))
         yield from (sub(part, "generictemplate") for part in maps(sub(spec, "resources"), "GenericItems"))
+    elif kind == "WorkflowTemplate":
+        yield from manifests_of(item)
     elif kind == "VolcanoJob":
         for task in maps(spec, "tasks"):
             yield _job(f"{name}-{task.get('name')}", {"spec": {"template": sub(task, "template"), "backoffLimit": 0}})
