@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from symphony_charts.spec.argo_manifest import manifests_of
+
 __all__ = ["STOPPED", "end_of", "is_whole", "parts_of", "verdict_of", "word_of"]
 
 Object = Mapping[str, Any]
@@ -27,7 +29,7 @@ _ENDS: Mapping[str, Literal["succeeded", "failed"]] = {
 
 
 def parts_of(workload: Object) -> list[Object]:
-    """The Jobs of a JobSet, AppWrapper or Volcano Job as it describes them; none of any other kind."""
+    """The Jobs of a JobSet, AppWrapper, Volcano Job or Workflow as it describes them; none of any other kind."""
     kind, group = workload["kind"], str(workload.get("apiVersion", "")).partition("/")[0]
     spec = workload["spec"]
     if workload["metadata"].get("deletionTimestamp"):
@@ -37,6 +39,8 @@ def parts_of(workload: Object) -> list[Object]:
         return [_part(workload, f"{name}-{one['name']}-0", one["template"]) for one in spec.get("replicatedJobs") or []]
     if kind == "AppWrapper":
         return [part for item in _wrapped_items(spec) for part in _wrapped(workload, item)]
+    if kind == "Workflow":
+        return [_part(workload, str(item["metadata"]["name"]), item) for item in _created(workload)]
     if group == "batch.volcano.sh":
         return [_task(workload, one) for one in spec.get("tasks") or []]
     return []
@@ -49,7 +53,7 @@ def verdict_of(workloads: Sequence[Object]) -> Literal["succeeded", "failed"] | 
     """
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
     is_failed = any("Failed" in _held(item) for item in alive)
-    sets = [item for item in alive if is_whole(item)]
+    sets = _newest([item for item in alive if is_whole(item)])
     if is_failed and any(item["kind"] == "AppWrapper" and end_of(item) for item in sets):
         # MCAD calls a run complete whose Jobs have ended, whichever way.
         return "failed"
@@ -95,6 +99,20 @@ def _part(whole: Object, name: str, template: Object) -> Object:
         "spec": {**template["spec"], "suspend": bool(spec.get("suspend"))},
         "status": {"conditions": [gone] if end else []},
     }
+
+
+def _created(workflow: Object) -> list[Any]:
+    """The Jobs that a Workflow creates, by what it says itself or took over from its template."""
+    taken = (workflow.get("status") or {}).get("storedWorkflowTemplateSpec") or {}
+    found = manifests_of({**workflow, "spec": {**taken, **workflow["spec"]}})
+    return [item for item in found if item.get("kind") == "Job"]
+
+
+def _newest(sets: list[Object]) -> list[Object]:
+    """`sets` without the Workflows of a schedule that came before the last one."""
+    flows = [item for item in sets if item["kind"] == "Workflow"]
+    last = max(flows, key=lambda item: str(item["metadata"].get("creationTimestamp", "")), default=None)
+    return [item for item in sets if item["kind"] != "Workflow" or item is last]
 
 
 def _wrapped_items(spec: Object) -> list[Object]:

@@ -12,15 +12,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.chart.lint import lint_objects
+from symphony_charts.chart.lint import lint, lint_objects
+from symphony_charts.cluster.kube_parts import parts_of, verdict_of
 from symphony_charts.errors import SpecError
+from symphony_charts.placement.demand_objects import demands_of_objects
 from symphony_charts.spec.argo_manifest import manifest, manifests_of, parameter
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.load import from_data
 from symphony_charts.spec.model import Experiment
-from tests.chart.harness import EXAMPLE_NAMES, Objects, assert_same, chart_of, example_chart, experiment_of
+from tests.chart.harness import (
+    EXAMPLE_NAMES,
+    Objects,
+    assert_same,
+    chart_of,
+    example_chart,
+    experiment_of,
+    run_helm,
+    write_chart,
+)
 from tests.chart.harness import native_objects as objects_of_chart
-from tests.chart.harness import run_helm, write_chart
 from tests.tools import HELM_VERSIONS
 
 needs_hera = pytest.mark.skipif(importlib.util.find_spec("hera") is None, reason="hera is not installed")
@@ -231,6 +241,34 @@ def test_what_argo_could_not_do_is_refused_at_install(sets: str, tmp_path: Path)
         ended = run_helm(version, "template", "r1", folder, "--set", sets, check=False)
         assert ended.returncode
         assert caught.value.what in ended.stderr
+
+
+def test_lint_looks_into_the_jobs_of_a_flow() -> None:
+    said = experiment_of(processes={"p": {"command": ["x"], "image": "busybox"}}, workload={"kind": "argo"})
+    assert [finding.path for finding in lint(chart_of(said)) if finding.rule == "image-latest"]
+
+
+def test_a_flow_asks_for_what_its_jobs_ask_for() -> None:
+    wanted, got = (
+        demands_of_objects([dict(item) for (kind, _), item in native(f"workload.kind={name}").items() if kind == of])
+        for name, of in (("jobs", "Job"), ("argo", "WorkflowTemplate"))
+    )
+    assert got == wanted
+
+
+def test_status_reads_the_groups_of_a_flow_before_its_jobs_are_there() -> None:
+    flow = of_kind(native(), "Workflow")
+    assert {part["metadata"]["labels"]["symph.dev/group"] for part in parts_of(flow)} == {"actor", "learner"}
+
+
+def test_of_the_flows_of_a_schedule_the_last_one_counts() -> None:
+    def flow(created: str, phase: str) -> dict[str, object]:
+        metadata = {"name": created, "creationTimestamp": created}
+        return {"kind": "Workflow", "metadata": metadata, "spec": {}, "status": {"phase": phase}}
+
+    old, new = flow("2026-01-01T00:00:00Z", "Failed"), flow("2026-01-02T00:00:00Z", "Running")
+    assert verdict_of([old, new]) is None
+    assert verdict_of([old]) == "failed"
 
 
 def test_a_lone_word_is_a_list_of_one() -> None:

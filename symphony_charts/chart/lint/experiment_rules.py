@@ -22,7 +22,8 @@ def check_experiment(experiment: Experiment) -> Iterator[Finding]:
     """Warnings with paths in the spec."""
     pods = pods_of(experiment)
     yield from _done_when(experiment, pods)
-    yield from _gang(experiment, pods)
+    yield from _queue(experiment, pods)
+    yield from _argo(experiment)
     for pod in pods.values():
         for name, process in pod.processes.items():
             path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
@@ -30,13 +31,13 @@ def check_experiment(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _done_when(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding]:
-    """Nothing stops the rest but a JobSet its other groups; a service inside a pod that ends is stopped with it."""
+    """Only a JobSet or Workflow stops its other groups; a service inside a pod that ends is stopped with it."""
     done = {find_process(experiment, name) for name in experiment.done_when}
     for pod in pods.values():
         for name, process in pod.processes.items():
             ref = ProcessRef(pod.name, name)
             outlives = process.lifecycle == "service" and not pod.is_finite
-            is_stopped = experiment.workload.kind == "jobset"
+            is_stopped = experiment.workload.kind in ("jobset", "argo")
             if outlives or (process.lifecycle == "finite" and done and ref not in done and not is_stopped):
                 yield Finding(
                     rule="runs-on",
@@ -47,9 +48,13 @@ def _done_when(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding
                 )
 
 
-def _gang(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding]:
+def _queue(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding]:
     """A scheduler counts pods that run: a new pod of a Job waits for members of its gang that have finished."""
     workload = experiment.workload
+    if workload.priority is not None and (workload.kind, workload.appwrapper.version) != ("appwrapper", "v1beta1"):
+        what = "only MCAD, by kind appwrapper v1beta1, queues by a number"
+        step = "use queue_priority (Kueue) or priority_class (pods)"
+        yield _warning("priority", "workload.priority", what, step)
     if workload.gang not in GANGS_OF_PODS or workload.gang_scope == "group":
         return
     finite = [pod for pod in pods.values() if pod.is_finite]
@@ -59,6 +64,14 @@ def _gang(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding]:
             what = "a pod that is tried again after another group has finished waits for ever for its gang"
             step = "set workload.gang_scope: group, restart: on-failure, or min_replicas"
             yield _warning("gang-retry", f"{pod.path}.retries", what, step)
+
+
+def _argo(experiment: Experiment) -> Iterator[Finding]:
+    if experiment.workload.kind == "argo" and not experiment.workload.argo.service_account:
+        what = "the chart makes a service account with rights on Jobs, which Argo CD does not take from Git"
+        step = "make one by hand, once for the namespace, and name it (docs/argo.md)"
+        path = "workload.argo.service_account"
+        yield Finding(rule="argo-rights", severity="info", path=path, what=what, next=step)
 
 
 def _process(experiment: Experiment, process: Process, path: str) -> Iterator[Finding]:
