@@ -1,0 +1,43 @@
+"""``torchx run -s symph`` on a real cluster: submitted, watched, read and cancelled by TorchX's own commands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.programs import Programs, eventually
+
+pytest.importorskip("torchx")
+
+
+@pytest.mark.rig
+def test_an_application_goes_to_the_cluster_and_back_by_torchx_alone(
+    programs: Programs, namespace: str, tmp_path: Path
+) -> None:
+    def torchx(*words: str) -> str:
+        argv = [sys.executable, "-m", "torchx.cli.main", *words]
+        done = subprocess.run(
+            argv, env=programs.environment(), cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+        return done.stdout
+
+    (tmp_path / ".torchxconfig").write_text(f"[symph]\non = kube\nnamespace = {namespace}\n")
+    script = "echo replica $SYMPH_INDEX of $SYMPH_REPLICAS"
+    command = ("utils.sh", "--image", "busybox:1.37.0", "--num_replicas", "2", "sh", "-c", script)
+    handle = torchx("run", "-s", "symph", *command).strip()
+    assert handle == f"symph://torchx/{namespace}:sh"
+    eventually(lambda: "State: SUCCEEDED" in torchx("status", handle), 60, "it has not succeeded")
+    logs = torchx("log", handle)
+    assert "sh/0 replica 0 of 2" in logs
+    assert "sh/1 replica 1 of 2" in logs
+    assert "SUCCEEDED" in torchx("list", "-s", "symph")
+
+    endless = torchx("run", "-s", "symph", "utils.sh", "--image", "busybox:1.37.0", "sleep", "300").strip()
+    assert endless == f"symph://torchx/{namespace}:sh-2"
+    torchx("cancel", endless)
+    eventually(lambda: "sh-2" not in torchx("list", "-s", "symph"), 60, "it was not cancelled")
+    assert handle in torchx("list", "-s", "symph")
