@@ -11,6 +11,7 @@ from symphony_charts.errors import NotFound
 from symphony_charts.network.services import allocate
 from symphony_charts.placement.assign import apply
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.opened import opened
 
 __all__ = ["objects_of", "render_pod"]
 
@@ -31,7 +32,7 @@ def objects_of(
 
 def render_pod(experiment: Experiment, pod: str) -> dict[str, object]:
     """The pod (``metadata`` and ``spec``) of the group or lone process `pod`, as its workload makes it."""
-    for item in objects_of(experiment):
+    for item in opened(objects_of(experiment)):
         template = cast("dict[str, object]", cast("dict[str, object]", item.get("spec", {})).get("template"))
         if isinstance(template, dict) and "spec" in template and _group_of(template) == pod:
             return template

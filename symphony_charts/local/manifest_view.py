@@ -13,6 +13,7 @@ from typing import TypeAlias
 from symphony_charts.local.expand import expand
 from symphony_charts.local.pod_names import replica_name
 from symphony_charts.local.view import ProcessView, file_mark
+from symphony_charts.spec.opened import kind_of, opened
 
 __all__ = ["view_of_manifests"]
 
@@ -24,14 +25,15 @@ _GROUP, _RUN = "symph.dev/group", "symph.dev/run"
 
 
 def view_of_manifests(objects: Sequence[Object]) -> dict[str, ProcessView]:
-    """The view of every container of the Jobs and StatefulSets in `objects`, by ``pod/process``; steps left out.
+    """The view of every container of what `objects` run, by ``pod/process``; steps left out.
 
     Pods are named as on one machine: the group, with the replica's index where there are several.
     """
+    objects = opened(map(dict, objects))
     maps = {_text(_sub(item, "metadata"), "name"): item for item in objects if item.get("kind") == "ConfigMap"}
     hosts, groups, views = _hosts(objects), {_group_of(item) for item in objects}, {}
     for item in objects:
-        if item.get("kind") in ("Job", "StatefulSet"):
+        if kind_of(item) in ("Job", "StatefulSet"):
             for view in _workload_views(item, maps, hosts, groups):
                 views[view.name] = view
     return views
@@ -53,6 +55,7 @@ def _workload_views(
             "metadata.name": f"{name}-{index}",
             "metadata.annotations['batch.kubernetes.io/job-completion-index']": str(index),
             "metadata.labels['apps.kubernetes.io/pod-index']": str(index),
+            "metadata.labels['volcano.sh/task-index']": str(index),
             **{f"metadata.labels['{key}']": str(value) for key, value in labels.items()},
         }
         for container in [*sidecars, *_list(pod, "containers")]:
@@ -102,7 +105,7 @@ def _files(container: Object, pod: Object, maps: Mapping[str, Object]) -> Iterat
 def _hosts(objects: Sequence[Object]) -> frozenset[str]:
     """Names under which services and single pods are dialled, and the address that stands for a pod's own."""
     services = {_text(_sub(item, "metadata"), "name") for item in objects if item.get("kind") == "Service"}
-    workloads = [item for item in objects if item.get("kind") in ("Job", "StatefulSet")]
+    workloads = [item for item in objects if kind_of(item) in ("Job", "StatefulSet")]
     return frozenset({_POD_IP, *services}.union(*map(_replica_hosts, workloads)))
 
 

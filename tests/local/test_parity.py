@@ -18,6 +18,24 @@ def test_plan_and_manifests_of_generated_experiments_agree(seed: int, tmp_path: 
     assert all(result.processes >= 2 for result in found)
 
 
+@pytest.mark.parametrize(
+    "workload",
+    [
+        {"kind": "jobset"},
+        {"kind": "appwrapper"},
+        {"kind": "appwrapper", "appwrapper": {"version": "v1beta1"}},
+        {"kind": "volcano"},
+    ],
+    ids=str,
+)
+def test_the_manifests_of_every_kind_agree_with_the_plan(workload: dict[str, object], tmp_path: Path) -> None:
+    found = [
+        compare(from_data({**generated(seed), "workload": workload}), {}, tmp_path, probes=False) for seed in range(6)
+    ]
+    assert [result.differences for result in found] == [()] * 6
+    assert all(result.processes >= 2 for result in found)
+
+
 @pytest.mark.usefixtures("tmux")
 @pytest.mark.parametrize("seed", [3, 7])
 def test_a_probe_in_tmux_agrees_with_plan_and_manifests(seed: int, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.lint.chart_rules import check_chart
 from symphony_charts.chart.lint.experiment_rules import check_experiment
-from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity, opened
+from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity
 from symphony_charts.chart.lint.kubernetes import DEFAULT_VERSION, VERSIONS, check_schemas, version_for
 from symphony_charts.chart.lint.references import check_references
 from symphony_charts.chart.lint.security import check_security
@@ -16,6 +16,7 @@ from symphony_charts.chart.names import fullname
 from symphony_charts.chart.package import Chart
 from symphony_charts.chart.values import Values
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.opened import opened
 
 __all__ = ["DEFAULT_VERSION", "SEVERITIES", "VERSIONS", "Finding", "Severity", "lint", "lint_objects"]
 

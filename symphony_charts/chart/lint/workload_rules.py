@@ -7,7 +7,8 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from symphony_charts.chart.lint.finding import Finding, Objects, kind_of, maps, pod_of, sub, title
+from symphony_charts.chart.lint.finding import Finding, Objects, maps, pod_of, sub, title
+from symphony_charts.spec.opened import kind_of
 from symphony_charts.workloads.appwrapper import MAX_POD_SETS
 
 __all__ = ["MAX_ENV_BYTES", "check_images", "check_sizes", "check_workloads"]
