@@ -23,7 +23,11 @@ __all__ = ["TEST_IMAGE", "compile_values", "digest_of", "with_digest"]
 TEST_IMAGE = "busybox:1.37.0"
 
 # What the settings of a workload are called in a spec.
-_SPEC_PATHS = {"workload.gangVersion": "workload.gang_version"}
+_SPEC_PATHS = {
+    "workload.gangVersion": "workload.gang_version",
+    "workload.queuePriority": "workload.queue_priority",
+    "defaults.schedulerName": "workload.scheduler_name",
+}
 
 
 def compile_values(experiment: Experiment, services: Iterable[Service]) -> Values:
@@ -158,7 +162,7 @@ def _workload(experiment: Experiment) -> Values:
     workload = experiment.workload
     values: Values = {"kind": workload.kind, "gang": workload.gang}
     further = {"queue": workload.queue, "gangScope": workload.gang_scope, "gangVersion": workload.gang_version}
-    own: Values = {"priority": workload.priority, **_of_kind(workload)}
+    own: Values = {"queuePriority": workload.queue_priority, "priority": workload.priority, **_of_kind(workload)}
     return values | {key: value for key, value in (further | own).items() if value is not None}
 
 

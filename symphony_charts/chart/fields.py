@@ -158,6 +158,7 @@ FIELDS: tuple[Field, ...] = (
     Field("workload.gangScope", "text", "Whose pods one gang has: those of the experiment, or of each group."),
     Field("workload.gangVersion", "text", "The version of scheduling.k8s.io for the gang `native`."),
     Field("workload.queue", "text", "The queue that admits them."),
+    Field("workload.queuePriority", "text", "Gang kueue: its priority class, by name."),
     Field("workload.priority", "signed", "Kind appwrapper v1beta1: the higher, the sooner."),
     Field("workload.appwrapper.version", "text", "Kind appwrapper: v1beta2, or v1beta1 of MCAD."),
     Field("workload.appwrapper.annotations", "strings", "Kind appwrapper: annotations, as of its fault tolerance."),

@@ -13,7 +13,7 @@ from symphony_charts.workloads import gang, jobs
 from symphony_charts.workloads.gang import Gang
 from symphony_charts.workloads.group import Group, Member, Unit
 
-__all__ = ["Run", "queue_label", "run_of", "unit_of"]
+__all__ = ["Run", "run_of", "unit_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +75,20 @@ def unit_of(model: Model, run: Run) -> Unit:
     members = {name: _member(model, run, name, done) for name, group in model.groups.items() if group.is_finite}
     return Unit(
         name=f"{model.unit}-{run.hash}",
-        labels={**model.labels, "symph.dev/run": run.hash, **queue_label(model)},
+        labels={**model.labels, "symph.dev/run": run.hash, **_queue_labels(model)},
         members=tuple(members.values()),
         done=tuple(members[name] for name in done),
         settings=sub(model.values, "workload"),
     )
 
 
-def queue_label(model: Model) -> dict[str, str]:
-    """The label by which Kueue queues an object."""
+def _queue_labels(model: Model) -> dict[str, str]:
+    """The labels by which Kueue queues an object."""
     workload = sub(model.values, "workload")
-    if workload.get("gang") == "kueue" and workload.get("queue"):
-        return {"kueue.x-k8s.io/queue-name": scalar(workload["queue"])}
-    return {}
+    if workload.get("gang") != "kueue":
+        return {}
+    labels = {"queue-name": workload.get("queue"), "priority-class": workload.get("queuePriority")}
+    return {f"kueue.x-k8s.io/{key}": scalar(value) for key, value in labels.items() if value}
 
 
 def _member(model: Model, run: Run, name: str, done: list[str]) -> Member:

@@ -340,8 +340,7 @@ class Process(PodSettings, frozen=True, kw_only=True):
     `command` and `args` are Kubernetes' (entry point and arguments); `cmds` are shell lines instead, run as one
     ``sh -e`` script in both worlds, after the lines of `preamble`. `binds` and `exposes` map a service name to a
     fixed port or None; `connects` lists service names. `after` lists processes that must be ready (services) or
-    done (finite ones) first. `reserve` lowers the requests by what a node keeps for itself, leaving the limits.
-    `container_overlay` is merged into the emitted container like `pod_overlay`.
+    done (finite ones) first. `container_overlay` is merged into the emitted container like `pod_overlay`.
     """
 
     image: str | None = None
@@ -459,9 +458,10 @@ class VolcanoSettings(Record, frozen=True, kw_only=True):
 class Workload(Record, frozen=True, kw_only=True):
     """Which Kubernetes kind runs the processes, and how the job as a whole is queued.
 
-    `priority` is the job's own (higher wins), `priority_class` the pods'. `retries` is the default of every pod.
-    `run_key` starts a new run whenever it changes. `gang_scope` says whose pods start together or not at all: those of
-    the experiment (default) or of each group; `gang_version` which version of scheduling.k8s.io the gang `native` uses.
+    `priority` is the job's own (higher wins) where MCAD queues it, `queue_priority` its class where Kueue does, and
+    `priority_class` that of the pods. `retries` is the default of every pod. `run_key` starts a new run whenever it
+    changes. `gang_scope` says whose pods start together or not at all: those of the experiment (default) or of each
+    group; `gang_version` which version of scheduling.k8s.io the gang `native` uses.
     `appwrapper`, `volcano`, `dijob` and `argo` count on the kind of that name alone.
     """
 
@@ -470,6 +470,7 @@ class Workload(Record, frozen=True, kw_only=True):
     gang_scope: Literal["experiment", "group"] | None = None
     gang_version: Literal["v1alpha2", "v1beta1"] | None = None
     queue: str | None = None
+    queue_priority: str | None = None
     priority: int | None = None
     priority_class: str | None = None
     scheduler_name: str | None = None
@@ -495,7 +496,8 @@ class ExposeSettings(Record, frozen=True, kw_only=True):
 class LocalSettings(Record, frozen=True, kw_only=True):
     """The experiment on one machine. `preamble` lines run in bash before each process, and may set its environment.
 
-    `env` is added to every process; `pass_env` names variables of the caller that are let through.
+    `env` is added to every process; `pass_env` names variables of the caller that are let through. With `ports`
+    ``moved`` all pods are at 127.0.0.1, and a port that is taken there is another one, which every process sees.
     """
 
     preamble: list[str] = []
@@ -505,6 +507,7 @@ class LocalSettings(Record, frozen=True, kw_only=True):
     tty: bool = True
     on_exit: Literal["stop-all", "keep", "restart"] = "stop-all"
     limits: bool = False
+    ports: Literal["own", "moved"] = "own"
 
 
 class Experiment(Record, frozen=True, kw_only=True):

@@ -10,7 +10,8 @@ __all__ = ["faults_of"]
 def faults_of(kind: str, settings: Mapping[str, str], scheduler: str) -> Iterator[tuple[str, str]]:
     """What cannot be: the path in the values, and the reason with what to do.
 
-    `settings` are the texts of ``workload``: gang, gangVersion, queue; `scheduler` is that of all pods, if named.
+    `settings` are the texts of ``workload``: gang, gangVersion, queue, queuePriority; `scheduler` is that of all pods,
+    if named.
     """
     gang = settings.get("gang") or "none"
     queue = settings.get("queue") or ""
@@ -21,6 +22,8 @@ def faults_of(kind: str, settings: Mapping[str, str], scheduler: str) -> Iterato
             "workload.queue",
             f"a queue is read by gang kueue or volcano, not by {gang}: choose one, or drop the queue",
         )
+    if settings.get("queuePriority") and gang != "kueue":
+        yield "workload.queuePriority", "a priority class of the queue is read by gang kueue alone"
     if gang == "native" and not settings.get("gangVersion"):
         yield (
             "workload.gangVersion",

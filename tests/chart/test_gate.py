@@ -120,6 +120,7 @@ OVERRIDES = [
     ["workload.kind=volcano", "defaults.priorityClassName=high", "workload.volcano.plugins.ssh={}"],
     ["workload.kind=volcano", "workload.volcano.plugins.svc={--x}", "doneWhen={learner/learner,agent/agent}"],
     ["workload.gang=volcano", "defaults.schedulerName=mine", "groups.agent.schedulerName=other"],
+    ["workload.gang=kueue", "workload.queue=q", "workload.queuePriority=high"],
     ["hold=true"],
     ["networkPolicy.enabled=true"],
     ["services.tensorboard.expose=Ingress", "services.tensorboard.host=tb.example.org"],

@@ -17,6 +17,9 @@
 {{- if and $queue (not (has $gang (list "kueue" "volcano"))) (ne $kind "volcano") -}}
 {{- $faults = append $faults (printf "workload.queue: a queue is read by gang kueue or volcano, not by %s: choose one, or drop the queue" $gang) -}}
 {{- end -}}
+{{- if and .workload.queuePriority (ne $gang "kueue") -}}
+{{- $faults = append $faults "workload.queuePriority: a priority class of the queue is read by gang kueue alone" -}}
+{{- end -}}
 {{- if and (eq $gang "native") (not .workload.gangVersion) -}}
 {{- $faults = append $faults "workload.gangVersion: gang native needs the version that the cluster serves: v1alpha2 (Kubernetes 1.36) or v1beta1 (1.37)" -}}
 {{- end -}}

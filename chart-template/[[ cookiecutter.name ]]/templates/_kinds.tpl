@@ -90,8 +90,11 @@ argo:
 {{- define "symph.unitLabels" -}}
 {{- $labels := mergeOverwrite (deepCopy .labels) (dict "symph.dev/run" .run) -}}
 {{- with .values.workload -}}
-{{- if and (eq (toString .gang) "kueue") .queue -}}
+{{- if eq (toString .gang) "kueue" -}}
 {{- $_ := set $labels "kueue.x-k8s.io/queue-name" .queue -}}
+{{- with .queuePriority -}}
+{{- $_ := set $labels "kueue.x-k8s.io/priority-class" . -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $labels -}}
