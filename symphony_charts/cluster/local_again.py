@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from symphony_charts.cluster.local_layout import public, write_private
@@ -29,8 +30,11 @@ class Change:
     reason: str
 
 
-def changes_of(run: Run, plan: LocalPlan) -> list[Change]:
-    """What must start again for `run` to become `plan`. Raises Conflict when only a new run can."""
+def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({})) -> list[Change]:
+    """What must start again for `run` to become `plan`; `touched` says of slots that they must anyway, and why.
+
+    A changed configuration or secret file concerns the processes that see it. Raises Conflict when only a new run can.
+    """
     old = run.plan()
     new = public(plan)
     before = [[item[key] for key in _SHAPE] for item in old["processes"]]
@@ -41,21 +45,53 @@ def changes_of(run: Run, plan: LocalPlan) -> list[Change]:
         told = f"other processes: {', '.join(names)}" if names else "other files, terminals or order of processes"
         what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({told})'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
-    files = [file.path for file in plan.files if _read(run.folder / file.path) != file.content]
+    files = list(_changed_files(run, plan))
     return [
         Change(slot=process.slot, name=process.name, reason="; ".join(reasons))
         for process, item in zip(plan.processes, old["processes"], strict=True)
-        if (reasons := [*_reasons(run, process, item), *(f"file {Path(path).name}" for path in files)])
+        if (
+            reasons := [
+                *_reasons(run, process, item),
+                *(f"file {path.name}" for path in files if _sees(process, plan, run.folder / path)),
+                *([touched[process.slot]] if process.slot in touched else []),
+            ]
+        )
     ]
+
+
+def _changed_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
+    """The files, relative to the run's folder, that are new, have another content or mode, or are no longer there."""
+    for file in plan.files:
+        path = run.folder / file.path
+        if _read(path) != file.content or path.stat().st_mode & 0o777 != file.mode:
+            yield Path(file.path)
+    yield from _stale_files(run, plan)
+
+
+def _stale_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
+    wanted = {file.path for file in plan.files}
+    for path in sorted((run.folder / "files").rglob("*")):
+        relative = path.relative_to(run.folder)
+        if str(relative) not in wanted and path.is_file():
+            yield relative
+
+
+def _sees(process: PlannedProcess, plan: LocalPlan, path: Path) -> bool:
+    """Whether `path` is shown to a process, where its own secrets are shown instead of everybody's."""
+    own = {bind.target for bind in process.binds}
+    shown = [*process.binds, *(bind for bind in plan.binds if bind.target not in own)]
+    return any(path.is_relative_to(bind.source) for bind in shown)
 
 
 def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
     """Put the scripts, files and plan of `plan` in place of those of `run`."""
+    for stale in _stale_files(run, plan):
+        (run.folder / stale).unlink()
     for file in plan.files:
         path = run.folder / file.path
         if _read(path) == file.content:
-            continue
-        if path.exists():
+            path.chmod(file.mode)
+        elif path.exists():
             # In place: what is shown elsewhere is this very file.
             path.chmod(0o600)
             path.write_bytes(file.content)

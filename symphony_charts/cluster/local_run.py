@@ -9,8 +9,9 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from symphony_charts.adapters import processes, tmux
 from symphony_charts.adapters.dirs import state_dir
@@ -43,18 +44,20 @@ def up(
     force: bool = False,
     dry_run: bool = False,
     share_gpus: bool = False,
+    touched: Mapping[int, str] = MappingProxyType({}),
 ) -> Run | None:
     """Start `experiment`, whose relative paths count from `folder`; returns once every process has been started.
 
     When it runs already, only the processes that changed are started again, in the same run (`force` ends that run
-    first). With `share_gpus` processes and runs that share may get the same GPUs. Raises Conflict when the change
-    needs a new run or other runs hold the GPUs, SpecError when it cannot run on one machine, PlacementError when that
-    has too few GPUs, ToolMissing without tmux, ToolFailed when the machine refuses.
+    first), and the slots in `touched`, for the reasons given there. With `share_gpus` processes and runs that share
+    may get the same GPUs. Raises Conflict when the change needs a new run or other runs hold the GPUs, SpecError when
+    it cannot run on one machine, PlacementError when that has too few GPUs, ToolMissing without tmux, ToolFailed when
+    the machine refuses.
     """
     found = runs_of(experiment.name)
     if found and found[-1].is_live:
         if not force:
-            return _up_again(found[-1], experiment, services, folder, dry_run=dry_run)
+            return _up_again(found[-1], experiment, services, folder, touched, dry_run=dry_run)
         if not dry_run:
             down(found[-1])
     if dry_run:
@@ -91,10 +94,16 @@ def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
 
 
 def _up_again(
-    run: Run, experiment: Experiment, services: Sequence[Service], folder: Path, *, dry_run: bool
+    run: Run,
+    experiment: Experiment,
+    services: Sequence[Service],
+    folder: Path,
+    touched: Mapping[int, str],
+    *,
+    dry_run: bool,
 ) -> Run | None:
     plan = plan_here(experiment, services, folder, run.run_id, of_run=run)
-    changes = changes_of(run, plan)
+    changes = changes_of(run, plan, touched)
     sys.stdout.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes) if dry_run else "")
     if dry_run:
         sys.stdout.write("" if changes else "nothing has changed\n")

@@ -22,6 +22,7 @@ from symphony_charts.cluster.local_probing import Checks
 from symphony_charts.cluster.local_requests import requested, withdraw
 from symphony_charts.cluster.local_store import Run, write_json
 from symphony_charts.cluster.local_sweep import remove_private, sweep
+from symphony_charts.errors import ToolFailed
 from symphony_charts.local.policy import Backoff, Decision, judge
 from symphony_charts.local.progress import hopeless, startable, verdict
 from symphony_charts.local.records import Check
@@ -41,7 +42,7 @@ class Supervisor:
         self.checks = Checks(run, self.loop, self._changed, self._dead)
         self.phase, self.reason, self.failed = "running", "", self.old.get("failed")
         self.gpus = hold_again(run, self.plan)
-        self.dirty = True
+        self.dirty, self.granted = True, list[int]()
         self.backoff = Backoff(**self.plan.get("backoff", {}))
         self.clock = LogClock([run.process_dir(slot) / "log" for slot in range(len(self.slots))])
 
@@ -81,30 +82,32 @@ class Supervisor:
     def _take_requests(self) -> None:
         """Read the plan again, and start again the slots that have a file in `again`."""
         self.plan = self.run.plan()
-        for slot in requested(self.run):
-            process = self.slots[slot]
-            if self.phase != "running" or process.get("again"):
-                continue
-            if process["phase"] == "waiting":
-                withdraw(self.run, slot)
-                self.dirty = True
-            elif slot in self.panes:
-                process["again"] = True
-                self._end(slot)
-            else:
+        wanted = [slot for slot in requested(self.run) if not self.slots[slot].get("again")]
+        if self.phase != "running" or not wanted:
+            return
+        for slot in wanted:
+            self.slots[slot]["again"] = True
+        for slot in wanted:
+            if self.slots[slot]["phase"] == "waiting" or slot not in self.panes:
                 self._start_afresh(slot)
+            else:
+                self._end(slot)
+        self._advance()
 
     def _start_afresh(self, slot: int) -> None:
-        """Start a slot because somebody asked for it: its restarts count from the beginning again."""
-        self.slots[slot].update(phase="backoff", restarts=-1, in_a_row=-1, again=False, began=None, is_overdue=False)
+        """Have a slot started because somebody asked for it: its restarts count from the beginning again."""
+        process = self.slots[slot]
+        process["again"] = False
+        if slot not in self.panes:
+            process.update(phase="waiting", is_again=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False)
         if self.failed and self.failed["slot"] == slot:
             self.failed = None
-        for process in self.slots:
-            if process["phase"] == "stopped" and not process.get("started"):
+        for other in self.slots:
+            if other["phase"] == "stopped" and not other.get("started"):
                 # It was given up because of this one, perhaps; its program still waits at its gate.
-                process["phase"] = "waiting"
-        self._restart(slot)
-        withdraw(self.run, slot)
+                other["phase"] = "waiting"
+        self.granted.append(slot)
+        self.dirty = True
 
     # Taking over
 
@@ -118,6 +121,8 @@ class Supervisor:
             process.pop("again", None)
             if process["phase"] == "backoff":
                 self._await_restart(slot)
+            elif process.get("is_again"):
+                continue
             elif slot not in self.panes and process["phase"] in ("waiting", "starting", "running"):
                 self._ended(slot)
             elif slot in self.panes and process["phase"] == "running" and self.phase == "running":
@@ -144,6 +149,7 @@ class Supervisor:
             self._stop_when_empty()
         elif process.get("again"):
             self._start_afresh(slot)
+            self._advance()
         else:
             if now - (process.get("started") or now) >= self.backoff.forget_s:
                 process["in_a_row"] = 0
@@ -176,7 +182,13 @@ class Supervisor:
         process = self.slots[slot]
         if self.phase != "running" or process["phase"] != "backoff":
             return
-        self.panes.start_again(slot)
+        try:
+            self.panes.start_again(slot)
+        except ToolFailed as error:
+            # Without tmux nothing can be started any more, and what runs cannot be looked at.
+            sys.stderr.write(f"{error}\n")
+            self._follow_up(slot, Decision(action="failed", stops=True))
+            return
         process.update(
             restarts=process["restarts"] + 1, in_a_row=process.get("in_a_row", 0) + 1, status=None, ended=None
         )
@@ -194,8 +206,12 @@ class Supervisor:
             return
         planned = self.plan["processes"]
         for slot in startable(self.slots, planned):
-            self._started(slot)
-            self.panes.let_go(slot)
+            if self.slots[slot].pop("is_again", False):
+                self.slots[slot]["phase"] = "backoff"
+                self._restart(slot)
+            else:
+                self._started(slot)
+                self.panes.let_go(slot)
         for slot in hopeless(self.slots, planned):
             self.slots[slot]["phase"] = "stopped"
             self.dirty = True
@@ -254,12 +270,8 @@ class Supervisor:
 
     def _finish(self) -> None:
         """Nothing of the run may be left: what still is gets killed, and what survives that is named."""
-        left = sweep(
-            self.run,
-            self.panes.sessions,
-            has_namespace=self.plan["has_namespace"],
-            server=int(self.old.get("tmux", 0)),
-        )
+        server, has_namespace = int(self.old.get("tmux", 0)), self.plan["has_namespace"]
+        left = sweep(self.run, self.panes.sessions, has_namespace=has_namespace, server=server)
         self.clock.note()
         self.phase = self.reason
         self._save(survivors=left)
@@ -269,16 +281,13 @@ class Supervisor:
         if not self.dirty and survivors is None:
             return
         self.dirty = False
-        news = {
-            "phase": self.phase,
-            "reason": self.reason,
-            "supervisor": os.getpid() if survivors is None else 0,
-            "ended": None if survivors is None else time.time(),
-            "failed": self.failed,
-            "survivors": survivors or [],
-            "processes": self.slots,
-        }
+        news = {"phase": self.phase, "reason": self.reason, "failed": self.failed, "processes": self.slots}
+        supervisor, ended = (os.getpid(), None) if survivors is None else (0, time.time())
+        news |= {"supervisor": supervisor, "ended": ended, "survivors": survivors or []}
         write_json(self.run.folder / "state.json", {**self.old, **news})
+        while self.granted:
+            # Only now: whoever takes over finds either what was asked for or what came of it.
+            withdraw(self.run, self.granted.pop())
 
 
 def main(folder: str) -> None:

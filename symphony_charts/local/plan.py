@@ -42,7 +42,8 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     files = layout(experiment, machine)
     context = _Context(experiment, tuple(services), machine, replicas, files.binds)
     planned = context.plan_all()
-    folders = {bind.source for process in planned for bind in process.binds if bind.source.startswith(machine.run_dir)}
+    shown = [*files.binds, *(bind for process in planned for bind in process.binds)]
+    folders = {bind.source for bind in shown if bind.source.startswith(machine.run_dir)}
     return LocalPlan(
         experiment=experiment.name,
         processes=tuple(planned),

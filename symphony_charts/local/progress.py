@@ -14,11 +14,18 @@ _ENDED = ("done", "failed", "stopped")
 
 
 def startable(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The slots of the waiting processes that wait for nothing any more."""
+    """The slots of the waiting processes that wait for nothing any more.
+
+    One that is started again (`is_again`) waits only for what is on its way itself: it would come in the same order.
+    """
     return [
         slot
         for slot, process in enumerate(processes)
-        if process["phase"] == "waiting" and all(_is_met(wait, processes) for wait in planned[slot]["waits"])
+        if process["phase"] == "waiting"
+        and all(
+            not _is_on_its_way(wait, processes) if process.get("is_again") else _is_met(wait, processes)
+            for wait in planned[slot]["waits"]
+        )
     ]
 
 
@@ -31,6 +38,7 @@ def hopeless(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[s
             slot
             for slot, process in enumerate(processes)
             if process["phase"] == "waiting"
+            and not process.get("is_again")
             and slot not in lost
             and any(w["slot"] in lost for w in planned[slot]["waits"])
         ]
@@ -56,3 +64,10 @@ def verdict(
 def _is_met(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> bool:
     other = processes[wait["slot"]]
     return bool(other["phase"] == "done" or (wait["until"] == "ready" and other["ready"]))
+
+
+def _is_on_its_way(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> bool:
+    other = processes[wait["slot"]]
+    if other.get("again") or other["phase"] in ("waiting", "starting", "backoff"):
+        return True
+    return bool(other["phase"] == "running" and not (wait["until"] == "ready" and other["ready"]))

@@ -76,6 +76,85 @@ def test_a_changed_config_file_is_seen_after_up_again(tmp_path: Path) -> None:
     until(lambda: log_of(run, "a") == "old\nnew\n")
 
 
+def test_a_changed_secret_restarts_only_the_processes_that_see_it(tmp_path: Path) -> None:
+    show = "import os; print(open(os.environ['SYMPH_SECRETS_DIR'] + '/k').read(), flush=True); input()"
+    (tmp_path / "k").write_text("old")
+
+    def up() -> Run:
+        return start(tmp_path, processes={"a": python(show), "b": python(SAY)}, secrets=[{"file": "k", "only": ["a"]}])
+
+    run = up()
+    until(lambda: log_of(run, "a") == "old\n")
+    before = wrappers(run)
+    (tmp_path / "k").write_text("new")
+    up()
+    until(lambda: log_of(run, "a") == "old\nnew\n")
+    assert [one == other for one, other in zip(before, wrappers(run), strict=True)] == [False, True]
+
+
+def test_a_config_file_that_is_declared_no_more_is_gone_after_up_again(tmp_path: Path) -> None:
+    show = "import os; print(sorted(os.listdir(os.environ['SYMPH_CONFIG_DIR'])), flush=True); input()"
+    run = start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "1"}, "d": {"text": "2"}})
+    until(lambda: log_of(run, "a") == "['c', 'd']\n")
+    start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "1"}})
+    until(lambda: log_of(run, "a") == "['c', 'd']\n['c']\n")
+
+
+def test_processes_that_are_restarted_together_come_in_the_order_of_their_start(tmp_path: Path) -> None:
+    serve = """
+import os, socket, time
+time.sleep(0.7)
+server = socket.create_server((os.environ["SYMPH_X_HOST"], int(os.environ["SYMPH_X_PORT"])))
+time.sleep(60)
+"""
+    dial = """
+import os, socket
+socket.create_connection((os.environ["SYMPH_X_HOST"], int(os.environ["SYMPH_X_PORT"]))).close()
+print("connected", flush=True)
+input()
+"""
+    run = start(tmp_path, processes={"c": {**python(dial), "connects": "x"}, "s": {**python(serve), "binds": "x"}})
+    until(lambda: log_of(run, "c") == "connected\n")
+    local_run.restart(run, [0, 1])
+    until(lambda: log_of(run, "c") == "connected\nconnected\n")
+    assert [item["restarts"] for item in run.state()["processes"]] == [0, 0]
+
+
+def test_a_process_given_up_because_of_another_starts_after_that_was_restarted(tmp_path: Path) -> None:
+    first = "import os, sys; sys.exit(0 if os.path.exists('fixed') else 3)"
+    run = start(
+        tmp_path,
+        processes={
+            "a": python(first),
+            "b": {**python("print('ran', flush=True)"), "after": "a"},
+            "c": python("input()"),
+        },
+        local={"on_exit": "keep"},
+    )
+    until(lambda: run.state()["processes"][1]["phase"] == "stopped")
+    (tmp_path / "fixed").touch()
+    local_run.restart(run, [0])
+    until(lambda: log_of(run, "b") == "ran\n")
+
+
+def test_a_supervisor_that_takes_over_keeps_the_order_of_a_restart(tmp_path: Path) -> None:
+    slow = "import time; time.sleep(1)"
+    run = start(
+        tmp_path,
+        processes={
+            "a": python(slow),
+            "b": {**python("print('ran', flush=True)"), "after": "a"},
+            "c": python("input()"),
+        },
+    )
+    until(lambda: log_of(run, "b") == "ran\n")
+    local_run.restart(run, [0, 1])
+    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    local_run.ensure_supervised(run)
+    until(lambda: log_of(run, "b") == "ran\nran\n")
+
+
 def test_up_again_with_another_process_is_refused_by_its_name(tmp_path: Path) -> None:
     start(tmp_path, processes={"a": python("input()")})
     with pytest.raises(Conflict, match="other processes: b"):
