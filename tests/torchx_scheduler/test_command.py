@@ -57,8 +57,8 @@ def test_the_dry_run_is_the_same_each_time_and_asks_nobody(torchx: Torchx) -> No
     assert torchx.request(*words) == torchx.request(*words) != ""
 
 
-def test_the_dry_run_for_a_cluster_is_one_job_per_role(torchx: Torchx) -> None:
-    request = torchx.request("-cfg", "on=kube", "dist.ddp", "-j", "8x4", "--script", "main.py", "--name", "train")
+def test_the_dry_run_for_a_cluster_is_one_job_per_role(release: Torchx) -> None:
+    request = release.request("-cfg", "on=kube", "dist.ddp", "-j", "8x4", "--script", "main.py", "--name", "train")
     jobs = [item for item in yaml.safe_load_all(request) if item["kind"] == "Job"]
     assert [job["spec"]["completions"] for job in jobs] == [8]
 
@@ -99,11 +99,11 @@ def test_an_application_that_fails_is_reported_as_failed(release: Torchx) -> Non
 
 
 @pytest.mark.usefixtures("here")
-def test_a_second_run_is_another_application_and_can_be_cancelled_alone(torchx: Torchx) -> None:
-    handles = [torchx("run", "-s", "symph", "utils.sh", "sleep", "60").stdout.strip() for _ in range(2)]
+def test_a_second_run_is_another_application_and_can_be_cancelled_alone(nightly: Torchx) -> None:
+    handles = [nightly("run", "-s", "symph", "utils.sh", "sleep", "60").stdout.strip() for _ in range(2)]
     assert handles == ["symph://torchx/sh", "symph://torchx/sh-2"]
-    torchx("cancel", handles[1])
-    listed = torchx("list", "-s", "symph").stdout
+    nightly("cancel", handles[1])
+    listed = nightly("list", "-s", "symph").stdout
     assert re.search(r"symph://torchx/sh +RUNNING", listed)
     assert re.search(r"symph://torchx/sh-2 +CANCELLED", listed)
 
@@ -117,13 +117,13 @@ def test_an_app_id_that_is_taken_is_refused(release: Torchx) -> None:
     assert "Traceback" not in refused
 
 
-def test_a_chart_is_written_with_the_experiment_beside_it(torchx: Torchx) -> None:
-    done = torchx("run", "-s", "symph", "-cfg", "on=chart,dest=charts", "utils.echo")
+def test_a_chart_is_written_with_the_experiment_beside_it(release: Torchx) -> None:
+    done = release("run", "-s", "symph", "-cfg", "on=chart,dest=charts", "utils.echo")
     assert done.stdout.strip() == "symph://torchx/chart::echo"
-    written = {path.name for path in (torchx.folder / "charts").iterdir()}
+    written = {path.name for path in (release.folder / "charts").iterdir()}
     assert written == {"echo", "echo-0.1.0.tgz", "echo.yaml", "echo.lock.yaml"}
-    torchx("run", "-s", "symph", "-cfg", "on=chart,dest=charts", "utils.echo")
-    assert {path.name for path in (torchx.folder / "charts").iterdir()} == written
+    release("run", "-s", "symph", "-cfg", "on=chart,dest=charts", "utils.echo")
+    assert {path.name for path in (release.folder / "charts").iterdir()} == written
 
 
 def test_settings_of_a_project_are_taken_from_its_torchxconfig(torchx: Torchx) -> None:
@@ -133,6 +133,6 @@ def test_settings_of_a_project_are_taken_from_its_torchxconfig(torchx: Torchx) -
     assert "kueue.x-k8s.io/queue-name: gold" in request
 
 
-def test_what_ends_unknown_has_no_status(torchx: Torchx) -> None:
-    done = torchx("status", "symph://torchx/nobody", status=1)
+def test_what_is_not_known_has_no_status(nightly: Torchx) -> None:
+    done = nightly("status", "symph://torchx/nobody", status=1)
     assert "nobody" in done.stderr

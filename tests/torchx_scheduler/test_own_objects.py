@@ -180,8 +180,8 @@ def test_every_volcano_job_is_that_of_the_nightly(nightly: Torchx) -> None:
 @pytest.mark.parametrize(
     ("option", "kind"), [("", "AppWrapper"), (",kind=appwrapper", "AppWrapper"), (",kind=volcano", "Job")]
 )
-def test_the_scheduler_shows_them_under_the_app_id(torchx: Torchx, option: str, kind: str) -> None:
-    shown = load(torchx.request("-cfg", f"compat=torchx,app_id=echo-x1,queue=q{option}", "utils.echo"))
+def test_the_scheduler_shows_them_under_the_app_id(release: Torchx, option: str, kind: str) -> None:
+    shown = load(release.request("-cfg", f"compat=torchx,app_id=echo-x1,queue=q{option}", "utils.echo"))
     assert isinstance(shown, dict)
     assert (shown["kind"], shown["metadata"]["name"]) == (kind, "echo-x1")
 
