@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         "run": started.run_id,
         "address": plan["base_address"],
         "processes": count,
-        "ports": plan["ports"],
+        "ports": {**plan["ports"], **{service: ports[0] for service, ports in plan["moved"].items()}},
     }
     took = time.monotonic() - began
     plural = "process" if count == 1 else "processes"

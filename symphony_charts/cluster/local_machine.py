@@ -13,17 +13,15 @@ from pathlib import Path
 
 from symphony_charts.adapters import runner
 from symphony_charts.adapters.dirs import state_dir
+from symphony_charts.cluster.local_addresses import places_now, places_of_run
 from symphony_charts.cluster.local_gpus import gpus_of_run, look_at_gpus
-from symphony_charts.cluster.local_store import Run, live_runs
+from symphony_charts.cluster.local_store import Run
 from symphony_charts.errors import SpecError, ToolFailed
-from symphony_charts.local.addresses import AddressRange, candidate_ranges, range_at
 from symphony_charts.local.mounts import key_of
-from symphony_charts.local.overrides import replicas_here
 from symphony_charts.local.plan import make_plan
 from symphony_charts.local.records import Gpus, LocalPlan, Machine
 from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import pods_of
 
 __all__ = ["namespace_prefix", "plan_here", "raise_limits"]
 
@@ -49,8 +47,8 @@ def plan_here(
     """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
 
     With `of_run` it is planned at the addresses and on the GPUs that this run has. `gpus` are those that are held for
-    it; without, those that it would get now. With `run_dir` it is for other runners than ours,
-    which start it from that folder and mount nothing.
+    it; without, it is planned to be looked at, with the GPUs that it would get now, and what it lacks is only noted.
+    With `run_dir` it is for other runners than ours, which start it from that folder and mount nothing.
     """
     contents, problems = {}, []
     for number, secret in enumerate(experiment.secrets):
@@ -61,6 +59,7 @@ def plan_here(
             problems.append(SpecError.one(f"secret file {path}: {error.strerror}", f"secrets[{number}]").problems[0])
     if problems:
         raise SpecError(problems)
+    places = places_of_run(of_run) if of_run else places_now(experiment, services, strict=gpus is not None)
     if gpus is None:
         gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
     prefix = namespace_prefix() if run_dir is None else []
@@ -69,7 +68,9 @@ def plan_here(
         run_dir=str(run_dir or state_dir() / "local" / experiment.name / run_id),
         spec_dir=str(folder.resolve()),
         hostname=socket.gethostname(),
-        addresses=range_at(of_run.plan()["base_address"]) if of_run else _free_range(experiment, services),
+        addresses=places.addresses,
+        moved=places.moved,
+        notes=places.notes,
         has_namespace=bool(prefix),
         enter=_without_rights() if "--user" in prefix else (),
         caller_env=dict(os.environ),
@@ -95,32 +96,6 @@ def _without_rights() -> tuple[str, ...]:
     """The command that gives up what a namespace of its own gave a program, which a container would not have."""
     found = shutil.which("setpriv")
     return (found, "--ambient-caps=-all", "--inh-caps=-all", "--") if found else ()
-
-
-def _free_range(experiment: Experiment, services: Sequence[Service]) -> AddressRange:
-    """The experiment's usual addresses if its ports are free there, else the next ones that are."""
-    pods = [pod for pod in pods_of(experiment).values() for _ in range(replicas_here(pod))]
-    used = {run.plan()["base_address"] for run in live_runs()}
-    for candidate in candidate_ranges(experiment.name, len(pods)):
-        places = [
-            (candidate.address(index), service.port)
-            for index, pod in enumerate(pods)
-            for service in services
-            if service.listener.pod == pod.name
-        ]
-        if candidate.address(0) not in used and all(_is_free(*place) for place in places):
-            return candidate
-    raise ToolFailed("no free range of loopback addresses was found", next="is something listening on 0.0.0.0?")
-
-
-def _is_free(address: str, port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except OSError:
-            return False
-    return True
 
 
 def raise_limits(count: int) -> None:

@@ -72,9 +72,12 @@ def _instance(item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[s
 
 
 def _services(plan: Mapping[str, Any]) -> tuple[ServiceStatus, ...]:
-    return tuple(
-        ServiceStatus(name=name, address=f"{_host(plan, port)}:{port}") for name, port in plan["ports"].items()
-    )
+    return tuple(ServiceStatus(name=name, address=f"{_host(plan, port)}:{port}") for name, port in _ports(plan).items())
+
+
+def _ports(plan: Mapping[str, Any]) -> dict[str, int]:
+    """The port of each service as it is here; of one with several replicas that of the first."""
+    return {name: plan.get("moved", {}).get(name, [port])[0] for name, port in plan["ports"].items()}
 
 
 def _host(plan: Mapping[str, Any], port: int) -> str:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["AddressRange", "candidate_ranges", "range_at"]
+__all__ = ["ONE_ADDRESS", "AddressRange", "candidate_ranges", "range_at"]
 
 _HOSTS_PER_BLOCK = 254
 # 127.0.x.x is left alone: resolvers and Debian's host name entry live there.
@@ -19,14 +19,22 @@ _FIRST_BLOCK, _LAST_BLOCK = 1 << 8, (255 << 8) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressRange:
-    """Consecutive /24 blocks of 127.0.0.0/8, beginning with number `block` (``127.<block // 256>.<block % 256>``)."""
+    """Consecutive /24 blocks of 127.0.0.0/8, beginning with number `block` (``127.<block // 256>.<block % 256>``).
+
+    Number 0 stands for 127.0.0.1 alone, which all pods then share.
+    """
 
     block: int
 
     def address(self, index: int) -> str:
         """The address of pod number `index`, from 0; `.0` and `.255` are never used."""
+        if self.block == 0:
+            return "127.0.0.1"
         block = self.block + index // _HOSTS_PER_BLOCK
         return f"127.{block >> 8}.{block & 255}.{index % _HOSTS_PER_BLOCK + 1}"
+
+
+ONE_ADDRESS = AddressRange(block=0)
 
 
 def candidate_ranges(experiment: str, pods: int, tries: int = 64) -> Iterator[AddressRange]:

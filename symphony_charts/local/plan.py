@@ -54,8 +54,9 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
         has_namespace=machine.has_namespace,
         base_address=machine.addresses.address(0),
         ports={service.name: service.port for service in services},
+        moved=dict(machine.moved),
         is_sharing_gpus=machine.gpus.is_shared,
-        notes=(*files.notes, *(() if machine.has_namespace else _relocations(planned)), *machine.gpus.notes),
+        notes=(*machine.notes, *files.notes, *_relocations(planned, machine), *machine.gpus.notes),
     )
 
 
@@ -107,7 +108,8 @@ class _Context:
     def _address(self, service: Service) -> Address:
         hosts = self.pod_addresses.get(service.listener.pod)
         hosts = hosts or [self.machine.addresses.address(0)]
-        return Address(host=hosts[0], hosts=tuple(hosts), port=service.port)
+        ports = self.machine.moved.get(service.name, ())
+        return Address(host=hosts[0], hosts=tuple(hosts), port=ports[0] if ports else service.port, ports=ports)
 
     def _add(
         self,
@@ -181,7 +183,7 @@ class _Context:
     ) -> dict[str, str]:
         experiment, machine = self.experiment, self.machine
         symph = {
-            **service_environment(self.services, self.addresses, ref, replica.address),
+            **service_environment(self.services, self.addresses, ref, replica.address, replica.index),
             **identity_environment(experiment.name, ref, replica.index, replica.count),
             **(self._di_engine(replica) if isinstance(process, Process) else {}),
             "SYMPH_CONFIG_DIR": config_dir(machine),
@@ -239,11 +241,18 @@ class _Context:
         self, find: Callable[..., Iterator[Check]], ref: ProcessRef, replica: Replica, process: Process | Step
     ) -> Iterator[Check]:
         if isinstance(process, Process):
-            listening = [(service.name, service.port) for service in self.services if service.listener == ref]
-            yield from find(process, replica.pod, ref.process, replica.address, listening)
+            own = [service for service in self.services if service.listener == ref]
+            ports = [self.addresses[service.name].port_of(replica.index) for service in own]
+            listening = [(service.name, port) for service, port in zip(own, ports, strict=True)]
+            moved = {service.port: port for service, port in zip(own, ports, strict=True)}
+            for check in find(process, replica.pod, ref.process, replica.address, listening):
+                # A probe may name the pod's number of a port that has another one here.
+                yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
 
 
-def _relocations(planned: Sequence[PlannedProcess]) -> tuple[str, ...]:
+def _relocations(planned: Sequence[PlannedProcess], machine: Machine) -> tuple[str, ...]:
+    if machine.has_namespace:
+        return ()
     binds = dict.fromkeys(bind for process in planned for bind in process.binds if bind.target != SECRETS_DIR)
     return note_of(binds)
 

@@ -36,7 +36,8 @@ class Machine:
 
     `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder; `secrets` the
     content of each declared secret file by key. `has_namespace` says whether private mounts are possible, `enter` is
-    the command through which a process then becomes an ordinary one.
+    the command through which a process then becomes an ordinary one. `moved` has for services whose port is another
+    here the port at each replica; `notes` is what users must know of the machine.
     """
 
     run_id: str
@@ -46,6 +47,8 @@ class Machine:
     addresses: AddressRange
     has_namespace: bool
     caller_env: Mapping[str, str]
+    moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     gpus: Gpus = field(default_factory=Gpus)
     enter: tuple[str, ...] = ()
@@ -146,6 +149,7 @@ class PlannedProcess:
 class LocalPlan:
     """All processes of a run. `done_when` lists the slots whose success ends it; `notes` is what users must know.
 
+    `ports` are the pod's; services in `moved` have others here, one for each replica.
     `folders` are private folders to make and `binds` the paths that all processes see in place; both are absolute.
     """
 
@@ -158,5 +162,6 @@ class LocalPlan:
     has_namespace: bool
     base_address: str
     ports: dict[str, int]
+    moved: dict[str, tuple[int, ...]]
     is_sharing_gpus: bool
     notes: tuple[str, ...]

@@ -6,6 +6,7 @@ Two views of one process are equal but for a closed list: see `ALLOWED` and `dif
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -55,7 +56,8 @@ def view_of_plan(plan: LocalPlan) -> dict[str, ProcessView]:
 def differences(local: ProcessView, pod: ProcessView, allowed: Iterable[str] = ()) -> list[str]:
     """How the two views differ beyond the closed list and the variables in `allowed`; empty when they agree.
 
-    The closed list: `ALLOWED`, host parts of addresses, and the working folder where the pod leaves it to the image.
+    The closed list: `ALLOWED`, host parts of addresses, and the working folder where the pod leaves it to the image;
+    ports that had to move, and files that cannot be shown in place, are taken back by `view_of_plan`.
     """
     skipped = ALLOWED | set(allowed)
     found = []
@@ -84,12 +86,20 @@ class _hostless:  # noqa: N801 - a function with a memory: the hosts in the orde
         return text
 
 
+def _with_own_ports(text: str, plan: LocalPlan) -> str:
+    """`text` with the pod's numbers of ports that are others here."""
+    for name, ports in plan.moved.items():
+        for port in set(ports) - {plan.ports[name]}:
+            text = re.sub(rf"(?<!\d){port}(?!\d)", str(plan.ports[name]), text)
+    return text
+
+
 def _planned(plan: LocalPlan, process: PlannedProcess, hosts: frozenset[str]) -> ProcessView:
     files: dict[str, str] = {}
     binds = (*plan.binds, *process.binds)
 
     def back(text: str) -> str:
-        return text if plan.has_namespace else original(text, binds)
+        return _with_own_ports(text if plan.has_namespace else original(text, binds), plan)
 
     for bind in binds:
         for file in plan.files:
@@ -101,7 +111,7 @@ def _planned(plan: LocalPlan, process: PlannedProcess, hosts: frozenset[str]) ->
         name=f"{process.pod}/{process.process}",
         argv=tuple(back(word) for word in process.argv),
         env={name: back(value) for name, value in process.env.items()},
-        cwd=process.cwd,
+        cwd=back(process.cwd),
         files=files,
         hosts=hosts,
     )

@@ -16,11 +16,19 @@ SECRETS_DIR = "/etc/secrets"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a service is reached: `host` (any replica), `hosts` (one of each replica, in order), and its `port`."""
+    """Where a service is reached: `host` (any replica), `hosts` (one of each replica, in order), and its `port`.
+
+    `ports` are those of the replicas where each has another one, as on a single address.
+    """
 
     host: str
     hosts: tuple[str, ...]
     port: int
+    ports: tuple[int, ...] = ()
+
+    def port_of(self, index: int) -> int:
+        """The port of replica `index`."""
+        return self.ports[index] if self.ports else self.port
 
 
 def env_prefix(service: str) -> str:
@@ -29,9 +37,13 @@ def env_prefix(service: str) -> str:
 
 
 def service_environment(
-    services: Iterable[Service], addresses: Mapping[str, Address], process: ProcessRef, bind_host: str
+    services: Iterable[Service],
+    addresses: Mapping[str, Address],
+    process: ProcessRef,
+    bind_host: str,
+    index: int = 0,
 ) -> dict[str, str]:
-    """The SYMPH_* variables of all `services` as `process` sees them.
+    """The SYMPH_* variables of all `services` as replica `index` of `process` sees them.
 
     Where `process` listens itself, HOST is `bind_host`, an address of its own pod that it can bind, ADDR still
     holds the address that others dial, and BIND_HOST says the bindable one again.
@@ -41,9 +53,10 @@ def service_environment(
         prefix, address = env_prefix(service.name), addresses[service.name]
         listens = service.listener == process
         environment[f"{prefix}_HOST"] = bind_host if listens else address.host
-        environment[f"{prefix}_PORT"] = str(address.port)
+        environment[f"{prefix}_PORT"] = str(address.port_of(index) if listens else address.port)
         environment[f"{prefix}_ADDR"] = f"{address.host}:{address.port}"
-        environment[f"{prefix}_HOSTS"] = ",".join(f"{host}:{address.port}" for host in address.hosts)
+        hosts = (f"{host}:{address.port_of(number)}" for number, host in enumerate(address.hosts))
+        environment[f"{prefix}_HOSTS"] = ",".join(hosts)
         if listens:
             environment[f"{prefix}_BIND_HOST"] = bind_host
     return environment

@@ -1,0 +1,136 @@
+"""Which TCP addresses of this machine are taken, and by whom. Who it is is known on Linux only (/proc)."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import pwd
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+
+__all__ = ["Holder", "has_address", "holder_of", "is_free"]
+
+_PROC = Path("/proc")
+_LISTENING = "0A"
+_COMMAND_LENGTH = 70
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who listens at `address`:`port`; `pid` is 0 for processes that only their `user` may look into.
+
+    `experiment` is the name of the experiment of ours that the process belongs to, empty for others.
+    """
+
+    address: str
+    port: int
+    user: str
+    pid: int = 0
+    command: str = ""
+    experiment: str = ""
+
+    def __str__(self) -> str:
+        whose = f' of experiment "{self.experiment}"' if self.experiment else ""
+        who = f"pid {self.pid} ({self.command}){whose}" if self.pid else f"a process of {self.user}"
+        return f"{who}, which listens on {self.address}:{self.port}"
+
+
+def has_address(address: str) -> bool:
+    """Whether programs can listen at `address` at all."""
+    with socket.socket() as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError as error:
+            return error.errno != errno.EADDRNOTAVAIL
+    return True
+
+
+def is_free(address: str, port: int) -> bool:
+    """Whether a program of ours could listen at `address`:`port` now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def holder_of(address: str, port: int) -> Holder | None:
+    """Who keeps others from listening at `address`:`port`; None when nobody does, or it cannot be found out."""
+    for where, number, uid, inode in _listeners():
+        if number == port and where in (address, "0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
+            pid = _owner(inode)
+            return Holder(
+                address=f"[{where}]" if ":" in where else where,
+                port=port,
+                user=_user(uid),
+                pid=pid,
+                command=_command(pid) if pid else "",
+                experiment=_experiment(pid) if pid else "",
+            )
+    return None
+
+
+def _listeners() -> Iterator[tuple[str, int, int, str]]:
+    """Address, port, user id and socket number of all listening sockets; format: proc(5), /proc/net/tcp."""
+    for name in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in (_PROC / "net" / name).read_text(encoding="utf-8").splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTENING:
+                    address, _, port = fields[1].partition(":")
+                    yield _address(address), int(port, 16), int(fields[7]), fields[9]
+
+
+def _address(text: str) -> str:
+    """`0100007F` is 127.0.0.1: words of the machine's own byte order, in hexadecimal."""
+    words = [int(text[start : start + 8], 16) for start in range(0, len(text), 8)]
+    packed = struct.pack(f"={len(words)}I", *words)
+    if len(packed) == 4:
+        return str(IPv4Address(packed))
+    whole = IPv6Address(packed)
+    return str(whole.ipv4_mapped or whole)
+
+
+def _owner(inode: str) -> int:
+    """A process that has the socket open; 0 when it cannot be seen."""
+    wanted = f"socket:[{inode}]"
+    return next((int(name) for name in os.listdir(_PROC) if name.isdigit() and _has_open(int(name), wanted)), 0)  # noqa: PTH208 - names only
+
+
+def _has_open(pid: int, target: str) -> bool:
+    with contextlib.suppress(OSError):
+        folder = f"{_PROC}/{pid}/fd"
+        return any(os.readlink(f"{folder}/{name}") == target for name in os.listdir(folder))  # noqa: PTH115, PTH208 - likewise
+    return False
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        words = (_PROC / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        text = " ".join(word for word in words if word)
+        text = "".join(char if char.isprintable() else " " for char in text)
+        return text if len(text) <= _COMMAND_LENGTH else f"{text[:_COMMAND_LENGTH]}..."
+    return "?"
+
+
+def _experiment(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        entries = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        if any(entry.startswith(b"SYMPH_RUN=") for entry in entries):
+            found = [entry.partition(b"=")[2] for entry in entries if entry.startswith(b"SYMPH_EXPERIMENT=")]
+            return found[0].decode("utf-8", "replace") if found else ""
+    return ""
+
+
+def _user(uid: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"user {uid}"

@@ -1,0 +1,200 @@
+"""Ports that somebody else has: who it is, other addresses, and ports that move for every process that sees them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.adapters.sockets import has_address, holder_of, is_free
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_addresses import places_now
+from symphony_charts.cluster.local_parity import compare
+from symphony_charts.cluster.local_status import run_status
+from symphony_charts.cluster.local_store import Run
+from symphony_charts.errors import Conflict
+from symphony_charts.local.addresses import candidate_ranges
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.model import Experiment
+from tests.local.runs import log_of, python, start, until
+
+# Listens where it is told to and says so to everybody who asks.
+SERVE = """
+import os, socket
+server = socket.create_server((os.environ["SYMPH_X_HOST"], int(os.environ["SYMPH_X_PORT"])))
+print("at", os.environ["SYMPH_X_PORT"], flush=True)
+while True:
+    peer = server.accept()[0]
+    peer.sendall(os.environ["SYMPH_INDEX"].encode())
+    peer.close()
+"""
+# Asks every replica, in order, and the service by its address.
+ASK = """
+import os, socket
+for name in [*os.environ["SYMPH_X_HOSTS"].split(","), os.environ["SYMPH_X_ADDR"]]:
+    host, port = name.split(":")
+    print(socket.create_connection((host, int(port))).recv(9).decode(), end=" ", flush=True)
+"""
+
+
+@contextlib.contextmanager
+def listener(address: str, port: int = 0) -> Iterator[int]:
+    """A port at which this process listens."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, port), family=family, dualstack_ipv6=address == "::") as server:
+        yield int(server.getsockname()[1])
+
+
+def experiment_of(port: int, *, fixed: bool = False, **more: Any) -> Experiment:
+    web = {**python(SERVE), "binds": {"x": port if fixed else None}, "lifecycle": "service", "image": "i"}
+    ask = {**python(ASK), "connects": "x", "image": "i"}
+    data = {"name": "exp", "port_range": [port, port + 40], "processes": {"web": {**web, **more}, "ask": ask}}
+    return from_data(data)
+
+
+def up(experiment: Experiment, folder: Path) -> Run:
+    run = local_run.up(experiment, allocate(experiment), folder=folder)
+    assert run is not None
+    return run
+
+
+@pytest.mark.parametrize("address", ["127.9.8.7", "0.0.0.0", "::"])  # noqa: S104 - what the test is about
+def test_who_has_an_address_is_known_by_pid_and_command(address: str) -> None:
+    with listener(address) as port:
+        holder = holder_of("127.9.8.7", port)
+        assert not is_free("127.9.8.7", port)
+    assert holder is not None
+    assert holder.pid == os.getpid()
+    assert Path(sys.executable).name in holder.command or "python" in holder.command
+    assert str(holder).endswith(f"which listens on {f'[{address}]' if ':' in address else address}:{port}")
+
+
+def test_who_listens_elsewhere_has_nothing_here() -> None:
+    with listener("127.9.8.6") as port:
+        assert holder_of("127.9.8.7", port) is None
+        assert is_free("127.9.8.7", port)
+
+
+def test_a_process_that_may_not_be_looked_into_is_told_by_its_user() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root sees to it that somebody else listens")
+    program = (
+        "import os, socket, sys; os.setuid(65534); s = socket.create_server(('127.9.8.7', 0));"
+        "print(s.getsockname()[1], flush=True); sys.stdin.read()"
+    )
+    look = (
+        "import os, sys; from symphony_charts.adapters.sockets import holder_of;"
+        "os.setgid(65534); os.setuid(12345); print(holder_of('127.9.8.7', int(sys.argv[1])))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        port = other.stdout.readline().strip()
+        done = subprocess.run([sys.executable, "-c", look, port], capture_output=True, text=True, check=False)
+        other.communicate("")
+    assert (done.stderr, done.stdout.strip()) == ("", f"a process of user nobody, which listens on 127.9.8.7:{port}")
+
+
+def test_the_whole_of_127_is_this_machine() -> None:
+    assert has_address("127.200.3.4")
+    assert not has_address("203.0.113.9")
+
+
+def test_a_taken_usual_address_is_left_and_its_holder_named() -> None:
+    with listener("127.0.0.1") as port:
+        pass
+    usual = next(candidate_ranges("exp", 2))
+    with listener(usual.address(0), port):
+        places = places_now(experiment_of(port), allocate(experiment_of(port)), strict=True)
+    assert places.addresses != usual
+    assert places.moved == {}
+    assert f"not at its usual address: {usual.address(0)}:{port} of service" in places.notes[0]
+    assert f"pid {os.getpid()} " in places.notes[0]
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_port_that_is_taken_everywhere_moves_and_every_process_sees_it(tmp_path: Path) -> None:
+    with listener("0.0.0.0") as port:  # noqa: S104 - what the test is about
+        run = up(experiment_of(port), tmp_path)
+        assert local_run.wait(run) == 0
+    (other,) = run.plan()["moved"]["x"]
+    assert other in range(port + 1, port + 41)
+    assert log_of(run, "web") == f"at {other}\n"
+    assert log_of(run, "ask") == "0 0 "
+    assert f"{port} of service" in run.plan()["notes"][0]
+    assert run.plan()["notes"][0].endswith(f"it is {other} in this run")
+    assert run_status(run).services[0].address.endswith(f":{other}")
+
+
+def test_a_fixed_port_that_is_taken_is_refused_by_the_name_of_its_holder(tmp_path: Path) -> None:
+    with listener("0.0.0.0") as port, pytest.raises(Conflict) as caught:  # noqa: S104 - likewise
+        up(experiment_of(port, fixed=True), tmp_path)
+    assert f'of service "x" is taken by pid {os.getpid()} (' in caught.value.what
+    assert "ports: moved" in caught.value.next
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_holder_of_ours_is_told_by_its_experiment(tmp_path: Path) -> None:
+    serve = (
+        "import socket, sys; s = socket.create_server(('0.0.0.0', 0)); print(s.getsockname()[1], flush=True); input()"
+    )
+    other = start(tmp_path, "other", processes={"a": python(serve)})
+    until(lambda: log_of(other, "a").endswith("\n"))
+    with pytest.raises(Conflict, match='of experiment "other", which listens on '):
+        up(experiment_of(int(log_of(other, "a")), fixed=True), tmp_path)
+
+
+@pytest.mark.usefixtures("tmux")
+def test_at_one_address_every_replica_has_a_port_of_its_own(tmp_path: Path) -> None:
+    with listener("127.0.0.1") as port:
+        experiment = experiment_of(port, fixed=True, replicas=3)
+        experiment = from_data({**_data(experiment), "local": {"ports": "moved"}})
+        run = up(experiment, tmp_path)
+        assert local_run.wait(run) == 0
+    assert run.plan()["base_address"] == "127.0.0.1"
+    assert len(set(run.plan()["moved"]["x"]) - {port}) == 3
+    assert log_of(run, "ask") == "0 1 2 0 "
+    assert "it is" in run.plan()["notes"][0]
+
+
+@pytest.mark.usefixtures("tmux")
+def test_two_runs_at_one_address_do_not_meet(tmp_path: Path) -> None:
+    with listener("127.0.0.1") as port:
+        pass
+    serve = {**python("input()"), "binds": {"x": port}}
+    first = start(tmp_path, "one", processes={"a": serve}, local={"ports": "moved"})
+    second = start(tmp_path, "two", processes={"a": serve}, local={"ports": "moved"})
+    assert (first.plan()["moved"], list(second.plan()["moved"])) == ({}, ["x"])
+
+
+def test_moved_ports_are_no_difference_to_the_pod(tmp_path: Path) -> None:
+    with listener("127.0.0.1") as port:
+        probe = {"tcp": {"port": port}}
+        data = _data(experiment_of(port, fixed=True, args=["--port=$(SYMPH_X_PORT)", str(port)], ready=probe))
+        result = compare(from_data({**data, "local": {"ports": "moved"}}), {}, tmp_path, probes=False)
+    assert (result.processes, result.differences) == (2, ())
+
+
+def test_a_probe_asks_the_port_that_moved(tmp_path: Path) -> None:
+    from symphony_charts.cluster.local_machine import plan_here
+
+    with listener("127.0.0.1") as port:
+        data = _data(experiment_of(port, fixed=True, ready={"tcp": {"port": port}}))
+        experiment = from_data({**data, "local": {"ports": "moved"}})
+        plan = plan_here(experiment, allocate(experiment), tmp_path, "r")
+    assert [check.port for check in plan.processes[0].checks] == list(plan.moved["x"]) != [port]
+
+
+def _data(experiment: Experiment) -> dict[str, Any]:
+    from symphony_charts.spec.dump import to_data
+
+    return to_data(experiment)
