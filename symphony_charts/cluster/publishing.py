@@ -27,6 +27,7 @@ from symphony_charts.placement.plan import plan_demands
 from symphony_charts.placement.pool import Pools
 from symphony_charts.secrets.sealing import Certificate
 from symphony_charts.spec.check import finish
+from symphony_charts.spec.model import Experiment
 
 __all__ = ["Candidate", "prepare_publish", "team_of"]
 
@@ -79,15 +80,7 @@ def prepare_publish(
     check = _checker(chart, spec, namespace, None if force_unschedulable else known)
     if env is None:
         check({})
-    sealed: Values = {}
-    if env is not None and experiment.secrets and experiment.secret_source.source == "sealed":
-        if certificate is None:
-            raise SpecError.one("the secrets are to be sealed", "secret_source", "give the certificate: --cert FILE")
-        sealed = sealed_values(spec, certificate(), namespace, secret_name(spec))
-    secret_file = None
-    if env is not None and experiment.secrets and experiment.secret_source.source == "sops":
-        path = flux_secret_path(env, team, experiment.name)
-        secret_file = encrypted_secret(spec, path, namespace, secret_name(spec))
+    sealed, secret_file = _secrets(spec, experiment, certificate, namespace, env, team) if env else ({}, None)
     commit = source_commit(spec.path.absolute().parent)
     operation = Publish(
         team=team,
@@ -108,6 +101,28 @@ def prepare_publish(
         check=check,
     )
     return Candidate(spec=spec, chart=chart, operation=operation, ports=dict(pins_of(services)))
+
+
+def _secrets(
+    spec: SpecFile,
+    experiment: Experiment,
+    certificate: Callable[[], Certificate] | None,
+    namespace: str,
+    env: str,
+    team: str,
+) -> tuple[Values, bytes | None]:
+    """The secrets of an environment as sealed values, or as an encrypted file of the repository; neither where none."""
+    source = experiment.secret_source.source
+    if not experiment.secrets:
+        return {}, None
+    if source == "sealed":
+        if certificate is None:
+            raise SpecError.one("the secrets are to be sealed", "secret_source", "give the certificate: --cert FILE")
+        return sealed_values(spec, certificate(), namespace, secret_name(spec)), None
+    if source == "sops":
+        path = flux_secret_path(env, team, experiment.name)
+        return {}, encrypted_secret(spec, path, namespace, secret_name(spec))
+    return {}, None
 
 
 def _checker(chart: Chart, spec: SpecFile, namespace: str, pools: Pools | None) -> Callable[[Values], None]:
