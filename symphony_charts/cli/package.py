@@ -194,6 +194,7 @@ def refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
 
 def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
     from symphony_charts.cluster.workspace import images_of
+    from symphony_charts.workloads.ending import runs_on
 
     used = images_of(item.spec.experiment) if images.records else []
     return {
@@ -208,24 +209,9 @@ def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
         "files": len(item.chart.files),
         "bytes": len(item.chart.archive),
         "written": touched,
-        "runsOn": _runs_on(item),
+        "runsOn": [str(ref) for ref in runs_on(item.spec.experiment)],
         **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
     }
-
-
-def _runs_on(item: Packaged) -> list[str]:
-    """The processes that nothing stops on kind `jobs` when the experiment is done."""
-    from symphony_charts.spec.pods import pods_of, processes_of
-
-    experiment = item.spec.experiment
-    pods = pods_of(experiment)
-    done = {name.rpartition("/")[2] for name in experiment.done_when}
-    runs_on = []
-    for ref, process in processes_of(experiment):
-        is_sidecar = pods[ref.pod].is_finite and process.lifecycle == "service"
-        if not is_sidecar and (process.lifecycle == "service" or (done and ref.process not in done)):
-            runs_on.append(str(ref))
-    return runs_on
 
 
 def _columns() -> list[output.Column]:

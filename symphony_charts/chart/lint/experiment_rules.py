@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.spec.model import DeviceVolume, Experiment, Process
-from symphony_charts.spec.pods import Pod, ProcessRef, find_process, pods_of, retries_of
+from symphony_charts.spec.pods import Pod, pods_of, retries_of
+from symphony_charts.workloads.ending import runs_on
 from symphony_charts.workloads.gang import GANGS_OF_PODS
 
 __all__ = ["check_experiment"]
@@ -31,21 +32,16 @@ def check_experiment(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _done_when(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding]:
-    """Only a JobSet or Workflow stops its other groups; a service inside a pod that ends is stopped with it."""
-    done = {find_process(experiment, name) for name in experiment.done_when}
-    for pod in pods.values():
-        for name, process in pod.processes.items():
-            ref = ProcessRef(pod.name, name)
-            outlives = process.lifecycle == "service" and not pod.is_finite
-            is_stopped = experiment.workload.kind in ("jobset", "argo")
-            if outlives or (process.lifecycle == "finite" and done and ref not in done and not is_stopped):
-                yield Finding(
-                    rule="runs-on",
-                    severity="warning",
-                    path=f"{pod.path}.processes.{name}" if pod.is_group else pod.path,
-                    what=f"{ref} runs on after the experiment is done; nothing stops it",
-                    next="uninstall the release when the rest is done",
-                )
+    """What nothing stops."""
+    for ref in runs_on(experiment):
+        pod = pods[ref.pod]
+        yield Finding(
+            rule="runs-on",
+            severity="warning",
+            path=f"{pod.path}.processes.{ref.process}" if pod.is_group else pod.path,
+            what=f"{ref} runs on after the experiment is done; nothing stops it",
+            next="uninstall the release when the rest is done",
+        )
 
 
 def _queue(experiment: Experiment, pods: dict[str, Pod]) -> Iterator[Finding]:

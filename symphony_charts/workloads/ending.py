@@ -1,0 +1,31 @@
+"""What is left of an experiment on a cluster when it is done."""
+
+from __future__ import annotations
+
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import ProcessRef, find_process, pods_of, processes_of
+
+__all__ = ["runs_on", "stops_the_rest"]
+
+
+def runs_on(experiment: Experiment) -> list[ProcessRef]:
+    """The processes that nothing stops when the experiment is done, in order; a service in a pod that ends ends too."""
+    pods = pods_of(experiment)
+    done = {find_process(experiment, name) for name in experiment.done_when}
+    is_left = bool(done) and not stops_the_rest(experiment)
+    return [
+        ref
+        for ref, process in processes_of(experiment)
+        if (process.lifecycle == "service" and not pods[ref.pod].is_finite)
+        or (process.lifecycle == "finite" and is_left and ref not in done)
+    ]
+
+
+def stops_the_rest(experiment: Experiment) -> bool:
+    """Whether the kind of workload ends its other groups once those of `done_when` have; never its services.
+
+    A Volcano Job can wait for one group alone; an AppWrapper waits for all of its pods.
+    """
+    kind = experiment.workload.kind
+    groups = {find_process(experiment, name).pod for name in experiment.done_when}
+    return kind in ("jobset", "argo") or (kind == "volcano" and len(groups) == 1)
