@@ -1,13 +1,16 @@
 # The pane's own program: runs one process the way a pod would and notes how it ended.
-#   env -i sh wrapper.sh FOLDER
+#   sh wrapper.sh FOLDER
 # FOLDER holds `start` (what becomes the process), and may hold `go` (a pipe to wait at), `mounts` (what only this
 # process sees) and `plain` (no terminal: stdin is empty, output goes to the log). It gets `pid` and `exit`.
+# No program is started but the process itself: at hundreds of processes each one more is what takes the time.
 cd "$1" || exit 125
 # A handler that does nothing, unlike an ignored signal, is not inherited by the process.
 trap : HUP INT QUIT TERM
+# All that tmux adds and what its server was started with (local_run): the process has its own exact environment.
+unset HOME LANG PATH TERM COLORTERM SHELL TERM_PROGRAM TERM_PROGRAM_VERSION TMUX TMUX_PANE
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 if [ -p go ]; then
     read -r _ <go || exit 125
-    rm -f go
 fi
 become() {
     if [ -f mounts ]; then
@@ -23,7 +26,5 @@ if [ -f plain ]; then
 else
     (become) 2>&3 3>&-
 fi
-status=$?
-# Written beside and renamed: whoever sees the file sees the whole status.
-echo "$status" >exit.new
-mv exit.new exit
+# Whoever wants to know reads this when the shell is gone, so it need not be renamed into its place.
+echo "$?" >exit

@@ -11,7 +11,7 @@ from symphony_charts.adapters import data
 from symphony_charts.adapters.dirs import runtime_dir
 from symphony_charts.cluster.local_store import Run, write_json
 from symphony_charts.local.records import LocalPlan, PlannedProcess
-from symphony_charts.local.scripts import mounts_script, start_script, tmux_commands
+from symphony_charts.local.scripts import enter_script, mounts_script, start_script, tmux_commands
 
 __all__ = ["first_state", "lay_out", "public", "write_private"]
 
@@ -30,7 +30,7 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
     for process in plan.processes:
         _lay_out_process(run, process, is_mounting=plan.has_namespace)
     if plan.has_namespace:
-        write_private(run.folder / "enter", mounts_script(str(run.folder), plan.binds).encode())
+        write_private(run.folder / "enter", enter_script(str(run.folder), plan.binds).encode())
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
     write_json(run.folder / "state.json", first_state(plan))

@@ -46,7 +46,7 @@ class Panes:
     def start_again(self, slot: int) -> None:
         """Run the program of `slot` once more; what the last start left behind in its session is killed first."""
         process = self._slots[slot]
-        for name in ("exit", "pid"):
+        for name in ("exit", "pid", "go"):
             (self.run.process_dir(slot) / name).unlink(missing_ok=True)
         processes.signal_process(processes.members("", {process["wrapper"]} - {0}, b"\0"), signal.SIGKILL)
         tmux.respawn(self.run.socket, process["pane"])
@@ -68,6 +68,8 @@ class Panes:
             if slot in self:
                 self._loop.later(0.01, lambda: self.let_go(slot))
             return
+        # It must not be there for the next start, and the shell that reads it would need a program to remove it.
+        gate.unlink()
         os.write(descriptor, b"\n")
         os.close(descriptor)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from symphony_charts.errors import SpecError
 from symphony_charts.local.records import Bind, LocalPlan, PlannedProcess
 
-__all__ = ["check_path", "mounts_script", "quote", "start_script", "tmux_commands"]
+__all__ = ["check_path", "enter_script", "mounts_script", "quote", "start_script", "tmux_commands"]
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.@+-]+")
 _PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -69,6 +69,12 @@ def mounts_script(run_dir: str, binds: Iterable[Bind]) -> str:
     return "\n".join([*lines, 'exec "$@"']) + "\n"
 
 
+def enter_script(run_dir: str, binds: Iterable[Bind]) -> str:
+    """`mounts_script` for a whole run, whose terminals are moreover kept off the list of who is logged in."""
+    marked, rest = mounts_script(run_dir, binds).split("mark\n", 1)
+    return f"{marked}mark\nunlisted\n{rest}"
+
+
 def tmux_commands(plan: LocalPlan, run_dir: str) -> str:
     """Everything tmux is told to start a run: settings, then a window for each pod and a pane for each process."""
     lines = [
@@ -99,7 +105,7 @@ def _windows(processes: Sequence[PlannedProcess]) -> list[list[PlannedProcess]]:
 
 def _pane(process: PlannedProcess, run_dir: str, *, is_session: bool, is_window: bool) -> Iterator[str]:
     folder = check_path(f"{run_dir}/p/{process.slot}")
-    program = f"/usr/bin/env -i /bin/sh '{check_path(run_dir)}/wrapper.sh' '{folder}'"
+    program = f"/bin/sh '{check_path(run_dir)}/wrapper.sh' '{folder}'"
     name = process.pod if _PLAIN_NAME.fullmatch(process.pod) else f"pod-{process.slot}"
     if is_session:
         yield f"new-session -d -s symph -x {_WIDTH} -y {_HEIGHT} -c / -n '{name}' {program}"
