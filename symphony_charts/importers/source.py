@@ -25,6 +25,7 @@ __all__ = ["Document", "Source", "from_data", "read"]
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_DEPTH = 100
 _LINE = re.compile(r"line (\d+)")
+_LINE_SAID = re.compile(r" \(line (\d+)\)\Z")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half of an emoji is no text
 _PYTHON_TAG = re.compile(r"^([^\n\"'#]*?(?:[:\-?]|&\w+)[ ]+)(!!python/[^\s,\]}]*)", re.MULTILINE)
 _DOCUMENT = re.compile(r"\[(\d+)\]\.?")
@@ -72,9 +73,14 @@ class Source:
 
     def located(self, error: SpecError) -> SpecError:
         """`error` with file and line in every path."""
-        return SpecError(
-            Problem(what=problem.what, path=self.locate(problem.path), next=problem.next) for problem in error.problems
-        )
+        return SpecError(map(self._located, error.problems))
+
+    def _located(self, problem: Problem) -> Problem:
+        if not self.documents and (found := _LINE_SAID.search(problem.what)) is not None:
+            # The text is not read yet, so no path has a line; the reader says it in words.
+            where = ", ".join(part for part in (f"{self.name}:{found[1]}", problem.path) if part)
+            return Problem(what=problem.what[: found.start()], path=where, next=problem.next)
+        return Problem(what=problem.what, path=self.locate(problem.path), next=problem.next)
 
     def located_notes(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
         """`notes` with file and line in every path."""
@@ -108,7 +114,7 @@ def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
     except SpecError as error:
         raise Source(name=name, text=text, documents=()).located(error) from error
     if not documents:
-        raise SpecError.one("the file holds nothing", at=name, next="give a file with the job to import")
+        raise SpecError.one("the file holds nothing", at=f"{name}:1", next="give a file with the job to import")
     return Source(name=name, text=text, documents=documents)
 
 

@@ -234,7 +234,9 @@ class _Reader:
         sources = merged if isinstance(merged, list) else [merged]
         for source in sources:
             if not isinstance(source, dict) or not isinstance(container, dict):
-                self.problems.append(Problem(what="`<<` merges maps only", path=self._path(), next="give it an alias"))
+                line = self.lines.get(id(container), {}).get("<<", 0)
+                what = f"`<<` merges maps only (line {line})"
+                self.problems.append(Problem(what=what, path=self._path(), next="give it an alias"))
                 return
             for key, value in source.items():
                 container.setdefault(key, value)
