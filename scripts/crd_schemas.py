@@ -1,7 +1,7 @@
 """Writes the strict schemas of other projects' kinds that `symph lint` carries, from their custom resource definitions.
 
     python -m scripts.crd_schemas                                              # all of them
-    python -m scripts.crd_schemas --clone volcano-sh/volcano=../volcano        # a clone instead of github.com
+    python -m scripts.crd_schemas --clone opendilab/DI-orchestrator=../DI      # a clone instead of github.com
 
 Per kind and version one compressed file, named ``<group>_<version>_<Kind>[@<dialect>].json.gz``: without prose, status
 and defaults; unknown fields are refused where the API server would drop them; parts that stand in several places are
@@ -23,7 +23,7 @@ from pathlib import Path
 import yaml
 
 from scripts.kubernetes_schemas import compressed
-from tests.e2e.tools.modules import module_folder
+from tests.e2e.tools import modules
 
 __all__ = ["SOURCES", "Source", "schema_of"]
 
@@ -51,12 +51,11 @@ def _dijob(commit: str, version: str, dialect: str, kind: str = "dijobs") -> Sou
     return Source(origin=origin, path=path, versions=(version,), dialect=dialect, is_module=False)
 
 
-_ARGO = "github.com/argoproj/argo-workflows/v3@v3.7.3"
-_VOLCANO = "volcano-sh/volcano@ed72c7c815a9fd547a787134676f73d42e9d049c"
+_ARGO_FOLDER = "manifests/base/crds/full"
 
 SOURCES = (
     Source(
-        origin="sigs.k8s.io/jobset@v0.12.0",
+        origin=modules.JOBSET,
         path="config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml",
         versions=("v1alpha2",),
     ),
@@ -66,22 +65,25 @@ SOURCES = (
         versions=("v1",),
     ),
     *(
-        Source(origin=_ARGO, path=f"manifests/base/crds/full/argoproj.io_{kind}.yaml", versions=("v1alpha1",))
+        Source(
+            origin=modules.ARGO_WORKFLOWS,
+            path=f"manifests/base/crds/full/argoproj.io_{kind}.yaml",
+            versions=("v1alpha1",),
+        )
         for kind in ("workflows", "workflowtemplates", "cronworkflows")
     ),
     Source(
-        origin="github.com/project-codeflare/appwrapper@v1.1.2",
+        origin=modules.APPWRAPPER,
         path="config/crd/bases/workload.codeflare.dev_appwrappers.yaml",
         versions=("v1beta2",),
     ),
     Source(
-        origin="project-codeflare/multi-cluster-app-dispatcher@d47de4a43faeb18c1dd2eac884cde597580a45fa",
+        origin=modules.MCAD,
         path="config/crd/bases/workload.codeflare.dev_appwrappers.yaml",
         versions=("v1beta1",),
-        is_module=False,
     ),
     *(
-        Source(origin=_VOLCANO, path=f"config/crd/volcano/bases/{kind}.yaml", versions=(version,), is_module=False)
+        Source(origin=modules.VOLCANO, path=f"config/crd/volcano/bases/{kind}.yaml", versions=(version,))
         for kind, version in (("batch.volcano.sh_jobs", "v1alpha1"), ("scheduling.volcano.sh_podgroups", "v1beta1"))
     ),
     Source(
@@ -90,7 +92,7 @@ SOURCES = (
         versions=("v1alpha1",),
     ),
     Source(
-        origin="github.com/bitnami-labs/sealed-secrets@v0.36.0",
+        origin=modules.SEALED_SECRETS,
         path="helm/sealed-secrets/crds/bitnami.com_sealedsecrets.yaml",
         versions=("v1alpha1",),
     ),
@@ -239,7 +241,7 @@ def _metadata() -> dict[str, object]:
 def _read(source: Source, clones: Mapping[str, Path], scratch: Path) -> Iterator[Mapping[str, object]]:
     """The definitions in the file of a source."""
     if source.is_module:
-        text = (module_folder(source.origin) / source.path).read_text(encoding="utf-8")
+        text = (modules.module_folder(source.origin) / source.path).read_text(encoding="utf-8")
     else:
         repository, _, commit = source.origin.partition("@")
         clone = clones.get(repository, scratch / repository.replace("/", "+"))

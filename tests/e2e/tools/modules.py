@@ -14,6 +14,7 @@ from tests.e2e.tools.go import environment, find_go
 __all__ = [
     "APPWRAPPER",
     "ARGO_CD",
+    "ARGO_WORKFLOWS",
     "HELM_CONTROLLER",
     "JOBSET",
     "KUEUE",
@@ -35,8 +36,20 @@ KUEUE = "sigs.k8s.io/kueue@v0.19.2"
 APPWRAPPER = "github.com/project-codeflare/appwrapper@v1.2.2"
 MCAD = "github.com/project-codeflare/multi-cluster-app-dispatcher@v1.40.0"
 VOLCANO = "volcano.sh/volcano@v1.15.1"
+ARGO_WORKFLOWS = "github.com/argoproj/argo-workflows/v3@v3.7.3"
 
-MODULES = (ARGO_CD, HELM_CONTROLLER, SOURCE_CONTROLLER, SEALED_SECRETS, JOBSET, KUEUE, APPWRAPPER, MCAD, VOLCANO)
+MODULES = (
+    ARGO_CD,
+    HELM_CONTROLLER,
+    SOURCE_CONTROLLER,
+    SEALED_SECRETS,
+    JOBSET,
+    KUEUE,
+    APPWRAPPER,
+    MCAD,
+    VOLCANO,
+    ARGO_WORKFLOWS,
+)
 """The modules whose definitions the tests use."""
 
 
