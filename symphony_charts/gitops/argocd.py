@@ -53,8 +53,12 @@ _KINDS = (
     ("argoproj.io", "WorkflowTemplate"),
     ("argoproj.io", "CronWorkflow"),
 )
-# Started and stopped by Kueue.
-_QUEUED = (("batch", "Job"), ("jobset.x-k8s.io", "JobSet"), ("workload.codeflare.dev", "AppWrapper"))
+# Started and stopped by Kueue, which also tells an AppWrapper where its pods go.
+_QUEUED: tuple[tuple[str, str, dict[str, list[str]]], ...] = (
+    ("batch", "Job", {}),
+    ("jobset.x-k8s.io", "JobSet", {}),
+    ("workload.codeflare.dev", "AppWrapper", {"jqPathExpressions": [".spec.components[].podSetInfos"]}),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +216,7 @@ def _spec(setup: ArgoSetup, chart: str, release: str, values: str, target: dict[
         },
         # Kueue starts and stops by this field; to Git it means nothing.
         "ignoreDifferences": [
-            {"group": group, "kind": kind, "jsonPointers": ["/spec/suspend"]} for group, kind in _QUEUED
+            {"group": group, "kind": kind, "jsonPointers": ["/spec/suspend"], **more} for group, kind, more in _QUEUED
         ],
     }
 

@@ -57,6 +57,9 @@ def test_what_kueue_writes_is_no_drift() -> None:
     ignored = app()["spec"]["ignoreDifferences"]
     assert {one["kind"] for one in ignored} == {"Job", "JobSet", "AppWrapper"}
     assert {pointer for one in ignored for pointer in one["jsonPointers"]} == {"/spec/suspend"}
+    assert [one["jqPathExpressions"] for one in ignored if "jqPathExpressions" in one] == [
+        [".spec.components[].podSetInfos"]
+    ]
 
 
 def test_the_branch_is_named_in_full() -> None:
