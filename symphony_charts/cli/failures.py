@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 
-__all__ = ["status_of"]
+__all__ = ["INTERRUPTED", "status_of", "tell"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ def _status_of_error(error: Exception, verbose: bool) -> int:
     if verbose:
         _say_traceback(error)
     return error.exit_code
+
+
+def tell(error: SymphError) -> None:
+    """Print an error after which the command goes on."""
+    _say(_blocks(error))
 
 
 def _blocks(error: SymphError) -> str:

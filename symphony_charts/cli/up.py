@@ -15,6 +15,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_specs(parser, many=False)
     parser.add_argument("--wait", action="store_true", help="wait until the run is over; exit with its status")
     parser.add_argument(
+        "--watch",
+        metavar="PATH[:PROCESS,...]",
+        action="append",
+        default=[],
+        help="stay, and restart processes (default: all) when a file at or below PATH changes; may be repeated",
+    )
+    parser.add_argument(
+        "--ignore", metavar="PATTERN", action="append", default=[], help="files and folders that --watch leaves out"
+    )
+    parser.add_argument(
         "--force", action="store_true", help="end it first if it runs already, instead of restarting what changed"
     )
     parser.add_argument(
@@ -27,16 +37,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph up experiment.yaml",
         "symph up experiment.yaml --wait      # the exit status is that of the first process that failed",
         "symph up experiment.yaml             # again: starts again only what has changed",
+        "symph up experiment.yaml --watch agent.py:agent --watch lib --ignore '*.ckpt'",
         "symph up experiment.yaml --dry-run",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Start it, say where, and with --wait how it ended."""
+    """Start it, say where, and with --wait how it ended; with --watch follow its files until interrupted."""
     from symphony_charts.adapters import specfile
     from symphony_charts.cluster import local_run
+    from symphony_charts.errors import UsageError
     from symphony_charts.network.services import allocate
 
+    if args.watch and (args.wait or args.dry_run):
+        raise UsageError("--watch stays until it is interrupted", next="leave --wait or --dry-run out")
     began = time.monotonic()
     spec = specfile.read(args.spec)
     services = allocate(spec.experiment, spec.pins)
@@ -65,6 +79,10 @@ def run(args: argparse.Namespace) -> int:
     plural = "process" if count == 1 else "processes"
     text = f"{name}   {plan['base_address']}   {count} {plural} up in {took:.2f} s"
     output.print_record(args, "Run", record, text)
+    if args.watch:
+        from symphony_charts.cli.up_watch import follow
+
+        return follow(args, started, spec.path)
     if not args.wait:
         output.next_step(f"symph process {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
         return 0

@@ -1,0 +1,161 @@
+"""`symph up --watch` as a person runs it: a terminal's Ctrl-C is SIGINT to the program."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_store import Run, find_run, live_runs, runs_of
+from tests.local.runs import log_of, until
+
+SPEC = """
+name: exp
+processes:
+  a: {command: [sh, -c, 'cat lib/a.txt; exec sleep 300']}
+  b: {command: [sh, -c, 'cat b.txt; exec sleep 300']}
+"""
+
+
+@pytest.fixture(autouse=True)
+def runs_end(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None]:
+    need_tool("tmux")
+    yield
+    for run in live_runs():
+        local_run.down(run)
+
+
+class Watching:
+    """`symph up` in the background, and what it has said."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.said = folder / "said"
+        with self.said.open("w") as stderr:
+            argv = [sys.executable, "-m", "symphony_charts", "up", "experiment.yaml", *words]
+            self.program = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=stderr)
+        until(lambda: "watching" in self.said.read_text() or self.program.poll() is not None)
+
+    def interrupt(self) -> int:
+        self.program.send_signal(signal.SIGINT)
+        return self.program.wait(timeout=30)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "lib" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "lib" / "a.txt").write_text("one\n")
+    (tmp_path / "b.txt").write_text("one\n")
+    (tmp_path / "experiment.yaml").write_text(SPEC)
+    return tmp_path
+
+
+@pytest.fixture
+def watching(folder: Path) -> Iterator[Callable[..., Watching]]:
+    started: list[Watching] = []
+
+    def begin(*words: str) -> Watching:
+        started.append(Watching(folder, *words))
+        return started[-1]
+
+    yield begin
+    for one in started:
+        one.program.kill()
+        one.program.wait(timeout=30)
+
+
+def wrappers(run: Run) -> list[int]:
+    return [item["wrapper"] for item in run.state()["processes"]]
+
+
+def test_a_changed_file_restarts_the_processes_that_use_it(folder: Path, watching: Callable[..., Watching]) -> None:
+    one = watching("--watch", "lib:a", "--watch", "b.txt:b")
+    run, before = find_run("exp"), wrappers(find_run("exp"))
+    (folder / "new").write_text("two\n")
+    (folder / "new").rename(folder / "lib" / "a.txt")
+    until(lambda: log_of(run, "a") == "one\ntwo\n")
+    until(lambda: "restart a: a.txt" in one.said.read_text())
+    assert wrappers(run)[1] == before[1]
+    (folder / "b.txt").write_text("two\n")
+    until(lambda: log_of(run, "b") == "one\ntwo\n")
+
+
+def test_without_a_name_all_processes_are_restarted(folder: Path, watching: Callable[..., Watching]) -> None:
+    watching("--watch", "lib")
+    (folder / "lib" / "x.py").write_text("x")
+    until(lambda: [log_of(find_run("exp"), name) for name in "ab"] == ["one\none\n", "one\none\n"])
+
+
+def test_ignored_files_restart_nothing(folder: Path, watching: Callable[..., Watching]) -> None:
+    watching("--watch", "lib", "--ignore", "*.ckpt")
+    before = wrappers(find_run("exp"))
+    for name in ("__pycache__/x.pyc", "a.txt~", "x.ckpt"):
+        (folder / "lib" / name).write_text("x")
+    (folder / "lib" / "a.txt").write_text("two\n")
+    until(lambda: log_of(find_run("exp"), "a") == "one\ntwo\n")
+    until(lambda: all(one != other for one, other in zip(before, wrappers(find_run("exp")), strict=True)))
+    assert log_of(find_run("exp"), "a") == "one\ntwo\n"
+
+
+def test_an_interrupt_ends_the_watching_and_leaves_the_run(folder: Path, watching: Callable[..., Watching]) -> None:
+    one = watching("--watch", "lib")
+    assert one.interrupt() == 130
+    assert "exp goes on: symph attach exp | symph down exp" in one.said.read_text()
+    assert find_run("exp").is_live
+
+
+def test_a_changed_experiment_restarts_what_it_changes(folder: Path, watching: Callable[..., Watching]) -> None:
+    one = watching("--watch", "b.txt:b")
+    before = wrappers(find_run("exp"))
+    (folder / "experiment.yaml").write_text(SPEC.replace("cat lib/a.txt", "echo hello"))
+    until(lambda: log_of(find_run("exp"), "a") == "one\nhello\n")
+    assert wrappers(find_run("exp"))[1] == before[1]
+    (folder / "experiment.yaml").write_text("name: exp\nprocesses: {a: {comand: [x]}}\n")
+    until(lambda: "error:" in one.said.read_text())
+    (folder / "b.txt").write_text("two\n")
+    until(lambda: one.said.read_text().count("error:") == 2)
+    (folder / "experiment.yaml").write_text(SPEC)
+    until(lambda: log_of(find_run("exp"), "a") == "one\nhello\none\n")
+
+
+def test_a_change_after_its_end_starts_the_experiment_anew(folder: Path, watching: Callable[..., Watching]) -> None:
+    (folder / "experiment.yaml").write_text("name: exp\nprocesses: {a: {command: [sh, lib/a.sh]}}\n")
+    (folder / "lib" / "a.sh").write_text("exit 3\n")
+    one = watching("--watch", "lib")
+    until(lambda: "exp has ended: a failed (exit status 3); a change starts it again" in one.said.read_text())
+    (folder / "lib" / "a.sh").write_text("echo fixed; exec sleep 300\n")
+    until(lambda: len(runs_of("exp")) == 2 and log_of(find_run("exp"), "a") == "fixed\n")
+
+
+def test_a_process_that_writes_what_is_watched_is_noticed(folder: Path, watching: Callable[..., Watching]) -> None:
+    program = "sleep 0.1; echo x > lib/out; exec sleep 300"
+    (folder / "experiment.yaml").write_text(
+        json.dumps({"name": "exp", "processes": {"a": {"command": ["sh", "-c", program]}}})
+    )
+    one = watching("--watch", "lib")
+    until(lambda: "next: --ignore 'out'" in one.said.read_text())
+
+
+def test_a_killed_supervisor_does_not_end_the_watching(folder: Path, watching: Callable[..., Watching]) -> None:
+    watching("--watch", "lib:a")
+    run = find_run("exp")
+    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    until(lambda: run.is_supervised)
+    (folder / "lib" / "a.txt").write_text("two\n")
+    until(lambda: log_of(run, "a") == "one\ntwo\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [(("--watch", "nowhere"), 8), (("--watch", "lib:nobody"), 8), (("--watch", "lib", "--wait"), 2)],
+)
+def test_what_cannot_be_watched_is_refused(
+    folder: Path, watching: Callable[..., Watching], words: tuple[str, ...], status: int
+) -> None:
+    assert watching(*words).program.wait(timeout=30) == status
