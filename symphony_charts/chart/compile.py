@@ -6,28 +6,19 @@ from collections.abc import Iterable
 
 from symphony_charts.chart import gojson
 from symphony_charts.chart.compile_pods import compile_group, refuse_nulls
+from symphony_charts.chart.compile_workload import compile_workload, workload_faults
 from symphony_charts.chart.defaults import compile_defaults
 from symphony_charts.chart.names import sha256
-from symphony_charts.chart.values import Values, scalar
+from symphony_charts.chart.values import Values
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.services import Service
-from symphony_charts.spec.model import AppwrapperSettings, ArgoSettings, Experiment, ExposeSettings, Workload
+from symphony_charts.spec.model import Experiment, ExposeSettings
 from symphony_charts.spec.pods import find_process, pods_of
-from symphony_charts.workloads.appwrapper import MAX_POD_SETS
-from symphony_charts.workloads.combination import faults_of
-from symphony_charts.workloads.kinds import KINDS
 
 __all__ = ["TEST_IMAGE", "compile_values", "digest_of", "with_digest"]
 
 # Dials the bound services in `helm test`; anything with a shell and nc, python3 or bash will do.
 TEST_IMAGE = "busybox:1.37.0"
-
-# What the settings of a workload are called in a spec.
-_SPEC_PATHS = {
-    "workload.gangVersion": "workload.gang_version",
-    "workload.queuePriority": "workload.queue_priority",
-    "defaults.schedulerName": "workload.scheduler_name",
-}
 
 
 def compile_values(experiment: Experiment, services: Iterable[Service]) -> Values:
@@ -52,7 +43,7 @@ def compile_values(experiment: Experiment, services: Iterable[Service]) -> Value
         "networks": list(experiment.networks),
         "networkPolicy": {"enabled": experiment.security.network_policy},
         "defaults": compile_defaults(experiment),
-        "workload": _workload(experiment),
+        "workload": compile_workload(experiment),
         "tests": {"enabled": True, "image": TEST_IMAGE},
         "nameOverride": "",
         "fullnameOverride": "",
@@ -74,22 +65,7 @@ def digest_of(values: Values) -> str:
 
 
 def _refuse(experiment: Experiment) -> None:
-    problems = []
-    kind = experiment.workload.kind
-    if kind not in KINDS:
-        known = ", ".join(f"`{name}`" for name in KINDS)
-        problems.append(Problem(what=f'no chart for workload kind "{kind}"', path="workload.kind", next=f"use {known}"))
-    settings = {key: scalar(value) for key, value in _workload(experiment).items() if not isinstance(value, dict)}
-    problems.extend(
-        Problem(what=why, path=_SPEC_PATHS.get(path, path))
-        for path, why in faults_of(kind, settings, experiment.workload.scheduler_name or "")
-    )
-    pods = [pod for pod in pods_of(experiment).values() if pod.is_finite]
-    if kind == "appwrapper" and experiment.workload.appwrapper.version == "v1beta2" and len(pods) > MAX_POD_SETS:
-        what = f"an AppWrapper holds at most {MAX_POD_SETS} groups that end, not {len(pods)}"
-        problems.append(
-            Problem(what=what, path="workload.kind", next="put processes into fewer groups, or use `jobset`")
-        )
+    problems = [*workload_faults(experiment)]
     problems.extend(
         Problem(what=f'config "{name}" still names the file {file.file}', path=f"configs.{name}", next="read it first")
         for name, file in experiment.configs.items()
@@ -156,36 +132,3 @@ def _secrets(experiment: Experiment) -> Values:
 def _path(experiment: Experiment, name: str) -> str:
     ref = find_process(experiment, name)
     return f"{ref.pod}/{ref.process}"
-
-
-def _workload(experiment: Experiment) -> Values:
-    workload = experiment.workload
-    values: Values = {"kind": workload.kind, "gang": workload.gang}
-    further = {"queue": workload.queue, "gangScope": workload.gang_scope, "gangVersion": workload.gang_version}
-    own: Values = {"queuePriority": workload.queue_priority, "priority": workload.priority, **_of_kind(workload)}
-    return values | {key: value for key, value in (further | own).items() if value is not None}
-
-
-def _of_kind(workload: Workload) -> Values:
-    """What one kind of workload alone reads; nothing where it is as it is by itself."""
-    appwrapper: Values = {"version": workload.appwrapper.version, "annotations": dict(workload.appwrapper.annotations)}
-    plugins = {name: list(arguments) for name, arguments in workload.volcano.plugins.items()}
-    return {
-        "appwrapper": appwrapper if workload.appwrapper != AppwrapperSettings() else None,
-        "volcano": {"plugins": plugins} if plugins else None,
-        "argo": _of_argo(workload.argo) or None,
-    }
-
-
-def _of_argo(argo: ArgoSettings) -> Values:
-    values: Values = {
-        "schedules": list(argo.schedules),
-        "timezone": argo.timezone,
-        "needs": {name: list(after) for name, after in argo.needs.items()},
-        "retries": argo.retries,
-        "parameters": list(argo.parameters),
-        "serviceAccount": argo.service_account,
-    }
-    if argo.schedules:
-        values["concurrency"] = argo.concurrency
-    return {key: value for key, value in values.items() if value} | ({} if argo.submit else {"submit": False})

@@ -157,6 +157,7 @@ FIELDS: tuple[Field, ...] = (
     Field("workload.gang", "text", "What starts the pods together or not at all."),
     Field("workload.gangScope", "text", "Whose pods one gang has: those of the experiment, or of each group."),
     Field("workload.gangVersion", "text", "The version of scheduling.k8s.io for the gang `native`."),
+    Field("workload.gangTopology", "text", "A label of nodes: a gang `native` starts on nodes that bear it alike."),
     Field("workload.queue", "text", "The queue that admits them."),
     Field("workload.queuePriority", "text", "Gang kueue: its priority class, by name."),
     Field("workload.priority", "signed", "Kind appwrapper v1beta1: the higher, the sooner."),

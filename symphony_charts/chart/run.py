@@ -56,7 +56,7 @@ def run_of(model: Model) -> Run:
     members = _gang_members(model, settings)
     if members:
         whole["gang"] = {
-            "settings": {key: settings[key] for key in ("gang", "gangScope", "gangVersion") if key in settings},
+            "settings": {key: settings[key] for key in gang.SETTINGS if key in settings},
             "minimum": {group.name: least for group, least in members},
         }
     digest = names.sha256(gojson.dumps(whole))[:8]

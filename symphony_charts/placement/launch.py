@@ -17,7 +17,7 @@ from symphony_charts.placement.rules import DEVICE_TOLERATIONS, pool_selector
 from symphony_charts.spec.model import Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["EXCLUSIVE_ANNOTATION", "add_launch_features"]
+__all__ = ["EXCLUSIVE_ANNOTATION", "add_launch_features", "topology_of"]
 
 EXCLUSIVE_ANNOTATION = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _PREFIX = "cloud.google.com/"
@@ -60,7 +60,8 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
     new = [toleration for toleration in tolerations if toleration not in settings.tolerations]
     if new:
         changes["tolerations"] = [*settings.tolerations, *new]
-    notes = _topology(placement.topology)
+    # Kubernetes' own gangs say so in their PodGroup.
+    notes = _topology(placement.topology) if experiment.workload.gang != "native" else {}
     if not notes.items() <= settings.annotations.items():
         changes["annotations"] = {**notes, **settings.annotations}
     if overlay != settings.pod_overlay:
@@ -115,12 +116,18 @@ def _compact(experiment: Experiment, pools: Pools | None, chosen: Mapping[str, s
     return {f"{_PREFIX}gke-placement-group": experiment.name}
 
 
+def topology_of(wanted: str) -> tuple[str, str]:
+    """Strength and node label of a wish for nearness: ``block``, ``preferred:block``, ``required:<label>``."""
+    strength, _, level = wanted.rpartition(":")
+    return strength or "required", _LEVELS.get(level, level)
+
+
 def _topology(wanted: str | None) -> dict[str, str]:
-    """Kueue's request for nearness: ``block``, ``preferred:block``, ``required:<label>``."""
+    """The wish for nearness as Kueue reads it."""
     if not wanted:
         return {}
-    strength, _, level = wanted.rpartition(":")
-    return {f"kueue.x-k8s.io/podset-{strength or 'required'}-topology": _LEVELS.get(level, level)}
+    strength, label = topology_of(wanted)
+    return {f"kueue.x-k8s.io/podset-{strength}-topology": label}
 
 
 def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 from symphony_charts.workloads.group import Group
 
-__all__ = ["GANGS_OF_PODS", "Gang", "gangs", "pod_fields", "pod_group"]
+__all__ = ["GANGS_OF_PODS", "SETTINGS", "Gang", "gangs", "pod_fields", "pod_group"]
 
 # Those that need an object of their own; Kueue reads a label of the workload.
 GANGS_OF_PODS = ("native", "coscheduling", "volcano")
+# The values that stand in a PodGroup or its name: none of them changes in a run.
+SETTINGS = ("gang", "gangScope", "gangTopology", "gangVersion")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ def pod_group(gang: Gang, settings: Mapping[str, object], labels: Mapping[str, s
     if kind == "native":
         version = f"scheduling.k8s.io/{settings.get('gangVersion')}"
         spec: dict[str, object] = {"schedulingPolicy": {"gang": {"minCount": gang.minimum}}}
+        if settings.get("gangTopology"):
+            spec["schedulingConstraints"] = {"topology": [{"key": settings["gangTopology"]}]}
     elif kind == "coscheduling":
         version, spec = "scheduling.x-k8s.io/v1alpha1", {"minMember": gang.minimum}
     else:

@@ -96,6 +96,7 @@ OVERRIDES = [
         "groups.agent.backoffLimit=1",
     ],
     ["workload.gang=native", "workload.gangVersion=v1beta1", "workload.gangScope=group", "workload.kind=jobset"],
+    ["workload.gang=native", "workload.gangVersion=v1beta1", "workload.gangTopology=example.org/block"],
     [
         "workload.gang=coscheduling",
         "defaults.schedulerName=co",

@@ -75,8 +75,12 @@ def test_a_gang_whose_pods_are_made_again_is_warned_of(
     assert ("gang-retry" in rules(experiment_of(processes=pair, workload=_NATIVE | workload))) == is_found
 
 
-def test_a_gang_passes_the_schemas_of_the_versions_that_have_it() -> None:
-    experiment = experiment_of(processes={"a": {"command": ["x"]}}, workload=_NATIVE)
+@pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
+def test_a_gang_passes_the_schemas_of_the_version_that_has_it(version: str) -> None:
+    workload, placement = _NATIVE | {"gang_version": version}, {"topology": "block"}
+    experiment = experiment_of(processes={"a": {"command": ["x"]}}, workload=workload, placement=placement)
+    (gang,) = [item for item in native_objects(chart_of(experiment)).values() if item["kind"] == "PodGroup"]
+    assert gang["spec"]["schedulingConstraints"]  # type: ignore[index]  # an object
     found = lint(chart_of(experiment), experiment)
     assert not [finding for finding in found if finding.severity == "error"], found
 

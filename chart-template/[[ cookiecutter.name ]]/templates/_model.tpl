@@ -175,7 +175,7 @@ and their gang, which would make the hash circular.
 {{- $_ := set $covered "settings" $settings -}}
 {{- end -}}
 {{- with (include "symph.gangMembers" . | fromJson) -}}
-{{- $_ := set $covered "gang" (dict "settings" (pick $.values.workload "gang" "gangScope" "gangVersion") "minimum" .) -}}
+{{- $_ := set $covered "gang" (dict "settings" (pick $.values.workload "gang" "gangScope" "gangTopology" "gangVersion") "minimum" .) -}}
 {{- end -}}
 {{- $covered | toJson | sha256sum | trunc 8 -}}
 {{- end -}}
