@@ -15,7 +15,7 @@ from symphony_charts.placement.inputs.fields import Faults, Fields
 from symphony_charts.placement.inputs.podspec import effective_requests, pod_ports, read_node_affinity, read_tolerations
 from symphony_charts.placement.pool import Amounts
 from symphony_charts.placement.quantity import amount_of
-from symphony_charts.spec.model import Experiment, Process, Step, Toleration
+from symphony_charts.spec.model import Experiment, GitVolume, Process, Step, Toleration
 from symphony_charts.spec.node_labels import selector_of
 from symphony_charts.spec.pods import Pod, pods_of
 from symphony_charts.spec.reserve import resources_of
@@ -25,6 +25,8 @@ __all__ = ["DEFAULT_REQUESTS", "Demand", "Shape", "demands_of", "in_order", "pod
 DEFAULT_REQUESTS: Mapping[str, str] = {"cpu": "100m", "memory": "128Mi"}
 HOSTNAME = "kubernetes.io/hostname"
 _NO_FAULTS = Faults()
+# What fills a volume from a Git repository asks for no more than any container.
+_CLONING = Step()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +80,15 @@ def demands_of(experiment: Experiment) -> list[Demand]:
     with_labels = any("podAntiAffinity" in str(pod.settings.pod_overlay) for pod in pods.values())
     general = [step for step in experiment.prepare.values() if not step.groups]
     special = [step for step in experiment.prepare.values() if step.groups]
+    cloned = {name for name, volume in experiment.volumes.items() if isinstance(volume, GitVolume)}
     seen: dict[object, Demand] = {}
     by_shape: dict[Shape, Demand] = {}
     for name, pod in pods.items():
         if pod.settings.replicas < 1:
             continue
         steps = [*general, *(step for step in special if name in step.groups)] if special else general
+        if cloned and any(mount.volume in cloned for process in pod.processes.values() for mount in process.mounts):
+            steps = [*steps, _CLONING]
         key = _raw_key(pod, tuple(map(id, steps)), with_labels)
         demand = seen.get(key)
         if demand is None:
@@ -122,6 +127,8 @@ def _raw_key(pod: Pod, steps: tuple[int, ...], with_labels: bool) -> object:
             process.reserve,
             process.lifecycle,
             json.dumps(process.container_overlay, default=str) if process.container_overlay else "",
+            # Ports count where an overlay takes those of the node.
+            (*process.binds.values(), *process.exposes.values()) if settings.pod_overlay else (),
         )
     return tuple(parts)
 

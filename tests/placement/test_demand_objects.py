@@ -37,6 +37,22 @@ def test_what_is_reserved_and_the_machine_that_is_asked_for_count_in_both() -> N
     assert dict(declared[0].shape.selector) == {"node.kubernetes.io/instance-type": "n1"}
 
 
+def test_a_checkout_before_the_start_asks_for_something_too() -> None:
+    process = {"command": ["x"], "requests": {"memory": "1Mi"}, "mounts": [{"volume": "code", "at": "/code"}]}
+    code = {"type": "git", "repository": "https://example.org/r.git"}
+    experiment = from_data({"name": "e", "image": "a:1", "processes": {"a": process}, "volumes": {"code": code}})
+    assert asked(demands_of(experiment)) == asked(demands_of_objects(objects_of(experiment)))
+
+
+def test_pods_that_take_ports_of_their_node_are_told_apart_by_them() -> None:
+    host = {"spec": {"hostNetwork": True}}
+    processes = {
+        name: {"command": ["x"], "binds": {name: port}, "pod_overlay": host} for name, port in (("a", 1), ("b", 2))
+    }
+    experiment = from_data({"name": "e", "image": "a:1", "processes": processes})
+    assert ports(demands_of(experiment)) == {("a", "TCP", 1), ("b", "TCP", 2)}
+
+
 def ports(demands: list[Demand]) -> set[tuple[str, str, int]]:
     return {(name, *port) for demand in demands for name, _ in demand.members for port in demand.shape.ports}
 
