@@ -84,11 +84,13 @@ def render(args: argparse.Namespace) -> int:
     if args.form == "plan":
         return _print_plan(args, spec)
     folder = Path(args.to or f"{spec.experiment.name}-local").absolute()
-    export = _export(args.form, _plan_for(spec, folder), str(folder))
+    plan = _plan_for(spec, folder)
+    export = _export(args.form, plan, str(folder))
     if args.dry_run:
         sys.stdout.write(export.text)
         return 0
     _write(folder, export, replaces=args.force)
+    _fill(plan)
     record = {
         "name": spec.experiment.name,
         "form": args.form,
@@ -149,6 +151,15 @@ def _export(form: str, plan: LocalPlan, folder: str) -> Export:
         "shell": to_shell,
     }
     return makers[form](plan, folder)
+
+
+def _fill(plan: LocalPlan) -> None:
+    """Make the folders of volumes and check out those from Git, but for those that an earlier render has filled."""
+    from symphony_charts.cluster.local_git import check_out_all
+
+    for place in plan.folders:
+        Path(place).mkdir(parents=True, exist_ok=True, mode=0o700)
+    check_out_all([one for one in plan.checkouts if not any(Path(one.folder).iterdir())])
 
 
 def _write(folder: Path, export: Export, *, replaces: bool) -> None:

@@ -19,6 +19,7 @@ __all__ = ["Change", "changes_of", "rewrite"]
 
 # What is made once, when the pane is: a difference here needs a new run.
 _SHAPE = ("name", "group", "pod", "tty")
+_WHOLE = ("binds", "checkouts", "has_namespace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
     new = public(plan)
     before = [[item[key] for key in _SHAPE] for item in old["processes"]]
     after = [[getattr(process, key) for key in _SHAPE] for process in plan.processes]
-    same = before == after and all(old[key] == _plain(new[key]) for key in ("binds", "has_namespace"))
+    same = before == after and all(old.get(key) == _plain(new[key]) for key in _WHOLE)
     if not same:
         names = sorted({str(item[0]) for item in before} ^ {str(item[0]) for item in after})
         told = f"other processes: {', '.join(names)}" if names else "other files, terminals or order of processes"

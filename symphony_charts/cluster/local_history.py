@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.adapters.dirs import state_dir
+from symphony_charts.cluster.local_git import with_commits
 from symphony_charts.cluster.local_store import Run, runs_of, write_json
 from symphony_charts.errors import NotFound
 from symphony_charts.local.masking import with_secrets, without_secrets
@@ -64,7 +65,10 @@ def save_spec(run: Run, experiment: Experiment, folder: Path) -> None:
 
 
 def load_saved(run: Run) -> SavedRun:
-    """What `run` was started from, with the secrets as their files are now. Raises NotFound for runs without it."""
+    """What `run` was started from: its Git volumes at the commits they had, its secrets as their files are now.
+
+    Raises NotFound for runs without it.
+    """
     try:
         data = json.loads((run.folder / _SPEC).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -74,7 +78,8 @@ def load_saved(run: Run) -> SavedRun:
     plan = run.plan()
     folder = Path(plan["folder"])
     secrets = _secrets(msgspec.convert(data.get("secrets", []), list[SecretFile]), folder)
-    return SavedRun(experiment=from_data(with_secrets(data, secrets)), ports=plan["ports"], folder=folder)
+    experiment = with_commits(from_data(with_secrets(data, secrets)), run.state().get("commits", {}))
+    return SavedRun(experiment=experiment, ports=plan["ports"], folder=folder)
 
 
 def all_runs(experiment: str | None = None) -> list[Run]:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from symphony_charts.adapters import processes, tmux
 from symphony_charts.adapters.dirs import state_dir
 from symphony_charts.cluster.local_again import changes_of, rewrite
+from symphony_charts.cluster.local_git import check_out_all
 from symphony_charts.cluster.local_gpus import look_at_gpus, take_gpus
 from symphony_charts.cluster.local_history import save_spec
 from symphony_charts.cluster.local_layout import lay_out
@@ -77,6 +78,9 @@ def _begin(run: Run, experiment: Experiment, services: Sequence[Service], folder
     try:
         lay_out(run, plan, folder)
         save_spec(run, experiment, folder)
+        commits = check_out_all(plan.checkouts)
+        if commits:
+            write_json(run.folder / "state.json", {**run.state(), "commits": commits})
         _start(run, plan)
     except BaseException:
         tmux.kill_server(run.socket)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.local.records import Bind, File, Machine
+from symphony_charts.local.records import Bind, Checkout, File, Machine
 from symphony_charts.network.environment import CONFIG_DIR, SECRETS_DIR
 from symphony_charts.spec.model import (
     AnyVolume,
@@ -27,7 +27,7 @@ from symphony_charts.spec.model import (
 )
 from symphony_charts.spec.pods import ProcessRef, processes_of
 
-__all__ = ["Layout", "config_dir", "key_of", "layout", "mount_binds", "own_secrets", "secrets_dir"]
+__all__ = ["Layout", "checkouts_of", "config_dir", "key_of", "layout", "mount_binds", "own_secrets", "secrets_dir"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,18 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
             yield Bind(source=source, target=mount.at, read_only=mount.read_only)
 
 
+def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, machine: Machine) -> Iterator[Checkout]:
+    """The Git volumes among the `mounts` of a process of the replica `pod`; the same ones for all of its processes."""
+    for mount in mounts:
+        volume = experiment.volumes[mount.volume]
+        if isinstance(volume, GitVolume):
+            repository = volume.repository
+            if repository.startswith(("./", "../")):
+                repository = str(PurePosixPath(machine.spec_dir) / repository)
+            folder = f"{machine.run_dir}/volumes/{pod}/{mount.volume}"
+            yield Checkout(volume=mount.volume, repository=repository, revision=volume.revision, folder=folder)
+
+
 def own_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
     """The secrets folder of one process, where some secrets are for chosen processes only."""
     if not any(secret.only for secret in experiment.secrets):
@@ -111,7 +123,7 @@ def key_of(secret: SecretFile) -> str:
 
 def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: str) -> str | None:
     private = f"{machine.run_dir}/volumes"
-    if isinstance(volume, EmptyDirVolume):
+    if isinstance(volume, (EmptyDirVolume, GitVolume)):
         return f"{private}/{pod}/{mount.volume}"
     if isinstance(volume, HostPathVolume):
         return volume.path
@@ -123,9 +135,6 @@ def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: s
         return volume.local or f"{private}/shared/{mount.volume}"
     if isinstance(volume, (SecretVolume, ConfigVolume)) and volume.local:
         return volume.local
-    if isinstance(volume, GitVolume):
-        what = f'volume "{mount.volume}" is a Git checkout, which only a pod makes'
-        raise SpecError([Problem(what=what, path=path, next="use a host_path volume for local runs")])
     what = f'volume "{mount.volume}" is an object of the cluster'
     raise SpecError([Problem(what=what, path=path, next="give it `local: FOLDER`, whose files stand in for it here")])
 

@@ -13,11 +13,11 @@ from symphony_charts.local.ends import PolicyFacts
 from symphony_charts.local.environment import caller_environment, merge_environment, pod_fields
 from symphony_charts.local.expand import expand
 from symphony_charts.local.gpus import VISIBLE, gpu_environment
-from symphony_charts.local.mounts import config_dir, layout, mount_binds, own_secrets, secrets_dir
+from symphony_charts.local.mounts import checkouts_of, config_dir, layout, mount_binds, own_secrets, secrets_dir
 from symphony_charts.local.order import without_cycles
 from symphony_charts.local.overrides import local_process
 from symphony_charts.local.probes import checks_of, health_of
-from symphony_charts.local.records import Bind, Check, LocalPlan, Machine, PlannedProcess, Wait
+from symphony_charts.local.records import Bind, Check, Checkout, LocalPlan, Machine, PlannedProcess, Wait
 from symphony_charts.local.relocation import note_of, relocated
 from symphony_charts.local.replicas import Replica, replicas_of
 from symphony_charts.network.commands import entry_point
@@ -50,6 +50,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
         done_when=tuple(_done_when(experiment, planned)),
         files=files.files,
         folders=tuple(sorted(folders)),
+        checkouts=tuple(_checkouts(experiment, replicas, machine)),
         binds=files.binds,
         has_namespace=machine.has_namespace,
         base_address=machine.addresses.address(0),
@@ -248,6 +249,14 @@ class _Context:
             for check in find(process, replica.pod, ref.process, replica.address, listening):
                 # A probe may name the pod's number of a port that has another one here.
                 yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
+
+
+def _checkouts(experiment: Experiment, replicas: Sequence[Replica], machine: Machine) -> Iterator[Checkout]:
+    for replica in replicas:
+        steps = [step for step in experiment.prepare.values() if not step.groups or replica.pod.name in step.groups]
+        mounts = [mount for step in steps for mount in step.mounts]
+        mounts += [mount for process in replica.pod.processes.values() for mount in process.mounts]
+        yield from dict.fromkeys(checkouts_of(experiment, mounts, replica.name, machine))
 
 
 def _relocations(planned: Sequence[PlannedProcess], machine: Machine) -> tuple[str, ...]:

@@ -12,7 +12,19 @@ from typing import Literal
 
 from symphony_charts.local.addresses import AddressRange
 
-__all__ = ["Bind", "Check", "File", "Gpus", "LocalPlan", "Machine", "OnExit", "PlannedProcess", "Restart", "Wait"]
+__all__ = [
+    "Bind",
+    "Check",
+    "Checkout",
+    "File",
+    "Gpus",
+    "LocalPlan",
+    "Machine",
+    "OnExit",
+    "PlannedProcess",
+    "Restart",
+    "Wait",
+]
 
 OnExit = Literal["stop-all", "keep", "restart"]
 Restart = Literal["always", "on-failure", "never"]
@@ -70,6 +82,16 @@ class Bind:
     source: str
     target: str
     read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """A Git volume: `revision` of `repository` in the absolute `folder`, filled before anything starts."""
+
+    volume: str
+    repository: str
+    revision: str
+    folder: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +180,7 @@ class LocalPlan:
     done_when: tuple[int, ...]
     files: tuple[File, ...]
     folders: tuple[str, ...]
+    checkouts: tuple[Checkout, ...]
     binds: tuple[Bind, ...]
     has_namespace: bool
     base_address: str

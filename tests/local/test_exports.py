@@ -13,6 +13,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from symphony_charts.cli.main import main
 from symphony_charts.cluster.local_machine import plan_here
 from symphony_charts.errors import SpecError
 from symphony_charts.local.export import Export
@@ -212,3 +213,19 @@ def test_the_file_for_process_compose_has_its_fields_and_types(tmp_path: Path) -
     assert subprocess.run(["/bin/sh", "-c", probe["exec"]["command"]], check=False, cwd=tmp_path).returncode == 1
     (tmp_path / "it's").touch()
     assert subprocess.run(["/bin/sh", "-c", probe["exec"]["command"]], check=False, cwd=tmp_path).returncode == 0
+
+
+def test_volumes_of_other_runners_are_folders_that_commands_name(tmp_path: Path) -> None:
+    repository = tmp_path / "repo"
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", "-C", str(repository), *author, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    spec = tmp_path / "experiment.yaml"
+    spec.write_text(
+        f"name: v\nvolumes: {{code: {{type: git, repository: {repository}}}}}\n"
+        "processes: {a: {command: [ls, /code/x], mounts: [{volume: code, at: /code}]}}\n"
+    )
+    assert main(["local", "render", str(spec), "--as", "shell", "--to", str(tmp_path / "out")]) == 0
+    folder = tmp_path / "out" / "volumes" / "a" / "code"
+    assert f"'{folder}/x'" in (tmp_path / "out" / "p" / "0" / "start").read_text()
+    assert (folder / ".git").is_dir()
