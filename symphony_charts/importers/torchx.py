@@ -70,6 +70,9 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
     if needs_rank0 and rank0 is None:
         rank0 = _RANK0_SERVICE
         services[0] = {"": _RANK0_SERVICE}
+    if options.priority is not None and options.kind != "appwrapper":
+        what = "`priority` counts in the queue of MCAD alone, under `workload.kind: appwrapper` of version v1beta1"
+        log.note("cfg.priority", what, "priority_class_name is what pods have on every kind")
     data: dict[str, object] = {"name": names.clean(app.name, "name"), **_settings(app, options)}
     origins = {"name": "name"}
     processes: dict[str, object] = {}

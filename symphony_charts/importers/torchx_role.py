@@ -170,13 +170,13 @@ def _metadata(role: Role) -> dict[str, str]:
 
 def _note_losses(role: Role, context: RoleContext) -> None:
     note = context.log.note
-    if role.max_retries and role.retry_policy != "REPLICA":
-        note(
-            f"{role.path}.retry_policy",
-            f"{role.retry_policy} restarts more than the failed replica; under `workload.kind: jobs` each replica is"
-            " retried alone",
-            "use `workload.kind: jobset` to restart all",
-        )
+    restarts_all = context.options.kind == "appwrapper"
+    if role.max_retries and restarts_all and role.retry_policy == "REPLICA":
+        what = "REPLICA restarts the failed replica; an AppWrapper starts the whole application again"
+        note(f"{role.path}.retry_policy", what, "use `kind=jobs` to retry each replica alone")
+    if role.max_retries and not restarts_all and role.retry_policy != "REPLICA":
+        what = f"{role.retry_policy} restarts more than the failed replica; here each replica is retried alone"
+        note(f"{role.path}.retry_policy", what, "`workload.kind: appwrapper` starts the whole application again")
     if role.workspace is not None:
         note(f"{role.path}.workspace", "the workspace is not in the image", "symph package --workspace DIR adds it")
     if role.base_image:

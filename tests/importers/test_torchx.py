@@ -144,9 +144,22 @@ def test_a_patched_image_without_repository_is_refused() -> None:
 
 
 def test_restarting_everything_is_noted_with_the_kind_that_does_it() -> None:
-    imported = import_appdef(app(role(max_retries=2, retry_policy="APPLICATION")))
-    assert imported.experiment.processes["trainer"].retries == 2
-    assert any("jobset" in note.next for note in imported.notes)
+    (note,) = import_appdef(app(role(max_retries=2))).notes
+    assert note.path == "roles[0].retry_policy"
+    assert "appwrapper" in note.next
+
+
+def test_a_kind_that_restarts_everything_is_noted_where_one_replica_is_meant() -> None:
+    wrapped: dict[str, object] = {"kind": "appwrapper"}
+    assert import_appdef(app(role(max_retries=2, retry_policy="APPLICATION")), wrapped).notes == ()
+    (note,) = import_appdef(app(role(max_retries=2, retry_policy="REPLICA")), wrapped).notes
+    assert "whole application" in note.what
+
+
+def test_a_priority_that_no_queue_reads_is_noted() -> None:
+    (note,) = import_appdef(app(role()), {"priority": 3}).notes
+    assert note.path == "cfg.priority"
+    assert import_appdef(app(role()), {"priority": 3, "kind": "appwrapper"}).notes == ()
 
 
 def test_capabilities_that_are_labels_of_nodes_are_carried_and_others_noted() -> None:
