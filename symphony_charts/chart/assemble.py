@@ -33,7 +33,7 @@ def assemble(values: Mapping[str, object], release: Release) -> list[dict[str, o
         *secret_objects(model),
         *service_objects(model, run.hash),
         *exposure_objects(model),
-        *network_policies(model),
+        *network_policies(model, run.hash),
         *_workloads(model, run),
         *dial_pod(model),
     ]
@@ -45,7 +45,7 @@ def _workloads(model: Model, run: Run) -> Iterator[dict[str, object]]:
         yield gang.pod_group(one, settings, {**model.labels, "symph.dev/run": run.hash})
     yield from model.kind.build(unit_of(model, run))
     for name, group in model.groups.items():
-        if not group.is_finite:
+        if not group.in_unit:
             labels = {**model.labels, "symph.dev/group": name, **({} if group.keep else {"symph.dev/run": run.hash})}
             selector = {**model.identity, "symph.dev/group": name}
             metadata = {"name": run.workload(group), "labels": labels}

@@ -44,6 +44,7 @@ def compile_values(experiment: Experiment, services: Iterable[Service]) -> Value
         "networkPolicy": {"enabled": experiment.security.network_policy},
         "defaults": compile_defaults(experiment),
         "workload": compile_workload(experiment),
+        **({"compat": experiment.compat} if experiment.compat else {}),
         "tests": {"enabled": True, "image": TEST_IMAGE},
         "nameOverride": "",
         "fullnameOverride": "",

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from symphony_charts.chart.values import Values, scalar
 from symphony_charts.errors import Problem
 from symphony_charts.placement.launch import topology_of
-from symphony_charts.spec.model import AppwrapperSettings, ArgoSettings, Experiment, Workload
+from symphony_charts.spec.dijob import pods_in_order
+from symphony_charts.spec.model import AppwrapperSettings, ArgoSettings, DijobSettings, Experiment, Workload
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.workloads.appwrapper import MAX_POD_SETS
 from symphony_charts.workloads.combination import faults_of
@@ -49,8 +50,16 @@ def compile_workload(experiment: Experiment) -> Values:
     further: Values = {"queue": workload.queue, "gangScope": workload.gang_scope, "gangVersion": workload.gang_version}
     if workload.gang == "native" and experiment.placement.topology:
         further["gangTopology"] = topology_of(experiment.placement.topology)[1]
-    own: Values = {"queuePriority": workload.queue_priority, "priority": workload.priority, **_of_kind(workload)}
+    own: Values = {"queuePriority": workload.queue_priority, "priority": workload.priority, "order": _order(experiment)}
+    own |= _of_kind(workload)
     return values | {key: value for key, value in (further | own).items() if value is not None}
+
+
+def _order(experiment: Experiment) -> list[str] | None:
+    """The groups by rank, where ranks are told and names alone do not give them."""
+    nodes = [pod.name for pod in pods_in_order(experiment) if pod.is_finite]
+    has_ranks = experiment.compat is not None or experiment.workload.kind == "dijob"
+    return nodes if has_ranks and nodes != sorted(nodes) else None
 
 
 def _of_kind(workload: Workload) -> Values:
@@ -60,6 +69,7 @@ def _of_kind(workload: Workload) -> Values:
     return {
         "appwrapper": appwrapper if workload.appwrapper != AppwrapperSettings() else None,
         "volcano": {"plugins": plugins} if plugins else None,
+        "dijob": _of_dijob(workload.dijob) or None,
         "argo": _of_argo(workload.argo) or None,
     }
 
@@ -76,3 +86,19 @@ def _of_argo(argo: ArgoSettings) -> Values:
     if argo.schedules:
         values["concurrency"] = argo.concurrency
     return {key: value for key, value in values.items() if value} | ({} if argo.submit else {"submit": False})
+
+
+def _of_dijob(settings: DijobSettings) -> Values:
+    said: Values = {
+        "operator": settings.operator,
+        "cleanPodPolicy": settings.clean_pod_policy,
+        "tasks": dict(settings.tasks),
+        "group": settings.group,
+        "priority": settings.priority,
+        "topology": settings.topology,
+        "parallelWorkers": settings.parallel_workers,
+        "maxReplicas": settings.max_replicas,
+    }
+    usual: Values = {"operator": "v1.1", "cleanPodPolicy": "Running", "priority": "normal", "topology": "star"}
+    usual |= {"parallelWorkers": 1, "tasks": {}}
+    return {key: value for key, value in said.items() if value is not None and value != usual.get(key)}

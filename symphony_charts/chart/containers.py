@@ -9,9 +9,10 @@ from typing import Literal
 
 from symphony_charts.chart import names
 from symphony_charts.chart.release_model import LiveService, Model
-from symphony_charts.chart.scripts import hold_script
+from symphony_charts.chart.scripts import RANK_SCRIPT, hold_script
 from symphony_charts.chart.values import Values, is_true, overlay, scalar, strings, sub, texts
 from symphony_charts.errors import SpecError
+from symphony_charts.network.di_engine import di_environment
 from symphony_charts.network.environment import CONFIG_DIR, SECRETS_DIR
 from symphony_charts.workloads.group import Group
 
@@ -31,7 +32,7 @@ def container(model: Model, group: Group, name: str, values: Values, role: Role)
     listening = _listening(model, group, name, role)
     entries: dict[str, object] = {
         "imagePullPolicy": values.get("imagePullPolicy") or model.defaults.get("imagePullPolicy"),
-        **_entry_point(model, group, values, role, listening),
+        **_entry_point(model, group, name, values, role, listening),
         "workingDir": values.get("workingDir"),
         "envFrom": [{"configMapRef": {"name": model.addresses_name}}] if model.addresses else None,
         "resources": _resources(values, model.defaults),
@@ -41,7 +42,7 @@ def container(model: Model, group: Group, name: str, values: Values, role: Role)
         "readinessProbe": _probe(values, model.services) if role != "step" else None,
         "restartPolicy": "Always" if role == "sidecar" else None,
     }
-    result = {"name": name, "image": image, "env": _env(model, group, name, values, listening)}
+    result = {"name": name, "image": image, "env": _env(model, group, name, values, role, listening)}
     return overlay({**result, **{key: value for key, value in entries.items() if value}}, values.get("overlay"))
 
 
@@ -68,18 +69,27 @@ def _listening(model: Model, group: Group, name: str, role: Role) -> list[LiveSe
 
 
 def _entry_point(
-    model: Model, group: Group, values: Values, role: Role, listening: list[LiveService]
+    model: Model, group: Group, name: str, values: Values, role: Role, listening: list[LiveService]
 ) -> dict[str, object]:
     command, args = texts(values.get("command")), texts(values.get("args"))
+    if group.is_node and group.replicas > 1 and role != "step":
+        if not command:
+            what = f"groups.{group.name}: container {name} needs a command, so that its replicas learn their ranks"
+            raise SpecError.one(what, f"groups.{group.name}")
+        command = ["/bin/sh", "-c", RANK_SCRIPT, "symph-rank", *command]
     if model.values.get("hold") and group.is_finite and role == "main" and command:
         script = hold_script([service.port for service in listening])
         return {"command": ["/bin/sh", "-c", script, "symph-hold", *command, *args]}
     return {"command": command, "args": args}
 
 
-def _env(model: Model, group: Group, name: str, values: Values, listening: list[LiveService]) -> list[Values]:
+def _env(
+    model: Model, group: Group, name: str, values: Values, role: Role, listening: list[LiveService]
+) -> list[Values]:
     """SYMPH_* with the user's variables over them; what refers to others comes last."""
     env = _symph_env(model, group, name, listening)
+    if group.is_node and role != "step":
+        env |= _di_env(model, group)
     for source in (sub(model.defaults, "env"), sub(values, "env")):
         for key, value in source.items():
             env[key] = {"valueFrom": value} if isinstance(value, dict) else {"value": scalar(value)}
@@ -99,14 +109,27 @@ def _symph_env(model: Model, group: Group, name: str, listening: list[LiveServic
         **model.run_hosts,
     }
     fields = {}
-    if group.replicas > 1:
-        fields["SYMPH_INDEX"] = model.kind.index if group.is_finite else _INDEX_OF_STATEFUL_SET
-    if model.run_hosts:
+    if group.replicas > 1 or group.is_scaled_live:
+        del constants["SYMPH_INDEX"]
+        fields["SYMPH_INDEX"] = model.kind.index if group.in_unit else _INDEX_OF_STATEFUL_SET
+    if model.run_hosts and group.selector_patterns:
+        constants["SYMPH_RUN"] = ""  # No label of such a pod holds it; it is filled in once it is known.
+    elif model.run_hosts or group.is_node:
         fields["SYMPH_RUN"] = "metadata.labels['symph.dev/run']"
     for service in listening:
         fields[f"{service.prefix}_HOST"] = fields[f"{service.prefix}_BIND_HOST"] = "status.podIP"
     env: dict[str, Values] = {key: {"value": value} for key, value in constants.items()}
-    return {**env, **{key: {"valueFrom": {"fieldRef": {"fieldPath": path}}} for key, path in fields.items()}}
+    return {**env, **{key: {"valueFrom": {"fieldRef": {"fieldPath": path}}} for key, path in fields.items() if path}}
+
+
+def _di_env(model: Model, group: Group) -> dict[str, Values]:
+    """What `ditask` reads; of several replicas each adds its index to the rank of the first."""
+    job = f"$(DI_JOB_NAMESPACE)/{model.fullname}-$(SYMPH_RUN)"
+    said = di_environment(job, group.name, 0, model.nodes)
+    if group.replicas > 1:
+        said["DI_FIRST_RANK"] = said.pop("DI_RANK")
+    namespace: Values = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
+    return {"DI_JOB_NAMESPACE": namespace, **{key: {"value": value} for key, value in said.items()}}
 
 
 def _resources(values: Values, defaults: Values) -> Values:

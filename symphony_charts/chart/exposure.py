@@ -18,7 +18,7 @@ def service_objects(model: Model, run: str) -> Iterator[dict[str, object]]:
         yield _service(model, service, run)
     for group in model.groups.values():
         dialled = any(service.group == group.name for service in model.services.values())
-        if not group.is_finite or (group.is_indexed and dialled):
+        if not group.in_unit or (group.is_indexed and (dialled or group.is_node) and not group.selector_patterns):
             yield _headless(model, group, run)
 
 
@@ -60,6 +60,8 @@ def _headless(model: Model, group: Group, run: str) -> dict[str, object]:
 
 
 def _run_selector(model: Model, group: Group, run: str) -> dict[str, str]:
+    if group.selector_patterns:
+        return group.selector(run)
     selector = {**model.identity, "symph.dev/group": group.name}
     return selector if group.keep else {**selector, "symph.dev/run": run}
 

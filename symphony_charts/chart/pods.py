@@ -33,7 +33,7 @@ def pod_template(model: Model, group: Group) -> Values:
         "nodeSelector": {**strings(defaults.get("nodeSelector")), **strings(values.get("nodeSelector"))},
         "securityContext": values.get("securityContext") or defaults.get("podSecurityContext"),
         "imagePullSecrets": [{"name": name} for name in texts(defaults.get("imagePullSecrets"))],
-        "subdomain": group.pods if group.is_indexed else None,
+        "subdomain": group.pods if group.is_indexed and not group.selector_patterns else None,
     }
     spec: Values = {
         "enableServiceLinks": False,

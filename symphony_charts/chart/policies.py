@@ -11,13 +11,19 @@ from symphony_charts.workloads.group import Group
 __all__ = ["network_policies"]
 
 
-def network_policies(model: Model) -> Iterator[dict[str, object]]:
-    """A policy per group that lets in exactly the declared connects, when they are switched on."""
+def network_policies(model: Model, run: str) -> Iterator[dict[str, object]]:
+    """A policy per group that lets in exactly the declared connects, when they are switched on.
+
+    What is told its peers by rank dials them on ports that nobody declares: such groups let each other in.
+    """
     if not is_true(sub(model.values, "networkPolicy").get("enabled")):
         return
     for name, group in model.groups.items():
-        spec: Values = {"podSelector": {"matchLabels": _selector(model, name)}, "policyTypes": ["Ingress"]}
-        rules = [_rule(model, service) for service in model.services.values() if service.group == name]
+        spec: Values = {"podSelector": {"matchLabels": _selector(model, group, run)}, "policyTypes": ["Ingress"]}
+        rules = [_rule(model, service, run) for service in model.services.values() if service.group == name]
+        peers = [_selector(model, one, run) for one in model.groups.values() if _is_peer(one)]
+        if _is_peer(group):
+            rules.append({"from": [{"podSelector": {"matchLabels": selector}} for selector in peers]})
         if rules:
             spec["ingress"] = rules
         yield {
@@ -28,12 +34,12 @@ def network_policies(model: Model) -> Iterator[dict[str, object]]:
         }
 
 
-def _rule(model: Model, service: LiveService) -> Values:
+def _rule(model: Model, service: LiveService, run: str) -> Values:
     rule: Values = {"ports": [{"port": service.port, "protocol": "TCP"}]}
     if not service.expose:
-        dialling = [group.name for group in model.groups.values() if _connects(group, service.name)]
+        dialling = [group for group in model.groups.values() if _connects(group, service.name)]
         test = {**model.identity, "app.kubernetes.io/component": "test"}
-        selectors = [test, *(_selector(model, name) for name in dialling)]
+        selectors = [test, *(_selector(model, group, run) for group in dialling)]
         rule["from"] = [{"podSelector": {"matchLabels": selector}} for selector in selectors]
     return rule
 
@@ -44,5 +50,9 @@ def _connects(group: Group, service: str) -> bool:
     return any(isinstance(connects, list) and service in connects for connects in declared)
 
 
-def _selector(model: Model, group: str) -> dict[str, str]:
-    return {**model.identity, "symph.dev/group": group}
+def _is_peer(group: Group) -> bool:
+    return group.is_node or bool(group.selector_patterns)
+
+
+def _selector(model: Model, group: Group, run: str) -> dict[str, str]:
+    return group.selector(run) or {**model.identity, "symph.dev/group": group.name}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.chart import gojson, names
 from symphony_charts.chart.names import Release
-from symphony_charts.chart.values import Values, integer, is_true, normalise, scalar, sub
+from symphony_charts.chart.values import Values, integer, is_true, normalise, ordered, scalar, sub
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.environment import env_prefix
 from symphony_charts.workloads.combination import faults_of
@@ -53,7 +53,8 @@ class Model:
     """All that the objects of a release are made from, but for the identity of its run.
 
     `run_hosts` are the HOSTS variables that contain that identity; the others stand in `addresses`, the data of the
-    ConfigMap `addresses_name`. `unit` is the name, without the run, of the object that runs all groups that end.
+    ConfigMap `addresses_name`. `nodes` are the hosts of each group whose replicas are told their ranks, by rank.
+    `unit` is the name, without the run, of the object that runs all groups that end.
     """
 
     values: Values
@@ -67,6 +68,7 @@ class Model:
     groups: dict[str, Group]
     services: dict[str, LiveService]
     run_hosts: dict[str, str]
+    nodes: dict[str, tuple[str, ...]]
     addresses: dict[str, str]
     addresses_name: str
     configs: ConfigData | None
@@ -81,6 +83,8 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     kind = kind_of(clean)
     unit = names.fit(full, kind.unit_length)
     groups = _groups(clean, full, unit, kind)
+    if kind.check is not None:
+        _refuse(kind.check([group for group in groups.values() if group.is_finite or group.in_unit], clean))
     services = _services(clean, full, groups)
     addresses, run_hosts = service_addresses(services)
     digest = names.sha256(gojson.dumps(addresses))[:8]
@@ -96,6 +100,11 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
         groups=groups,
         services=services,
         run_hosts=run_hosts,
+        nodes={
+            name: _replica_hosts(groups[name])
+            for name in ordered(groups, sub(clean, "workload").get("order"))
+            if groups[name].is_node
+        },
         addresses=addresses,
         addresses_name=names.join(full, f"addresses-{digest}", 63),
         configs=_configs(clean, full),
@@ -120,9 +129,14 @@ def check_workload(values: Values) -> None:
     """Raises SpecError with every combination of settings of ``workload`` that cannot be."""
     settings = {key: scalar(value) for key, value in sub(values, "workload").items() if not isinstance(value, dict)}
     scheduler = scalar(sub(values, "defaults").get("schedulerName") or "")
-    faults = list(faults_of(settings.get("kind") or "jobs", settings, scheduler))
-    if faults:
-        raise SpecError([Problem(what=why, path=path) for path, why in faults])
+    faults = faults_of(settings.get("kind") or "jobs", settings, scheduler)
+    _refuse(Problem(what=why, path=path) for path, why in faults)
+
+
+def _refuse(faults: Iterable[Problem]) -> None:
+    found = list(faults)
+    if found:
+        raise SpecError(found)
 
 
 def kind_of(values: Values) -> Kind:
@@ -130,11 +144,13 @@ def kind_of(values: Values) -> Kind:
     name = scalar(sub(values, "workload").get("kind") or "jobs")
     if name not in KINDS:
         raise SpecError.one(f'workload.kind "{name}" is none of {", ".join(KINDS)}', path="workload.kind")
-    return KINDS[name]
+    version = scalar(sub(sub(values, "workload"), name).get("operator") or "")
+    return KINDS[name].variants.get(version, KINDS[name])
 
 
 def _groups(values: Values, full: str, unit: str, kind: Kind) -> dict[str, Group]:
     groups = {}
+    has_ranks = values.get("compat") == "di-engine" and not kind.selector
     for name in sorted(sub(values, "groups")):
         group = sub(sub(values, "groups"), name)
         replicas = integer(group.get("replicas"), 1, f"groups.{name}.replicas")
@@ -145,19 +161,26 @@ def _groups(values: Values, full: str, unit: str, kind: Kind) -> dict[str, Group
         least = group.get("minReplicas")
         base = names.join(full, name, 43)
         member = names.fit(name, kind.member_length)
-        workload = _filled(kind.workload if finite else "{base}", base=base, unit=unit, member=member)
-        pod = _filled(kind.pod if finite else "{workload}-{index}", workload=workload, unit=unit, member=member)
+        in_unit = name in kind.roles or (finite and not kind.roles)
+        parts = {"base": base, "unit": unit, "member": member}
+        parts["workload"] = workload = _filled(kind.workload if in_unit else "{base}", **parts)
+        pod = _filled(kind.pod if in_unit else "{workload}-{index}", **parts)
         groups[name] = Group(
             name=name,
             values=group,
             replicas=replicas,
             is_finite=finite,
-            keep=not finite and is_true(group.get("keep")),
+            keep=not in_unit and is_true(group.get("keep")),
             base=base,
             unit=unit,
             member=member,
             workload_pattern=workload,
             pod_pattern=pod,
+            domain_pattern=_filled(kind.domain if in_unit else "{base}-pods", **parts),
+            selector_patterns={key: _filled(text, **parts) for key, text in kind.selector.items()} if in_unit else {},
+            in_unit=in_unit,
+            is_scaled_live=in_unit and kind.is_scaled_live,
+            is_node=has_ranks and finite,
             min_replicas=None if least is None else integer(least, None, f"groups.{name}.minReplicas"),
         )
     return groups
@@ -181,11 +204,11 @@ def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[st
         services[name] = LiveService(
             name=name,
             host=host,
-            hosts=_replica_hosts(group) if group.replicas > 1 else (host,),
+            hosts=_replica_hosts(group) if group.replicas > 1 and group.pod_pattern else (host,),
             port=integer(service.get("port"), None, f"services.{name}.port"),
             group=group.name,
             process=process,
-            has_run_hosts=group.is_indexed,
+            has_run_hosts=group.is_scaled_live or group.is_indexed,
             is_bound=is_true(service.get("bind")),
             expose=scalar(service.get("expose") or ""),
             values=service,
@@ -194,7 +217,7 @@ def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[st
 
 
 def _replica_hosts(group: Group) -> tuple[str, ...]:
-    return tuple(f"{group.pod('$(SYMPH_RUN)', index)}.{group.pods}" for index in range(group.replicas))
+    return tuple(group.host("$(SYMPH_RUN)", index) for index in range(group.replicas))
 
 
 def _configs(values: Values, full: str) -> ConfigData | None:

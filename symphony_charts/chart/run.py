@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from symphony_charts.chart import gojson, names
@@ -14,6 +14,9 @@ from symphony_charts.workloads.gang import Gang
 from symphony_charts.workloads.group import Group, Member, Unit
 
 __all__ = ["Run", "run_of", "unit_of"]
+
+
+_RUN = "SYMPH_RUN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +40,13 @@ def run_of(model: Model) -> Run:
     run, its own settings, and `runKey`; of gangs how many pods they need.
     """
     templates = {name: pod_template(model, group) for name, group in model.groups.items()}
-    fields = {name: _job_fields(group) for name, group in model.groups.items() if group.is_finite}
+    fields = {name: _job_fields(group) for name, group in model.groups.items() if group.in_unit}
     covered = {}
     for name, group in model.groups.items():
         if group.keep:
             continue
-        covered[name] = {"isFinite": group.is_finite, "template": templates[name]}
-        if group.is_finite:
+        covered[name] = {"isFinite": group.is_finite, "template": _fixed(model, group, templates[name])}
+        if group.in_unit:
             fixed = model.kind.fixed
             covered[name]["job"] = {k: v for k, v in fields[name].items() if fixed is None or k in fixed}
     key = model.values.get("runKey")
@@ -72,7 +75,7 @@ def run_of(model: Model) -> Run:
 def unit_of(model: Model, run: Run) -> Unit:
     """What the kind of workload makes its objects from."""
     done = _done_groups(model)
-    members = {name: _member(model, run, name, done) for name, group in model.groups.items() if group.is_finite}
+    members = {name: _member(model, run, name, done) for name, group in model.groups.items() if group.in_unit}
     return Unit(
         name=f"{model.unit}-{run.hash}",
         labels={**model.labels, "symph.dev/run": run.hash, **_queue_labels(model)},
@@ -134,11 +137,44 @@ def _of_run(group: Group, template: Values, run: str, settings: Values, made: li
     """A pod template with the label of its run, and the place in its gang."""
     if group.keep:
         return template
+    if group.selector_patterns:
+        return _without(template, {_RUN: run})
     template = overlay(template, {"metadata": {"labels": {"symph.dev/run": run}}})
     for name in _gangs_of(group, made):
         scheduler = sub(template, "spec").get("schedulerName")
         template = overlay(template, gang.pod_fields(scalar(settings.get("gang")), name, scheduler))
     return template
+
+
+def _fixed(model: Model, group: Group, template: Values) -> Values:
+    """What cannot change of a pod template in a run: all but what follows from the replicas of a group scaled live."""
+    moving = [name for name, one in model.groups.items() if one.is_scaled_live]
+    dropped = [f"{one.prefix}_HOSTS" for one in model.services.values() if one.group in moving]
+    dropped += ["SYMPH_REPLICAS"] if group.is_scaled_live else []
+    if not dropped and not group.selector_patterns:
+        return template
+    fixed = _without(template, dict.fromkeys(dropped, None))
+    return fixed if group.selector_patterns else {**fixed, "metadata": template["metadata"]}
+
+
+def _without(template: Values, env: Mapping[str, str | None]) -> Values:
+    """A pod template without metadata, and with these variables of its containers left out (None) or filled in."""
+    spec = dict(sub(template, "spec"))
+    for key in ("initContainers", "containers"):
+        containers = spec.get(key)
+        if isinstance(containers, list):
+            spec[key] = [{**one, "env": list(_filled(one, env))} for one in containers]
+    return {"spec": spec}
+
+
+def _filled(container: Values, env: Mapping[str, str | None]) -> Iterator[Values]:
+    entries = container.get("env")
+    for entry in entries if isinstance(entries, list) else []:
+        name = entry["name"]
+        if name not in env:
+            yield entry
+        elif env[name] is not None:
+            yield {**entry, "value": env[name]} if entry.get("value") == "" else entry
 
 
 def _gangs_of(group: Group, made: list[Gang]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from functools import cache
 
 from symphony_charts.chart.fields import FIELDS, REQUIRED
 from symphony_charts.chart.values import Values
+from symphony_charts.spec.dijob import OPERATORS, TASK_TYPES
 from symphony_charts.workloads.gang import GANGS_OF_PODS
 from symphony_charts.workloads.kinds import KINDS
 
@@ -45,6 +46,11 @@ _ENUMS = {
     "expose": ["", "LoadBalancer", "NodePort", "ClusterIP", "Ingress", "Gateway"],
     "gang": ["none", "kueue", *GANGS_OF_PODS],
     "gangScope": ["experiment", "group"],
+    "operator": list(OPERATORS),
+    "cleanPodPolicy": ["Running", "All", "None"],
+    "tasks": list(TASK_TYPES),
+    "topology": ["star", "alone", "mesh"],
+    "compat": ["", "di-engine"],
     "gangVersion": ["v1alpha2", "v1beta1"],
     "concurrency": ["Forbid", "Replace"],
     "kind": list(KINDS),
@@ -62,7 +68,7 @@ def values_schema() -> Values:
         node = root
         for index, step in enumerate(steps):
             node = _child(node, step, ".".join(steps[:index]))
-        node |= {"description": field.meaning, **_type_of(field.kind, steps[-1])}
+        node |= {"description": field.meaning, **_type_of(field.kind, steps[-2] if steps[-1] == "*" else steps[-1])}
     return {**root, "definitions": _TYPES}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["DIAL_SCRIPT", "hold_script"]
+__all__ = ["DIAL_SCRIPT", "RANK_SCRIPT", "hold_script"]
 
 DIAL_SCRIPT = r'''dial() {
   if command -v nc >/dev/null 2>&1; then nc -z -w 2 "$1" "$2"
@@ -24,6 +24,9 @@ for address in "$@"; do
   if [ "$left" -ne 0 ]; then echo "answers: $address"; fi
 done
 exit "$status"'''
+
+# Runs its arguments as the process of a rank: the first of its group, and its index more.
+RANK_SCRIPT = 'DI_RANK=`expr "$DI_FIRST_RANK" + "$SYMPH_INDEX"`; export DI_RANK; exec "$@"'
 
 _HOLD_SCRIPT = r'''trap 'kill "$child" 2>/dev/null; exit 143' TERM
 "$@" & child=$!

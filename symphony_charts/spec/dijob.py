@@ -12,10 +12,11 @@ from symphony_charts.errors import Problem
 from symphony_charts.spec.model import DijobSettings, Experiment
 from symphony_charts.spec.pods import Pod, pods_of, processes_of
 
-__all__ = ["ROLES", "TASK_TYPES", "Operator", "dijob_faults", "pods_in_order", "task_type", "tasks_of"]
+__all__ = ["OPERATORS", "ROLES", "TASK_TYPES", "Operator", "dijob_faults", "pods_in_order", "task_type", "tasks_of"]
 
 Operator: TypeAlias = Literal["v0", "v1.0", "v1.1.0", "v1.1"]
 
+OPERATORS: tuple[Operator, ...] = ("v0", "v1.0", "v1.1.0", "v1.1")
 TASK_TYPES = ("learner", "collector", "evaluator", "none")
 # The roles of operator v0; the aggregator is no part of the DIJob there, but an object of its own.
 ROLES = ("coordinator", "collector", "learner", "aggregator")
@@ -68,6 +69,9 @@ def _job_faults(experiment: Experiment) -> Iterator[Problem]:
         yield Problem(what=what, path="workload.dijob.preemptible", next="drop it")
     if workload.dijob.parallel_workers < 1:
         yield Problem(what="fewer workers than one", path="workload.dijob.parallel_workers", next="at least 1")
+    if experiment.compat and workload.dijob.operator in ("v0", "v1.0"):
+        what = f"operator {workload.dijob.operator} gives pods no DI_RANK, and nothing else can under it"
+        yield Problem(what=what, path="compat", next="drop it, or use another operator or `workload.kind`")
     if experiment.networks:
         what = "networks are annotations of pods, which DI-orchestrator drops"
         yield Problem(what=what, path="networks", next="use another `workload.kind`")

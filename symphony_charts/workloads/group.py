@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Group", "Member", "Unit"]
 
@@ -15,7 +15,10 @@ class Group:
     `base` is the name of its objects without the run, `pods` the headless Service that gives its replicas their names.
     An indexed group has several replicas that end; a kept one outlives a new run. `unit` is the object that runs all
     groups that end, by its name without the run, where the kind has one, and `member` the group's own name there.
-    `workload_pattern` and `pod_pattern` are the names of its Job and of a replica's pod, with ``{run}``, ``{index}``.
+    `workload_pattern` and `pod_pattern` are the names of its Job and of a replica's pod, with ``{run}``, ``{index}``;
+    `domain_pattern` is that of the pods, and `selector_patterns` are labels that a controller gives them in place of
+    ours. `in_unit`: whether the kind's object runs it and no StatefulSet; `is_scaled_live`: whether the number of its
+    replicas may change in a run. `is_node`: whether each of its replicas is told its rank and those of its peers.
     `min_replicas` is how many of its pods a gang starts with, where that is said.
     """
 
@@ -29,12 +32,17 @@ class Group:
     member: str
     workload_pattern: str
     pod_pattern: str
+    domain_pattern: str = ""
+    selector_patterns: Mapping[str, str] = field(default_factory=dict)
+    in_unit: bool = True
+    is_scaled_live: bool = False
+    is_node: bool = False
     min_replicas: int | None = None
 
     @property
     def is_indexed(self) -> bool:
-        """Whether its replicas are told apart by a Job."""
-        return self.is_finite and self.replicas > 1
+        """Whether its replicas are told apart by a Job; a node has a host name also where it is alone."""
+        return self.is_finite and (self.replicas > 1 or self.is_node)
 
     def workload(self, run: str) -> str:
         """The name of its Job in `run`, or of its StatefulSet."""
@@ -53,6 +61,14 @@ class Group:
         if self.min_replicas is not None:
             return min(self.min_replicas, self.replicas)
         return self.replicas if self.is_finite else 1
+
+    def host(self, run: str, index: int) -> str:
+        """The address of a replica in `run`."""
+        return f"{self.pod(run, index)}.{self.domain_pattern.replace('{run}', run)}"
+
+    def selector(self, run: str) -> dict[str, str]:
+        """The labels by which its pods in `run` are found; empty where they bear ours."""
+        return {key: text.replace("{run}", run) for key, text in self.selector_patterns.items()}
 
     @property
     def pods(self) -> str:

@@ -21,6 +21,7 @@ _MUTATED = (
     "_kinds.tpl",
     "_gang.tpl",
     "_appwrapper.tpl",
+    "_tasks.tpl",
 )
 
 # Groups in all shapes, so that every branch of the templates runs.
@@ -68,14 +69,36 @@ _RICH = {
 }
 
 
+_DIJOB = (
+    "workload.kind=dijob",
+    "workload.gang=none",
+    "workload.queue=null",
+    "networks=null",
+    "groups.mixed.replicas=0",
+    "groups.many.restartPolicy=OnFailure",
+)
+_ROLES = (
+    *_DIJOB,
+    "workload.dijob.operator=v0",
+    "groups.many.replicas=0",
+    "groups.coordinator.containers.c.image=a",
+    "groups.aggregator.containers.a.image=a",
+)
+_OLD = (*_DIJOB, "workload.dijob.operator=v1.1.0", "workload.dijob.group=g", "workload.dijob.priority=high")
+_RANKS = ("compat=di-engine", "workload.order={many,mixed}")
 # Values under which a mutated file is rendered, too: one row for each branch that the experiment itself does not take.
 _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "_model.tpl": (
         ("workload.kind=jobset",),
         ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co", "workload.gangScope=group"),
         ("workload.kind=volcano", "workload.gang=none"),
+        _DIJOB,
+        _RANKS,
     ),
-    "_kinds.tpl": (("workload.kind=jobset",),),
+    "_containers.tpl": (_DIJOB, _RANKS),
+    "_workloads.tpl": (_DIJOB, _RANKS),
+    "_tasks.tpl": (_DIJOB,),
+    "_kinds.tpl": (("workload.kind=jobset",), _OLD),
     "_gang.tpl": (
         ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co", "workload.gangScope=group"),
     ),
@@ -96,6 +119,12 @@ _OBJECTS: dict[str, tuple[tuple[str, ...], ...]] = {
             "defaults.priorityClassName=high",
             "groups.mixed.restartPolicy=OnFailure",
         ),
+    ),
+    "dijob": (
+        _DIJOB,
+        _OLD,
+        (*_DIJOB, "workload.dijob.operator=v1.0", "workload.dijob.topology=mesh", "workload.dijob.parallelWorkers=2"),
+        _ROLES,
     ),
 }
 

@@ -13,6 +13,12 @@ and role is main, sidecar or step. They return JSON.
 {{- end -}}
 {{- $command := include "symph.list" $c.command | fromJsonArray -}}
 {{- $args := include "symph.list" $c.args | fromJsonArray -}}
+{{- if and .group.isNode (gt (int .group.replicas) 1) (ne .role "step") -}}
+{{- if not $command -}}
+{{- fail (printf "groups.%s: container %s needs a command, so that its replicas learn their ranks" .group.name .name) -}}
+{{- end -}}
+{{- $command = concat (list "/bin/sh" "-c" (include "symph.rankScript" .) "symph-rank") $command -}}
+{{- end -}}
 {{- if and .model.values.hold .group.isFinite (eq .role "main") $command -}}
 {{- $command = concat (list "/bin/sh" "-c" (include "symph.holdScript" .) "symph-hold") $command $args -}}
 {{- $args = list -}}
@@ -78,6 +84,9 @@ and role is main, sidecar or step. They return JSON.
 {{- /* symph.env: SYMPH_* with the user's variables over them; what refers to others comes last. */ -}}
 {{- define "symph.env" -}}
 {{- $env := include "symph.symphEnv" . | fromJson -}}
+{{- if and .group.isNode (ne .role "step") -}}
+{{- $env = mergeOverwrite $env (include "symph.diEnv" . | fromJson) -}}
+{{- end -}}
 {{- range $set := list .model.values.defaults.env .container.env -}}
 {{- range $key, $value := $set -}}
 {{- if kindIs "map" $value -}}
@@ -109,10 +118,14 @@ and role is main, sidecar or step. They return JSON.
 {{- $_ := set $env $key (dict "name" $key "value" $value) -}}
 {{- end -}}
 {{- $fields := dict -}}
-{{- if gt (int .group.replicas) 1 -}}
+{{- if or (gt (int .group.replicas) 1) .group.isLive -}}
+{{- $_ := unset $env "SYMPH_INDEX" -}}
 {{- $_ := set $fields "SYMPH_INDEX" .group.index -}}
 {{- end -}}
-{{- if .model.runHosts -}}
+{{- /* No label of such a pod holds the run: it is filled in once it is known. */ -}}
+{{- if and .model.runHosts .group.selector -}}
+{{- $_ := set $env "SYMPH_RUN" (dict "name" "SYMPH_RUN" "value" "") -}}
+{{- else if or .model.runHosts .group.isNode -}}
 {{- $_ := set $fields "SYMPH_RUN" "metadata.labels['symph.dev/run']" -}}
 {{- end -}}
 {{- range $name, $service := (include "symph.listening" . | fromJson) -}}
@@ -120,7 +133,22 @@ and role is main, sidecar or step. They return JSON.
 {{- $_ := set $fields (printf "%s_BIND_HOST" $service.prefix) "status.podIP" -}}
 {{- end -}}
 {{- range $key, $path := $fields -}}
+{{- if $path -}}
 {{- $_ := set $env $key (dict "name" $key "valueFrom" (dict "fieldRef" (dict "fieldPath" $path))) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $env -}}
+{{- end -}}
+
+{{- /* symph.diEnv: what `ditask` reads; of several replicas each adds its index to the rank of the first. */ -}}
+{{- define "symph.diEnv" -}}
+{{- $node := index .model.nodes .group.name -}}
+{{- $values := dict "DI_JOB_ID" (printf "$(DI_JOB_NAMESPACE)/%s-$(SYMPH_RUN)" .model.fullname) "DI_NODES" .model.nodeHosts -}}
+{{- $_ := set $values (printf "DI_%s_NODES" (.group.name | upper | replace "-" "_")) $node.hosts -}}
+{{- $_ := set $values (ternary "DI_FIRST_RANK" "DI_RANK" (gt (int .group.replicas) 1)) $node.rank -}}
+{{- $env := dict "DI_JOB_NAMESPACE" (dict "name" "DI_JOB_NAMESPACE" "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.namespace"))) -}}
+{{- range $key, $value := $values -}}
+{{- $_ := set $env $key (dict "name" $key "value" $value) -}}
 {{- end -}}
 {{- toJson $env -}}
 {{- end -}}

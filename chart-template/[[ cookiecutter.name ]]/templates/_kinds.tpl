@@ -2,7 +2,9 @@
 symph.kinds: the kinds of workload, one template each. `workload` and `pod` are patterns of the names of a group's Job and of
 a replica's pod; `unit` and `member` bound the names that they contain; of the fields of Jobs in `fixed` (absent: of all) a
 change is a new run, as of these `settings` of workload; `whole`: one object runs all groups that end; `podGroups`: the chart
-makes the PodGroups of a gang; `index`: where a pod finds the number of its replica.
+makes the PodGroups of a gang; `index`: where a pod finds the number of its replica; `domain`: that of the pods' host names;
+`selector`: labels that a controller gives its pods in place of ours; `roles`: the groups that it runs where it is not all
+that end; `live`: another number of replicas is no new run; `variants`: the kind under other versions of its controller.
 */ -}}
 {{- define "symph.kinds" -}}
 jobs:
@@ -39,6 +41,34 @@ volcano:
   whole: true
   podGroups: false
   index: "metadata.labels['volcano.sh/task-index']"
+dijob:
+  workload: "{unit}-{run}"
+  pod: "{unit}-{run}-{member}-{index}"
+  unit: 22
+  member: 18
+  fixed: []
+  settings: [dijob, order]
+  whole: false
+  podGroups: false
+  index: "metadata.annotations['diengine/task-rank']"
+  domain: "di-{unit}-{run}"
+  selector: {diengine/job: "{unit}-{run}", diengine/task-name: "{member}"}
+  live: true
+  variants:
+    v1.1.0:
+      domain: "{unit}-{run}"
+    v1.0:
+      pod: "{unit}-{run}-0-{index}"
+      index: "metadata.annotations['diengine/rank']"
+      domain: "{unit}-{run}"
+      selector: {diengine/job: "{unit}-{run}"}
+      live: false
+    v0:
+      pod: ""
+      index: ""
+      selector: {dijob-name: "{unit}-{run}", replica-type: "{member}"}
+      roles: [coordinator, collector, learner, aggregator]
+      live: false
 argo:
   workload: "{base}-{run}"
   pod: "{workload}-{index}"
@@ -57,7 +87,11 @@ argo:
 {{- if not (hasKey $kinds $name) -}}
 {{- fail (printf "workload.kind %q is none of %s" $name (keys $kinds | sortAlpha | join ", ")) -}}
 {{- end -}}
-{{- index $kinds $name | toJson -}}
+{{- $row := index $kinds $name -}}
+{{- range $key, $value := index ($row.variants | default dict) (toString (index .workload $name | default dict).operator) -}}
+{{- $_ := set $row $key $value -}}
+{{- end -}}
+{{- toJson $row -}}
 {{- end -}}
 
 {{- /* symph.fill (dict "pattern" "parts"): the pattern with its parts. */ -}}
@@ -74,7 +108,7 @@ argo:
 {{- $model := . -}}
 {{- $out := list -}}
 {{- range $name, $group := .groups -}}
-{{- if $group.isFinite -}}
+{{- if $group.inUnit -}}
 {{- $labels := mergeOverwrite (deepCopy $model.identity) (dict "symph.dev/experiment" (index $model.labels "symph.dev/experiment") "symph.dev/group" $name "symph.dev/run" $model.run) -}}
 {{- $metadata := dict "labels" $labels -}}
 {{- with (include "symph.workloadAnnotations" (dict "model" $model "group" $group) | fromJson) -}}

@@ -13,8 +13,12 @@ and the identity of its run. All objects are printed from it.
 {{- $_ := set $model "secretName" ($values.secrets.name | default (include "symph.join" (list $fullname "secrets" 63))) -}}
 {{- $_ := set $model "kind" ($values.workload.kind | default "jobs" | toString) -}}
 {{- $_ := set $model "groups" (include "symph.groups" $model | fromJson) -}}
+{{- if eq $model.kind "dijob" -}}
+{{- include "symph.checkDijob" $model -}}
+{{- end -}}
 {{- $_ := set $model "services" (include "symph.services" $model | fromJson) -}}
 {{- include "symph.setAddresses" $model -}}
+{{- include "symph.setNodes" $model -}}
 {{- include "symph.setConfigs" $model -}}
 {{- range $name, $group := $model.groups -}}
 {{- $_ := set $group "template" (include "symph.podTemplate" (dict "model" $model "group" $group) | fromJson) -}}
@@ -23,7 +27,10 @@ and the identity of its run. All objects are printed from it.
 {{- $_ := set $model "run" $run -}}
 {{- $_ := set $model "unit" (printf "%s-%s" (include "symph.fit" (list $fullname (include "symph.kind" $values | fromJson).unit)) $run) -}}
 {{- range $name, $group := $model.groups -}}
-{{- if not $group.keep -}}
+{{- if $group.selector -}}
+{{- $_ := set $group "selector" (include "symph.fill" (dict "pattern" (toJson $group.selector) "parts" (dict "run" $run)) | fromJson) -}}
+{{- $_ := set $group "template" (include "symph.strip" (dict "template" $group.template "env" (dict "SYMPH_RUN" $run)) | fromJson) -}}
+{{- else if not $group.keep -}}
 {{- $_ := set $group.template.metadata.labels "symph.dev/run" $run -}}
 {{- end -}}
 {{- $_ := set $group "workload" ($group.workloadPattern | replace "{run}" $run) -}}
@@ -43,6 +50,7 @@ and the identity of its run. All objects are printed from it.
 {{- $model := . -}}
 {{- $kind := include "symph.kind" .values | fromJson -}}
 {{- $unit := include "symph.fit" (list .fullname $kind.unit) -}}
+{{- $hasRanks := and (eq (toString .values.compat) "di-engine") (not $kind.selector) -}}
 {{- $out := dict -}}
 {{- range $name, $group := .values.groups -}}
 {{- $replicas := include "symph.int" (list $group.replicas 1 (printf "groups.%s.replicas" $name)) | int -}}
@@ -54,10 +62,22 @@ and the identity of its run. All objects are printed from it.
 {{- end -}}
 {{- end -}}
 {{- $base := include "symph.join" (list $model.fullname $name 43) -}}
+{{- $inUnit := ternary (has $name ($kind.roles | default list)) $finite (hasKey $kind "roles") -}}
 {{- $parts := dict "base" $base "unit" $unit "member" (include "symph.fit" (list $name $kind.member)) -}}
-{{- $workload := include "symph.fill" (dict "pattern" (ternary $kind.workload "{base}" $finite) "parts" $parts) -}}
-{{- $pod := include "symph.fill" (dict "pattern" (ternary $kind.pod "{workload}-{index}" $finite) "parts" (merge (dict "workload" $workload) $parts)) -}}
-{{- $_ := set $out $name (dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "isIndexed" (and $finite (gt $replicas 1)) "keep" (and (not $finite) (eq (toString $group.keep) "true")) "base" $base "pods" (printf "%s-pods" $base) "member" $parts.member "workloadPattern" $workload "podPattern" $pod "index" (ternary $kind.index "metadata.labels['apps.kubernetes.io/pod-index']" $finite)) -}}
+{{- $workload := include "symph.fill" (dict "pattern" (ternary $kind.workload "{base}" $inUnit) "parts" $parts) -}}
+{{- $_ := set $parts "workload" $workload -}}
+{{- $own := dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "inUnit" $inUnit "base" $base "pods" (printf "%s-pods" $base) "member" $parts.member "workloadPattern" $workload -}}
+{{- $_ := set $own "podPattern" (include "symph.fill" (dict "pattern" (ternary $kind.pod "{workload}-{index}" $inUnit) "parts" $parts)) -}}
+{{- $_ := set $own "domainPattern" (include "symph.fill" (dict "pattern" (ternary ($kind.domain | default "{base}-pods") "{base}-pods" $inUnit) "parts" $parts)) -}}
+{{- $_ := set $own "index" (ternary $kind.index "metadata.labels['apps.kubernetes.io/pod-index']" $inUnit) -}}
+{{- $_ := set $own "isNode" (and $hasRanks $finite) -}}
+{{- $_ := set $own "isIndexed" (and $finite (or (gt $replicas 1) $own.isNode)) -}}
+{{- $_ := set $own "isLive" (and $inUnit (eq (toString $kind.live) "true")) -}}
+{{- $_ := set $own "keep" (and (not $inUnit) (eq (toString $group.keep) "true")) -}}
+{{- if and $inUnit $kind.selector -}}
+{{- $_ := set $own "selector" (include "symph.fill" (dict "pattern" (toJson $kind.selector) "parts" $parts) | fromJson) -}}
+{{- end -}}
+{{- $_ := set $out $name $own -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $out -}}
@@ -73,19 +93,41 @@ and the identity of its run. All objects are printed from it.
 {{- if hasKey ($group.values.containers | default dict) ($service.process | toString) -}}
 {{- $host := include "symph.join" (list $model.fullname $name 63) -}}
 {{- $hosts := list $host -}}
-{{- if gt (int $group.replicas) 1 -}}
-{{- $hosts = list -}}
-{{- $pod := $group.podPattern | replace "{run}" "$(SYMPH_RUN)" -}}
-{{- range $index := until (int $group.replicas) -}}
-{{- $hosts = append $hosts (printf "%s.%s" ($pod | replace "{index}" (toString $index)) $group.pods) -}}
-{{- end -}}
+{{- if and (gt (int $group.replicas) 1) $group.podPattern -}}
+{{- $hosts = include "symph.hosts" $group | fromJsonArray -}}
 {{- end -}}
 {{- $port := include "symph.int" (list $service.port nil (printf "services.%s.port" $name)) | int -}}
-{{- $_ := set $out $name (dict "name" $name "host" $host "hosts" $hosts "port" $port "group" $service.group "process" $service.process "prefix" (printf "SYMPH_%s" ($name | upper | replace "-" "_")) "isRunHosts" $group.isIndexed "bind" (eq (toString $service.bind) "true") "expose" ($service.expose | default "") "values" $service) -}}
+{{- $_ := set $out $name (dict "name" $name "host" $host "hosts" $hosts "port" $port "group" $service.group "process" $service.process "prefix" (printf "SYMPH_%s" ($name | upper | replace "-" "_")) "isRunHosts" (or $group.isLive $group.isIndexed) "bind" (eq (toString $service.bind) "true") "expose" ($service.expose | default "") "values" $service) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $out -}}
+{{- end -}}
+
+{{- /* symph.hosts: the addresses of a group's replicas, by index. */ -}}
+{{- define "symph.hosts" -}}
+{{- $hosts := list -}}
+{{- $pattern := printf "%s.%s" .podPattern .domainPattern | replace "{run}" "$(SYMPH_RUN)" -}}
+{{- range $index := until (int .replicas) -}}
+{{- $hosts = append $hosts ($pattern | replace "{index}" (toString $index)) -}}
+{{- end -}}
+{{- toJson $hosts -}}
+{{- end -}}
+
+{{- /* symph.setNodes: the groups whose replicas are told their ranks, in order of them, each with its first rank and hosts. */ -}}
+{{- define "symph.setNodes" -}}
+{{- $nodes := dict -}}
+{{- $all := list -}}
+{{- range $name := (include "symph.ordered" (dict "map" .groups "order" .values.workload.order) | fromJsonArray) -}}
+{{- $group := index $.groups $name -}}
+{{- if $group.isNode -}}
+{{- $hosts := include "symph.hosts" $group | fromJsonArray -}}
+{{- $_ := set $nodes $name (dict "rank" (len $all | toString) "hosts" (join "," $hosts)) -}}
+{{- $all = concat $all $hosts -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set . "nodes" $nodes -}}
+{{- $_ := set . "nodeHosts" (join "," $all) -}}
 {{- end -}}
 
 {{- /* symph.setAddresses: what every process finds about every service; hosts that contain the run come as env entries. */ -}}
@@ -107,6 +149,29 @@ and the identity of its run. All objects are printed from it.
 {{- if $data -}}
 {{- $_ := set . "addresses" (dict "name" (include "symph.join" (list .fullname (printf "addresses-%s" (toJson $data | sha256sum | trunc 8)) 63)) "data" $data) -}}
 {{- end -}}
+{{- end -}}
+
+{{- /*
+symph.strip (dict "template" "env" "drop"): a pod template without metadata, and with these variables of its containers left
+out, or filled in where they are empty.
+*/ -}}
+{{- define "symph.strip" -}}
+{{- $spec := deepCopy .template.spec -}}
+{{- range $key := list "initContainers" "containers" -}}
+{{- range (index $spec $key) -}}
+{{- $env := list -}}
+{{- range .env -}}
+{{- if and (hasKey $.env .name) (not $.drop) (eq (.value | default "") "") (not .valueFrom) -}}
+{{- $_ := set . "value" (index $.env .name) -}}
+{{- end -}}
+{{- if not (and $.drop (hasKey $.env .name)) -}}
+{{- $env = append $env . -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set . "env" $env -}}
+{{- end -}}
+{{- end -}}
+{{- dict "spec" $spec | toJson -}}
 {{- end -}}
 
 {{- /* symph.setConfigs: the configuration files as one ConfigMap, and how they are mounted. */ -}}
@@ -143,8 +208,21 @@ and their gang, which would make the hash circular.
 {{- $kind := include "symph.kind" .values | fromJson -}}
 {{- range $name, $group := .groups -}}
 {{- if not $group.keep -}}
-{{- $fields := dict "isFinite" $group.isFinite "template" $group.template -}}
-{{- if $group.isFinite -}}
+{{- $template := $group.template -}}
+{{- $dropped := ternary (dict "SYMPH_REPLICAS" "") dict $group.isLive -}}
+{{- range $.services -}}
+{{- if (index $.groups .group).isLive -}}
+{{- $_ := set $dropped (printf "%s_HOSTS" .prefix) "" -}}
+{{- end -}}
+{{- end -}}
+{{- if or $dropped $group.selector -}}
+{{- $template = include "symph.strip" (dict "template" $template "env" $dropped "drop" true) | fromJson -}}
+{{- if not $group.selector -}}
+{{- $_ := set $template "metadata" $group.template.metadata -}}
+{{- end -}}
+{{- end -}}
+{{- $fields := dict "isFinite" $group.isFinite "template" $template -}}
+{{- if $group.inUnit -}}
 {{- $job := include "symph.jobFields" $group | fromJson -}}
 {{- $fixed := dict -}}
 {{- range $key, $value := $job -}}

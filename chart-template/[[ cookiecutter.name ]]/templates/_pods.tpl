@@ -38,7 +38,7 @@
 {{- end -}}
 {{- $_ := set $spec "terminationGracePeriodSeconds" (include "symph.int" (list $grace 30 (printf "groups.%s.terminationGracePeriodSeconds" $group.name)) | int) -}}
 {{- $_ := set $spec "restartPolicy" (ternary ($g.restartPolicy | default "Never") "Always" $group.isFinite) -}}
-{{- if $group.isIndexed -}}
+{{- if and $group.isIndexed (not $group.selector) -}}
 {{- $_ := set $spec "subdomain" $group.pods -}}
 {{- end -}}
 {{- $metadata := dict "labels" (include "symph.podLabels" . | fromJson) "annotations" (include "symph.podAnnotations" (dict "model" $model "group" $group "first" (index $containers.main 0).name) | fromJson) -}}

@@ -22,6 +22,11 @@ done
 exit "$status"
 {{- end -}}
 
+{{- /* symph.rankScript: runs its arguments as the process of a rank: the first of its group, and its index more. */ -}}
+{{- define "symph.rankScript" -}}
+DI_RANK=`expr "$DI_FIRST_RANK" + "$SYMPH_INDEX"`; export DI_RANK; exec "$@"
+{{- end -}}
+
 {{- /*
 symph.holdScript: runs its arguments and, after they succeeded, stands in for them until it is stopped: it listens on
 the ports of this container, so that what the experiment ended too early to show can still be dialled.

@@ -20,15 +20,15 @@
 {{- toJson $out -}}
 {{- end -}}
 
-{{- /* symph.selector: the pods of a group, whatever their run. */ -}}
+{{- /* symph.selector: the pods of a group, whatever their run where they bear our labels. */ -}}
 {{- define "symph.selector" -}}
-{{- mergeOverwrite (deepCopy .model.identity) (dict "symph.dev/group" .group.name) | toJson -}}
+{{- .group.selector | default (mergeOverwrite (deepCopy .model.identity) (dict "symph.dev/group" .group.name)) | toJson -}}
 {{- end -}}
 
 {{- /* symph.runSelector: the pods of a group in this run only, so that no Service reaches an old pod. */ -}}
 {{- define "symph.runSelector" -}}
 {{- $selector := include "symph.selector" . | fromJson -}}
-{{- if not .group.keep -}}
+{{- if not (or .group.keep .group.selector) -}}
 {{- $_ := set $selector "symph.dev/run" .model.run -}}
 {{- end -}}
 {{- toJson $selector -}}
@@ -37,8 +37,8 @@
 {{- /* symph.isHeadless: "true" where the address of each replica is needed: every StatefulSet, and Jobs that are dialled. */ -}}
 {{- define "symph.isHeadless" -}}
 {{- $name := .group.name -}}
-{{- $needed := not .group.isFinite -}}
-{{- if .group.isIndexed -}}
+{{- $needed := or (not .group.inUnit) .group.isNode -}}
+{{- if and .group.isIndexed (not .group.selector) -}}
 {{- range .model.services -}}
 {{- if eq .group $name -}}
 {{- $needed = true -}}
@@ -48,7 +48,8 @@
 {{- if $needed -}}true{{- end -}}
 {{- end -}}
 
-{{- /* symph.policyRules: one rule per service of the group: from those who connect, the test pod, or anyone if exposed. */ -}}
+{{- /* symph.policyRules: one rule per service of the group: from those who connect, the test pod, or anyone if exposed;
+and one for peers, which dial each other on ports that nobody declares. */ -}}
 {{- define "symph.policyRules" -}}
 {{- $model := .model -}}
 {{- $rules := list -}}
@@ -72,6 +73,15 @@
 {{- end -}}
 {{- $rules = append $rules $rule -}}
 {{- end -}}
+{{- end -}}
+{{- if or .group.isNode .group.selector -}}
+{{- $peers := list -}}
+{{- range $other, $group := .model.groups -}}
+{{- if or $group.isNode $group.selector -}}
+{{- $peers = append $peers (dict "podSelector" (dict "matchLabels" (include "symph.selector" (dict "model" $model "group" $group) | fromJson))) -}}
+{{- end -}}
+{{- end -}}
+{{- $rules = append $rules (dict "from" $peers) -}}
 {{- end -}}
 {{- toJson $rules -}}
 {{- end -}}

@@ -1,0 +1,86 @@
+{{- /* Kind dijob: what its tasks are. The minimal definition of the kind has no defaults, so every field is said. */ -}}
+
+{{- define "symph.dijobOperator" -}}
+{{- (.workload.dijob | default dict).operator | default "v1.1" -}}
+{{- end -}}
+
+{{- /* symph.dijobType (dict "own" "name"): the type of the task of a group: as said, else its own name if that is one. */ -}}
+{{- define "symph.dijobType" -}}
+{{- $said := index (.own.tasks | default dict) .name -}}
+{{- $said | default (ternary .name "none" (has .name (list "learner" "collector" "evaluator" "none"))) -}}
+{{- end -}}
+
+{{- /* symph.checkDijob: stops what no DIJob can run; takes the model. */ -}}
+{{- define "symph.checkDijob" -}}
+{{- $operator := include "symph.dijobOperator" .values -}}
+{{- $own := .values.workload.dijob | default dict -}}
+{{- $faults := list -}}
+{{- $types := list -}}
+{{- $groups := list -}}
+{{- if .values.networks -}}
+{{- $faults = append $faults "networks: networks are annotations of pods, which DI-orchestrator drops" -}}
+{{- end -}}
+{{- range $name, $group := .groups -}}
+{{- if or $group.isFinite $group.inUnit -}}
+{{- $groups = append $groups $name -}}
+{{- $types = append $types (include "symph.dijobType" (dict "own" $own "name" $name)) -}}
+{{- $lives := list -}}
+{{- range $group.values.containers -}}
+{{- $lives = append $lives (.lifecycle | default "finite") -}}
+{{- end -}}
+{{- if gt (len (uniq $lives)) 1 -}}
+{{- $faults = append $faults (printf "groups.%s: a DIJob waits for the end of every container: give services a group of their own" $name) -}}
+{{- end -}}
+{{- if and (eq $operator "v0") (not $group.inUnit) -}}
+{{- $faults = append $faults (printf "groups.%s: operator v0 knows the roles coordinator, collector, learner, aggregator alone" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if has $operator (list "v1.1" "v1.1.0") -}}
+{{- range $type := list "learner" "collector" "evaluator" -}}
+{{- $same := list -}}
+{{- range $types -}}
+{{- if eq . $type -}}
+{{- $same = append $same . -}}
+{{- end -}}
+{{- end -}}
+{{- if gt (len $same) 1 -}}
+{{- $faults = append $faults (printf "workload.dijob.tasks: an operator takes one task of type %s" $type) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq $operator "v1.0") (gt (len $groups) 1) -}}
+{{- $faults = append $faults "workload.dijob.operator: operator v1.0 runs one kind of pod" -}}
+{{- end -}}
+{{- if and (eq $operator "v0") $groups (not (has "coordinator" $groups)) -}}
+{{- $faults = append $faults "workload.dijob.operator: operator v0 needs a group called coordinator" -}}
+{{- end -}}
+{{- if $faults -}}
+{{- fail (printf "\n\n%s\n" (join "\n" $faults)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* symph.dijobMembers: the members by rank: those of workload.order first, then the others by name. */ -}}
+{{- define "symph.dijobMembers" -}}
+{{- $members := dict -}}
+{{- range (include "symph.members" . | fromJsonArray) -}}
+{{- $_ := set $members .group.name . -}}
+{{- end -}}
+{{- $out := list -}}
+{{- range (include "symph.ordered" (dict "map" $members "order" .values.workload.order) | fromJsonArray) -}}
+{{- $out = append $out (index $members .) -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- /* symph.dijobTemplate: the spec of a member's pods, which is all that an operator takes; a deadline is each pod's own. */ -}}
+{{- define "symph.dijobTemplate" -}}
+{{- $spec := .template.spec -}}
+{{- if and (hasKey .fields "activeDeadlineSeconds") (not (hasKey $spec "activeDeadlineSeconds")) -}}
+{{- $_ := set $spec "activeDeadlineSeconds" .fields.activeDeadlineSeconds -}}
+{{- end -}}
+{{- if .group.isFinite -}}
+{{- $_ := set $spec "restartPolicy" "Never" -}}
+{{- end -}}
+{{- dict "spec" $spec | toJson -}}
+{{- end -}}

@@ -1,0 +1,116 @@
+"""The gate for kind dijob: under each operator helm prints what `assemble` makes, live edits and refusals included."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from symphony_charts.errors import SpecError
+from symphony_charts.spec.load import from_data
+from tests.chart.harness import (
+    EXAMPLE_NAMES,
+    assert_same,
+    chart_of,
+    example_chart,
+    experiment_of,
+    native_objects,
+    run_helm,
+    write_chart,
+)
+from tests.chart.strategies import experiments
+from tests.tools import HELM_VERSIONS
+
+OPERATORS = ("v1.1", "v1.1.0", "v1.0", "v0")
+RUN = {"command": ["x"]}
+PROCESSES = {
+    "learner": {**RUN, "binds": {"ps": 7000}, "gpus": 1, "deadline": 60, "retries": 2},
+    "collector": {**RUN, "replicas": 2, "connects": "ps", "binds": "data", "env": {"REF": "$(SYMPH_DATA_HOSTS)"}},
+    "board": {**RUN, "lifecycle": "service", "exposes": "web", "replicas": 2, "connects": "data"},
+}
+SAID: dict[str, object] = {"clean_pod_policy": "None", "group": "g", "priority": "high"}
+TASKS = {"processes": PROCESSES, "security": {"network_policy": True}, "configs": {"a": {"text": "x"}}}
+ROLES = {
+    "processes": {
+        "coordinator": {**RUN, "binds": {"coordinator": 22273}, "priority_class": "high"},
+        "collector": {**RUN, "lifecycle": "service", "replicas": 2, "binds": {"collector": 22270}},
+        "aggregator": {**RUN, "lifecycle": "service"},
+        "board": {**RUN, "lifecycle": "service", "connects": "coordinator"},
+    }
+}
+ONE = {
+    "processes": {"worker": {**RUN, "replicas": 3, "binds": "peers"}, "board": PROCESSES["board"] | {"connects": []}}
+}
+OF_OPERATOR: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "v1.1": ({**TASKS}, {**SAID, "tasks": {"learner": "none"}}),
+    "v1.1.0": ({**TASKS}, SAID),
+    "v1.0": ({**ONE}, {**SAID, "topology": "mesh", "parallel_workers": 2, "max_replicas": 4}),
+    "v0": ({**ROLES}, {"clean_pod_policy": "All", "group": "g"}),
+}
+OVERRIDES = [
+    [],
+    ["groups.collector.replicas=5"],
+    ["groups.learner.replicas=3", "groups.collector.replicas=1"],
+    ["groups.learner.backoffLimit=4", "groups.collector.activeDeadlineSeconds=9"],
+    ["groups.learner.overlay.spec.activeDeadlineSeconds=5"],
+    ["groups.learner.replicas=0"],
+    ["workload.order={collector,learner}", "networkPolicy.enabled=true"],
+    ["groups.worker.replicas=1", "groups.aggregator.replicas=0"],
+    ["services.data=null"],
+    ["hold=true", "runKey=3"],
+    ["groups.collector.containers.collector.env.SYMPH_RUN=mine"],
+]
+
+
+@pytest.mark.parametrize("sets", OVERRIDES, ids=lambda sets: sets[0] if sets else "none")
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_helm_prints_what_assemble_makes(operator: str, sets: list[str], tmp_path: Path) -> None:
+    said, dijob = OF_OPERATOR[operator]
+    workload = {"kind": "dijob", "dijob": {**dijob, "operator": operator}}
+    own = [text for text in sets if not _is_for_another(text, said)]
+    assert_same(chart_of(experiment_of(**said, workload=workload)), tmp_path, own)
+
+
+def _is_for_another(text: str, said: Mapping[str, object]) -> bool:
+    """Whether an override names a group or a service that this experiment does not have."""
+    kind, _, name = text.partition(".")
+    return kind in ("groups", "services") and re.split("[.=]", name)[0] not in str(said["processes"])
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("name", EXAMPLE_NAMES)
+def test_of_every_example_helm_and_assemble_print_or_refuse_the_same(name: str, operator: str, tmp_path: Path) -> None:
+    agree(example_chart(name), ["workload.kind=dijob", f"workload.dijob.operator={operator}"], tmp_path)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(experiments(), st.sampled_from(OPERATORS), st.booleans())
+def test_of_generated_experiments_they_do_too(data: dict[str, object], operator: str, is_compat: bool) -> None:
+    data = {**data, "workload": {}, **({"compat": "di-engine"} if is_compat else {})}
+    chart = chart_of(from_data(data))
+    with tempfile.TemporaryDirectory() as folder:
+        agree(chart, ["workload.kind=dijob", f"workload.dijob.operator={operator}"], Path(folder) / "kind")
+        agree(chart, [], Path(folder) / "compat")
+
+
+def agree(chart: object, sets: list[str], folder: Path) -> None:
+    """Either both print the same objects, or helm fails with every fault that `assemble` finds."""
+    try:
+        native_objects(chart, sets)  # type: ignore[arg-type]  # a chart
+    except SpecError as error:
+        said = [
+            f"{problem.path}: {problem.what}" if "." in problem.path else problem.what for problem in error.problems
+        ]
+        where = write_chart(chart, folder)  # type: ignore[arg-type]  # a chart
+        arguments = [word for text in sets for word in ("--set", text)]
+        for version in HELM_VERSIONS:
+            ended = run_helm(version, "template", "r1", where, *arguments, check=False)
+            assert ended.returncode, said
+            assert all(line.rpartition(": ")[2] in ended.stderr for line in said), (said, ended.stderr)
+    else:
+        assert_same(chart, folder, sets)  # type: ignore[arg-type]  # a chart
