@@ -98,7 +98,7 @@ def helm_status(args: argparse.Namespace) -> int:
     return int(any(one["state"] == "failed" for one in workloads))
 
 
-_COLORS = {"ready": "good", "finished": "good", "waiting": "busy", "failed": "bad"}
+_COLORS = {"ready": "good", "finished": "good", "queued": "busy", "waiting": "busy", "failed": "bad"}
 
 
 def _print_all(args: argparse.Namespace, found: list[Revision], namespace: str) -> int:

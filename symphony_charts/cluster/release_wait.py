@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -10,18 +11,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from symphony_charts.adapters.helm_objects import ReleaseObjects
+from symphony_charts.cluster import kube_queue
 from symphony_charts.cluster.kube_parts import end_of, is_whole, word_of
 from symphony_charts.errors import CheckFailed, ToolFailed
 
 __all__ = ["Progress", "look", "progress_of", "wait_for"]
 
 Object = dict[str, Any]
-State = Literal["waiting", "ready", "finished", "failed"]
+State = Literal["queued", "waiting", "ready", "finished", "failed"]
 
 # Kinds that end; a StatefulSet runs until it is removed.
 _FINITE = ("Job", "JobSet", "Workflow", "DIJob", "AppWrapper")
 _WATCHED = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"), ("v1", "Pod"))
-_SUSPENDED = "queued, or suspended until somebody resumes it"
+_SUSPENDED = "suspended until somebody resumes it"
 # Several changes come together; they are looked at once.
 _SETTLE_S = 0.05
 
@@ -116,10 +118,22 @@ def look(objects: ReleaseObjects, manifest: Sequence[Object], name: str, namespa
         for item in objects.listed(*kind, namespace, selector)
     }
     pods = objects.listed("v1", "Pod", namespace, selector)
+    waits = _waits(objects, list(live.values()), namespace)
     return [
-        progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods))
+        progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods), waits)
         for item in workloads
     ]
+
+
+def _waits(objects: ReleaseObjects, workloads: Sequence[Object], namespace: str) -> Mapping[str, str]:
+    """Why each suspended workload waits, by uid; without Kueue's reason for whoever may not read its records."""
+    if not any(map(kube_queue.is_suspended, workloads)):
+        return {}
+    admissions: list[Object] = []
+    for kind in kube_queue.KINDS:
+        with contextlib.suppress(ToolFailed):
+            admissions = admissions or objects.listed(*kind, namespace, "")
+    return kube_queue.reasons_of(workloads, admissions)
 
 
 def _workload_kinds(manifest: Sequence[Object]) -> list[tuple[str, str]]:
@@ -132,8 +146,13 @@ def _selector(name: str) -> str:
     return f"app.kubernetes.io/instance={name},symph.dev/experiment"
 
 
-def progress_of(wanted: Object, live: Object | None, pods: Sequence[Object]) -> Progress:
-    """How far the workload `wanted` (from the manifest) is, given the cluster's copy of it and its pods."""
+def progress_of(
+    wanted: Object, live: Object | None, pods: Sequence[Object], waits: Mapping[str, str] | None = None
+) -> Progress:
+    """How far the workload `wanted` (from the manifest) is, given the cluster's copy of it and its pods.
+
+    `waits` says by uid why a suspended one waits.
+    """
     title = f"{wanted['kind']}/{wanted['metadata']['name']}"
     if live is None:
         return Progress(title=title, state="waiting", why="not there yet")
@@ -152,7 +171,9 @@ def progress_of(wanted: Object, live: Object | None, pods: Sequence[Object]) -> 
         return Progress(title=title, state="finished")
     if _is_ready(live, status, pods):
         return Progress(title=title, state="ready")
-    nothing = _SUSPENDED if live["spec"].get("suspend") else "no pod yet"
+    if kube_queue.is_suspended(live) and (why := (waits or {}).get(live["metadata"].get("uid"))):
+        return Progress(title=title, state="queued", why=why)
+    nothing = _SUSPENDED if kube_queue.is_suspended(live) else "no pod yet"
     return Progress(title=title, state="waiting", why="; ".join(_holdups(pods)) or nothing)
 
 

@@ -57,6 +57,14 @@ def test_a_workload_is_as_far_as_its_status_says(live: Object | None, state: str
     assert progress_of(wanted, live, []).state == state
 
 
+def test_a_queued_workload_says_what_its_queue_says() -> None:
+    live = workload("JobSet", {}, suspend=True)
+    live["metadata"]["uid"] = "u1"
+    found = progress_of(live, live, [], {"u1": "in mine: no room"})
+    assert (found.state, found.why) == ("queued", "in mine: no room")
+    assert progress_of(live, live, []).why == "suspended until somebody resumes it"
+
+
 VOLCANO = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "x"}}
 TASKS = {"tasks": [{"replicas": 2}, {"replicas": 1}]}
 

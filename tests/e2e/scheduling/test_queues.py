@@ -75,6 +75,9 @@ def test_an_experiment_is_held_while_its_quota_is_too_small(
     assert (seen(symph, "held")[0], run.pods()) == ("queued", [])
     waited = symph("wait", "held", "--on", "kube", "--timeout", "1s")
     assert (waited.code, "queued in mine" in waited.err) == (6, True), waited.err
+    installed = json.loads(symph("status", "held", "-o", "json").out)["workloads"]
+    assert {one["state"] for one in installed} == {"queued"}
+    assert "insufficient quota" in installed[0]["why"]
     quota("2")
     assert symph("wait", "held", "--on", "kube", "--timeout", "60s").code == 0
     assert seen(symph, "held")[0] == "succeeded"
