@@ -11,12 +11,13 @@ from types import TracebackType
 
 __all__ = ["Changes"]
 
-_MODIFY, _MOVED_TO, _CREATE, _DELETE_SELF = 0x2, 0x80, 0x100, 0x400
+_MODIFY, _MOVED_TO, _CREATE, _DELETE, _DELETE_SELF = 0x2, 0x80, 0x100, 0x200, 0x400
+_WANTED = _MODIFY | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Changes:
-    """Changes of files, and of folders (what is renamed or made there). Raises OSError where none can be watched."""
+    """Changes of files, and of folders (what comes and goes there). Raises OSError where none can be watched."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -27,7 +28,7 @@ class Changes:
 
     def add(self, path: Path) -> None:
         """Watch this as well; what is not there is not watched, what is already is not watched twice."""
-        _LIBC.inotify_add_watch(self._descriptor, os.fsencode(path), _MODIFY | _MOVED_TO | _CREATE | _DELETE_SELF)
+        _LIBC.inotify_add_watch(self._descriptor, os.fsencode(path), _WANTED)
 
     def wait(self, timeout_s: float | None) -> bool:
         """Whether something changed before the time was over; all that has is taken as seen."""

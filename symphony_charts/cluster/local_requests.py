@@ -29,7 +29,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
     for slot in slots:
         (folder / str(slot)).touch(mode=0o600)
     deadline = time.monotonic() + timeout_s
-    with Changes([run.folder]) as watched:
+    with Changes([run.folder, folder]) as watched:
         processes.signal_process([int(run.state()["supervisor"])], signal.SIGUSR1)
         while left := sorted(set(requested(run)) & set(slots)):
             if not run.is_live:
