@@ -141,6 +141,7 @@ def test_a_process_that_writes_what_is_watched_is_noticed(folder: Path, watching
         json.dumps({"name": "exp", "processes": {"a": {"command": ["sh", "-c", program]}}})
     )
     one = watching("--watch", "lib")
+    (folder / "lib" / "out").touch()
     until(lambda: "next: --ignore 'out'" in one.said.read_text())
 
 
