@@ -122,7 +122,7 @@ def past_run(run: Run) -> PastRun:
         processes=len(state.get("processes", [])),
         failed=failed.get("name", ""),
         status=failed.get("status", 0 if state["phase"] == "finished" else None),
-        bytes=sum(path.lstat().st_size for path in _files(run.folder)),
+        bytes=sum(map(_size, _files(run.folder))),
         can_replay=(run.folder / _SPEC).exists(),
     )
 
@@ -172,6 +172,13 @@ def _last_change(run: Run) -> float:
 def _files(folder: Path) -> Iterator[Path]:
     for top, _, names in os.walk(folder):
         yield from (Path(top) / name for name in names)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:  # a run that has just ended is still tidied
+        return 0
 
 
 def _secrets(secrets: Sequence[SecretFile], folder: Path) -> dict[str, bytes]:

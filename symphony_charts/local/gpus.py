@@ -139,9 +139,11 @@ def _in_turn(ids: Sequence[str]) -> Iterator[str]:
 def gpu_environment(ids: Sequence[str], declared: str | None) -> dict[str, str]:
     """What a process is told of its GPUs `ids`; without any it sees none, as in a pod that asked for none.
 
-    `declared` is a CUDA_VISIBLE_DEVICES that the experiment itself sets, whose numbers count in the GPUs of the
-    process, since in its container there are no others.
+    `declared` is a CUDA_VISIBLE_DEVICES that the experiment itself sets: its numbers count in the GPUs of the process,
+    since in its container there are no others; of one that asked for none it is left as it is, as a pod leaves it.
     """
+    if not ids and declared is not None:
+        return {VISIBLE: declared}
     own = [Gpu(index=number, id=identity) for number, identity in enumerate(ids)]
     seen = [gpu.id for gpu in visible(own, declared)]
     order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if ids else {}

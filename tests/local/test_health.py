@@ -40,6 +40,8 @@ http.server.ThreadingHTTPServer((os.environ['SYMPH_X_HOST'], int(os.environ['SYM
 """
 QUICK = {"period": 1, "timeout": 1, "failures": 1}
 LIVENESS = {"periodSeconds": 1, "failureThreshold": 1}
+# Begun again, a server takes a moment until it answers.
+PATIENT = {"periodSeconds": 1, "failureThreshold": 3}
 
 
 def health(role: Literal["ready", "alive", "started"] = "ready", **more: int) -> Health:
@@ -102,7 +104,7 @@ def unready(run: Run) -> str:
 @pytest.mark.usefixtures("tmux")
 def test_a_liveness_probe_restarts_what_does_not_answer_any_more(tmp_path: Path) -> None:
     (tmp_path / "answer").write_text("200")
-    probe = {"httpGet": {"port": "x", "httpHeaders": [{"name": "X-Who", "value": "me"}]}, **LIVENESS}
+    probe = {"httpGet": {"port": "x", "httpHeaders": [{"name": "X-Who", "value": "me"}]}, **PATIENT}
     web = {**python(WEB), "binds": "x", "lifecycle": "service", "container_overlay": {"livenessProbe": probe}}
     run = start(tmp_path, processes={"a": web, "b": python("input()")})
     until(lambda: "asked / me" in log_of(run, "a"))
