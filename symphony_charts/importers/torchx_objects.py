@@ -19,9 +19,21 @@ from symphony_charts.importers.torchx_options import RunOptions, pushed_image
 from symphony_charts.importers.torchx_overlay import apply_overlay, overlay_of
 from symphony_charts.importers.torchx_pod import FIELD_PATH, PodOptions, pod_spec
 
-__all__ = ["Release", "app_wrapper", "mcad_name", "mcad_service_port", "volcano_job"]
+__all__ = [
+    "POD_GROUP",
+    "VERSION",
+    "Release",
+    "app_wrapper",
+    "mcad_name",
+    "mcad_pod_labels",
+    "mcad_service",
+    "mcad_service_port",
+    "volcano_job",
+]
 
 Release: TypeAlias = Literal["0.7.0", "2026.10.26"]
+VERSION = "0.7.0"
+POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
 _LABELS = "torchx.pytorch.org/"
 _DEFAULT_PORT = 29500
 _EMBEDDED_ISTIO = {"sidecar.istio.io/inject": "false"}
@@ -39,7 +51,7 @@ def mcad_name(text: str) -> str:
     return "".join(re.findall(r"[a-z0-9-]", text.removeprefix("-").lower())).lstrip("0123456789")
 
 
-def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = "0.7.0") -> dict[str, object]:
+def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = VERSION) -> dict[str, object]:
     """The AppWrapper v1beta1 of ``torchx run -s kubernetes_mcad``; `version` is TorchX's own, a label of the pods."""
     app = _pushed(app, options)
     namespace = options.namespace or "default"
@@ -47,7 +59,7 @@ def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = "0
     if options.coscheduler_name is not None:
         items += [_pod_group(app, index, role, namespace, app_id) for index, role in enumerate(app.roles)]
     items += list(_mcad_pods(app, options, app_id, namespace, version))
-    items.append(_mcad_service(app, namespace, app_id))
+    items.append(mcad_service(app, namespace, app_id, mcad_service_port(app)))
     spec: dict[str, object] = {
         "resources": {"GenericItems": [{"replicas": 1, "generictemplate": item} for item in items]}
     }
@@ -145,9 +157,9 @@ def _mcad_pods(
             annotations = dict(_EMBEDDED_ISTIO)
             if options.network is not None:
                 annotations["k8s.v1.cni.cncf.io/networks"] = options.network
-            labels = _object_labels(app, app_id) | _pod_labels(app, role, index, replica, version)
+            labels = mcad_pod_labels(app, role.name, index, replica, app_id, version)
             if options.coscheduler_name is not None:
-                labels["pod-group.scheduling.sigs.k8s.io"] = f"{app_id}-pg{index}"
+                labels[POD_GROUP] = f"{app_id}-pg{index}"
             metadata = {"name": name, "namespace": namespace, "annotations": annotations, "labels": labels}
             yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
@@ -156,8 +168,15 @@ def _mcad_hosts(role: Role) -> str:
     return f"TORCHX_MCAD_{mcad_name(role.name)}_0_HOSTS".upper().replace("-", "")
 
 
-def _mcad_service(app: AppDef, namespace: str, app_id: str) -> dict[str, object]:
-    port = mcad_service_port(app)
+def mcad_pod_labels(
+    app: AppDef, role: str, index: int, replica: int, app_id: str, version: str = VERSION
+) -> dict[str, str]:
+    """The labels of the pod of one replica of the role at `index`."""
+    return _object_labels(app, app_id) | _pod_labels(app, role, index, replica, version)
+
+
+def mcad_service(app: AppDef, namespace: str, app_id: str, port: int) -> dict[str, object]:
+    """The one headless Service of an application."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -218,7 +237,7 @@ def _volcano_name(text: str, is_new: bool) -> str:
 def _volcano_labels(
     app: AppDef, role: Role, index: int, replica: int, app_id: str, is_new: bool, version: str
 ) -> dict[str, str]:
-    labels = _pod_labels(app, role, index, replica, version) | _object_labels(app, app_id)
+    labels = _pod_labels(app, role.name, index, replica, version) | _object_labels(app, app_id)
     return {key: _volcano_value(value) for key, value in labels.items()} if is_new else labels
 
 
@@ -247,12 +266,12 @@ def _pushed(app: AppDef, options: RunOptions) -> AppDef:
     )
 
 
-def _pod_labels(app: AppDef, role: Role, index: int, replica: int, version: str) -> dict[str, str]:
+def _pod_labels(app: AppDef, role: str, index: int, replica: int, version: str) -> dict[str, str]:
     return {
         f"{_LABELS}version": version,
         f"{_LABELS}app-name": app.name,
         f"{_LABELS}role-index": str(index),
-        f"{_LABELS}role-name": role.name,
+        f"{_LABELS}role-name": role,
         f"{_LABELS}replica-id": str(replica),
     }
 
