@@ -13,6 +13,7 @@ from symphony_charts.importers.fields import Fields
 from symphony_charts.importers.report import Imported, Log, build
 from symphony_charts.importers.source import Source
 from symphony_charts.importers.torchx_appdef import AppDef, Role, read_appdef
+from symphony_charts.importers.torchx_option_table import SCHEDULER_OPTIONS
 from symphony_charts.importers.torchx_options import RunOptions, parse_cfg, read_options
 from symphony_charts.importers.torchx_role import RoleContext, process_of
 from symphony_charts.importers.unique import UniqueNames
@@ -53,7 +54,10 @@ def appdef_of(source: Source, log: Log) -> tuple[AppDef, RunOptions]:
     if isinstance(data, dict) and isinstance(data.get("app"), dict) and "roles" not in data:
         outer = Fields(data, prefix, log)
         cfg = outer.map("cfg")
-        options = read_options({key: cfg.raw(key) for key in cfg.keys()}, log, cfg.path)  # noqa: SIM118
+        # Where our own scheduler would have taken it is no part of what it is.
+        places = {option.name for option in SCHEDULER_OPTIONS}
+        said = {key: cfg.raw(key) for key in cfg.keys() if key not in places}  # noqa: SIM118 - not a dict
+        options = read_options(said, log, cfg.path)
         return read_appdef(outer.get("app"), log, outer.at("app")), options
     return read_appdef(data, log, prefix), RunOptions()
 

@@ -11,6 +11,8 @@ import sys
 import pytest
 import yaml
 
+from symphony_charts.importers.source import read
+from symphony_charts.importers.torchx import import_torchx
 from symphony_charts.spec.load import from_data
 from symphony_charts.spec.yaml_text import load
 from tests.torchx_scheduler.conftest import Torchx
@@ -68,6 +70,8 @@ def test_the_nightly_gives_the_request_as_json(nightly: Torchx) -> None:
     answer = json.loads(done.stdout)
     assert answer["request"]["experiment"]["name"] == "echo"
     assert {item["kind"] for item in answer["request"]["objects"]} >= {"Job"}
+    imported = import_torchx(read(done.stdout.encode(), "dryrun.json")).experiment
+    assert imported.processes["echo"].command == ["echo"]
 
 
 def test_runopts_lists_every_option_with_type_and_default(torchx: Torchx) -> None:
