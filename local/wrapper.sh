@@ -1,8 +1,9 @@
 # The pane's own program: runs one process the way a pod would and notes how it ended.
 #   sh wrapper.sh FOLDER
 # FOLDER holds `start` (what becomes the process), and may hold `go` (a pipe to wait at), `mounts` (what only this
-# process sees) and `plain` (no terminal: stdin is empty, output goes to the log). It gets `pid` and `exit`.
-# No program is started but the process itself: at hundreds of processes each one more is what takes the time.
+# process sees), `plain` (no terminal: stdin is empty, output goes to the log) and `limited` (asked at the end, what
+# limits had to do with it). It gets `pid`, `exit` and perhaps `limit`.
+# With a terminal no program is started but the process itself: at hundreds each one more is what takes the time.
 cd "$1" || exit 125
 # A handler that does nothing, unlike an ignored signal, is not inherited by the process.
 trap : HUP INT QUIT TERM
@@ -22,9 +23,18 @@ become() {
 # This shell would write "Terminated" and the like among the output of the process.
 exec 3>&2 2>/dev/null
 if [ -f plain ]; then
+    # The terminal shows the end of the log, which goes there first; once more and whole when no more can come.
+    clear='\033[H\033[2J\033[3J'
+    printf "$clear"
+    tail -c 65536 -f log </dev/null 3>&- &
     (become) </dev/null >>log 2>&1 3>&-
-else
-    (become) 2>&3 3>&-
+    echo "$?" >exit
+    kill $!
+    printf "$clear"
+    exec tail -c 65536 log
 fi
+(become) 2>&3 3>&-
+status=$?
+if [ -f limited ]; then . ./limited; fi
 # Whoever wants to know reads this when the shell is gone, so it need not be renamed into its place.
-echo "$?" >exit
+echo "$status" >exit

@@ -346,3 +346,34 @@ def test_what_is_still_on_its_way_to_the_log_when_the_run_ends_is_written(tmp_pa
     os.kill(writer, signal.SIGCONT)
     assert local_run.wait(run) == 0
     assert log_of(run, "a").endswith("last words\n")
+
+
+def shown(run: Run, pane: str = "%0") -> str:
+    """What somebody who attaches sees in a pane, with what has scrolled away."""
+    argv = ["tmux", "-S", str(run.socket), "capture-pane", "-p", "-J", "-S", "-", "-t", pane]
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=20).stdout
+
+
+def test_the_pane_of_a_process_without_a_terminal_shows_its_output(tmp_path: Path) -> None:
+    program = (
+        "import sys; print('tty', sys.stdout.isatty(), flush=True); [print('line', i) for i in range(99)]; input()"
+    )
+    run = start(
+        tmp_path,
+        processes={"a": {**python(program), "local": {"tty": False}}, "b": python("input()")},
+        local={"on_exit": "keep"},
+    )
+    until(lambda: "tty False\nline 0\n" in shown(run))
+    until(lambda: run.state()["processes"][0]["phase"] == "failed")
+    until(lambda: "EOFError" in shown(run))
+    assert shown(run).count("line 98") == 1
+    assert log_of(run, "a").count("line 98") == 1
+
+
+def test_each_start_of_a_process_without_a_terminal_is_shown(tmp_path: Path) -> None:
+    program = "import time; print('began', flush=True); time.sleep(60)"
+    run = start(tmp_path, processes={"a": {**python(program), "local": {"tty": False}}})
+    until(lambda: shown(run).count("began") == 1)
+    local_run.restart(run, [0])
+    until(lambda: shown(run).count("began") == 2)
+    assert log_of(run, "a") == "began\nbegan\n"
