@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from symphony_charts.cluster.kube_dijob import tasks_of
 from symphony_charts.spec.argo_manifest import manifests_of
 
 __all__ = ["STOPPED", "end_of", "is_whole", "parts_of", "verdict_of", "word_of"]
@@ -29,7 +30,7 @@ _ENDS: Mapping[str, Literal["succeeded", "failed"]] = {
 
 
 def parts_of(workload: Object) -> list[Object]:
-    """The Jobs of a JobSet, AppWrapper, Volcano Job or Workflow as it describes them; none of any other kind."""
+    """The Jobs of a JobSet, AppWrapper, Volcano Job, DIJob or Workflow as it describes them; none of other kinds."""
     kind, group = workload["kind"], str(workload.get("apiVersion", "")).partition("/")[0]
     spec = workload["spec"]
     if workload["metadata"].get("deletionTimestamp"):
@@ -39,6 +40,8 @@ def parts_of(workload: Object) -> list[Object]:
         return [_part(workload, f"{name}-{one['name']}-0", one["template"]) for one in spec.get("replicatedJobs") or []]
     if kind == "AppWrapper":
         return [part for item in _wrapped_items(spec) for part in _wrapped(workload, item)]
+    if kind == "DIJob":
+        return [_di_task(workload, name, one) for name, one in tasks_of(workload)]
     if kind == "Workflow":
         return [_part(workload, str(item["metadata"]["name"]), item) for item in _created(workload)]
     if group == "batch.volcano.sh":
@@ -134,6 +137,13 @@ def _task(job: Object, task: Object) -> Object:
     shape = {"completions": task.get("replicas", 1), "template": template}
     name = f"{job['metadata']['name']}-{task.get('name', '')}"
     return _part(job, name, {"metadata": template.get("metadata") or {}, "spec": shape})
+
+
+def _di_task(job: Object, name: str, task: Object) -> Object:
+    """A task; with the job all of them succeed, but under operator v0 its coordinator alone."""
+    part = _part(job, f"{job['metadata']['name']}-{name}", task)
+    is_decided = end_of(job) == "succeeded" and ("coordinator" not in job["spec"] or name == "coordinator")
+    return {**part, "status": {"conditions": [{"type": "Complete", "status": "True"}]}} if is_decided else part
 
 
 def _held(item: Object) -> set[str]:

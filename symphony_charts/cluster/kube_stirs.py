@@ -20,14 +20,14 @@ _BROKEN_S = 0.5
 
 
 def stirs(
-    api: KubeApi, path_of: Callable[[Kind], str], selector: str, kinds: Sequence[Kind], timeout_s: float | None
+    api: KubeApi, path_of: Callable[[Kind], str], watched: Sequence[tuple[Kind, str]], timeout_s: float | None
 ) -> Iterator[None]:
-    """One step at once and then whenever an object with the labels changed, until `timeout_s`."""
+    """One step at once and then whenever an object with kind and labels in `watched` changed, until `timeout_s`."""
     steps: queue.Queue[None] = queue.Queue()
     over = threading.Event()
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
 
-    def follow(kind: Kind) -> None:
+    def follow(kind: Kind, selector: str) -> None:
         while not over.is_set():
             try:
                 for _ in api.watch(path_of(kind), selector, timeout_s, over):
@@ -38,8 +38,8 @@ def stirs(
                 over.wait(_BROKEN_S)
                 steps.put(None)
 
-    for kind in kinds:
-        threading.Thread(target=follow, args=(kind,), daemon=True).start()
+    for one in watched:
+        threading.Thread(target=follow, args=one, daemon=True).start()
     try:
         while True:
             try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.adapters.kubernetes_api import KubeApi, Object
-from symphony_charts.cluster import kube_queue
+from symphony_charts.cluster import kube_dijob, kube_queue
 from symphony_charts.cluster.kube_status import EXPERIMENT, INSTANCE, event_of, name_of, status_of
 from symphony_charts.cluster.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
 from symphony_charts.errors import NotFound, ToolFailed, UsageError
@@ -25,7 +25,7 @@ _FURTHER = (
     ("workload.codeflare.dev/v1beta2", "AppWrapper"),
     ("workload.codeflare.dev/v1beta1", "AppWrapper"),
     ("batch.volcano.sh/v1alpha1", "Job"),
-    ("diengine.opendilab.org/v2alpha1", "DIJob"),
+    *kube_dijob.KINDS,
     ("argoproj.io/v1alpha1", "Workflow"),
 )
 KINDS = (*_PLAIN, *_FURTHER)
@@ -70,7 +70,7 @@ class KubeWatcher:
         """The experiments by name and namespace; finished ones are there until somebody deletes them."""
         del ended
         workloads = [item for kind in self._kinds() for item in self._listed(*kind, EXPERIMENT)]
-        pods = self._listed("v1", "Pod", f"{EXPERIMENT},app.kubernetes.io/component=experiment")
+        pods = self._pods(EXPERIMENT)
         places = sorted({(item["metadata"]["namespace"], name_of(item)) for item in (*workloads, *pods)})
         records = self._records(self.collection("v1", "Secret"), "owner=helm") if places else []
         admissions = self._admissions(workloads)
@@ -121,7 +121,7 @@ class KubeWatcher:
 
     def pods(self, name: str) -> list[Object]:
         """The experiment's pods, those of `helm test` left out."""
-        return self._listed("v1", "Pod", f"{_selector(name)},app.kubernetes.io/component=experiment")
+        return self._pods(_selector(name))
 
     def services(self, name: str) -> list[Object]:
         """The Services that the experiment's services became."""
@@ -152,8 +152,10 @@ class KubeWatcher:
         """One step at once and then whenever a pod or workload of the experiment changed, until `timeout_s`."""
         from symphony_charts.cluster.kube_stirs import stirs
 
-        kinds = (("v1", "Pod"), *self._kinds())
-        return stirs(self.api, lambda kind: self.collection(*kind), _selector(name), kinds, timeout_s)
+        selector, served = _selector(name), list(self._kinds())
+        watched = [(kind, selector) for kind in (("v1", "Pod"), *served)]
+        watched += [(("v1", "Pod"), kube_dijob.OPERATOR)] if set(kube_dijob.KINDS) & set(served) else []
+        return stirs(self.api, lambda kind: self.collection(*kind), watched, timeout_s)
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
         """The lines of the newest containers (`previous`: of those before), merged by the times of the cluster."""
@@ -241,6 +243,12 @@ class KubeWatcher:
         for version, kind in _FURTHER:
             if self.api.serves(version, kind):
                 yield version, kind
+
+    def _pods(self, selector: str) -> list[Object]:
+        """The pods of experiments with these labels, and those of their DIJobs, whose operator sets its own."""
+        jobs = [item for kind in self._kinds() if kind in kube_dijob.KINDS for item in self._listed(*kind, selector)]
+        pods = self._listed("v1", "Pod", f"{selector},app.kubernetes.io/component=experiment")
+        return [*pods, *kube_dijob.pods_of_jobs(jobs, lambda labels: self._listed("v1", "Pod", labels))]
 
     def _listed(self, api_version: str, kind: str, selector: str) -> list[Object]:
         """The objects of a kind with the labels; of the context's own namespace where the others may not be read."""

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from symphony_charts.adapters.helm_objects import ReleaseObjects
 from symphony_charts.cluster import kube_queue
+from symphony_charts.cluster.kube_dijob import pods_of_jobs
 from symphony_charts.cluster.kube_parts import end_of, is_whole, word_of
 from symphony_charts.errors import CheckFailed, ToolFailed
 
@@ -113,11 +114,13 @@ def look(objects: ReleaseObjects, manifest: Sequence[Object], name: str, namespa
     selector = _selector(name)
     workloads = [item for item in manifest if item["kind"] in (*_FINITE, "StatefulSet")]
     live = {
-        (item["kind"], item["metadata"]["name"]): item
+        (item["kind"], item["metadata"]["name"]): {**item, "apiVersion": kind[0]}
         for kind in _workload_kinds(manifest)
         for item in objects.listed(*kind, namespace, selector)
     }
     pods = objects.listed("v1", "Pod", namespace, selector)
+    jobs = [item for item in live.values() if item["kind"] == "DIJob"]
+    pods += pods_of_jobs(jobs, lambda labels: objects.listed("v1", "Pod", namespace, labels))
     waits = _waits(objects, list(live.values()), namespace)
     return [
         progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods), waits)
@@ -189,6 +192,8 @@ def _is_ready(live: Object, status: Mapping[str, Any], pods: Sequence[Object]) -
     if live["kind"] == "Job" and "tasks" in spec:
         wanted = sum(int(task.get("replicas", 1)) for task in spec["tasks"])
         return int(status.get("running") or 0) + int(status.get("succeeded") or 0) >= wanted
+    if live["kind"] == "DIJob":
+        return status.get("phase") == "Running"
     if live["kind"] == "Job":
         return bool(
             int(status.get("ready") or 0) + int(status.get("succeeded") or 0) >= int(spec.get("parallelism", 1))

@@ -1,0 +1,89 @@
+"""The pods of DIJobs, seen as those of our charts: they bear the labels of DI-orchestrator, and none of ours. Pure.
+
+Sources: opendilab/DI-orchestrator v1.1.3, pkg/common/config.go; v0.2.2, common/const.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["KINDS", "OPERATOR", "dressed", "pods_of_jobs", "tasks_of"]
+
+Object = Mapping[str, Any]
+
+KINDS = (("diengine.opendilab.org/v2alpha1", "DIJob"), ("diengine.opendilab.org/v1alpha1", "DIJob"))
+# By which all pods of operators from v1.0 on are found, whatever their job.
+OPERATOR = "diengine/operator=di-operator"
+
+_JOBS = {"v2alpha1": "diengine/job", "v1alpha1": "dijob-name"}
+_RANKS = ("diengine/task-rank", "diengine/rank")
+_INDEX = "batch.kubernetes.io/job-completion-index"
+_GROUP, _PROCESS = "symph.dev/group", "symph.dev/process"
+_INHERITED = ("app.kubernetes.io/instance", "app.kubernetes.io/name", "symph.dev/experiment", "symph.dev/run")
+_ROLES = ("coordinator", "collector", "learner")
+
+
+def pods_of_jobs(jobs: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
+    """The pods of `jobs`, dressed; `listed` gives those with given labels."""
+    found: list[dict[str, Any]] = []
+    for version, label in _JOBS.items():
+        names = [item["metadata"]["name"] for item in jobs if str(item["apiVersion"]).endswith(version)]
+        if names:
+            found += dressed(jobs, listed(f"{label} in ({','.join(sorted(names))})"), label)
+    return found
+
+
+def dressed(jobs: Iterable[Object], pods: Iterable[Object], label: str) -> Iterator[dict[str, Any]]:
+    """Pods of `jobs` with the labels that our charts give theirs: whose they are, their group, and their index."""
+    by_place = {(item["metadata"].get("namespace"), item["metadata"]["name"]): item for item in jobs}
+    counts: dict[tuple[str, str, str], int] = {}
+    for pod in sorted(pods, key=lambda one: (str(one["metadata"].get("creationTimestamp")), one["metadata"]["name"])):
+        meta = pod["metadata"]
+        name = (meta.get("labels") or {}).get(label, "")
+        job = by_place.get((meta.get("namespace"), name))
+        if job is None:
+            continue
+        group = _group_of(pod["spec"], str((meta.get("labels") or {}).get("diengine/task-name", "")))
+        place = (str(meta.get("namespace")), str(name), group)
+        counts[place] = counts.get(place, -1) + 1
+        notes = meta.get("annotations") or {}
+        # The pods of operator v0 are not numbered.
+        index = next((notes[key] for key in _RANKS if key in notes), str(counts[place]))
+        labels = {**(meta.get("labels") or {}), **_labels(job, pod["spec"], group)}
+        yield {**pod, "metadata": {**meta, "labels": labels, "annotations": {**notes, _INDEX: index}}}
+
+
+def tasks_of(job: Object) -> list[tuple[str, Object]]:
+    """Name and Job-like template of each task that a DIJob describes: labels, number of pods, and their template."""
+    spec = job["spec"]
+    if "tasks" in spec:
+        parts = [(str(one.get("name")), one.get("replicas", 1), one.get("template")) for one in spec["tasks"] or []]
+    elif "template" in spec:
+        parts = [("", spec.get("minReplicas") or 0, spec["template"])]
+    else:
+        parts = [(role, 1, spec[role].get("template")) for role in _ROLES if role in spec]
+    return [(name, _task(job, name, count, (template or {}).get("spec") or {})) for name, count, template in parts]
+
+
+def _task(job: Object, name: str, count: int, pod: Object) -> Object:
+    labels = _labels(job, pod, _group_of(pod, name))
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [], **pod}}
+    return {"metadata": {"labels": labels}, "spec": {"completions": count, "template": template}}
+
+
+def _labels(job: Object, pod: Object, group: str) -> dict[str, str]:
+    own = job["metadata"].get("labels") or {}
+    containers = pod.get("containers") or []
+    labels = {key: str(own[key]) for key in _INHERITED if key in own}
+    labels |= {_GROUP: group, "app.kubernetes.io/component": "experiment"}
+    return {**labels, _PROCESS: str(containers[0]["name"])} if len(containers) == 1 else labels
+
+
+def _group_of(pod: Object, task: str) -> str:
+    """The group that a pod runs: its processes are told, since the name of a task may be cut."""
+    for container in pod.get("containers") or []:
+        for entry in container.get("env") or []:
+            if entry["name"] == "SYMPH_GROUP" and entry.get("value"):
+                return str(entry["value"])
+    return task
