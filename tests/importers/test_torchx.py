@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -216,3 +217,17 @@ def test_an_application_of_any_size_is_converted(roles: int, replicas: int) -> N
 def test_the_size_of_the_result_does_not_depend_on_replicas() -> None:
     small, large = (to_yaml(import_appdef(app(role(num_replicas=n))).experiment) for n in (2, 1000))
     assert abs(len(large) - len(small)) <= 3
+
+
+@pytest.mark.parametrize(("roles", "replicas"), [(1, 1), (1, 1000), (20, 1), (20, 1000)])
+def test_a_conversion_takes_ten_milliseconds_at_most(roles: int, replicas: int) -> None:
+    said = [
+        role(name=f"r{number}", args=["${replica_id}"], num_replicas=replicas, port_map={f"p{number}": 29500})
+        for number in range(roles)
+    ]
+    seconds = []
+    for _ in range(5):
+        started = time.process_time()
+        import_appdef(app(*said))
+        seconds.append(time.process_time() - started)
+    assert min(seconds) < 0.010

@@ -127,6 +127,33 @@ def test_the_coscheduler_places_the_pods_together(kind: str) -> None:
     assert template["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == group["metadata"]["name"]
 
 
+@pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper"])
+def test_a_gang_waits_for_the_least_number_of_replicas(kind: str) -> None:
+    imported = import_appdef(app({**ROLE, "min_replicas": 2}), {"coscheduler_name": "g", "kind": kind, **OPTIONS})
+    made = objects_of(finish(imported.experiment, for_cluster=True))
+    (group,) = [one for one in _every(made) if one.get("kind") == "PodGroup"]
+    assert group["spec"]["minMember"] == 2
+
+
+def test_volcano_waits_for_the_least_number_of_replicas() -> None:
+    imported = import_appdef(app({**ROLE, "min_replicas": 2}), {"kind": "volcano", **OPTIONS})
+    (job,) = [one for one in objects_of(finish(imported.experiment, for_cluster=True)) if one["kind"] == "Job"]
+    assert _spec(job)["minAvailable"] == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("jobs", '"backoffLimitPerIndex": 2'),
+        ("jobset", '"backoffLimitPerIndex": 2'),
+        ("appwrapper", '"workload.codeflare.dev.appwrapper/retryLimit": "2"'),
+        ("volcano", '"maxRetry": 3'),
+    ],
+)
+def test_retries_are_said_as_each_kind_has_them(kind: str, said: str) -> None:
+    assert said in json.dumps(objects(kind))
+
+
 def test_priority_is_the_job_s_own_where_a_kind_has_such_a_thing() -> None:
     imported = import_appdef(app(ROLE), {**OPTIONS, "kind": "appwrapper", "priority": 7})
     assert imported.experiment.workload.priority == 7
@@ -157,6 +184,12 @@ def object_size(said: dict[str, object], kind: str, replicas: int) -> int:
     """Bytes of all objects as JSON."""
     imported = import_appdef(app({**said, "num_replicas": replicas}), {**OPTIONS, "kind": kind})
     return len(json.dumps(objects_of(finish(imported.experiment, for_cluster=True))))
+
+
+def _spec(item: dict[str, object]) -> dict[str, Any]:
+    spec = item["spec"]
+    assert isinstance(spec, dict)
+    return spec
 
 
 def _every(value: object) -> Iterator[dict[str, Any]]:
