@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from symphony_charts.cli import common, output
+from symphony_charts.cli import common, output, release_options
 from symphony_charts.cli import gitops_options as shared
 
-__all__ = ["configure", "run"]
+__all__ = ["columns_of", "configure", "record_of", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +37,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         )
     parser.add_argument("--random", metavar="N", type=int, default=None, help="draw N trials instead of taking all")
     parser.add_argument("--seed", type=int, default=0, help="of --random (default: 0); the same seed, the same trials")
-    parser.add_argument("--up", action="store_true", help="run the trials here, in tmux, and wait for them")
+    parser.add_argument("--up", action="store_true", help="run the trials, and wait for them")
     parser.add_argument(
-        "--parallel", metavar="N", type=int, default=1, help="how many trials run at a time with --up (default: 1)"
+        "--on",
+        choices=("tmux", "kube", "argo"),
+        default="tmux",
+        help="where they run: here (default), as a Helm release each, or as one Argo Workflow, which is not waited for",
+    )
+    parser.add_argument(
+        "--parallel",
+        metavar="N",
+        type=int,
+        default=None,
+        help="how many trials run at a time (default: 1 here, all on a cluster)",
+    )
+    release_options.add_target(parser)
+    parser.add_argument("--no-wait", action="store_true", help="with --on kube --up: return once all are installed")
+    parser.add_argument(
+        "--timeout",
+        type=release_options.seconds,
+        default=86400.0,
+        metavar="TIME",
+        help="with --on kube --up: how long a trial may take: 90, 90s, 5m, 24h (default)",
     )
     shared.add_env(parser, text="publish every trial to this environment, in one commit")
     shared.add_repository(parser)
@@ -52,6 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser,
         "symph sweep experiment.yaml --grid lr=1e-3,1e-4 --grid seed=0..9      # one chart, a values file a trial",
         "symph sweep experiment.yaml --grid seed=0..9 --up --parallel 4        # here, four at a time",
+        "symph sweep experiment.yaml --grid seed=0..9 --on argo --parallel 4   # one Argo Workflow, as a file",
+        "symph sweep experiment.yaml --grid seed=0..9 --on kube --up --parallel 4   # a Helm release each",
         "symph sweep experiment.yaml --loguniform lr=1e-5..1e-2 --random 20 --dry-run",
         "symph sweep experiment.yaml --grid seed=0..9 --env dev               # one commit, ten releases of one chart",
         "symph sweep experiment.yaml --grid processes.agent.replicas=2,4,8",
@@ -59,23 +80,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the chart and the trials' values, or run the trials here."""
+    """Write the chart and the trials' values or an Argo Workflow, or run the trials."""
     from symphony_charts.adapters import specfile
     from symphony_charts.cluster.pools import place
     from symphony_charts.cluster.sweep import prepare_trials
 
     spec = specfile.read(args.spec)
     trials = _trials(args, spec.experiment.name)
-    if not args.up:
+    is_here = args.up and args.on == "tmux"
+    if not is_here:
         spec, fit = place(spec, args.pools, force=args.force_unschedulable)
         if fit:
             output.note(f"fit of one trial: {fit}")
-    runs = prepare_trials(spec, trials, for_cluster=not args.up)
+    runs = prepare_trials(spec, trials, for_cluster=not is_here)
+    if args.on == "argo":
+        return _argo(args, spec, runs)
     if args.dry_run:
-        output.print_items(args, "Trial", [_record(run.trial) for run in runs], _columns(runs[0].trial))
+        output.print_items(args, "Trial", [record_of(run.trial) for run in runs], columns_of(runs[0].trial))
         return 0
     if args.up:
-        return _run_here(args, spec, runs)
+        return _run(args, spec, runs)
     return _publish(args, spec, runs) if args.env else _write(args, spec, runs)
 
 
@@ -103,8 +127,8 @@ def _write(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -
     folder = dest / f"{packaged.chart.name}-trials"
     write(packaged)
     write_trials(runs, folder)
-    items = [_record(run.trial) | {"values": str(folder / f"{run.trial.name}.yaml")} for run in runs]
-    output.print_items(args, "Trial", items, [*_columns(runs[0].trial), output.Column("VALUES", "values")])
+    items = [record_of(run.trial) | {"values": str(folder / f"{run.trial.name}.yaml")} for run in runs]
+    output.print_items(args, "Trial", items, [*columns_of(runs[0].trial), output.Column("VALUES", "values")])
     if args.output in ("table", "wide"):
         output.note(f"{len(runs)} trials of {packaged.chart.name} {packaged.chart.version} in {packaged.folder}")
         first = runs[0].trial.name
@@ -150,10 +174,10 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
     store = None if args.into is not None else shared.open_store(args, settings, guard.refuse)
     changes, receipt = shared.carry_out(args, store, operations, now, guard.refuse)
     items = [
-        _record(run.trial) | {"version": change.facts["version"], "env": env}
+        record_of(run.trial) | {"version": change.facts["version"], "env": env}
         for run, change in zip(runs, changes, strict=True)
     ]
-    output.print_items(args, "Trial", items, [*_columns(runs[0].trial), output.Column("VERSION", "version")])
+    output.print_items(args, "Trial", items, [*columns_of(runs[0].trial), output.Column("VERSION", "version")])
     if receipt is not None and args.output in ("table", "wide"):
         commit = f"commit {receipt.commit[:7]}" if receipt.commit else "nothing to change"
         output.note(
@@ -162,39 +186,79 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
     return 0
 
 
-def _run_here(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
+def _argo(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
+    from symphony_charts.cli.sweep_kube import write_or_submit
+
+    if args.env:
+        raise _clash("--env publishes releases, and --on argo makes a Workflow")
+    columns = columns_of(runs[0].trial)
+    return write_or_submit(args, spec, runs, [record_of(run.trial) for run in runs], columns)
+
+
+def _clash(what: str) -> Exception:
+    from symphony_charts.errors import UsageError
+
+    return UsageError(what, next="choose one")
+
+
+def _run(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
+    """Run the trials and wait for them; the status is 1 when one fails."""
+    from contextlib import ExitStack
+
     from symphony_charts.cluster.sweep import run_trials
     from symphony_charts.errors import CheckFailed
 
+    def started(trial: Trial) -> None:
+        output.note(f"start {trial.name}")
+
+    if args.env:
+        raise _clash("--env publishes the trials, and --up runs them")
     outcomes: list[Outcome] = []
-    going = run_trials(runs, spec, parallel=args.parallel, on_start=lambda trial: output.note(f"start {trial.name}"))
-    for outcome in going:
-        outcomes.append(outcome)
-        how = "succeeded" if outcome.status == 0 else f"failed ({outcome.status})"
-        output.note(f"{len(outcomes)}/{len(runs)} {outcome.trial.name} {how} after {outcome.seconds:.1f} s")
+    with ExitStack() as stack:
+        if args.on == "kube":
+            from symphony_charts.cli.sweep_kube import installed
+
+            going = installed(args, spec, runs, stack, started)
+        else:
+            going = run_trials(runs, spec, parallel=args.parallel or 1, on_start=started)
+        for outcome in going:
+            outcomes.append(outcome)
+            how = f"failed ({outcome.status}): {outcome.error}" if outcome.status else _DONE[args.no_wait]
+            output.note(f"{len(outcomes)}/{len(runs)} {outcome.trial.name} {how} after {outcome.seconds:.1f} s")
     order = {run.trial.name: number for number, run in enumerate(runs)}
     outcomes.sort(key=lambda outcome: order[outcome.trial.name])
-    output.print_items(args, "Trial", [_outcome(outcome) for outcome in outcomes], _columns(runs[0].trial, ran=True))
+    items = [_outcome(outcome, _DONE[args.no_wait]) for outcome in outcomes]
+    output.print_items(args, "Trial", items, columns_of(runs[0].trial, ran=True))
     failed = [outcome.trial.name for outcome in outcomes if outcome.status]
     if failed:
-        raise CheckFailed(f"{len(failed)} of {len(outcomes)} trials failed", next=f"symph logs {failed[0]}")
+        raise CheckFailed(f"{len(failed)} of {len(outcomes)} trials failed", next=_look(args, failed[0]))
     return 0
 
 
-def _record(trial: Trial) -> dict[str, object]:
+def record_of(trial: Trial) -> dict[str, object]:
+    """A trial as an item of the output."""
     return {"name": trial.name, "settings": dict(trial.settings)}
 
 
-def _outcome(outcome: Outcome) -> dict[str, object]:
-    state = "succeeded" if outcome.status == 0 else f"failed {outcome.status}"
-    return _record(outcome.trial) | {
+_DONE = {False: "succeeded", True: "installed"}
+
+
+def _look(args: argparse.Namespace, name: str) -> str:
+    return f"symph logs {name}" + (" --on kube" if args.on == "kube" else "")
+
+
+def _outcome(outcome: Outcome, done: str) -> dict[str, object]:
+    state = done if outcome.status == 0 else f"failed {outcome.status}"
+    return record_of(outcome.trial) | {
         "state": state,
         "status": outcome.status,
         "seconds": round(outcome.seconds, 3),
+        **({"error": outcome.error} if outcome.error else {}),
     }
 
 
-def _columns(trial: Trial, *, ran: bool = False) -> list[output.Column]:
+def columns_of(trial: Trial, *, ran: bool = False) -> list[output.Column]:
+    """The columns of a table of trials like `trial`; of those that `ran`, how they ended."""
     columns = [output.Column("TRIAL", "name")]
     for key in trial.settings:
         columns.append(output.Column(key.rpartition(".")[2].upper(), _setting(key)))

@@ -21,7 +21,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sweep import Trial, apply
 from symphony_charts.spec.yaml_text import dump
 
-__all__ = ["Outcome", "TrialRun", "prepare_trials", "run_trials", "write_trials"]
+__all__ = ["Outcome", "TrialRun", "in_parallel", "prepare_trials", "run_trials", "write_trials"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class TrialRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a trial ended on this machine: its exit status, how long it took, and why it could not start."""
+    """How a trial ended: its exit status, how long it took, and why it could not start or failed."""
 
     trial: Trial
     status: int
@@ -101,6 +101,18 @@ def run_trials(
 
     When the caller stops, or on Ctrl-C, trials that run are ended and no other is begun.
     """
+    return in_parallel(runs, lambda run: _run_one(run, spec), parallel=parallel, on_start=on_start, on_stop=_end)
+
+
+def in_parallel(
+    runs: Sequence[TrialRun],
+    work: Callable[[TrialRun], Outcome],
+    *,
+    parallel: int,
+    on_start: Callable[[Trial], None] = lambda _: None,
+    on_stop: Callable[[set[str]], None] = lambda _: None,
+) -> Iterator[Outcome]:
+    """Do `work` for each trial, `parallel` at a time; `on_stop` gets the names of those that an end finds going on."""
     left = list(reversed(runs))
     going: set[Future[Outcome]] = set()
     with ThreadPoolExecutor(parallel) as pool:
@@ -109,12 +121,12 @@ def run_trials(
                 while left and len(going) < parallel:
                     run = left.pop()
                     on_start(run.trial)
-                    going.add(pool.submit(_run_one, run, spec))
+                    going.add(pool.submit(work, run))
                 done, going = wait(going, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:
             if going:
-                _end({run.trial.name for run in runs})
+                on_stop({run.trial.name for run in runs})
 
 
 def _run_one(run: TrialRun, spec: SpecFile) -> Outcome:

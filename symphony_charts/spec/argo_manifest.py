@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 
 from symphony_charts.spec.gojson import dumps
 
-__all__ = ["OWNER", "manifest", "manifests_of", "parameter"]
+__all__ = ["OWNER", "as_json", "as_text", "manifest", "manifests_of", "parameter"]
 
 OWNER = (
     '"ownerReferences":[{"apiVersion":"argoproj.io/v1alpha1","controller":true,"kind":"Workflow",'
@@ -24,17 +24,29 @@ OWNER = (
 )
 """What lets an object vanish with the Workflow that created it."""
 
-_EXPRESSION = re.compile(r"\{\{=(.+?)\}\}")
+# An input where a value stands, not inside of a text.
+_EXPRESSION = re.compile(r"(?<=[:,\[])\{\{[^{}]+\}\}")
 
 
-def manifest(item: Mapping[str, object], parameters: Mapping[str, str]) -> str:
-    """The text of an object that has labels; `parameters` maps stand-ins in it, made by `parameter`, to inputs."""
-    head = {key: value for key, value in item.items() if key not in ("metadata", "spec")}
-    metadata, spec = dumps(item["metadata"]), dumps(item["spec"])
-    text = f'{dumps(head)[:-1]},"metadata":{metadata},"spec":{spec}}}'.replace("{{", "{\\u007b")
-    for stand_in, name in parameters.items():
-        text = text.replace(f'"{stand_in}"', f"{{{{=toJson(inputs.parameters.{name})}}}}")
+def manifest(item: Mapping[str, object], inputs: Mapping[str, str]) -> str:
+    """The text of an object that has labels; `inputs` maps stand-ins in it, made by `parameter`, to what Argo reads."""
+    head = {key: value for key, value in item.items() if key < "metadata"}
+    tail = {key: value for key, value in item.items() if key > "metadata"}
+    text = f'{dumps(head)[:-1]},"metadata":{dumps(item["metadata"])}{"," if tail else ""}{dumps(tail)[1:]}'
+    text = text.replace("{{", "{\\u007b")
+    for stand_in, said in inputs.items():
+        text = text.replace(f'"{stand_in}"', said)
     return text.replace('"metadata":{', f'"metadata":{{{OWNER},', 1)
+
+
+def as_text(name: str) -> str:
+    """What Argo reads as the value of an input, whatever stands in it."""
+    return f"{{{{=toJson(inputs.parameters.{name})}}}}"
+
+
+def as_json(name: str) -> str:
+    """What Argo reads as the JSON that an input holds, which must be ASCII without two braces."""
+    return f"{{{{inputs.parameters.{name}}}}}"
 
 
 def parameter(name: str, run: str) -> str:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.argo_manifest import manifest, parameter
+from symphony_charts.spec.argo_manifest import as_text, manifest, parameter
 from symphony_charts.spec.gojson import dumps
 from symphony_charts.workloads.group import Member, Unit
 
@@ -117,7 +117,7 @@ def _creation(unit: Unit, member: Member, values: Mapping[str, str]) -> dict[str
         "metadata": {"name": member.name, **member.metadata, "labels": {**unit.labels, **member.labels}},
         "spec": {"template": _with_stand_ins(member, values, _run(unit)), **member.fields},
     }
-    text = manifest(job, {parameter(key, _run(unit)): key for key in values})
+    text = manifest(job, {parameter(key, _run(unit)): as_text(key) for key in values})
     resource: dict[str, object] = {"action": "create", "manifest": text}
     if not unit.done or member in unit.done:
         resource |= {"successCondition": SUCCEEDED, "failureCondition": FAILED}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from symphony_charts.cluster.local_store import live_runs
 from tests.chart.harness import helm_objects
@@ -106,3 +107,35 @@ def test_a_setting_that_names_nothing_is_told_once_with_what_there_is(spec: str)
     assert done.returncode == 3
     assert done.stderr.count('declares the variable "lrr"') == 1
     assert "did you mean LR?" in done.stderr
+
+
+def test_a_sweep_on_argo_is_one_file_with_one_workflow(spec: str, tmp_path: Path) -> None:
+    done = symph("sweep", spec, *GRID, "--on", "argo", "--parallel", "2", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    documents = list(yaml.safe_load_all((tmp_path / "dist/descent-sweep.yaml").read_text()))
+    assert [item["kind"] for item in documents] == ["ServiceAccount", "Role", "RoleBinding", "Workflow"]
+    sweep = documents[-1]["spec"]["templates"][0]
+    items = json.loads(done.stdout)["items"]
+    assert [task["name"] for task in sweep["dag"]["tasks"]] == [item["name"] for item in items]
+    assert {item["workflow"] for item in items} == {documents[-1]["metadata"]["name"]}
+    assert sweep["parallelism"] == 2
+
+
+def test_a_dry_run_on_argo_writes_nothing(spec: str, tmp_path: Path) -> None:
+    done = symph("sweep", spec, *GRID, "--on", "argo", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "descent-lr0-3-seed1" in done.stdout
+    assert not (tmp_path / "dist").exists()
+
+
+@pytest.mark.parametrize("words", [("--on", "argo"), ("--up",), ("--on", "kube", "--up")])
+def test_git_and_a_run_at_once_is_wrong_usage(words: tuple[str, ...], spec: str) -> None:
+    done = symph("sweep", spec, *GRID, "--env", "dev", *words)
+    assert done.returncode == 2
+    assert "choose one" in done.stderr
+
+
+def test_a_sweep_on_a_cluster_that_is_not_there_says_so(spec: str, tmp_path: Path) -> None:
+    done = symph("sweep", spec, *GRID, "--on", "argo", "--up", "--kubeconfig", str(tmp_path / "none"))
+    assert done.returncode == 6, done.stderr
+    assert "no cluster is configured" in done.stderr

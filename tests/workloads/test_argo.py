@@ -16,7 +16,7 @@ from symphony_charts.chart.lint import lint, lint_objects
 from symphony_charts.cluster.kube_parts import parts_of, verdict_of
 from symphony_charts.errors import SpecError
 from symphony_charts.placement.demand_objects import demands_of_objects
-from symphony_charts.spec.argo_manifest import manifest, manifests_of, parameter
+from symphony_charts.spec.argo_manifest import as_text, manifest, manifests_of, parameter
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.load import from_data
 from symphony_charts.spec.model import Experiment
@@ -162,7 +162,7 @@ def test_what_a_manifest_says_is_what_was_said(text: str, key: str) -> None:
 def test_a_parameter_stands_where_the_value_stood(name: str, other: str) -> None:
     stand_in = parameter(name, "0123abcd")
     item = {"apiVersion": "v1", "kind": "Job", "metadata": {}, "spec": {"value": stand_in, "other": other}}
-    made = manifest({**item, "metadata": {"name": "j"}}, {stand_in: name})
+    made = manifest({**item, "metadata": {"name": "j"}}, {stand_in: as_text(name)})
     assert f'"value":{{{{=toJson(inputs.parameters.{name})}}}}' in made
 
 

@@ -1,0 +1,86 @@
+"""A sweep on a cluster: a Helm release for each trial, or one Argo Workflow that creates the objects of all."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symphony_charts.adapters.specfile import SpecFile
+from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.chart.compile import compile_values
+from symphony_charts.chart.merge import merge
+from symphony_charts.cluster.release_source import ReleaseSource
+from symphony_charts.cluster.releases import Releases
+from symphony_charts.cluster.sweep import Outcome, TrialRun, in_parallel
+from symphony_charts.errors import SymphError
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.check import finish
+from symphony_charts.spec.sweep import Trial
+from symphony_charts.workloads.argo_sweep import TrialObjects, sweep_objects
+
+__all__ = ["Installation", "argo_objects", "install_trials"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """Where trials are installed: how to reach the cluster, and how long to wait for each (None: not at all)."""
+
+    connect: Callable[[], Releases]
+    namespace: str
+    wait_s: float | None
+
+
+def argo_objects(
+    spec: SpecFile, runs: Sequence[TrialRun], *, parallel: int | None = None, namespace: str = "default"
+) -> list[dict[str, Any]]:
+    """The Workflow that runs the trials, `parallel` at a time, after the rights that it needs.
+
+    A trial's objects are those of its release, but for what only helm does: the pod that dials its services. Raises
+    SpecError for a sweep that is too large.
+    """
+    experiment = spec.experiment
+    base = compile_values(finish(experiment, for_cluster=True), allocate(experiment, spec.pins))
+    # A Workflow inside of a Workflow would only wait for it.
+    kind = {"workload": {"kind": "jobs"}} if experiment.workload.kind == "argo" else {}
+    trials = []
+    for run in runs:
+        release = Release(name=run.trial.name, namespace=namespace, chart_name=experiment.name)
+        made = assemble(merge(merge(base, run.values), kind), release)
+        trials.append(TrialObjects(name=run.trial.name, objects=[item for item in made if item["kind"] != "Pod"]))
+    account = experiment.workload.argo.service_account
+    objects = sweep_objects(f"{experiment.name}-sweep", trials, parallel=parallel, service_account=account)
+    found: list[dict[str, Any]] = json.loads(json.dumps(objects))
+    return found
+
+
+def install_trials(
+    runs: Sequence[TrialRun],
+    source: ReleaseSource,
+    there: Installation,
+    *,
+    parallel: int,
+    on_start: Callable[[Trial], None] = lambda _: None,
+) -> Iterator[Outcome]:
+    """Install a release of `source` for each trial, `parallel` at a time, each outcome as it comes.
+
+    What the cluster refuses, and a Job that fails, is the outcome of its trial. When the caller stops no other is
+    begun, and what is installed stays.
+    """
+    return in_parallel(runs, lambda run: _install(run, source, there), parallel=parallel, on_start=on_start)
+
+
+def _install(run: TrialRun, source: ReleaseSource, there: Installation) -> Outcome:
+    began = time.monotonic()
+    name, status, error = run.trial.name, 0, ""
+    try:
+        with there.connect() as releases:
+            secret = source.secret(name, there.namespace, run.values)
+            releases.install(name, source.chart, run.values, namespace=there.namespace, secret=secret)
+            if there.wait_s is not None:
+                releases.wait(name, there.namespace, finished=True, timeout_s=there.wait_s)
+    except SymphError as failure:
+        status, error = failure.exit_code, failure.what
+    return Outcome(trial=run.trial, status=status, seconds=time.monotonic() - began, error=error)
