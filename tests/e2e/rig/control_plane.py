@@ -58,8 +58,11 @@ class Features:
 
 
 NO_FEATURES = Features()
-GANGS = Features(gates=("GenericWorkload", "GangScheduling"), versions=("scheduling.k8s.io/v1alpha2",))
-"""Kubernetes' own gang scheduling, as 1.36 has it."""
+GANGS = Features(
+    gates=("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling"),
+    versions=("scheduling.k8s.io/v1alpha2",),
+)
+"""Kubernetes' own gang scheduling, as 1.36 has it: all or nothing, and on nodes near each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

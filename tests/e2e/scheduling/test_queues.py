@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,18 @@ from tests.e2e.charts import package_data
 from tests.e2e.programs import Programs, eventually
 from tests.e2e.release import Release
 from tests.e2e.scheduling.conftest import Symph
+from tests.e2e.scheduling.queues import make_objects, make_queue
 
 Releases = Callable[..., Release]
-Quota = Callable[[str], None]
+Quota = Callable[..., None]
 
 KINDS = ("jobs", "jobset")
 
 
-def experiment(name: str, seconds: int) -> dict[str, object]:
+def experiment(name: str, seconds: int, **more: object) -> dict[str, object]:
     """Two processes of one processor each."""
     process = {"cmds": [f"sleep {seconds}"], "requests": {"cpu": 1, "memory": "64Mi"}, "grace_period": 1}
-    workload = {"gang": "kueue", "queue": "mine"}
+    workload = {"gang": "kueue", "queue": "mine", **more}
     return {
         "name": name,
         "image": "busybox:1.37.0",
@@ -34,26 +36,7 @@ def experiment(name: str, seconds: int) -> dict[str, object]:
 @pytest.fixture
 def quota(programs: Programs, namespace: str) -> Quota:
     """Makes or changes the queue `mine` of the test's namespace: so many processors are to be had."""
-
-    def put(cpu: str) -> None:
-        resources = [{"name": "cpu", "nominalQuota": cpu}, {"name": "memory", "nominalQuota": "4Gi"}]
-        flavors = [{"name": "any", "resources": resources}]
-        groups = [{"coveredResources": ["cpu", "memory"], "flavors": flavors}]
-        api = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
-        objects = [
-            {**api, "kind": "ResourceFlavor", "metadata": {"name": "any"}},
-            {
-                **api,
-                "kind": "ClusterQueue",
-                "metadata": {"name": namespace},
-                "spec": {"namespaceSelector": {}, "resourceGroups": groups},
-            },
-            {**api, "kind": "LocalQueue", "metadata": {"name": "mine"}, "spec": {"clusterQueue": namespace}},
-        ]
-        listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-        programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=listed)
-
-    return put
+    return partial(make_queue, programs, namespace)
 
 
 def seen(symph: Symph, name: str) -> tuple[str, set[str]]:
@@ -77,7 +60,8 @@ def test_an_experiment_is_held_while_its_quota_is_too_small(
     assert (waited.code, "queued in mine" in waited.err) == (6, True), waited.err
     installed = json.loads(symph("status", "held", "-o", "json").out)["workloads"]
     assert {one["state"] for one in installed} == {"queued"}
-    assert "insufficient quota" in installed[0]["why"]
+    # Kueue looks at one after the other, and not at once.
+    assert any("insufficient quota" in one["why"] for one in installed)
     quota("2")
     assert symph("wait", "held", "--on", "kube", "--timeout", "60s").code == 0
     assert seen(symph, "held")[0] == "succeeded"
@@ -107,3 +91,22 @@ def test_half_an_experiment_never_starts_as_a_jobset(
     run.install(package_data(experiment("half", 1), tmp_path), "--set", "workload.kind=jobset")
     eventually(lambda: "insufficient quota" in str(seen(symph, "half")), 20, lambda: str(seen(symph, "half")))
     assert (seen(symph, "half")[0], run.pods()) == ("queued", [])
+
+
+def test_an_experiment_that_had_to_make_room_is_queued_again(
+    release: Releases, symph: Symph, quota: Quota, programs: Programs, tmp_path: Path
+) -> None:
+    make_objects(
+        programs,
+        {"kind": "WorkloadPriorityClass", "metadata": {"name": "e2e-high"}, "value": 100},
+        {"kind": "WorkloadPriorityClass", "metadata": {"name": "e2e-low"}, "value": 1},
+    )
+    quota("2", more={"preemption": {"withinClusterQueue": "LowerPriority"}})
+    low, high = release("low"), release("high")
+    low.install(package_data(experiment("low", 600, kind="jobset", queue_priority="e2e-low"), tmp_path))
+    low.wait_ready()
+    chart = package_data(experiment("high", 3, kind="jobset", queue_priority="e2e-high"), tmp_path / "next")
+    high.install(chart)
+    eventually(lambda: seen(symph, "low")[0] == "queued", 20, lambda: f"it makes room: {seen(symph, 'low')}")
+    high.wait_finished()
+    eventually(lambda: seen(symph, "low")[0] == "running", 20, lambda: f"it runs again: {seen(symph, 'low')}")

@@ -1,0 +1,38 @@
+"""Kueue's own objects: what a cluster's administrator makes, so that experiments can be queued."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from tests.e2e.programs import Programs
+
+__all__ = ["make_objects", "make_queue"]
+
+_API = "kueue.x-k8s.io/v1beta2"
+
+
+def make_queue(
+    programs: Programs, namespace: str, cpu: str, *, flavor: str = "any", more: Mapping[str, object] | None = None
+) -> None:
+    """Make or change the LocalQueue `mine` of a namespace: `cpu` processors of `flavor` are to be had."""
+    resources = [{"name": "cpu", "nominalQuota": cpu}, {"name": "memory", "nominalQuota": "4Gi"}]
+    groups = [{"coveredResources": ["cpu", "memory"], "flavors": [{"name": flavor, "resources": resources}]}]
+    spec = {"namespaceSelector": {}, "resourceGroups": groups, **(more or {})}
+    flavors = [{"kind": "ResourceFlavor", "metadata": {"name": "any"}}] if flavor == "any" else []
+    make_objects(
+        programs,
+        *flavors,
+        {"kind": "ClusterQueue", "metadata": {"name": namespace}, "spec": spec},
+        {
+            "kind": "LocalQueue",
+            "metadata": {"name": "mine", "namespace": namespace},
+            "spec": {"clusterQueue": namespace},
+        },
+    )
+
+
+def make_objects(programs: Programs, *objects: Mapping[str, object]) -> None:
+    """Make or change objects of Kueue."""
+    items = [{"apiVersion": _API, **item} for item in objects]
+    programs.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))

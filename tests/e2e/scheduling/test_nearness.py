@@ -1,0 +1,71 @@
+"""`placement.topology`: pods of an experiment on nodes near each other, by Kubernetes' own gangs and by Kueue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.charts import package_data
+from tests.e2e.programs import Programs, eventually
+from tests.e2e.release import Release
+from tests.e2e.scheduling.conftest import Symph
+from tests.e2e.scheduling.queues import make_objects, make_queue
+
+Releases = Callable[..., Release]
+
+NEAR = {"topology": "required:kubernetes.io/hostname"}
+GANGS = {
+    "native": {"kind": "jobs", "gang": "native", "gang_version": "v1alpha2"},
+    "kueue": {"kind": "jobset", "gang": "kueue", "queue": "mine"},
+}
+"""Each way to ask for nearness."""
+NO_ROOM = {"native": "unschedulable", "kueue": "topology"}
+"""A word of the reason where no node has room for all."""
+
+
+@pytest.fixture
+def flavor(programs: Programs, namespace: str) -> None:
+    """A queue whose nodes have their places."""
+    levels = [{"nodeLabel": "kubernetes.io/hostname"}]
+    spec = {"nodeLabels": {"kubernetes.io/arch": "amd64"}, "topologyName": "nodes"}
+    make_objects(
+        programs,
+        {"kind": "Topology", "metadata": {"name": "nodes"}, "spec": {"levels": levels}},
+        {"kind": "ResourceFlavor", "metadata": {"name": "near"}, "spec": spec},
+    )
+    make_queue(programs, namespace, "100", flavor="near")
+
+
+def pair(gang: str, cpu: int) -> dict[str, object]:
+    """An experiment of two pods that are to be on one node."""
+    process = {"cmds": ["sleep 1"], "requests": {"cpu": cpu, "memory": "64Mi"}, "replicas": 2}
+    return {
+        "name": "pair",
+        "image": "busybox:1.37.0",
+        "workload": GANGS[gang],
+        "placement": NEAR,
+        "processes": {"half": process},
+    }
+
+
+@pytest.mark.usefixtures("flavor")
+@pytest.mark.parametrize("gang", GANGS)
+def test_pods_that_must_be_near_share_a_node(release: Releases, tmp_path: Path, gang: str) -> None:
+    run = release("pair")
+    run.install(package_data(pair(gang, 3), tmp_path))
+    run.wait_finished()
+    places = {pod["spec"]["nodeName"] for pod in run.pods()}
+    assert (len(run.pods()), len(places)) == (2, 1)
+
+
+@pytest.mark.usefixtures("flavor")
+@pytest.mark.parametrize("gang", GANGS)
+def test_pods_that_must_be_near_wait_while_no_node_has_room_for_all(
+    release: Releases, symph: Symph, tmp_path: Path, gang: str
+) -> None:
+    run = release("pair")
+    run.install(package_data(pair(gang, 5), tmp_path))
+    eventually(lambda: NO_ROOM[gang] in symph("p", "pair", "--on", "kube").out, 20, "the reason is told")
+    assert not [pod for pod in run.pods() if pod["spec"].get("nodeName")]
