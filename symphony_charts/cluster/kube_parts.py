@@ -69,7 +69,9 @@ def verdict_of(workloads: Sequence[Object]) -> Literal["succeeded", "failed"] | 
 
 def end_of(item: Object) -> Literal["succeeded", "failed"] | None:
     """How a workload of another project ended, by its own word; None before that."""
-    return _ENDS.get(word_of(item))
+    end = _ENDS.get(word_of(item))
+    # MCAD says Completed of a run whose pods have ended, whichever way.
+    return "failed" if end and item["kind"] == "AppWrapper" and item["status"].get("failed") else end
 
 
 def is_whole(item: Object) -> bool:
@@ -82,7 +84,9 @@ def word_of(item: Object) -> str:
     status = item.get("status") or {}
     state = status.get("state") or ""
     word = state.get("phase") if isinstance(state, Mapping) else state
-    return str(status.get("terminalState") or status.get("phase") or word or "")
+    # A JobSet has the condition a moment before the word.
+    held = next((kind for kind in ("Failed", "Completed") if kind in _held(item)), "")
+    return str(status.get("terminalState") or status.get("phase") or word or held)
 
 
 def _part(whole: Object, name: str, template: Object) -> Object:

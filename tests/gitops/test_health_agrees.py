@@ -1,0 +1,40 @@
+"""The health that Argo CD shows and the phase that `describe` shows are two readings of one status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.cluster.kube_parts import verdict_of
+from symphony_charts.cluster.kube_phase import phase_of_workload
+from tests.chart.harness import example_chart
+from tests.gitops.test_health import CASES, health
+
+# Our charts write these, and no project calls a state of theirs unknown.
+_KINDS = {
+    "batch_Job": "jobs",
+    "jobset.x-k8s.io_JobSet": "jobset",
+    "workload.codeflare.dev_AppWrapper": "appwrapper",
+    "batch.volcano.sh_Job": "volcano",
+    "diengine.opendilab.org_DIJob": "dijob",
+}
+_ENDS = {"Healthy": "succeeded", "Degraded": "failed"}
+_OURS = [(check, item) for check, item, status in CASES if check in _KINDS and status != "Unknown"]
+
+
+def workload(kind: str) -> dict[str, Any]:
+    """What runs the groups that end, as a chart writes it."""
+    values = {**example_chart("integrate").values, "workload": {"kind": kind, "gang": "none"}}
+    objects = assemble(values, Release(name="r", chart_name="integrate"))
+    names = {"Job", "JobSet", "AppWrapper", "DIJob"}
+    return next(item for item in objects if item["kind"] in names)
+
+
+@pytest.mark.parametrize(("check", "status"), _OURS)
+def test_an_end_is_an_end_for_both(check: str, status: dict[str, Any]) -> None:
+    item = {**workload(_KINDS[check]), **status}
+    shown = phase_of_workload(item)[0] if check == "batch_Job" else verdict_of([item])
+    ended = shown if shown in _ENDS.values() else None
+    assert ended == _ENDS.get(health(check, item)[0])
