@@ -12,7 +12,7 @@ from typing import Any, Literal
 from symphony_charts.cluster.kube_dijob import tasks_of
 from symphony_charts.spec.argo_manifest import manifests_of
 
-__all__ = ["STOPPED", "end_of", "is_whole", "parts_of", "verdict_of", "word_of"]
+__all__ = ["STOPPED", "end_of", "is_whole", "may_start_again", "parts_of", "verdict_of", "word_of"]
 
 Object = Mapping[str, Any]
 
@@ -23,6 +23,7 @@ _ENDS: Mapping[str, Literal["succeeded", "failed"]] = {
     "Completed": "succeeded",
     "Succeeded": "succeeded",
     "Failed": "failed",
+    "Deleted": "failed",
     "Error": "failed",
     "Aborted": "failed",
     "Terminated": "failed",
@@ -65,6 +66,13 @@ def verdict_of(workloads: Sequence[Object]) -> Literal["succeeded", "failed"] | 
     deciding = [item for item in alive if (item["metadata"].get("annotations") or {}).get("symph.dev/done-when")]
     is_done = deciding and not is_failed and all("Complete" in _held(item) for item in deciding)
     return "succeeded" if is_done else None
+
+
+def may_start_again(workloads: Sequence[Object]) -> bool:
+    """Whether an AppWrapper has not ended: it starts all again when one of its Jobs has failed for good."""
+    alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
+    wrappers = _newest([item for item in alive if item["kind"] == "AppWrapper"])
+    return any(end_of(item) is None for item in wrappers)
 
 
 def end_of(item: Object) -> Literal["succeeded", "failed"] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from symphony_charts.cluster.kube_parts import parts_of, verdict_of
+from symphony_charts.cluster.kube_parts import may_start_again, parts_of, verdict_of
 from symphony_charts.cluster.kube_phase import judge, judge_failure, moment_of, phase_of_workload
 from symphony_charts.cluster.kube_queue import reasons_of
 from symphony_charts.cluster.status import (
@@ -55,6 +55,8 @@ def status_of(
     labels = everything[0]["metadata"]["labels"] if everything else {}
     instances = _instances(workloads, pods, reasons_of(workloads, admissions), now)
     phase = verdict_of(workloads) or overall(instances)
+    if phase == "failed" and may_start_again(workloads):
+        phase = "running"
     if everything and all(item["metadata"].get("deletionTimestamp") for item in (*workloads, *pods) or everything):
         phase = "stopping"
     started = min((moment_of(item["metadata"]["creationTimestamp"]) for item in everything), default=now)

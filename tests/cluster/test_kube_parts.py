@@ -104,6 +104,16 @@ def test_a_run_that_mcad_calls_complete_has_failed_where_a_job_has() -> None:
     assert verdict_of([mcad("Running"), bad]) is None
 
 
+@pytest.mark.parametrize(
+    ("word", "phase"),
+    [("Running", "running"), ("Resetting", "running"), ("Failed", "failed"), ("Deleted", "failed")],
+)
+def test_a_failed_job_is_not_the_end_of_what_may_start_again(word: str, phase: str) -> None:
+    bad = job(conditions=[{"type": "Failed", "status": "True"}])
+    ended = pod(**container({"terminated": {"exitCode": 3, "reason": "Error"}}))
+    assert status_of("rl", [mcad(word), bad], [ended], now=NOW).phase == phase
+
+
 def test_the_tasks_of_a_volcano_job_show_their_replicas() -> None:
     task = {"name": "agent", "replicas": 2, "template": template("agent")["spec"]["template"]}
     volcano = {
