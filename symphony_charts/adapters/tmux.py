@@ -10,7 +10,18 @@ from pathlib import Path
 from symphony_charts.adapters import runner
 from symphony_charts.errors import ToolFailed
 
-__all__ = ["Pane", "attach", "kill_server", "list_panes", "respawn", "select", "server_pid", "start"]
+__all__ = [
+    "Pane",
+    "attach",
+    "is_terminal_of",
+    "kill_server",
+    "list_panes",
+    "respawn",
+    "select",
+    "server_pid",
+    "start",
+    "surrounding_server",
+]
 
 # A tmux server that has run out of descriptors answers no client; no call may hang on it.
 _TIMEOUT_S = 10.0
@@ -84,6 +95,18 @@ def select(socket: Path, slot: int) -> None:
         if pane.slot == slot:
             server.cmd("select-window", "-t", pane.id)
             server.cmd("select-pane", "-t", pane.id)
+
+
+def is_terminal_of(socket: Path, terminal: str) -> bool:
+    """Whether `terminal` (``/dev/pts/3``) is that of a pane of the server."""
+    done = _tmux(socket, "list-panes", "-a", "-F", "#{pane_tty}")
+    return done.status == 0 and terminal in done.text.split()
+
+
+def surrounding_server() -> Path | None:
+    """The socket of the tmux server in one of whose panes this program was started, None outside of tmux."""
+    found = os.environ.get("TMUX", "").partition(",")[0]
+    return Path(found) if found else None
 
 
 def attach(socket: Path) -> None:

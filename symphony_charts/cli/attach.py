@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli import common
+from symphony_charts.cli import common, output
 
 __all__ = ["configure", "run"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from symphony_charts.cluster.local_store import Run
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph attach`."""
     common.add_experiment(parser)
-    parser.add_argument("-p", "--process", metavar="PROCESS", help="begin with the pane of this process")
-    common.add_examples(parser, "symph attach ring", "symph attach integrate -p team-a/lead")
+    parser.add_argument("-p", "--process", metavar="PROCESS", help="begin with the pane of this process, or replica")
+    parser.add_argument("--nested", action="store_true", help="attach within another tmux as well; C-b C-b d leaves")
+    common.add_examples(
+        parser, "symph attach ring", "symph attach integrate -p team-a/lead", "symph attach rl -p agent/1"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Become a tmux client of the experiment's own server; detach with C-b d."""
+    """Become a tmux client of the experiment's own server; detach with C-b d.
+
+    Within a pane of the experiment it goes over to another pane. Within any other tmux it refuses, unless nested, since
+    keys would go to the outer one, and says what to type there instead: nothing is asked of that server.
+    """
+    import os
     import sys
 
     from symphony_charts.adapters import tmux
@@ -25,9 +37,41 @@ def run(args: argparse.Namespace) -> int:
     from symphony_charts.errors import UsageError
 
     found = find_run(args.experiment_name, live=True)
-    if args.process:
-        tmux.select(found.socket, find_slots(found, args.process)[0])
+    slots = find_slots(found, args.process) if args.process else []
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("attach needs a terminal", next=f"symph logs -f {found.experiment}")
+    terminal = os.ttyname(sys.stdin.fileno())
+    if tmux.is_terminal_of(found.socket, terminal):
+        if not slots:
+            raise UsageError(f"this terminal is a pane of {found.experiment}", next="-p PROCESS goes to another pane")
+        tmux.select(found.socket, slots[0])
+        return 0
+    if not args.nested:
+        _refuse_nesting(found, args, terminal)
+    if slots:
+        tmux.select(found.socket, slots[0])
+    if len(slots) > 1:
+        output.note(f"{args.process} has {len(slots)} replicas; {args.process}/K begins with another")
     tmux.attach(found.socket)
     return 0
+
+
+def _refuse_nesting(found: Run, args: argparse.Namespace, terminal: str) -> None:
+    """Raise UsageError within another tmux: one of the user's, or one of another experiment."""
+    import shlex
+
+    from symphony_charts.adapters import tmux
+    from symphony_charts.cluster.local_store import live_runs
+    from symphony_charts.errors import UsageError
+
+    others = (one.socket for one in live_runs() if one != found)
+    outer = tmux.surrounding_server() or next((one for one in others if tmux.is_terminal_of(one, terminal)), None)
+    if outer is None:
+        return
+    words = ["symph", "attach", found.experiment, *(["-p", args.process] if args.process else [])]
+    base = ["tmux", "-S", str(outer)]
+    back = f"{shlex.join(words)}; {shlex.join([*base, 'attach'])}"
+    raise UsageError(
+        f"this terminal is inside of tmux, and {found.experiment} has a tmux server of its own",
+        next=f"{shlex.join([*base, 'detach-client', '-E', back])}\n        (C-b d comes back here), or --nested",
+    )

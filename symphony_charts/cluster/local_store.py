@@ -187,16 +187,24 @@ def age(seconds: float) -> str:
 
 
 def find_slots(run: Run, name: str) -> list[int]:
-    """The slots of the processes that `name` means: a process, ``group/process``, or all replicas of one.
+    """The slots of the processes that `name` means: ``process`` with all its replicas, ``process-K`` or ``process/K``.
 
-    Raises NotFound with the names there are.
+    Each may stand after ``group/``, and a process after the name of its pod. A process of exactly that name comes
+    first: ``agent-1`` is not replica 1 of ``agent`` then, which is ``agent/1``. Raises NotFound with those there are.
     """
-    group, _, process = name.rpartition("/")
-    state = run.state()["processes"]
-    inside = [item for item in state if not group or group in (item["group"], item["pod"])]
-    exact = [item["slot"] for item in inside if item["name"] == process]
-    replicas = [item["slot"] for item in inside if item["name"].rpartition("-")[0] == process]
-    if exact or replicas:
-        return exact or replicas
-    names = ", ".join(f"{item['group']}/{item['name']}" if item["group"] else item["name"] for item in state)
-    raise NotFound(f'experiment "{run.experiment}" has no process "{name}"', next=f"its processes: {names}")
+    planned = run.plan()["processes"]
+    for names in (_names_of_process, _names_of_replica):
+        found = [item["slot"] for item in planned if name in names(item)]
+        if found:
+            return found
+    known = ", ".join(f"{item['group']}/{item['name']}" if item["group"] else item["name"] for item in planned)
+    raise NotFound(f'experiment "{run.experiment}" has no process "{name}"', next=f"its processes: {known}")
+
+
+def _names_of_process(item: dict[str, Any]) -> tuple[str, ...]:
+    return (item["process"], f"{item['group']}/{item['process']}")
+
+
+def _names_of_replica(item: dict[str, Any]) -> tuple[str, ...]:
+    group, process, index, own = item["group"], item["process"], item["index"], item["name"]
+    return (own, f"{group}/{own}", f"{item['pod']}/{process}", f"{process}/{index}", f"{group}/{process}/{index}")

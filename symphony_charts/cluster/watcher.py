@@ -106,12 +106,13 @@ def find_instances(status: ExperimentStatus, word: str) -> list[InstanceStatus]:
     A process means all its replicas. Empty where nothing fits exactly.
     """
     every = status.instances
-    exact = [one for one in every if word in (one.name, one.path)]
-    if exact:
-        return exact
+    # The whole name of a process comes first: "agent-1" is the process of that name, not replica 1 of "agent".
     replicas = [one for one in every if word in (one.process, f"{one.group}/{one.process}")]
     if replicas:
         return replicas
+    exact = [one for one in every if word in (one.name, one.path)]
+    if exact:
+        return exact
     process, _, index = word.rpartition("/")
     if index.isascii() and index.isdigit():
         found = [one for one in every if process in (one.process, f"{one.group}/{one.process}")]

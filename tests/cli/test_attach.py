@@ -1,0 +1,137 @@
+"""`symph attach` as a person types it: in a plain terminal, within their own tmux, within a pane of a run.
+
+The terminals are panes of a tmux server of the test, in the part of the user's own.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_store import Run, live_runs
+from tests.local.runs import start, until
+
+TWO = {"agent": {"command": ["sleep", "300"], "replicas": 2}, "b": {"command": ["sleep", "300"]}}
+
+
+class Own:
+    """The user's tmux, with a shell in its only pane and a client that looks at it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "own.sock"
+        (folder / "symph").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m symphony_charts "$@"\n')
+        (folder / "symph").chmod(0o755)
+        self.env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "PS1": "$ ", "TERM": "xterm-256color"}
+        self.tmux("new-session", "-d", "-x", "150", "-y", "50", "-s", "mine", "sh")
+        # A terminal for the client: `script` gives it one.
+        attach = f"tmux -S {self.socket} -f /dev/null attach"
+        self.client = subprocess.Popen(
+            ["script", "-qec", attach, "/dev/null"],
+            env=self.env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        until(lambda: self.tmux("list-clients") != "")
+
+    def tmux(self, *words: str) -> str:
+        argv = ["tmux", "-S", str(self.socket), "-f", "/dev/null", *words]
+        return subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=20, check=False).stdout
+
+    def type(self, text: str) -> None:
+        self.tmux("send-keys", "-t", "mine", "-l", text)
+        self.tmux("send-keys", "-t", "mine", "Enter")
+
+    def screen(self) -> str:
+        return self.tmux("capture-pane", "-p", "-J", "-S", "-", "-t", "mine")
+
+    def close(self) -> None:
+        self.tmux("kill-server")
+        assert self.client.stdin is not None
+        self.client.stdin.close()
+        self.client.terminate()
+        self.client.wait(timeout=20)
+
+
+@pytest.fixture
+def own(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
+    need_tool("tmux")
+    need_tool("script")
+    one = Own(private_places)
+    yield one
+    for run in live_runs():
+        local_run.down(run)
+    one.close()
+
+
+def ask(run: Run, *words: str) -> str:
+    argv = ["tmux", "-S", str(run.socket), *words]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False).stdout
+
+
+def current(run: Run) -> str:
+    """The slot whose pane a client sees."""
+    return ask(run, "display-message", "-p", "-t", "symph", "#{@slot}").strip()
+
+
+def test_within_tmux_it_refuses_and_the_command_it_names_goes_there_and_back(own: Own, tmp_path: Path) -> None:
+    run = start(tmp_path, processes=TWO)
+    before = own.tmux("list-panes", "-a", "-F", "#{pane_id} #{pane_pid}")
+    own.type("symph attach exp -p agent/1")
+    until(lambda: "C-b d comes back here" in own.screen())
+    assert ask(run, "list-clients") == ""
+    [command] = [line for line in own.screen().splitlines() if "detach-client" in line]
+    own.type(command.partition("next: ")[2])
+    until(lambda: "symph" in ask(run, "list-clients"))
+    assert current(run) == "1"
+    assert own.tmux("list-clients") == ""
+    ask(run, "detach-client", "-s", "symph")
+    until(lambda: own.tmux("list-clients") != "")
+    assert own.tmux("list-panes", "-a", "-F", "#{pane_id} #{pane_pid}") == before
+
+
+def test_nested_it_attaches_within_tmux(own: Own, tmp_path: Path) -> None:
+    run = start(tmp_path, processes=TWO)
+    own.type("symph attach exp --nested -p b")
+    until(lambda: "symph" in ask(run, "list-clients"))
+    assert current(run) == "2"
+    assert own.tmux("list-clients") != ""
+
+
+def test_in_a_terminal_without_tmux_it_attaches(own: Own, tmp_path: Path) -> None:
+    run = start(tmp_path, processes=TWO)
+    own.type("env -u TMUX symph attach exp -p agent")
+    until(lambda: "symph" in ask(run, "list-clients"))
+    assert current(run) == "0"
+
+
+def test_within_a_pane_of_the_experiment_it_goes_to_another(own: Own, tmp_path: Path) -> None:
+    passed = {name: os.environ[name] for name in ("SYMPH_STATE_DIR", "SYMPH_RUNTIME_DIR")}
+    command = [sys.executable, "-m", "symphony_charts", "attach", "exp", "-p", "b"]
+    run = start(
+        tmp_path,
+        processes={
+            "shell": {"command": command, "env": passed, "retries": 0, "local": {"on_exit": "keep"}},
+            "b": {"command": ["sleep", "300"]},
+        },
+    )
+    until(lambda: run.state()["processes"][0]["phase"] == "done")
+    assert current(run) == "1"
+    assert ask(run, "list-clients") == ""
+
+
+def test_within_a_pane_of_another_experiment_it_refuses(own: Own, tmp_path: Path) -> None:
+    first = start(tmp_path, "one", processes={"b": {"command": ["sleep", "300"]}})
+    passed = {name: os.environ[name] for name in ("SYMPH_STATE_DIR", "SYMPH_RUNTIME_DIR")}
+    command = [sys.executable, "-m", "symphony_charts", "attach", "one"]
+    second = start(tmp_path, "two", processes={"shell": {"command": command, "env": passed}})
+    assert local_run.wait(second) == 2
+    assert "inside of tmux" in (second.process_dir(0) / "log").read_text()
+    assert ask(first, "list-clients") == ""

@@ -1,0 +1,57 @@
+"""Which processes of a run a name means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cluster.local_store import Run, find_slots, write_json
+from symphony_charts.errors import NotFound
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Two replicas of `agent`, a process `agent-1`, and a group of two replicas."""
+    rows = [
+        ("agent-0", "", "agent.0", "agent", 0),
+        ("agent-1", "", "agent.1", "agent", 1),
+        ("agent-1", "", "agent-1", "agent-1", 0),
+        ("lead-0", "team", "team-0", "lead", 0),
+        ("lead-1", "team", "team-1", "lead", 1),
+        ("agent", "other", "other", "agent", 0),
+    ]
+    keys = ("name", "group", "pod", "process", "index")
+    folder = tmp_path / "exp" / "1"
+    folder.mkdir(parents=True)
+    processes = [{"slot": slot, **dict(zip(keys, row, strict=True))} for slot, row in enumerate(rows)]
+    write_json(folder / "plan.json", {"processes": processes})
+    return Run(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "slots"),
+    [
+        ("agent-1", [2]),
+        ("agent/1", [1]),
+        ("agent-0", [0]),
+        ("agent.1/agent", [1]),
+        ("lead", [3, 4]),
+        ("team/lead", [3, 4]),
+        ("team/lead-1", [4]),
+        ("team/lead/1", [4]),
+        ("team-1/lead", [4]),
+        ("lead/0", [3]),
+        ("agent", [0, 1, 5]),
+        ("other/agent", [5]),
+    ],
+)
+def test_a_name_means_a_process_first_and_then_a_replica(run: Run, name: str, slots: list[int]) -> None:
+    assert find_slots(run, name) == slots
+
+
+@pytest.mark.parametrize("name", ["", "age", "agent-", "agent-10", "agent/2", "team/", "team/agent", "nobody/lead"])
+def test_a_name_that_means_nobody_lists_who_there_is(run: Run, name: str) -> None:
+    with pytest.raises(NotFound, match=f'no process "{name}"') as caught:
+        find_slots(run, name)
+    assert caught.value.next.startswith("its processes: agent-0, agent-1, agent-1, team/lead-0")
