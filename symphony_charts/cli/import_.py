@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--app-id", default="", metavar="ID", help="torchx: the app id of those objects")
     group.add_argument("--job", default="", metavar="NAME", help="dijob: the one to import out of several")
-    group.add_argument("--kind", default="dijob", metavar="KIND", help="dijob: workload kind of the result")
+    group.add_argument("--kind", default="", metavar="KIND", help="torchx, dijob: workload kind of the result")
     group.add_argument("--profile", action="append", default=[], metavar="NAME", help="compose: profile to include")
     group.add_argument("--env-file", action="append", default=[], metavar="FILE", help="compose: variables (.env)")
     group.add_argument(
@@ -141,11 +141,11 @@ def _dispatch(args: argparse.Namespace, source: Source) -> Imported:
     if args.format == "torchx":
         from symphony_charts.importers.torchx import import_torchx
 
-        return import_torchx(source, args.cfg)
+        return import_torchx(source, args.cfg, args.kind)
     if args.format == "dijob":
         from symphony_charts.importers.dijob import import_dijob
 
-        return import_dijob(source, args.job, args.kind)
+        return import_dijob(source, args.job, args.kind or "dijob")
     if args.format == "compose":
         return _compose(args, source)
     from symphony_charts.importers.legacy import import_legacy

@@ -8,6 +8,7 @@ nothing is taken off the requests unless asked.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from symphony_charts.importers.fields import Fields
 from symphony_charts.importers.report import Imported, Log, build
@@ -26,8 +27,10 @@ _RANK0_SERVICE = "rank0"
 _RANK0_PORT = 29500  # TorchX's own default for its Service
 
 
-def import_torchx(source: Source, cfg: str = "") -> Imported:
+def import_torchx(source: Source, cfg: str = "", kind: str = "") -> Imported:
     """The experiment of the AppDef in a file; `cfg` holds run options as ``torchx run -cfg`` takes them.
+
+    `kind` is the workload's, whatever they say.
 
     Raises SpecError with file and line of every fault.
     """
@@ -35,7 +38,7 @@ def import_torchx(source: Source, cfg: str = "") -> Imported:
     app, options = appdef_of(source, log)
     if cfg:
         options = parse_cfg(cfg, log)
-    return experiment_of(app, options, log)
+    return experiment_of(app, replace(options, kind=kind) if kind else options, log)
 
 
 def import_appdef(data: object, cfg: Mapping[str, object] | None = None) -> Imported:

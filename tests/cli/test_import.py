@@ -142,3 +142,19 @@ def test_runopts_says_type_default_and_meaning(capsys: pytest.CaptureFixture[str
     items = {item["name"]: item for item in json.loads(capsys.readouterr().out)["items"]}
     assert (items["namespace"]["type"], items["namespace"]["default"]) == ("str", "default")
     assert items["coscheduler_name"]["becomes"] == "workload.scheduler_name, workload.gang: coscheduling"
+
+
+@pytest.mark.parametrize(("format", "name"), [("torchx", "appdef.json"), ("dijob", "dijob-v1.1.yaml")])
+def test_the_kind_of_the_result_is_chosen(format: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", format, str(EXAMPLES / name), "--kind", "jobset"]) == 0
+    assert from_data(load(capsys.readouterr().out)).workload.kind == "jobset"
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("", "AppWrapper"), ("volcano", "Job")])
+def test_compat_prints_what_torchx_itself_would_submit(
+    kind: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["import", "torchx", str(EXAMPLES / "appdef.json"), "--compat", "torchx", "--app-id", "x1", "-o", "json"]
+    assert main([*words, *(["--kind", kind] if kind else [])]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["kind"], made["metadata"]["name"]) == (expected, "x1")

@@ -110,6 +110,8 @@ def test_a_second_run_is_another_application_and_can_be_cancelled_alone(nightly:
     listed = nightly("list", "-s", "symph").stdout
     assert re.search(r"symph://torchx/sh +RUNNING", listed)
     assert re.search(r"symph://torchx/sh-2 +CANCELLED", listed)
+    nightly("delete", handles[1])
+    assert handles[1] not in nightly("list", "-s", "symph").stdout
 
 
 @pytest.mark.usefixtures("here")
