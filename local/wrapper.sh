@@ -5,6 +5,8 @@
 # limits had to do with it). It gets `pid`, `exit` and perhaps `limit`.
 # With a terminal no program is started but the process itself: at hundreds each one more is what takes the time.
 cd "$1" || exit 125
+# Tell the supervisor who this is. Opened for reading too, so that without a supervisor this does not wait for one.
+echo "${1##*/} $$" 1<>../../born
 # A handler that does nothing, unlike an ignored signal, is not inherited by the process.
 trap : HUP INT QUIT TERM
 # All that tmux adds and what its server was started with (local_run): the process has its own exact environment.

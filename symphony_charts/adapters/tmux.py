@@ -25,17 +25,21 @@ __all__ = [
 
 # A tmux server that has run out of descriptors answers no client; no call may hang on it.
 _TIMEOUT_S = 10.0
-_FORMAT = "#{@slot} #{pane_id} #{pane_pid} #{pane_dead}"
+_FORMAT = "#{@slot} #{pane_id} #{pane_pid} #{pane_dead} #{pid}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
-    """One pane: the process slot it runs, its id (``%3``), the pid of its own program, whether that has ended."""
+    """One pane: the process slot it runs, its id (``%3``), the pid of its own program, whether that has ended.
+
+    `server` is the pid of the tmux server.
+    """
 
     slot: int
     id: str
     pid: int
     is_dead: bool
+    server: int
 
 
 def start(socket: Path, commands: Path, prefix: Sequence[str], env: dict[str, str]) -> None:
@@ -57,8 +61,8 @@ def list_panes(socket: Path) -> list[Pane]:
         return []
     rows = [line.split() for line in done.text.splitlines()]
     return [
-        Pane(slot=int(slot), id=pane, pid=int(pid), is_dead=dead == "1")
-        for slot, pane, pid, dead in (row for row in rows if len(row) == 4)
+        Pane(slot=int(slot), id=pane, pid=int(pid), is_dead=dead == "1", server=int(server))
+        for slot, pane, pid, dead, server in (row for row in rows if len(row) == 5)
     ]
 
 

@@ -16,9 +16,8 @@ from symphony_charts.local.scripts import enter_script, mounts_script, start_scr
 __all__ = ["first_state", "lay_out", "public", "write_private"]
 
 
-def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
-    """Write everything the run needs into its folder, readable by its owner alone."""
-    run.folder.mkdir(parents=True, mode=0o700)
+def lay_out(run: Run, plan: LocalPlan, folder: Path, supervisor: int) -> None:
+    """Write everything the run needs into its folder, readable by its owner alone; `supervisor` is a pid."""
     runtime_dir().mkdir(parents=True, exist_ok=True, mode=0o700)
     for name, content in data.folder("local").items():
         if name.endswith(".sh"):
@@ -33,7 +32,8 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
         write_private(run.folder / "enter", enter_script(str(run.folder), plan.binds).encode())
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
-    write_json(run.folder / "state.json", first_state(plan))
+    os.mkfifo(run.folder / "born", 0o600)
+    write_json(run.folder / "state.json", {**first_state(plan), "supervisor": supervisor})
 
 
 def _lay_out_process(run: Run, process: PlannedProcess, *, is_mounting: bool) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +29,8 @@ class Panes:
     def __init__(self, run: Run, slots: list[dict[str, Any]], loop: Loop, ended: Callable[[int], None]) -> None:
         self.run, self._slots, self._loop, self._ended = run, slots, loop, ended
         self._fds: dict[int, int] = {}
+        self._noted: dict[int, float] = {}
+        self.server = 0
         self.sessions: set[int] = set()
 
     def __contains__(self, slot: int) -> bool:
@@ -37,11 +41,31 @@ class Panes:
         """Whether anything runs."""
         return bool(self._fds)
 
-    def adopt(self) -> None:
-        """Take over the panes as they are now."""
-        for pane in tmux.list_panes(self.run.socket):
+    def born(self, slot: int, pid: int) -> bool:
+        """Watch a program that was started with others, and note its end until `adopt`; False if it is none."""
+        if slot >= len(self._slots) or slot in self or slot in self._noted:
+            return False
+        self._follow(slot, pid, self._note)
+        return slot in self
+
+    def adopt(self) -> int:
+        """Take over the panes as they are now; their number."""
+        panes = tmux.list_panes(self.run.socket)
+        for pane in panes:
             self._slots[pane.slot].update(pane=pane.id)
-            self._follow(pane.slot, pane.pid)
+            self.server = pane.server
+            if pane.slot in self:
+                self._loop.watch(self._fds[pane.slot], functools.partial(self._died, pane.slot, self._ended))
+            elif pane.slot not in self._noted:
+                self._follow(pane.slot, pane.pid, self._ended)
+        for slot in self._noted:
+            # As a supervisor that did not live to see its end would have left it.
+            self._slots[slot]["phase"] = "running"
+        return len(panes)
+
+    def ended_at(self, slot: int) -> float:
+        """When the end of a program became known, in seconds since 1970: noted before, or now."""
+        return self._noted.pop(slot, None) or time.time()
 
     def start_again(self, slot: int) -> None:
         """Run the program of `slot` once more; what the last start left behind in its session is killed first."""
@@ -55,7 +79,7 @@ class Panes:
         """Watch what `start_again` has started; a program that is over already is not there afterwards."""
         for pane in tmux.list_panes(self.run.socket):
             if pane.slot == slot:
-                self._follow(slot, pane.pid)
+                self._follow(slot, pane.pid, self._ended)
 
     def let_go(self, slot: int) -> None:
         """Open the gate at which the program waits; it may not have reached it yet."""
@@ -97,7 +121,7 @@ class Panes:
         processes.signal_process(processes.members("", session, b"\0"), signal.SIGKILL)
         return _KILLED
 
-    def _follow(self, slot: int, pid: int) -> None:
+    def _follow(self, slot: int, pid: int, ended: Callable[[int], None]) -> None:
         self._slots[slot]["wrapper"] = pid
         self.sessions.add(pid)
         try:
@@ -105,13 +129,18 @@ class Panes:
         except ProcessLookupError:
             return
         self._fds[slot] = descriptor
-        self._loop.watch(descriptor, lambda: self._died(slot))
+        self._loop.watch(descriptor, functools.partial(self._died, slot, ended))
 
-    def _died(self, slot: int) -> None:
+    def _died(self, slot: int, ended: Callable[[int], None]) -> None:
         descriptor = self._fds.pop(slot)
         self._loop.forget(descriptor)
         os.close(descriptor)
-        self._ended(slot)
+        ended(slot)
+
+    def _note(self, slot: int) -> None:
+        now, status = time.time(), self.status_of(slot)
+        self._noted[slot] = now
+        self._slots[slot].update(status=status, ended=now, ready=False, phase="done" if status == 0 else "failed")
 
     def _kill(self, slot: int, wrapper: int) -> None:
         if slot in self and self._slots[slot]["wrapper"] == wrapper:

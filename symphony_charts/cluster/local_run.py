@@ -23,6 +23,7 @@ from symphony_charts.cluster.local_layout import lay_out
 from symphony_charts.cluster.local_machine import namespace_prefix, plan_here, raise_limits
 from symphony_charts.cluster.local_requests import request
 from symphony_charts.cluster.local_store import Run, runs_of, write_json
+from symphony_charts.cluster.local_supervised import NewSupervisor
 from symphony_charts.errors import CheckFailed, SymphError, ToolFailed
 from symphony_charts.local.records import Gpus, LocalPlan
 from symphony_charts.local.scripts import check_path, quote
@@ -72,17 +73,21 @@ def up(
 
 
 def _begin(run: Run, experiment: Experiment, services: Sequence[Service], folder: Path, gpus: Gpus) -> None:
-    plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
     check_path(str(run.folder))
-    raise_limits(len(plan.processes))
+    run.folder.mkdir(parents=True, mode=0o700)
+    # It starts while everything else is prepared.
+    supervisor = NewSupervisor(run, is_start=True)
     try:
-        lay_out(run, plan, folder)
+        plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
+        raise_limits(len(plan.processes))
+        lay_out(run, plan, folder, supervisor.pid)
         save_spec(run, experiment, folder)
         commits = check_out_all(plan.checkouts)
         if commits:
             write_json(run.folder / "state.json", {**run.state(), "commits": commits})
-        _start(run, plan)
+        _start(run, plan, supervisor)
     except BaseException:
+        supervisor.kill()
         tmux.kill_server(run.socket)
         shutil.rmtree(run.folder, ignore_errors=True)
         raise
@@ -145,7 +150,15 @@ def ensure_supervised(run: Run) -> None:
     """Give a live run whose supervisor is gone a new one."""
     if not run.is_live or run.is_supervised:
         return
-    _supervise(run)
+    supervisor = NewSupervisor(run)
+    try:
+        supervisor.answer()
+    except ToolFailed:
+        # One that was over before it was asked is none to complain about.
+        if run.is_live:
+            raise
+    finally:
+        supervisor.close()
 
 
 def _new_run_id() -> str:
@@ -169,41 +182,18 @@ def quote_if_needed(word: str) -> str:
     return word if word and all(char.isalnum() or char in "-_./=:,@%+" for char in word) else quote(word)
 
 
-def _start(run: Run, plan: LocalPlan) -> None:
+def _start(run: Run, plan: LocalPlan, supervisor: NewSupervisor) -> None:
     """One call of tmux starts everything; then what it made is counted."""
+    supervisor.tell()
     env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     prefix = [*namespace_prefix(), "/bin/sh", str(run.folder / "enter")] if plan.has_namespace else []
+    supervisor.answer()
     tmux.start(run.socket, run.folder / "up.conf", prefix, {**env, "TERM": "tmux-256color"})
-    panes = tmux.list_panes(run.socket)
-    if len(panes) != len(plan.processes):
-        raise ToolFailed(f"tmux started {len(panes)} of {len(plan.processes)} processes")
-    write_json(run.folder / "state.json", {**run.state(), "tmux": tmux.server_pid(run.socket)})
-    _supervise(run)
-
-
-def _supervise(run: Run) -> None:
-    """Start a supervisor and wait until it has written its first state."""
-    log = run.folder / "supervisor.log"
-    opened = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    # Not a Popen object: the supervisor outlives this program and is nobody's to wait for.
-    pid = os.posix_spawn(
-        sys.executable,
-        [sys.executable, "-m", "symphony_charts.cluster.local_supervisor", str(run.folder)],
-        {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(log), opened, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ],
-        setsid=True,
-    )
-    deadline = time.monotonic() + 20
-    while processes.is_alive(pid) and time.monotonic() < deadline:
-        if run.state()["supervisor"] == pid or not run.is_live:
-            return
-        time.sleep(0.005)
-    if run.is_live:
-        raise ToolFailed("the supervisor of the run did not start", str(log))
+    supervisor.tell()
+    count = supervisor.answer()
+    if count != len(plan.processes):
+        raise ToolFailed(f"tmux started {count} of {len(plan.processes)} processes")
+    supervisor.close()
 
 
 def _await_end(run: Run, timeout_s: float | None) -> None:

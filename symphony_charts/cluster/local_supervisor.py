@@ -1,7 +1,7 @@
 """The supervisor of one run: sees every death at once, starts what may start, decides, and ends the run clean.
 
-Started by `symph up` as ``python -m symphony_charts.cluster.local_supervisor RUN_FOLDER``. It waits on pidfds and
-timers in one `select.poll` and does nothing in between. It holds nothing that is not on disk: after kill -9 the run
+Started as ``python -m symphony_charts.cluster.local_supervisor RUN_FOLDER [start]``. It waits on pidfds and timers in
+one `select.poll` and does nothing in between. It holds nothing that is not on disk: after kill -9 the run
 lives on, and the next verb starts it again on the same folder. SIGTERM to it ends the run.
 """
 
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from symphony_charts.cluster.local_births import Starter, attend_start, make_room
 from symphony_charts.cluster.local_gpu_locks import hold_again
 from symphony_charts.cluster.local_logs import LogClock
 from symphony_charts.cluster.local_loop import Loop, signal_pipe
@@ -33,10 +34,11 @@ __all__ = ["Supervisor", "main"]
 class Supervisor:
     """One run under watch. `slots` holds for each process what `state.json` says of it."""
 
-    def __init__(self, run: Run) -> None:
-        self.run, self.plan = run, run.plan()
+    def __init__(self, run: Run, starter: Starter) -> None:
+        self.run, self.plan, self.starter = run, run.plan(), starter
         self.old = run.state()
         self.slots: list[dict[str, Any]] = [dict(process) for process in self.old["processes"]]
+        make_room(len(self.slots))
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended)
         self.checks = Checks(run, self.loop, self._changed, self._dead)
@@ -46,14 +48,21 @@ class Supervisor:
         self.backoff = Backoff(**self.plan.get("backoff", {}))
         self.clock = LogClock([run.process_dir(slot) / "log" for slot in range(len(self.slots))])
 
-    def watch(self) -> None:
-        """Run until the run is over."""
+    def watch(self, *, is_start: bool) -> None:
+        """Run until the run is over; with `is_start` its processes are only being started."""
         signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
-        self._adopt()
+        if is_start:
+            self.phase = "starting"
+            attend_start(self.loop, self.run.folder / "born", self.starter, self._born, self._save)
+            self.phase, self.dirty = "running", True
+        count = self._adopt()
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
         self.loop.watch(self.clock.descriptor, self.clock.note)
         self._take_requests()
         self._advance()
+        self._save()
+        self.starter.tell(count)
+        self.starter.leave()
         while self.phase != "over":
             self._save()
             self.loop.turn()
@@ -111,9 +120,15 @@ class Supervisor:
 
     # Taking over
 
-    def _adopt(self) -> None:
+    def _born(self, slot: int, pid: int) -> None:
+        """A program runs while others are still being started; unless it waits at its gate, this is its start."""
+        if self.panes.born(slot, pid) and not self.plan["processes"][slot]["waits"]:
+            self._note_start(slot)
+
+    def _adopt(self) -> int:
         """Take over the panes as they are now, and what a supervisor before this one had not brought to its end."""
-        self.panes.adopt()
+        count = self.panes.adopt()
+        self.old["tmux"] = self.panes.server or self.old.get("tmux", 0)
         if self.old["phase"] == "stopping":
             self.stop(self.old["reason"])
         for slot, process in enumerate(self.slots):
@@ -127,6 +142,7 @@ class Supervisor:
                 self._ended(slot)
             elif slot in self.panes and process["phase"] == "running" and self.phase == "running":
                 self._attend(slot)
+        return count
 
     def _await_restart(self, slot: int) -> None:
         process = self.slots[slot]
@@ -139,7 +155,7 @@ class Supervisor:
     # Deaths and what follows
 
     def _ended(self, slot: int) -> None:
-        process, now = self.slots[slot], time.time()
+        process, now = self.slots[slot], self.panes.ended_at(slot)
         self.checks.leave(slot)
         status = self.panes.status_of(slot)
         process.update(status=status, ended=now, ready=False, phase="done" if status == 0 else "failed")
@@ -220,13 +236,17 @@ class Supervisor:
             self.stop("failed" if self.failed else "finished")
 
     def _started(self, slot: int) -> None:
+        self._note_start(slot)
+        self._attend(slot)
+
+    def _note_start(self, slot: int) -> None:
         planned, now = self.plan["processes"][slot], time.time()
         process = self.slots[slot]
         is_ready = not planned["checks"] and not any(check["role"] == "started" for check in planned["health"])
         process.update(phase="running", started=now, ready=is_ready, unready="", unhealthy="")
         process["began"] = process.get("began") or now
-        self.dirty = True
-        self._attend(slot)
+        # While everything is being started this is no news: `waiting` will do.
+        self.dirty = self.dirty or self.phase != "starting"
 
     def _attend(self, slot: int) -> None:
         """Begin the checks of a process that runs, and its deadline."""
@@ -290,10 +310,13 @@ class Supervisor:
             withdraw(self.run, self.granted.pop())
 
 
-def main(folder: str) -> None:
-    """Watch the run in `folder` until it is over."""
-    Supervisor(Run(Path(folder))).watch()
+def main(folder: str, *, is_start: bool) -> None:
+    """Watch the run in `folder` until it is over; with `is_start` the starter says when there is something to watch."""
+    starter = Starter(0)
+    if is_start and not starter.heard():
+        return
+    Supervisor(Run(Path(folder)), starter).watch(is_start=is_start)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], is_start=sys.argv[2:] == ["start"])
