@@ -99,7 +99,12 @@ def run_helm(version: str, *args: str | Path, check: bool = True) -> subprocess.
 
 def helm_objects(version: str, folder: Path, *args: str, release: str = "r1") -> Objects:
     """What `helm template` prints."""
-    return index(yaml.load_all(run_helm(version, "template", release, folder, *args).stdout, _Loader))
+    return objects_in(run_helm(version, "template", release, folder, *args).stdout)
+
+
+def objects_in(text: str) -> Objects:
+    """The objects in a stream of YAML, read as Kubernetes reads it."""
+    return index(yaml.load_all(text, _Loader))
 
 
 def native_objects(

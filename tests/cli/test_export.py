@@ -95,3 +95,22 @@ def test_an_experiment_of_services_alone_is_refused(symph: Symph, tmp_path: Path
         "name: only\nimage: a:1\nprocesses:\n  web: {command: [x], lifecycle: service}\n"
     )
     assert "nothing here does" in symph("export", "appwrapper", "only.yaml", status=3).stderr
+
+
+def test_manifests_are_the_objects_of_the_chart_in_one_stream(symph: Symph) -> None:  # noqa: F811 - the fixture
+    made = list(yaml.safe_load_all(symph("export", "manifests", "exp.yaml", "-n", "rl").stdout))
+    rendered = list(yaml.safe_load_all(symph("render", "exp.yaml").stdout))
+    kinds = [item["kind"] for item in rendered if item["kind"] != "Pod"]
+    assert sorted(item["kind"] for item in made) == sorted(kinds)
+    assert {item["metadata"]["namespace"] for item in made} == {"rl"}
+    assert not [finding for finding in lint_objects(made) if finding.severity == "error"]
+
+
+def test_kustomize_is_a_folder_with_the_namespace_in_one_place(symph: Symph, tmp_path: Path) -> None:  # noqa: F811
+    symph("export", "kustomize", "exp.yaml", "-n", "rl", "-f", "base")
+    head = yaml.safe_load((tmp_path / "base/kustomization.yaml").read_text())
+    assert head["namespace"] == "rl"
+    assert sorted(path.name for path in (tmp_path / "base").iterdir()) == sorted(
+        [*head["resources"], "kustomization.yaml"]
+    )
+    assert "namespace: rl" not in "".join((tmp_path / "base" / name).read_text() for name in head["resources"])

@@ -1,0 +1,87 @@
+"""The folder of `export kustomize` is built by the real kubectl to the very objects of the chart."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+
+from symphony_charts.adapters.files import write_tree
+from symphony_charts.chart.kustomize import kustomize_files
+from symphony_charts.spec.load import from_data
+from tests.chart.harness import EXAMPLE_NAMES, Objects, chart_of, example_chart, native_objects, objects_in
+from tests.chart.strategies import experiments
+from tests.tools import kubectl
+
+
+def build(folder: Path) -> Objects:
+    """What `kubectl kustomize` makes of a folder."""
+    program = kubectl()
+    if program is None:
+        if os.environ.get("SYMPH_REQUIRE_TOOLS"):
+            pytest.fail("kubectl is not unpacked: python -m tests.tools")
+        pytest.skip("kubectl is not unpacked: python -m tests.tools")
+    env = {"HOME": str(folder), "PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+    ended = subprocess.run(
+        [program, "kustomize", folder], capture_output=True, text=True, timeout=60, env=env, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return objects_in(ended.stdout)
+
+
+def built(objects: Objects, folder: Path, **said: Any) -> Objects:
+    """What kubectl makes of the folder of some objects."""
+    write_tree(folder, kustomize_files(objects.values(), **said))
+    return build(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [*((name, "jobs") for name in EXAMPLE_NAMES), ("rl", "jobset"), ("rl", "argo")]
+)
+def test_the_examples_are_built_to_the_same_objects(name: str, kind: str, tmp_path: Path) -> None:
+    objects = native_objects(example_chart(name), [f"workload.kind={kind}"])
+    assert built(objects, tmp_path / "base") == objects
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(experiments())
+def test_generated_experiments_are_built_to_the_same_objects(
+    tmp_path_factory: pytest.TempPathFactory, data: dict[str, object]
+) -> None:
+    objects = native_objects(chart_of(from_data(data)))
+    assert built(objects, tmp_path_factory.mktemp("base")) == objects
+
+
+def test_the_namespace_stands_in_one_place_and_reaches_all_objects(tmp_path: Path) -> None:
+    objects = native_objects(example_chart("rl"), ["workload.kind=argo"])
+    got = built(objects, tmp_path / "base", namespace="rl")
+    assert {item["metadata"]["namespace"] for item in got.values()} == {"rl"}  # type: ignore[index]  # parsed YAML
+
+
+def test_an_overlay_changes_an_image_and_nothing_else(tmp_path: Path) -> None:
+    objects = native_objects(example_chart("ring"))
+    write_tree(tmp_path / "base", kustomize_files(objects.values()))
+    images = [{"name": "python", "newTag": "3.13-slim"}]
+    overlay = {"resources": ["../base"], "images": images}
+    write_tree(tmp_path / "overlay", {"kustomization.yaml": yaml.safe_dump(overlay).encode()})
+    got = build(tmp_path / "overlay")
+    assert got != objects
+    texts = [json.dumps([*found.values()], sort_keys=True) for found in (got, {key: objects[key] for key in got})]
+    assert texts[0].replace("python:3.13-slim", "python:3.12-slim") == texts[1]
+
+
+def test_two_kinds_of_one_name_are_two_files() -> None:
+    def item(version: str) -> dict[str, object]:
+        return {"apiVersion": version, "kind": "Job", "metadata": {"name": "a"}}
+
+    assert sorted(kustomize_files([item("batch/v1"), item("batch.volcano.sh/v1alpha1")])) == [
+        "job-a-batch.volcano.sh.yaml",
+        "job-a.yaml",
+        "kustomization.yaml",
+    ]
