@@ -64,6 +64,8 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
         )
     if difference.kind in ("StatefulSet", "Deployment") and _touches(difference, "spec.template"):
         return "restarted", "its pods are replaced, one after the other"
+    if difference.kind == "DIJob" and difference.fields:
+        return "updated", "in place: pods come or go, and those that run keep the addresses that they were told"
     return "updated", "in place" if difference.fields else "follows the run"
 
 

@@ -19,6 +19,8 @@ _ABSENT = object()
 # What only says which run an object belongs to: it changes with every run, and says nothing of its own.
 _NOISE = re.compile(
     r"metadata\.name\Z|(^|\.)(labels|selector|matchLabels)\.symph\.dev/run\Z|(^|\.)labels\.helm\.sh/chart\Z"
+    # A DIJob's pods are found by its name, and are told their run in so many words.
+    r"|(^|\.)(selector|matchLabels)\.(diengine/job|dijob-name)\Z|\.env\.SYMPH_RUN\Z"
 )
 
 

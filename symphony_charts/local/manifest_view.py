@@ -13,6 +13,7 @@ from typing import TypeAlias
 from symphony_charts.local.expand import expand
 from symphony_charts.local.pod_names import replica_name
 from symphony_charts.local.view import ProcessView, file_mark
+from symphony_charts.spec.dijob_object import RANK
 from symphony_charts.spec.opened import kind_of, opened
 
 __all__ = ["view_of_manifests"]
@@ -46,6 +47,7 @@ def _workload_views(
     count = _count(item)
     template = _sub(spec, "template")
     labels = _sub(_sub(template, "metadata"), "labels")
+    first_rank = int(_text(_sub(_sub(template, "metadata"), "annotations"), RANK) or 0)
     pod = _sub(template, "spec")
     sidecars = [c for c in _list(pod, "initContainers") if c.get("restartPolicy") == "Always"]
     for index in range(count):
@@ -56,11 +58,17 @@ def _workload_views(
             "metadata.annotations['batch.kubernetes.io/job-completion-index']": str(index),
             "metadata.labels['apps.kubernetes.io/pod-index']": str(index),
             "metadata.labels['volcano.sh/task-index']": str(index),
+            "metadata.annotations['diengine/task-rank']": str(index),
+            f"metadata.annotations['{RANK}']": str(first_rank + index),
             **{f"metadata.labels['{key}']": str(value) for key, value in labels.items()},
         }
         for container in [*sidecars, *_list(pod, "containers")]:
             env = _environment(container, maps, fields)
             words = [*_words(container, "command"), *_words(container, "args")]
+            if words[3:4] == ["symph-rank"]:
+                # The shell of a node adds its index to the rank of the first, and then is what stands behind.
+                words, first = words[4:], env.pop("DI_FIRST_RANK")
+                env["DI_RANK"] = str(int(first) + index)
             yield ProcessView(
                 name=f"{here}/{container['name']}",
                 argv=tuple(expand(word, env) for word in words),
@@ -117,7 +125,9 @@ def _group_of(item: Object) -> str:
 def _replica_hosts(item: Object) -> set[str]:
     spec, name = _sub(item, "spec"), _text(_sub(item, "metadata"), "name")
     domain = _text(_sub(_sub(spec, "template"), "spec"), "subdomain") or _text(spec, "serviceName")
-    return {f"{name}-{number}.{domain}" for number in range(_count(item))}
+    # Operator v1.1.0 gives the pods of a DIJob a domain without what later ones put before it.
+    domains = (domain, domain.removeprefix("di-"))
+    return {f"{name}-{number}.{one}" for number in range(_count(item)) for one in domains}
 
 
 def _count(item: Object) -> int:

@@ -18,7 +18,11 @@ __all__ = ["ALLOWED", "ProcessView", "differences", "file_mark", "view_of_plan"]
 # Variables that a pod has from its image or kubelet, or that name the run itself; they may differ or be absent. Which
 # GPUs a container has is the node's to say, and a process that is no container learns it from CUDA's variables.
 ALLOWED = frozenset(
-    {"PATH", "HOME", "LANG", "TERM", "HOSTNAME", "SYMPH_RUN", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"}
+    (
+        *("PATH", "HOME", "LANG", "TERM", "HOSTNAME"),
+        *("SYMPH_RUN", "DI_JOB_ID", "DI_JOB_NAMESPACE"),
+        *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
+    )
 )
 
 

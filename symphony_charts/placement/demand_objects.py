@@ -8,6 +8,7 @@ from symphony_charts.placement.demand import Demand, Shape, in_order, pod_affini
 from symphony_charts.placement.inputs.fields import Faults, Fields
 from symphony_charts.placement.inputs.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
 from symphony_charts.spec.argo_manifest import manifests_of
+from symphony_charts.spec.dijob_object import tasks_of
 
 __all__ = ["demands_of_objects"]
 
@@ -17,8 +18,8 @@ _GROUP_LABEL = "symph.dev/group"
 def demands_of_objects(objects: Iterable[Mapping[str, object]]) -> list[Demand]:
     """The demands of all pods that `objects` make at a time, sorted by shape.
 
-    Known are Job, StatefulSet, Deployment, JobSet, Volcano's Job, AppWrapper, WorkflowTemplate and lists of these;
-    other kinds make no pods. Raises SpecError for a pod that cannot be read.
+    Known are Job, StatefulSet, Deployment, JobSet, Volcano's Job, AppWrapper, DIJob, WorkflowTemplate and lists of
+    these; other kinds make no pods. Raises SpecError for a pod that cannot be read.
     """
     faults = Faults()
     found = [pod for item in objects for pod in _pods(Fields.of(dict(item), "", faults))]
@@ -55,8 +56,8 @@ def _pods(item: Fields) -> Iterator[tuple[str, Fields, int]]:
         wrapped += [part.block("generictemplate") for part in spec.block("resources").blocks("GenericItems")]
         for part in wrapped:
             yield from _pods(part)
-    elif kind == "WorkflowTemplate":
-        for created in manifests_of(item.data):
+    elif kind in ("DIJob", "WorkflowTemplate"):
+        for created in tasks_of(item.data) if kind == "DIJob" else manifests_of(item.data):
             yield from _pods(Fields.of(created, item.path, item.faults))
     elif kind == "List":
         for part in item.blocks("items"):

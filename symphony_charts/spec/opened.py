@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from symphony_charts.spec.argo_manifest import manifests_of
+from symphony_charts.spec.dijob_object import tasks_of
 
 __all__ = ["kind_of", "opened"]
 
@@ -21,7 +22,7 @@ def kind_of(item: Mapping[str, object]) -> str:
 
 
 def _inside(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    """The objects in JobSets, AppWrappers, Volcano Jobs and Argo templates; a Workflow says what its template does."""
+    """The objects in JobSets, AppWrappers, Volcano Jobs, DIJobs and WorkflowTemplates, which say what Workflows do."""
     kind, spec, name = kind_of(item), _sub(item, "spec"), _sub(item, "metadata").get("name")
     if kind == "JobSet":
         for member in _maps(spec, "replicatedJobs"):
@@ -29,6 +30,8 @@ def _inside(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
     elif kind == "AppWrapper":
         yield from (_sub(part, "template") for part in _maps(spec, "components"))
         yield from (_sub(part, "generictemplate") for part in _maps(_sub(spec, "resources"), "GenericItems"))
+    elif kind == "DIJob":
+        yield from tasks_of(item)
     elif kind == "WorkflowTemplate":
         yield from manifests_of(item)
     elif kind == "VolcanoJob":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.lint.chart_rules import check_chart
+from symphony_charts.chart.lint.dijob_rules import check_dijob
 from symphony_charts.chart.lint.experiment_rules import check_experiment
 from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity
 from symphony_charts.chart.lint.kubernetes import DEFAULT_VERSION, VERSIONS, check_schemas, version_for
@@ -39,7 +40,7 @@ def lint(
     objects = opened(assemble(values, installed))
     level = experiment.security.level if experiment is not None else "baseline"
     findings = [
-        *(check_experiment(experiment) if experiment is not None else ()),
+        *((*check_experiment(experiment), *check_dijob(experiment)) if experiment is not None else ()),
         *check_values(values),
         *check_chart(chart.files, known=chart.values),
         *check_schemas(objects, kube_version or version_for(objects)),
