@@ -1,73 +1,300 @@
-"""Starting, asking and stopping many processes on this machine, beside a plain tmux `source-file` of sleeps.
+"""Starting, asking and stopping many processes on this machine, beside its peers in the same run.
 
-    python benchmarks/local.py [COUNT ...]      (default: 100 500)
+    python benchmarks/local.py [--repeat N] [COUNT ...]      (default: 100 500, 3 times)
 
-Prints seconds of wall clock and the ratio to plain tmux in the same run. Each of our processes has an environment, a
-config file, a log and a supervised exit status; plain tmux has none of that.
+Everybody starts the same: COUNT windows, each with a program that sleeps, 30 variables and a log by pipe-pane. Ours
+has a configuration file at the pod's path, a supervised exit status and a readable state besides. `source-file` is one
+tmux reading one file of commands, the fastest that tmux can do; `bare` the same without variables and logs. Turns are
+interleaved and medians printed: seconds of wall clock until the command is back, CPU seconds of all its processes
+until everything sleeps, and what that is in times of ours. Whoever takes longer than 15 s has one turn only.
 """
 
 from __future__ import annotations
 
+import argparse
+import ctypes
 import json
 import os
+import shutil
+import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
 
-def seconds(argv: list[str], env: dict[str, str]) -> float:
+_VARIABLES = {f"V{number}": f"value-{number}" for number in range(30)}
+_SLEEP = ["/bin/sleep", "600"]
+_SLOW_S = 15.0
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of what is measured become children of this program
+_LIBTMUX = """
+import libtmux, sys
+count, folder = int(sys.argv[1]), sys.argv[2]
+variables = {f"V{number}": f"value-{number}" for number in range(30)}
+server = libtmux.Server(socket_path=folder + "/s", config_file="/dev/null")
+session = server.new_session(session_name="x", window_command="/bin/sleep 600", environment=variables)
+session.active_pane.cmd("pipe-pane", f"exec cat >>{folder}/log-0")
+for number in range(1, count):
+    window = session.new_window(attach=False, window_shell="/bin/sleep 600", environment=variables)
+    window.active_pane.cmd("pipe-pane", f"exec cat >>{folder}/log-{number}")
+"""
+# Writes the moment of its death down and dies of it.
+_DIE = "import sys, time; open(sys.argv[1], 'w').write(str(time.time()))"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Seconds of wall clock, and of CPU of everything that was started."""
+
+    wall: float
+    cpu: float
+
+
+def symph(*words: str) -> list[str]:
+    """The command line of one verb of ours."""
+    return [sys.executable, "-m", "symphony_charts", *words]
+
+
+def ours(count: int, folder: Path) -> list[list[str]]:
+    """`symph up` of an experiment with the processes."""
+    process = {"command": _SLEEP, "env": _VARIABLES}
+    _write_spec(folder, {f"p{number}": process for number in range(count)})
+    return [symph("up", str(folder / "experiment.yaml"))]
+
+
+def source_file(count: int, folder: Path, *, is_bare: bool = False) -> list[list[str]]:
+    """One tmux that reads all its commands from one file."""
+    env = "" if is_bare else " ".join(f"-e {name}={value}" for name, value in _VARIABLES.items())
+    lines = []
+    for number in range(count):
+        lines.append(f"{'new-window' if number else 'new-session -d -s x'} {env} {' '.join(_SLEEP)}")
+        lines += [] if is_bare else [f"pipe-pane 'exec cat >>{folder}/log-{number}'"]
+    (folder / "conf").write_text("\n".join(lines) + "\n")
+    return [[*_tmux(folder), "start-server", ";", "source-file", str(folder / "conf")]]
+
+
+def bare(count: int, folder: Path) -> list[list[str]]:
+    """The same without variables and logs."""
+    return source_file(count, folder, is_bare=True)
+
+
+def libtmux(count: int, folder: Path) -> list[list[str]]:
+    """A Python program that makes each window by an object of libtmux."""
+    return [[sys.executable, "-c", _LIBTMUX, str(count), str(folder)]]
+
+
+def tmuxp(count: int, folder: Path) -> list[list[str]]:
+    """`tmuxp load`, which knows no logs: those are added by one `source-file` when it is done."""
+    window = {"window_shell": " ".join(_SLEEP), "environment": _VARIABLES, "panes": ["blank"]}
+    windows = [{"window_name": f"p{number}", **window} for number in range(count)]
+    (folder / "load.yaml").write_text(yaml.dump({"session_name": "x", "windows": windows}, Dumper=yaml.CSafeDumper))
+    pipes = [f"pipe-pane -t 'x:=p{number}' 'exec cat >>{folder}/log-{number}'" for number in range(count)]
+    (folder / "pipes").write_text("\n".join(pipes) + "\n")
+    program = str(Path(sys.executable).with_name("tmuxp"))
+    load = [program, "load", "-d", "-y", "-S", str(folder / "s"), "-f", "/dev/null", str(folder / "load.yaml")]
+    return [load, [*_tmux(folder), "source-file", str(folder / "pipes")]]
+
+
+CONTENDERS: dict[str, Callable[[int, Path], list[list[str]]]] = {
+    "symph up": ours,
+    "bare": bare,
+    "source-file": source_file,
+    "libtmux": libtmux,
+    "tmuxp": tmuxp,
+}
+
+
+def _tmux(folder: Path) -> list[str]:
+    return ["tmux", "-S", str(folder / "s"), "-f", "/dev/null"]
+
+
+def _write_spec(folder: Path, processes: dict[str, object]) -> None:
+    spec = {"name": "many", "configs": {"c.txt": {"text": "hello"}}, "processes": processes}
+    (folder / "experiment.yaml").write_text(json.dumps(spec))
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """An environment in which nobody meets the user's own tmux or runs."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TMUX")}
+    return {**kept, "SYMPH_STATE_DIR": f"{folder}/state", "SYMPH_RUNTIME_DIR": f"{folder}/run"}
+
+
+def timed(argv: list[str], env: dict[str, str], timeout_s: float = 300.0) -> float:
     """The wall clock of one command, which must succeed."""
-    started = time.perf_counter()
-    subprocess.run(argv, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
-    return time.perf_counter() - started
+    began = time.perf_counter()
+    subprocess.run(argv, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=timeout_s)
+    return time.perf_counter() - began
 
 
-def plain_tmux(count: int, folder: Path, env: dict[str, str]) -> float:
-    """A tmux server with `count` windows that sleep, from one file of commands."""
-    lines = ["new-session -d -s x /bin/sleep 600", *["new-window /bin/sleep 600"] * (count - 1)]
-    (folder / "plain.conf").write_text("\n".join(lines) + "\n")
-    base = ["tmux", "-S", str(folder / "plain.sock"), "-f", "/dev/null"]
-    took = seconds([*base, "start-server", ";", "source-file", str(folder / "plain.conf")], env)
-    subprocess.run([*base, "kill-server"], check=True)
-    return took
+def descendants() -> list[int]:
+    """Every process below this one."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (fields := _stat(int(entry.name))):
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, waiting = [], [os.getpid()]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
 
 
-def spec_of(count: int) -> str:
-    """An experiment of `count` processes with 30 variables each."""
-    env = ", ".join(f"V{number}: value-{number}" for number in range(30))
-    lines = ["name: many", "configs: {c.txt: {text: hello}}", "processes:"]
-    lines += [f"  p{number}: {{command: [/bin/sleep, '600'], env: {{{env}}}}}" for number in range(count)]
-    return "\n".join(lines) + "\n"
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat after the name: state, parent, and so on."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
-def resident_mib(pid: int) -> float:
-    """Resident memory of a process in MiB."""
-    text = Path(f"/proc/{pid}/status").read_text()
-    return int(text.partition("VmRSS:")[2].split()[0]) / 1024
+def cpu_seconds() -> float:
+    """What everything started from here has used by now: who lives, who was waited for by whom, who was by us."""
+    ours_ended = os.times()
+    total = ours_ended.children_user + ours_ended.children_system
+    for pid in descendants():
+        try:
+            total += int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+        except OSError:
+            continue
+        fields = _stat(pid)
+        total += sum(int(ticks) for ticks in fields[13:15]) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def settle(count: int) -> None:
+    """Wait until `count` programs sleep below this one."""
+    deadline = time.monotonic() + 60
+    while sum(_name(pid) == "sleep" for pid in descendants()) < count:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"fewer than {count} programs were started")
+        time.sleep(0.05)
+    time.sleep(0.3)
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def clear() -> None:
+    """End everything below this program."""
+    deadline = time.monotonic() + 30
+    while left := descendants():
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        for _ in left:
+            try:
+                os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+        if time.monotonic() > deadline:
+            raise SystemExit("could not end what was started")
+        time.sleep(0.02)
+
+
+def places() -> Iterator[Path]:
+    """A folder for one turn, after which nothing of it is left."""
+    folder = Path(tempfile.mkdtemp(prefix="symph-b-", dir="/tmp"))
+    try:
+        yield folder
+    finally:
+        clear()
+        shutil.rmtree(folder)
+
+
+def turn(contender: str, count: int) -> Cost:
+    """What starting `count` processes costs once."""
+    for folder in places():
+        env, commands = environment(folder), CONTENDERS[contender](count, folder)
+        before = cpu_seconds()
+        wall = sum(timed(argv, env) for argv in commands)
+        settle(count)
+        return Cost(wall=wall, cpu=cpu_seconds() - before)
+    raise AssertionError
+
+
+def compare(count: int, repeat: int) -> None:
+    """Print what everybody needs to start `count` processes."""
+    found: dict[str, list[Cost]] = {name: [] for name in CONTENDERS}
+    for _ in range(repeat):
+        for name, costs in found.items():
+            if not costs or costs[0].wall < _SLOW_S:
+                costs.append(turn(name, count))
+    middle = {
+        name: Cost(wall=statistics.median(c.wall for c in costs), cpu=statistics.median(c.cpu for c in costs))
+        for name, costs in found.items()
+    }
+    own = middle["symph up"]
+    print(f"{count} processes      wall s   / ours    CPU s   / ours   turns")
+    for name, cost in middle.items():
+        row = f"{cost.wall:>8.2f} {cost.wall / own.wall:>8.2f} {cost.cpu:>8.2f} {cost.cpu / own.cpu:>8.2f}"
+        print(f"  {name:<16} {row} {len(found[name]):>7}", flush=True)
+
+
+def verbs(count: int, repeat: int) -> None:
+    """Print what asking and stopping cost, and the supervisor."""
+    rows = []
+    for _ in range(repeat):
+        for folder in places():
+            env = environment(folder)
+            [up] = ours(count, folder)
+            timed(up, env)
+            settle(count)
+            supervisor = json.loads(next(folder.glob("state/local/*/*/state.json")).read_text())["supervisor"]
+            memory = int(Path(f"/proc/{supervisor}/status").read_text().partition("VmRSS:")[2].split()[0]) / 1024
+            before = Path(f"/proc/{supervisor}/schedstat").read_text().split()[0]
+            time.sleep(2)
+            idle_ms = (int(Path(f"/proc/{supervisor}/schedstat").read_text().split()[0]) - int(before)) / 1e6
+            asked, down = timed(symph("p", "many"), env), timed(symph("down", "many"), env)
+            rows.append((asked, down, memory, idle_ms))
+    asked, down, memory, idle_ms = (statistics.median(column) for column in zip(*rows, strict=True))
+    print(f"  symph p {asked:.3f} s, symph down {down:.2f} s; supervisor {memory:.0f} MiB, {idle_ms:.1f} ms CPU in 2 s")
+
+
+def deaths(count: int) -> None:
+    """Print how long after its death it is known of processes that die while others are still being started."""
+    for folder in places():
+        python = [sys.executable, "-I", "-S", "-c", _DIE]
+        ends = {f"p{n}": {"command": [*python, str(folder / str(n))], "restart": "never"} for n in range(count)}
+        lasting: dict[str, object] = {"last": {"command": _SLEEP}}
+        _write_spec(folder, {**{name: {**end, "local": {"on_exit": "keep"}} for name, end in ends.items()}, **lasting})
+        env = environment(folder)
+        timed(symph("up", str(folder / "experiment.yaml")), env)
+        state = next(folder.glob("state/local/*/*/state.json"))
+        deadline = time.monotonic() + 60
+        while len(known := _ends(state)) < count and time.monotonic() < deadline:
+            time.sleep(0.05)
+        late = sorted(1000 * (ended - float((folder / str(slot)).read_text())) for slot, ended in known.items())
+        shown = ", ".join(f"{share:.0%} {late[int((len(late) - 1) * share)]:.0f}" for share in (0.5, 0.9, 0.99, 1))
+        print(f"  {len(late)} deaths while others are started are known after ms: {shown}")
+
+
+def _ends(state: Path) -> dict[int, float]:
+    return {one["slot"]: one["ended"] for one in json.loads(state.read_text())["processes"] if one.get("ended")}
 
 
 def main() -> None:
-    """Measure each count and print a line for it."""
-    symph = [sys.executable, "-m", "symphony_charts"]
-    print(f"{'processes':>9} {'up':>7} {'plain':>7} {'ratio':>6} {'p':>7} {'down':>7} {'supervisor':>11}")
-    for count in [int(word) for word in sys.argv[1:]] or [100, 500]:
-        with tempfile.TemporaryDirectory(prefix="symph-b-", dir="/tmp") as name:
-            folder = Path(name)
-            env = {**os.environ, "SYMPH_STATE_DIR": f"{name}/state", "SYMPH_RUNTIME_DIR": f"{name}/run"}
-            plain = plain_tmux(count, folder, env)
-            (folder / "experiment.yaml").write_text(spec_of(count))
-            up = seconds([*symph, "up", str(folder / "experiment.yaml")], env)
-            [state] = (folder / "state").glob("local/*/*/state.json")
-
-            memory = resident_mib(json.loads(state.read_text())["supervisor"])
-            asked = seconds([*symph, "p", "many"], env)
-            down = seconds([*symph, "down", "many"], env)
-            row = (
-                f"{count:>9} {up:>7.2f} {plain:>7.2f} {up / plain:>6.1f} {asked:>7.3f} {down:>7.2f} {memory:>8.0f} MiB"
-            )
-            print(row, flush=True)
+    """Measure each count."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("counts", nargs="*", type=int, default=[100, 500])
+    parser.add_argument("--repeat", type=int, default=3)
+    args = parser.parse_args()
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    for count in args.counts:
+        compare(count, args.repeat)
+        verbs(count, args.repeat)
+        deaths(count)
 
 
 if __name__ == "__main__":
