@@ -18,7 +18,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.yaml_text import dump, dump_all
 from symphony_charts.torchx_scheduler.options import Options, read
 
-__all__ = ["SymphRequest", "request_of"]
+__all__ = ["SymphRequest", "data_of", "request_of"]
 
 
 @dataclass(kw_only=True)
@@ -26,7 +26,8 @@ class SymphRequest:
     """The request of one application, as plain data that callers may change before they schedule it.
 
     `on` says where it goes. `experiment` is what will be started; `objects` is what a cluster would get (empty for
-    this machine), or with `is_compat` TorchX's own objects and no experiment.
+    this machine), or with `is_compat` TorchX's own objects and no experiment. `workspaces` maps images to the folders
+    whose files they get on submission, in `image_repo`.
     """
 
     on: str
@@ -36,6 +37,8 @@ class SymphRequest:
     dest: str
     experiment: dict[str, object] = field(default_factory=dict)
     objects: list[dict[str, object]] = field(default_factory=list)
+    workspaces: dict[str, str] = field(default_factory=dict)
+    image_repo: str | None = None
     is_compat: bool = False
 
     def named(self, name: str) -> Experiment:
@@ -43,11 +46,17 @@ class SymphRequest:
         return finish(from_data({**self.experiment, "name": name}), for_cluster=self.on != "tmux")
 
     def __str__(self) -> str:
-        return dump_all(self.objects) if self.objects else dump(self.experiment)
+        shown = dump_all(self.objects) if self.objects else dump(self.experiment)
+        patches = (f"# {image} gets the files of {folder}\n" for image, folder in self.workspaces.items())
+        return "".join(patches) + shown
 
 
-def request_of(data: object, cfg: Mapping[str, object]) -> tuple[SymphRequest, tuple[Note, ...]]:
+def request_of(
+    data: object, cfg: Mapping[str, object], workspaces: Mapping[str, str]
+) -> tuple[SymphRequest, tuple[Note, ...]]:
     """The request for an AppDef as plain data, and what of it does not come over; nothing outside is asked.
+
+    `workspaces` are the folders that images should have; programs here run in theirs as it is.
 
     Raises SpecError with every fault of the application and of the run options.
     """
@@ -60,18 +69,25 @@ def request_of(data: object, cfg: Mapping[str, object]) -> tuple[SymphRequest, t
         namespace=options.run.namespace,
         context=options.context,
         dest=options.dest,
+        image_repo=options.run.image_repo,
         is_compat=options.is_compat,
     )
+    if workspaces and options.on != "tmux":
+        if options.run.image_repo and not options.is_compat:
+            request.workspaces = dict(workspaces)
+        else:
+            what = f"the files of {', '.join(dict.fromkeys(workspaces.values()))} are not in the image"
+            log.note("workspace", what, "-cfg image_repo=HOST/PATH puts them there, --workspace '' says that none are")
     if options.is_compat:
         request.objects = [_torchx_object(app, options)]
         return request, tuple(log.notes)
     imported = experiment_of(app, options.run, log)
-    request.experiment = _data(imported.experiment)
+    request.experiment = data_of(imported.experiment)
     checked = request.named(options.app_id or imported.experiment.name)
     if options.app_id not in (None, checked.name):
         what = f'"{options.app_id}" cannot be an app id'
         raise SpecError.one(what, "cfg.app_id", f'use lower-case letters, digits and dashes: "{checked.name}"')
-    request.experiment = _data(checked)
+    request.experiment = data_of(checked)
     if options.on != "tmux":
         request.objects = [_placed(item, request.namespace) for item in objects_of(checked)]
     return request, imported.notes
@@ -94,7 +110,8 @@ def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]
     return {**item, "metadata": {**metadata, "namespace": namespace}}
 
 
-def _data(experiment: Experiment) -> dict[str, object]:
+def data_of(experiment: Experiment) -> dict[str, object]:
+    """The experiment as plain data."""
     data = to_data(experiment)
     assert isinstance(data, dict)  # noqa: S101 - a record is written as a map
     return data

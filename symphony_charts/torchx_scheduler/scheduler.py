@@ -15,8 +15,9 @@ from typing import Any
 
 from torchx.runner import config as torchx_config
 from torchx.schedulers.api import DescribeAppResponse, ListAppResponse, Scheduler
-from torchx.specs import AppDef, AppDryRunInfo, runopts
+from torchx.specs import AppDef, AppDryRunInfo, Role, runopts
 from torchx.specs.finder import ComponentValidationException
+from torchx.workspace.api import WorkspaceMixin
 
 from symphony_charts.adapters.torchx_components import plain_data
 from symphony_charts.errors import NotFound, SymphError, UsageError
@@ -24,6 +25,7 @@ from symphony_charts.importers.report import Log
 from symphony_charts.spec.names import sanitize
 from symphony_charts.torchx_scheduler import options
 from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of, parse
+from symphony_charts.torchx_scheduler.patching import note_workspace, take_workspaces
 from symphony_charts.torchx_scheduler.request import SymphRequest, request_of
 from symphony_charts.torchx_scheduler.states import described, listed
 from symphony_charts.torchx_scheduler.submission import submit
@@ -38,7 +40,7 @@ class Refused(ComponentValidationException):  # type: ignore[misc] # TorchX ship
     """A refusal in our words (what, where, next); TorchX prints it without a traceback and exits 1."""
 
 
-class SymphScheduler(Scheduler):  # type: ignore[misc] # TorchX ships no types
+class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX ships no types
     """Runs TorchX applications in tmux here or on Kubernetes, or writes their Helm charts."""
 
     def __init__(self, session_name: str) -> None:
@@ -52,10 +54,29 @@ class SymphScheduler(Scheduler):  # type: ignore[misc] # TorchX ships no types
     def _submit_dryrun(self, app: AppDef, cfg: Mapping[str, object]) -> AppDryRunInfo:
         """The request for an application: the same text for the same input, without a cluster or the network."""
         with _refusing():
-            request, notes = request_of(_lasting(app), _known(self.run_opts(), cfg))
+            data = _lasting(app)
+            workspaces = take_workspaces(data)
+            request, notes = request_of(plain_data(data), _known(self.run_opts(), cfg), workspaces)
         for note in notes:
             _log.warning("%s", f"{note.path}: {note.what}" + (f" ({note.next})" if note.next else ""))
         return AppDryRunInfo(request, str)
+
+    def build_workspace_and_update_role(self, role: Role, workspace: str, cfg: Mapping[str, object]) -> None:
+        """Remember the folder whose files the image of a role shall have; it gets them on submission."""
+        del cfg
+        with _refusing():
+            note_workspace(role.metadata, workspace)
+
+    def caching_build_workspace_and_update_role(
+        self, role: Role, cfg: Mapping[str, object], build_cache: dict[object, object]
+    ) -> None:
+        """The same as newer releases ask for it, with the folder in the role."""
+        del build_cache
+        if role.workspace and not role.workspace.is_unmapped_single_project():
+            # TorchX would copy them to a folder that is gone by the time the application is submitted.
+            raise Refused("a workspace of several folders cannot be put into an image\n  next: give one folder")
+        if role.workspace:
+            self.build_workspace_and_update_role(role, str(role.workspace), cfg)
 
     def schedule(self, dryrun_info: AppDryRunInfo) -> str:
         """Start what was shown (with ``on=chart`` write it); its app id."""
@@ -133,12 +154,12 @@ def create_scheduler(session_name: str, **kwargs: object) -> SymphScheduler:
     return SymphScheduler(session_name)
 
 
-def _lasting(app: AppDef) -> object:
+def _lasting(app: AppDef) -> dict[str, Any]:
     """The application as plain data, without what TorchX makes up anew for every session that submits it."""
     data: dict[str, Any] = dataclasses.asdict(app)
     for role in data["roles"]:
         role["env"].pop("TORCHX_INTERNAL_SESSION_ID", None)
-    return plain_data(data)
+    return data
 
 
 def _known(declared: runopts, cfg: Mapping[str, object]) -> dict[str, object]:

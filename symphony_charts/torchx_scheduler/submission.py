@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts.adapters.files import write_file
@@ -15,12 +17,14 @@ from symphony_charts.spec.dump import to_yaml
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.names import shorten
 from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of
-from symphony_charts.torchx_scheduler.request import SymphRequest
+from symphony_charts.torchx_scheduler.patching import patched
+from symphony_charts.torchx_scheduler.request import SymphRequest, data_of
 
 __all__ = ["submit"]
 
 _LONGEST = 40
 _TRIES = 5
+_log = logging.getLogger(__name__)
 
 
 def submit(request: SymphRequest) -> AppId:
@@ -33,6 +37,11 @@ def submit(request: SymphRequest) -> AppId:
         next_step = f"save the dry run and kubectl create -f it, or torchx run -s {_owner(request)}"
         raise UsageError("TorchX's own objects are shown, not submitted", next=next_step)
     wanted = str(request.experiment["name"])
+    if request.workspaces and request.image_repo:
+        experiment, images = patched(request.named(wanted), request.workspaces, request.image_repo)
+        request = replace(request, experiment=data_of(experiment), workspaces={})
+        for image in images:
+            _log.info("%s", f"image {image.image} is {image.base} with a layer of {image.layer_bytes} bytes")
     if request.on == "chart":
         return _write_chart(request.named(wanted), Path(request.dest))
     cluster = Cluster.new("tmux") if request.on == "tmux" else cluster_of(request.namespace, request.context)
