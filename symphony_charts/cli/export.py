@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # format -> its module below `symphony_charts.cli`, one line of help
 FORMATS: dict[str, tuple[str, str]] = {
     "appwrapper": ("export_appwrapper", "one AppWrapper with all that runs, for kubectl and CodeFlare"),
+    "dijob": ("export_dijob", "a DIJob with its configuration, for kubectl and DI-orchestrator"),
     "kustomize": ("export_kustomize", "a folder that kubectl kustomize builds to the chart's objects"),
     "manifests": ("export_manifests", "the chart's objects as one stream, for kubectl apply"),
 }
@@ -46,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph export appwrapper experiment.yaml -f appwrapper.yaml",
         "symph export manifests experiment.yaml -n rl | kubectl apply -f -",
         "symph export kustomize experiment.yaml -f base/",
+        "symph export dijob experiment.yaml --operator v1.1 | kubectl create -f -",
         "symph export appwrapper experiment.yaml --set groups.agent.replicas=32 | kubectl apply -f -",
     )
 

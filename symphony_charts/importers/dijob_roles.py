@@ -72,7 +72,9 @@ def _complete(pod: AddedPod, role: str) -> None:
     ports = dict(pod.parts.ports.get(container, {}))
     binds: dict[str, object] = {role: ports.pop(_PORT_NAME, PORTS[role])}
     for name, port in ports.items():
-        binds[f"{role}-{name}"] = port
+        # The operator looks for `di-port` alone; the usual number under another name is the role's all the same.
+        if port != binds[role]:
+            binds[f"{role}-{name}"] = port
     pod.process["binds"] = binds
     env = pod.process.setdefault("env", {})
     if isinstance(env, dict):

@@ -123,18 +123,17 @@ class PodWriter:
         return [result | {key: value for key, value in (("data", data), ("binaryData", binary)) if value}]
 
     def exposed_services(self) -> list[dict[str, object]]:
-        """A Service for each exposed port; only the newer operators label pods so that one can select them."""
-        exposed = [service for service in self._services if service.is_exposed]
-        if exposed and not self._addresses.dialect.startswith("v1.1"):
-            names = ", ".join(service.name for service in exposed)
-            self.log.note("expose", f"{names}: not reachable from outside under this operator")
-            return []
-        return [self._exposed(service) for service in exposed]
+        """A Service for each exposed port, by the labels that the operator gives the pods."""
+        return [self._exposed(service) for service in self._services if service.is_exposed]
 
     def _exposed(self, service: Service) -> dict[str, object]:
         settings = self._experiment.expose.get(service.name)
         kind = settings.type if settings is not None and settings.type in ("ClusterIP", "NodePort") else "LoadBalancer"
-        selector = {"diengine/job": self._experiment.name, "diengine/task-name": service.listener.pod}
+        job, pod = self._experiment.name, service.listener.pod
+        selector = {
+            "v0": {"dijob-name": job, "replica-type": pod},
+            "v1.0": {"diengine/job": job},
+        }.get(self._addresses.dialect, {"diengine/job": job, "diengine/task-name": pod})
         return {
             "apiVersion": "v1",
             "kind": "Service",
@@ -213,8 +212,9 @@ class PodWriter:
         elif pod.settings.replicas > 1:
             del promised["SYMPH_INDEX"]
         known = [service for service in self._services if self._addresses.hosts(service.listener.pod)]
+        dialled = pod.processes[ref.process].connects if ref.process in pod.processes else []
         for service in self._services:
-            if service not in known and service.listener.pod != ref.pod:
+            if service not in known and service.name in dialled:
                 what = f"the address of {service.name} is not known before its pods exist; SYMPH_* do not tell it"
                 self.log.note(pod.path, what)
         addresses = {

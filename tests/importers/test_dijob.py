@@ -103,6 +103,11 @@ def test_roles_of_v0_listen_where_the_operator_has_them_listen() -> None:
     assert processes["collector"].env["KUBERNETES_POD_NAME"] == EnvSource(field="metadata.name")
 
 
+def test_a_role_s_usual_port_under_another_name_is_one_port() -> None:
+    text = (EXAMPLES / "dijob-v0.yaml").read_text().replace("name: di-port", "name: coordinator")
+    assert import_yaml(text).experiment.processes["coordinator"].binds == {"coordinator": 22273}
+
+
 def test_the_priority_class_of_v0_is_the_coordinators_alone() -> None:
     processes = example("dijob-v0.yaml").processes
     assert {name: process.priority_class for name, process in processes.items() if process.priority_class} == {

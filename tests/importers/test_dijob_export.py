@@ -111,6 +111,67 @@ def test_any_job_comes_back_as_it_was(job: dict[str, Any]) -> None:
     assert reread(again) == again
 
 
+@st.composite
+def templates(draw: st.DrawFn, names: tuple[str, ...]) -> dict[str, Any]:
+    """A pod template whose volumes are those that it mounts."""
+    container = draw(containers())
+    volumes = [{"name": name, **draw(VOLUMES)} for name in names] if "volumeMounts" in container else []
+    return {"spec": {"containers": [container], **({"volumes": volumes} if volumes else {})}}
+
+
+@st.composite
+def single_jobs(draw: st.DrawFn) -> dict[str, Any]:
+    """A job of operator v1.0."""
+    spec: dict[str, Any] = {
+        "template": draw(templates(("v",))),
+        "minReplicas": draw(st.integers(1, 5)),
+        "cleanPodPolicy": draw(st.sampled_from(["Running", "All", "None"])),
+    }
+    spec["engineFields"] = draw(
+        st.sampled_from([{}, {"topology": "mesh"}, {"topology": "alone", "parallelWorkers": 3}])
+    )
+    if draw(st.booleans()):
+        spec |= {"group": "g", "priority": "high", "maxReplicas": 9}
+    return {"apiVersion": "diengine.opendilab.org/v2alpha1", "kind": "DIJob", "metadata": {"name": "job"}, "spec": spec}
+
+
+@st.composite
+def old_jobs(draw: st.DrawFn) -> dict[str, Any]:
+    """A job of operator v1.1.0: tasks, and volumes in their templates."""
+    kinds = draw(st.lists(st.sampled_from(["learner", "collector", "none"]), min_size=1, max_size=3, unique=True))
+    tasks = [{"name": f"{kind}-x", "type": kind, "template": draw(templates(("v",)))} for kind in kinds[:1]]
+    tasks += [
+        {
+            "name": f"{kind}-x",
+            "type": kind,
+            "template": {"spec": {"containers": [{"name": "di-container", "image": "i"}]}},
+        }
+        for kind in kinds[1:]
+    ]
+    spec = {"group": "g", "backoffLimit": draw(st.integers(0, 2)), "tasks": tasks}
+    return {"apiVersion": "diengine.opendilab.org/v2alpha1", "kind": "DIJob", "metadata": {"name": "job"}, "spec": spec}
+
+
+@st.composite
+def role_jobs(draw: st.DrawFn) -> dict[str, Any]:
+    """A job of operator v0."""
+    spec: dict[str, Any] = {"volumes": [{"name": "v", **draw(VOLUMES)}], "cleanPodPolicy": "Running"}
+    for role in ("coordinator", *draw(st.lists(st.sampled_from(["collector", "learner"]), unique=True))):
+        spec[role] = {"template": {"spec": {"containers": [draw(containers())]}}}
+    if draw(st.booleans()):
+        spec |= {"group": "g", "priorityClassName": "high"}
+    return {"apiVersion": "diengine.opendilab.org/v1alpha1", "kind": "DIJob", "metadata": {"name": "job"}, "spec": spec}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(single_jobs(), old_jobs(), role_jobs()))
+def test_any_job_of_an_older_operator_comes_back_too(job: dict[str, Any]) -> None:
+    experiment = import_dijob(read(json.dumps(job).encode(), "job.json")).experiment
+    again = reread(experiment)
+    assert again == experiment
+    assert reread(again) == again
+
+
 def made(**fields: object) -> Experiment:
     return from_data({"name": "x", "processes": {"learner": {"image": "i", "cmds": ["run"], **fields}}})
 
@@ -160,6 +221,28 @@ def test_an_exposed_service_selects_the_tasks_pods() -> None:
         "Service",
         {"diengine/job": "x", "diengine/task-name": "learner"},
     )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "labels"),
+    [("v0", {"dijob-name": "x", "replica-type": "coordinator"}), ("v1.0", {"diengine/job": "x"})],
+)
+def test_older_operators_label_pods_so_that_an_exposed_service_finds_them(
+    dialect: Operator, labels: dict[str, str]
+) -> None:
+    process = {"image": "i", "cmds": ["run"], "exposes": {"board": 6006}}
+    experiment = from_data({"name": "x", "processes": {"coordinator": process}})
+    service = cast("dict[str, Any]", dijob_objects(experiment, dialect).objects[-1])
+    assert service["spec"]["selector"] == labels
+
+
+def test_an_address_that_nobody_can_know_is_noted_where_it_is_dialled() -> None:
+    processes = {
+        "coordinator": {"image": "i", "cmds": ["run"], "connects": ["collector"]},
+        "collector": {"image": "i", "cmds": ["serve"], "binds": "collector"},
+    }
+    notes = dijob_objects(from_data({"name": "x", "processes": processes}), "v0").notes
+    assert [one.path for one in notes if "not known before" in one.what] == ["processes.coordinator"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,32 @@
+"""`symph export dijob` writes what `symph import dijob` reads as the same experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.test_package import Symph, spec, symph  # noqa: F401 - fixtures
+from tests.importers.samples import EXAMPLES
+
+
+@pytest.mark.parametrize("version", ["v0", "v1.0", "v1.1.0", "v1.1"])
+def test_an_example_of_each_operator_comes_back(version: str, tmp_path: Path, symph: Symph) -> None:  # noqa: F811 - the fixture
+    first, job, again = (str(tmp_path / name) for name in ("first.yaml", "job.yaml", "again.yaml"))
+    symph("import", "dijob", str(EXAMPLES / f"dijob-{version}.yaml"), "-o", first)
+    symph("export", "dijob", first, "-f", job)
+    symph("import", "dijob", job, "-o", again)
+    assert yaml.safe_load(Path(again).read_text()) == yaml.safe_load(Path(first).read_text())
+
+
+@pytest.mark.usefixtures("spec")
+def test_another_operator_is_another_shape(tmp_path: Path, symph: Symph) -> None:  # noqa: F811 - the fixture
+    text = "name: x\nimage: i\nprocesses: {worker: {cmds: [run], replicas: 3}}\n"
+    (tmp_path / "one.yaml").write_text(text)
+    said = {
+        operator: yaml.safe_load(symph("export", "dijob", str(tmp_path / "one.yaml"), "--operator", operator).stdout)
+        for operator in ("v1.0", "v1.1")
+    }
+    assert said["v1.0"]["spec"]["minReplicas"] == 3
+    assert said["v1.1"]["spec"]["tasks"][0]["replicas"] == 3
