@@ -22,6 +22,12 @@ become() {
     # Read, not run by another shell: one program less to start for each process.
     . ./start
 }
+ended() { # of the process, and perhaps what limits had to do with it
+    status=$?
+    if [ -f limited ]; then . ./limited; fi
+    # Whoever wants to know reads this when the shell is gone, so it need not be renamed into its place.
+    echo "$status" >exit
+}
 # This shell would write "Terminated" and the like among the output of the process.
 exec 3>&2 2>/dev/null
 if [ -f plain ]; then
@@ -30,13 +36,10 @@ if [ -f plain ]; then
     printf "$clear"
     tail -c 65536 -f log </dev/null 3>&- &
     (become) </dev/null >>log 2>&1 3>&-
-    echo "$?" >exit
+    ended
     kill $!
     printf "$clear"
     exec tail -c 65536 log
 fi
 (become) 2>&3 3>&-
-status=$?
-if [ -f limited ]; then . ./limited; fi
-# Whoever wants to know reads this when the shell is gone, so it need not be renamed into its place.
-echo "$status" >exit
+ended

@@ -108,8 +108,9 @@ def _fail_if_failed(spec: str, state: dict[str, object], plan: dict[str, object]
     planned = plan["processes"]
     assert isinstance(planned, list)  # noqa: S101
     where = f"{spec}, {planned[failed['slot']]['spec_path']}"
+    limit = f": {failed['limit']}" if failed.get("limit") else ""
     error = CheckFailed(
-        f'process "{failed["name"]}" failed ({describe_status(failed["status"])}){again}',
+        f'process "{failed["name"]}" failed ({describe_status(failed["status"])}){again}{limit}',
         where,
         f"symph logs {failed['name']} {state['experiment']} --tail 50",
     )

@@ -11,6 +11,7 @@ from typing import Any
 from symphony_charts.cluster.local_layout import public, write_private
 from symphony_charts.cluster.local_store import Run, write_json
 from symphony_charts.errors import Conflict
+from symphony_charts.local.limits import verdict_script
 from symphony_charts.local.records import LocalPlan, PlannedProcess
 from symphony_charts.local.scripts import mounts_script, start_script
 from symphony_charts.local.shown import read_environment
@@ -18,7 +19,7 @@ from symphony_charts.local.shown import read_environment
 __all__ = ["Change", "changes_of", "rewrite"]
 
 # What is made once, when the pane is: a difference here needs a new run.
-_SHAPE = ("name", "group", "pod", "tty")
+_SHAPE = ("name", "group", "pod", "tty", "scope")
 _WHOLE = ("binds", "checkouts", "has_namespace")
 
 
@@ -39,7 +40,7 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
     old = run.plan()
     new = public(plan)
     before = [[item[key] for key in _SHAPE] for item in old["processes"]]
-    after = [[getattr(process, key) for key in _SHAPE] for process in plan.processes]
+    after = [[_plain(getattr(process, key)) for key in _SHAPE] for process in plan.processes]
     same = before == after and all(old.get(key) == _plain(new[key]) for key in _WHOLE)
     if not same:
         names = sorted({str(item[0]) for item in before} ^ {str(item[0]) for item in after})
@@ -105,7 +106,10 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
         own = run.process_dir(process.slot)
         (own / "start").unlink(missing_ok=True)
         write_private(own / "start", start_script(process).encode())
-        (own / "mounts").unlink(missing_ok=True)
+        for name in ("mounts", "limited"):
+            (own / name).unlink(missing_ok=True)
+        if process.limits:
+            write_private(own / "limited", verdict_script(process.limits).encode())
         if process.binds and plan.has_namespace:
             write_private(own / "mounts", mounts_script(str(run.folder), process.binds).encode())
     write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
@@ -124,7 +128,7 @@ def _reasons(run: Run, process: PlannedProcess, old: dict[str, Any]) -> Iterator
     if names:
         yield f"env {', '.join(names)}"
     elif list(process.argv) == old["argv"] and process.cwd == old["cwd"]:
-        yield "preamble or mounts"
+        yield "preamble, mounts or limits"
 
 
 def _plain(value: object) -> object:

@@ -10,6 +10,7 @@ from pathlib import Path
 from symphony_charts.adapters import data
 from symphony_charts.adapters.dirs import runtime_dir
 from symphony_charts.cluster.local_store import Run, write_json
+from symphony_charts.local.limits import verdict_script
 from symphony_charts.local.records import LocalPlan, PlannedProcess
 from symphony_charts.local.scripts import enter_script, mounts_script, start_script, tmux_commands
 
@@ -43,6 +44,8 @@ def _lay_out_process(run: Run, process: PlannedProcess, *, is_mounting: bool) ->
     write_private(folder / "log", b"")
     if process.binds and is_mounting:
         write_private(folder / "mounts", mounts_script(str(run.folder), process.binds).encode())
+    if process.limits:
+        write_private(folder / "limited", verdict_script(process.limits).encode())
     if not process.tty:
         write_private(folder / "plain", b"")
     if process.waits:

@@ -15,11 +15,12 @@ from symphony_charts.adapters import runner
 from symphony_charts.adapters.dirs import state_dir
 from symphony_charts.cluster.local_addresses import places_now, places_of_run
 from symphony_charts.cluster.local_gpus import gpus_of_run, look_at_gpus
+from symphony_charts.cluster.local_limits import find_limiter
 from symphony_charts.cluster.local_store import Run
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.local.mounts import key_of
 from symphony_charts.local.plan import make_plan
-from symphony_charts.local.records import Gpus, LocalPlan, Machine
+from symphony_charts.local.records import Gpus, Limiter, LocalPlan, Machine
 from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment
 
@@ -76,6 +77,7 @@ def plan_here(
         caller_env=dict(os.environ),
         secrets=contents,
         gpus=gpus,
+        limiter=find_limiter() if experiment.local.limits else Limiter(),
     )
     return make_plan(experiment, services, machine)
 

@@ -70,7 +70,7 @@ class Panes:
     def start_again(self, slot: int) -> None:
         """Run the program of `slot` once more; what the last start left behind in its session is killed first."""
         process = self._slots[slot]
-        for name in ("exit", "pid", "go"):
+        for name in ("exit", "limit", "pid", "go"):
             (self.run.process_dir(slot) / name).unlink(missing_ok=True)
         processes.signal_process(processes.members("", {process["wrapper"]} - {0}, b"\0"), signal.SIGKILL)
         tmux.respawn(self.run.socket, process["pane"])
@@ -120,6 +120,13 @@ class Panes:
         session = {self._slots[slot].get("wrapper", 0)} - {0}
         processes.signal_process(processes.members("", session, b"\0"), signal.SIGKILL)
         return _KILLED
+
+    def limit_of(self, slot: int) -> str:
+        """What limits had to do with the end of the program, in words; mostly nothing."""
+        try:
+            return (self.run.process_dir(slot) / "limit").read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return ""
 
     def _follow(self, slot: int, pid: int, ended: Callable[[int], None]) -> None:
         self._slots[slot]["wrapper"] = pid

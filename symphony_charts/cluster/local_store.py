@@ -169,7 +169,8 @@ def describe_process(process: dict[str, Any], state: dict[str, Any]) -> str:
     took = f" after {age(process['ended'] - started)}" if started and process.get("ended") else ""
     if phase in ("failed", "backoff"):
         again = ", restarting" if phase == "backoff" else ""
-        return f"failed {process['status']}{took}{again}"
+        limit = f" ({process['limit']})" if process.get("limit") else ""
+        return f"failed {process['status']}{limit}{took}{again}"
     if phase in ("waiting", "starting") and state["phase"] not in LIVE:
         return "never started"
     return f"{phase}{took}"

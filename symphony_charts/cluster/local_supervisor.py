@@ -159,6 +159,7 @@ class Supervisor:
         self.checks.leave(slot)
         status = self.panes.status_of(slot)
         process.update(status=status, ended=now, ready=False, phase="done" if status == 0 else "failed")
+        process["limit"] = self.panes.limit_of(slot)
         self.dirty = True
         if self.phase != "running":
             process["phase"] = "done" if status == 0 else "stopped"
@@ -178,7 +179,8 @@ class Supervisor:
             self._restart_after(slot, decision.delay_s)
         elif decision.action == "failed":
             process["phase"] = "failed"
-            self.failed = self.failed or {"name": process["name"], "status": process["status"] or 1, "slot": slot}
+            failed = {"name": process["name"], "status": process["status"] or 1, "slot": slot}
+            self.failed = self.failed or {**failed, "limit": process.get("limit", "")}
             if decision.stops:
                 self.stop("failed")
                 return

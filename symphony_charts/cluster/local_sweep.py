@@ -70,5 +70,5 @@ def remove_private(folder: Path, count: int) -> None:
     for name in ("up.conf", "enter", "bind.sh", "wrapper.sh"):
         (folder / name).unlink(missing_ok=True)
     for slot in range(count):
-        for name in ("start", "mounts", "plain", "go", "pid", "exit"):
+        for name in ("start", "mounts", "plain", "limited", "go", "pid", "exit", "limit"):
             (folder / "p" / str(slot) / name).unlink(missing_ok=True)

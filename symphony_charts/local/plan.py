@@ -13,6 +13,7 @@ from symphony_charts.local.ends import PolicyFacts
 from symphony_charts.local.environment import caller_environment, merge_environment, pod_fields
 from symphony_charts.local.expand import expand
 from symphony_charts.local.gpus import VISIBLE, gpu_environment
+from symphony_charts.local.limits import limits_note, limits_of, scope_words
 from symphony_charts.local.mounts import checkouts_of, config_dir, layout, mount_binds, own_secrets, secrets_dir
 from symphony_charts.local.order import without_cycles
 from symphony_charts.local.overrides import local_process
@@ -44,6 +45,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     planned = context.plan_all()
     shown = [*files.binds, *(bind for process in planned for bind in process.binds)]
     folders = {bind.source for bind in shown if bind.source.startswith(machine.run_dir)}
+    limits = limits_note(experiment, machine.limiter) if experiment.local.limits else ()
     return LocalPlan(
         experiment=experiment.name,
         processes=tuple(planned),
@@ -57,7 +59,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
         ports={service.name: service.port for service in services},
         moved=dict(machine.moved),
         is_sharing_gpus=machine.gpus.is_shared,
-        notes=(*machine.notes, *files.notes, *_relocations(planned, machine), *machine.gpus.notes),
+        notes=(*machine.notes, *files.notes, *_relocations(planned, machine), *limits, *machine.gpus.notes),
     )
 
 
@@ -148,7 +150,8 @@ class _Context:
         cwd = process.cwd or experiment.local.cwd or machine.spec_dir
         preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble
         facts = PolicyFacts.of(experiment, replica.pod, process)
-        content = [argv, env, cwd, preamble, [asdict(bind) for bind in mounts]]
+        limits = limits_of(process, machine.limiter) if experiment.local.limits else ()
+        content = [argv, env, cwd, preamble, *map(asdict, mounts), *map(asdict, limits)]
         return PlannedProcess(
             slot=slot,
             name=f"{name}-{replica.index}" if replica.count > 1 else name,
@@ -174,6 +177,8 @@ class _Context:
             deadline_s=replica.pod.settings.deadline,
             gpus=self._gpus(ref, replica),
             enter=machine.enter,
+            limits=limits,
+            scope=scope_words(limits, machine.limiter),
             binds=mounts,
             spec_path=path,
             digest=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],

@@ -18,6 +18,8 @@ __all__ = [
     "Checkout",
     "File",
     "Gpus",
+    "Limit",
+    "Limiter",
     "LocalPlan",
     "Machine",
     "OnExit",
@@ -43,6 +45,25 @@ class Gpus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What a process may use at most: `amount` in bytes or millicores, as it was `said`, and who holds it to that."""
+
+    resource: str
+    amount: int
+    said: str
+    by: Literal["systemd", "rlimit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limiter:
+    """By what means a machine limits each resource, and `why` not better; `scope` begins the command of a scope."""
+
+    by: Mapping[str, Literal["systemd", "rlimit"]] = field(default_factory=dict)
+    scope: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """What a plan needs to know of the machine and of this run.
 
@@ -64,6 +85,7 @@ class Machine:
     secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     gpus: Gpus = field(default_factory=Gpus)
     enter: tuple[str, ...] = ()
+    limiter: Limiter = field(default_factory=Limiter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +156,8 @@ class PlannedProcess:
 
     `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `pod` the replica of the
     pod, which is also the tmux window. `gpus` are the ids of its GPUs, `binds` paths that only this pod sees. `enter`
-    is put before `argv`: programs that become it. `spec_path` is where it stands in the experiment, `digest` covers
-    everything whose change needs a restart.
+    is put before `argv`: programs that become it; `scope` starts all of it, in bounds of its own. `spec_path` is where
+    it stands in the experiment, `digest` covers everything whose change needs a restart.
     """
 
     slot: int
@@ -162,6 +184,8 @@ class PlannedProcess:
     deadline_s: int | None
     gpus: tuple[str, ...]
     enter: tuple[str, ...]
+    limits: tuple[Limit, ...]
+    scope: tuple[str, ...]
     binds: tuple[Bind, ...]
     spec_path: str
     digest: str

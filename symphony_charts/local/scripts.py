@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from symphony_charts.errors import SpecError
+from symphony_charts.local.limits import rlimit_lines
 from symphony_charts.local.records import Bind, LocalPlan, PlannedProcess
 
 __all__ = ["check_path", "enter_script", "mounts_script", "quote", "start_script", "tmux_commands"]
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.@+-]+")
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9/_.@+=:%-]+")
 _PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 # So that a detached session does not wrap at 80 columns.
 _WIDTH, _HEIGHT = 200, 50
@@ -33,6 +35,13 @@ def check_path(path: str) -> str:
     return path
 
 
+def _check_word(word: str) -> str:
+    """A word of a command of ours, if tmux takes it as it is: the words of a command are no formats."""
+    if not _PLAIN_WORD.fullmatch(word):
+        raise SpecError.one(f"{word!r} has characters that tmux would interpret", next="set `local: {limits: false}`")
+    return word
+
+
 def start_script(process: PlannedProcess) -> str:
     """The script that becomes the process: its pid on file, exact environment, folder, then `exec`.
 
@@ -42,6 +51,7 @@ def start_script(process: PlannedProcess) -> str:
     lines = ["read -r pid _ </proc/self/stat", "echo $pid >pid", "unset pid"]
     lines += [f"export {name}={quote(value)}" for name, value in process.env.items()]
     lines.append(f'cd -- {quote(process.cwd)} || {{ echo "symph: no folder" {quote(process.cwd)} >&2; exit 126; }}')
+    lines += rlimit_lines(process.limits)
     words = " ".join(quote(word) for word in (*process.enter, *process.argv))
     clean = " ".join(name for name in ("PWD", "OLDPWD") if name not in process.env)
     if process.preamble:
@@ -105,7 +115,8 @@ def _windows(processes: Sequence[PlannedProcess]) -> list[list[PlannedProcess]]:
 
 def _pane(process: PlannedProcess, run_dir: str, *, is_session: bool, is_window: bool) -> Iterator[str]:
     folder = check_path(f"{run_dir}/p/{process.slot}")
-    program = f"/bin/sh '{check_path(run_dir)}/wrapper.sh' '{folder}'"
+    scope = "".join(f"'{_check_word(word)}' " for word in process.scope)
+    program = f"{scope}/bin/sh '{check_path(run_dir)}/wrapper.sh' '{folder}'"
     name = process.pod if _PLAIN_NAME.fullmatch(process.pod) else f"pod-{process.slot}"
     if is_session:
         yield f"new-session -d -s symph -x {_WIDTH} -y {_HEIGHT} -c / -n '{name}' {program}"

@@ -1,0 +1,191 @@
+"""CPU and memory limits of runs: by scopes of a real systemd user manager, and by rlimits without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_limits import find_limiter
+from symphony_charts.cluster.local_machine import plan_here
+from symphony_charts.cluster.local_store import process_items
+from symphony_charts.local.limits import limits_note, limits_of, scope_words
+from symphony_charts.local.records import Limiter
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from tests.local.runs import log_of, python, start
+
+SCOPES = Limiter(by={"memory": "systemd", "cpu": "systemd"}, scope=("scope",))
+RLIMITS = Limiter(by={"memory": "rlimit"}, why="no systemd-run on this machine")
+HUNGRY = "x = bytearray(400_000_000); print(len(x), flush=True)"
+# The manager is started where nothing else sees its folders; then what is to be run beside it.
+MANAGER = """
+mount -t tmpfs symph /run && mkdir -p /run/systemd/system "$XDG_RUNTIME_DIR" && chmod 700 "$XDG_RUNTIME_DIR" || exit 99
+/lib/systemd/systemd --user >/dev/null 2>&1 &
+manager=$!
+for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -S "$XDG_RUNTIME_DIR/systemd/private" ] && break
+    sleep 0.25
+done
+"$@"
+status=$?
+kill $manager
+wait $manager
+exit $status
+"""
+MAIN = "import sys; from symphony_charts.cli.main import main; sys.exit(main(sys.argv[1:]))"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Systemd:
+    """Runs programs where a manager of this user is."""
+
+    prefix: Sequence[str]
+    env: dict[str, str]
+
+    def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*self.prefix, *argv], env=self.env, capture_output=True, text=True, timeout=40, check=False
+        )
+
+
+@pytest.fixture
+def systemd(need_tool: Callable[[str], str]) -> Systemd:
+    """The manager of this user, or one of our own where root may start it."""
+    need_tool("systemd-run")
+    own = Systemd(prefix=(), env=dict(os.environ))
+    if own.run("systemd-run", "--user", "--scope", "--quiet", "true").returncode == 0:
+        return own
+    if os.geteuid() == 0 and Path("/lib/systemd/systemd").exists() and shutil.which("unshare"):
+        private = ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", MANAGER, "sh"]
+        made = Systemd(prefix=private, env={**os.environ, "XDG_RUNTIME_DIR": "/run/user/0"})
+        if made.run("systemd-run", "--user", "--scope", "--quiet", "true").returncode == 0:
+            return made
+    pytest.skip("no systemd user manager runs here, and none can be started")
+
+
+def up(systemd: Systemd, folder: Path, **processes: object) -> subprocess.CompletedProcess[str]:
+    spec = folder / "spec.json"
+    local = {"limits": True, "tty": False, "on_exit": "keep"}
+    spec.write_text(json.dumps({"name": "exp", "processes": processes, "local": local}))
+    return systemd.run(sys.executable, "-c", MAIN, "up", str(spec), "--wait")
+
+
+def states(private_places: Path) -> list[dict[str, Any]]:
+    found = next((private_places / "state" / "local" / "exp").glob("*/state.json"))
+    items: list[dict[str, Any]] = json.loads(found.read_text())["processes"]
+    return items
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_process_above_its_memory_limit_is_killed_and_that_is_told(
+    systemd: Systemd, tmp_path: Path, private_places: Path
+) -> None:
+    fits = python("print('fits')", limits={"memory": "100Mi"})
+    done = up(systemd, tmp_path, a=python(HUNGRY, limits={"memory": "100Mi"}), b=fits)
+    assert done.returncode == 137
+    assert 'process "a" failed (SIGKILL (137)): out of memory, limit 100Mi' in done.stderr
+    assert [(item["status"], item["limit"]) for item in states(private_places)] == [
+        (137, "out of memory, limit 100Mi"),
+        (0, ""),
+    ]
+
+
+@pytest.mark.usefixtures("tmux")
+def test_the_limit_counts_all_that_a_process_starts(systemd: Systemd, tmp_path: Path, private_places: Path) -> None:
+    parent = f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {HUNGRY!r}]) and 5)"
+    up(systemd, tmp_path, a=python(parent, limits={"memory": "100Mi"}))
+    assert [(item["status"], item["limit"]) for item in states(private_places)] == [(5, "out of memory, limit 100Mi")]
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_death_for_other_reasons_is_not_laid_on_the_limit(
+    systemd: Systemd, tmp_path: Path, private_places: Path
+) -> None:
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    up(systemd, tmp_path, a=python(kill, limits={"memory": "100Mi"}))
+    assert [(item["status"], item["limit"]) for item in states(private_places)] == [(137, "")]
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_process_gets_no_more_cpu_than_its_limit(systemd: Systemd, tmp_path: Path, private_places: Path) -> None:
+    burn = """if 1:
+        import time
+        start = time.monotonic()
+        while time.process_time() < 0.5: pass
+        assert time.monotonic() - start > 1.5, time.monotonic() - start
+    """
+    assert up(systemd, tmp_path, a=python(burn, limits={"cpu": "250m"})).returncode == 0
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_process_in_a_scope_has_the_environment_of_any_other(systemd: Systemd, tmp_path: Path) -> None:
+    look = "import os; assert 'XDG_RUNTIME_DIR' not in os.environ, os.environ"
+    done = up(systemd, tmp_path, a=python(look, limits={"memory": "1Gi"}))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture
+def no_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    find_limiter.cache_clear()
+
+
+@pytest.mark.usefixtures("tmux", "no_systemd")
+def test_without_systemd_memory_is_limited_by_rlimits_and_that_is_told(tmp_path: Path) -> None:
+    run = start(
+        tmp_path,
+        processes={"a": python(HUNGRY, limits={"memory": "100Mi", "cpu": "1"})},
+        local={"limits": True, "tty": False},
+    )
+    assert local_run.wait(run) == 1
+    assert "MemoryError" in log_of(run, "a")
+    assert "memory limited to 100Mi by rlimit" in str(process_items(run)[0]["state"])
+    (note,) = run.plan()["notes"]
+    assert note.startswith("memory limits are rlimits, which bind each process of a program alone; cpu limits have no")
+    assert note.endswith("effect: no session of systemd (XDG_RUNTIME_DIR is not set) on this machine")
+
+
+@pytest.mark.usefixtures("tmux", "no_systemd")
+def test_limits_are_applied_only_when_asked_for(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python(HUNGRY, limits={"memory": "100Mi"})})
+    assert local_run.wait(run) == 0
+
+
+@pytest.mark.usefixtures("no_systemd")
+def test_what_a_process_reserves_is_its_limit_here_too(tmp_path: Path) -> None:
+    data = {"command": ["c"], "reserve": True, "requests": {"memory": "2Gi"}}
+    experiment = from_data({"name": "x", "processes": {"a": data}, "local": {"limits": True}})
+    plan = plan_here(experiment, allocate(experiment), tmp_path, "r")
+    assert [(limit.resource, limit.amount, limit.by) for limit in plan.processes[0].limits] == [
+        ("memory", 2 * 2**30, "rlimit")
+    ]
+
+
+def test_a_scope_has_the_limits_as_properties() -> None:
+    process = from_data({"name": "x", "processes": {"a": {"command": ["c"], "limits": LIMITS}}}).processes["a"]
+    words = scope_words(limits_of(process, SCOPES), SCOPES)
+    assert [word for word in words if "=" in word] == [
+        "MemoryMax=1610612736",
+        "MemorySwapMax=0",
+        "CPUQuota=150%",
+    ]
+    assert not any(char in word for word in words for char in "#;'\"")
+
+
+def test_scopes_need_no_note() -> None:
+    experiment = from_data({"name": "x", "processes": {"a": {"command": ["c"], "limits": LIMITS}}})
+    assert limits_note(experiment, SCOPES) == ()
+    assert len(limits_note(experiment, RLIMITS)) == 1
+
+
+LIMITS = {"memory": "1.5Gi", "cpu": "1500m", "nvidia.com/gpu": "1"}
