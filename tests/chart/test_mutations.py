@@ -98,7 +98,7 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "_containers.tpl": (_DIJOB, _RANKS),
     "_workloads.tpl": (_DIJOB, _RANKS),
     "_tasks.tpl": (_DIJOB,),
-    "_kinds.tpl": (("workload.kind=jobset",), _OLD),
+    "_kinds.tpl": (("workload.kind=jobset",), ("workload.queuePriority=high",), _OLD),
     "_gang.tpl": (
         ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co", "workload.gangScope=group"),
     ),
