@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
+from symphony_charts.adapters import specfile
 from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.merge import merge
 from symphony_charts.spec.yaml_text import dump_all
-from tests.chart.harness import EXAMPLE_NAMES, example_chart
+from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart
 from tests.e2e.programs import Programs
 from tests.e2e.test_gitops_objects import accept
 from tests.e2e.tools.build import FOLDER
 from tests.e2e.tools.modules import ARGO_WORKFLOWS, module_folder
-from tests.workloads.test_argo import VARIANTS, experiment, native, of_kind
+from tests.workloads.test_argo import PIPELINE, VARIANTS, experiment, native, of_kind
 
 FLOWS = ("WorkflowTemplate", "Workflow", "CronWorkflow")
 RIGHTS = ("ServiceAccount", "Role", "RoleBinding")
@@ -83,6 +84,23 @@ def test_argos_own_lint_finds_nothing_in_the_examples(name: str, tmp_path: Path)
     values = merge(chart.values, {"workload": {"kind": "argo", "gang": "none"}})
     ended = lint(assemble(values, Release(name="r1", chart_name=chart.name)), tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_argos_own_lint_finds_what_one_flow_needs_of_another(tmp_path: Path) -> None:
+    charts = [chart_of(specfile.read(path).experiment) for path in PIPELINE]
+    flows = [
+        item
+        for chart in charts
+        for item in assemble(chart.values, Release(name=chart.name, chart_name=chart.name))
+        if item["kind"] in FLOWS
+    ]
+    assert [item["kind"] for item in flows] == ["WorkflowTemplate", "WorkflowTemplate", "CronWorkflow"]
+    file = tmp_path / "flows.yaml"
+    file.write_text(dump_all(flows))
+    ended = argo("lint", str(file))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    file.write_text(dump_all(flows[1:]))
+    assert argo("lint", str(file)).returncode
 
 
 def test_argos_own_lint_finds_a_task_without_a_template(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from symphony_charts.adapters import specfile
 from symphony_charts.chart.lint import lint, lint_objects
 from symphony_charts.cluster.kube_parts import parts_of, verdict_of
 from symphony_charts.errors import SpecError
@@ -64,6 +65,7 @@ def templates(item: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {template["name"]: template for template in item["spec"]["templates"]}
 
 
+PIPELINE = sorted((Path(__file__).resolve().parents[2] / "examples" / "argo").glob("*.yaml"))
 VARIANTS: dict[str, tuple[list[str], dict[str, object], dict[str, object]]] = {
     "plain": ([], {}, {}),
     "done when": ([], {}, {"done_when": ["learner"]}),
@@ -88,6 +90,13 @@ def test_helm_and_assemble_make_the_same_flow(variant: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", EXAMPLE_NAMES)
 def test_every_example_is_a_flow_with_one_line(name: str, tmp_path: Path) -> None:
     assert_same(example_chart(name), tmp_path, ["workload.kind=argo"])
+
+
+@pytest.mark.parametrize("path", PIPELINE, ids=lambda path: path.stem)
+def test_helm_and_assemble_make_the_same_of_the_examples_of_a_pipeline(path: Path, tmp_path: Path) -> None:
+    chart = chart_of(specfile.read(path).experiment)
+    assert_same(chart, tmp_path)
+    assert not [finding for finding in lint(chart) if finding.severity != "info"]
 
 
 @needs_hera

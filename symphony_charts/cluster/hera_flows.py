@@ -1,0 +1,38 @@
+"""An experiment as hera objects, to be part of a flow that somebody writes with hera."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from symphony_charts.adapters import specfile
+from symphony_charts.adapters.hera_workflows import built
+from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.chart.compile import compile_values
+from symphony_charts.chart.merge import merge
+from symphony_charts.network.services import allocate
+from symphony_charts.placement.assign import apply
+from symphony_charts.spec.check import finish
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from symphony_charts.adapters.hera_workflows import Built
+
+__all__ = ["hera_flows"]
+
+
+def hera_flows(
+    path: str | Path, *, release: str | None = None, values: Mapping[str, object] | None = None
+) -> dict[str, Built]:
+    """The flows of the experiment in `path` by kind, as hera objects: ``WorkflowTemplate``, and what runs it.
+
+    They are those of its chart, installed as `release` (its own name) under `values`, as kind argo whatever its own.
+    Raises SpecError, and ToolMissing without hera.
+    """
+    spec = specfile.read(path)
+    settled, _ = apply(finish(spec.experiment, for_cluster=True), None)
+    own = merge(compile_values(settled, allocate(settled, spec.pins)), {"workload": {"kind": "argo"}})
+    installed = Release(name=release or settled.name, chart_name=settled.name)
+    objects = assemble(merge(own, values or {}), installed)
+    return {str(item["kind"]): built(item) for item in objects if str(item["apiVersion"]).startswith("argoproj.io/")}
