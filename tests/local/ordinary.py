@@ -18,6 +18,23 @@ _ROOT = Path(__file__).resolve().parents[2]
 _MAIN = "import sys; from symphony_charts.cli.main import main; sys.exit(main(sys.argv[1:]))"
 # In a namespace whose own limit is 0 the kernel refuses all further ones, as it does where a sysctl says so.
 _REFUSING = 'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"'
+# Lays a folder that only root may enter out anew, in a mount namespace of its own: the places given are in it, and
+# anybody may enter.
+_OPENING = """
+closed=$1 stage=$2; shift 2
+mount -t tmpfs -o mode=755 none "$stage" || exit 125
+count=0
+for place do
+    [ "$place" = -- ] && break
+    count=$((count + 1)); mkdir "$stage/$count" && mount --rbind "$place" "$stage/$count" || exit 125
+done
+mount -t tmpfs -o mode=755 none "$closed" || exit 125
+number=0
+while [ "$1" != -- ]; do
+    number=$((number + 1)); mkdir -p "$1" && mount --rbind "$stage/$number" "$1" || exit 125; shift
+done
+shift; umount -l "$stage"; exec "$@"
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +78,7 @@ def find_person(folder: Path, fail: Callable[[str], None]) -> Person:
     path = os.pathsep.join([str(_ROOT), *(place for place in sys.path if place.endswith("site-packages"))])
     if os.geteuid() != 0:
         return Person(folder=folder, prefix=(), python=sys.executable, path=path)
-    prefix = ("setpriv", f"--reuid={_UID}", f"--regid={_UID}", "--clear-groups")
+    prefix = (*_opening(folder), "setpriv", f"--reuid={_UID}", f"--regid={_UID}", "--clear-groups")
     os.chown(folder, _UID, _UID)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, shutil.which(version, path="/usr/local/bin:/usr/bin") or ""):
@@ -72,3 +89,23 @@ def find_person(folder: Path, fail: Callable[[str], None]) -> Person:
             return person
     fail(f"an ordinary user can start no {version} with the packages of the tests")
     raise AssertionError
+
+
+def _opening(folder: Path) -> Sequence[str]:
+    """The command that lets others enter where this interpreter and the checkout are; none where they can."""
+    places = {_ROOT, Path(sys.prefix), Path(sys.base_prefix)}
+    closed = {top for place in places if (top := _closed(place))}
+    if not closed:
+        return ()
+    (top,) = closed
+    inner = {place for place in places if place.is_relative_to(top)}
+    outermost = sorted(str(place) for place in inner if not inner & set(place.parents))
+    stage = folder / "stage"
+    stage.mkdir()
+    unshare = ("unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _OPENING, "sh")
+    return (*unshare, str(top), str(stage), *outermost, "--")
+
+
+def _closed(place: Path) -> Path | None:
+    """The uppermost folder above `place` that others may not enter."""
+    return next((above for above in (*reversed(place.parents), place) if not above.stat().st_mode & 1), None)
