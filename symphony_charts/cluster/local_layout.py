@@ -30,7 +30,7 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path, supervisor: int) -> None:
     for process in plan.processes:
         _lay_out_process(run, process, is_mounting=plan.has_namespace)
     if plan.has_namespace:
-        write_private(run.folder / "enter", enter_script(str(run.folder), plan.binds).encode())
+        write_private(run.folder / "enter", enter_script(plan, str(run.folder)).encode())
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
     os.mkfifo(run.folder / "born", 0o600)

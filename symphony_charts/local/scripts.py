@@ -79,10 +79,16 @@ def mounts_script(run_dir: str, binds: Iterable[Bind]) -> str:
     return "\n".join([*lines, 'exec "$@"']) + "\n"
 
 
-def enter_script(run_dir: str, binds: Iterable[Bind]) -> str:
-    """`mounts_script` for a whole run, whose terminals are moreover kept off the list of who is logged in."""
-    marked, rest = mounts_script(run_dir, binds).split("mark\n", 1)
-    return f"{marked}mark\nunlisted\n{rest}"
+def enter_script(plan: LocalPlan, run_dir: str) -> str:
+    """`mounts_script` for a whole run: with what only its processes show, and no terminal on the list of logins."""
+    marked, rest = mounts_script(run_dir, plan.binds).split("mark\n", 1)
+    tops: dict[str, str] = {}
+    for bind in (*plan.binds, *(bind for process in plan.processes for bind in process.binds)):
+        first, _, more = bind.target.lstrip("/").partition("/")
+        # What stands deeper needs a folder to stand in.
+        tops.setdefault(first, run_dir if more else bind.source)
+    lines = "".join(f"top {quote(name)} {quote(source)}\n" for name, source in tops.items())
+    return f"{marked}mark\nunlisted\n{lines}settle\n{rest}"
 
 
 def tmux_commands(plan: LocalPlan, run_dir: str) -> str:
