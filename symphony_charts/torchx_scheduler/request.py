@@ -18,7 +18,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.yaml_text import dump, dump_all
 from symphony_charts.torchx_scheduler.options import Options, read
 
-__all__ = ["SymphRequest", "data_of", "request_of"]
+__all__ = ["SymphRequest", "request_of"]
 
 
 @dataclass(kw_only=True)
@@ -82,12 +82,12 @@ def request_of(
         request.objects = [_torchx_object(app, options)]
         return request, tuple(log.notes)
     imported = experiment_of(app, options.run, log)
-    request.experiment = data_of(imported.experiment)
+    request.experiment = to_data(imported.experiment)
     checked = request.named(options.app_id or imported.experiment.name)
     if options.app_id not in (None, checked.name):
         what = f'"{options.app_id}" cannot be an app id'
         raise SpecError.one(what, "cfg.app_id", f'use lower-case letters, digits and dashes: "{checked.name}"')
-    request.experiment = data_of(checked)
+    request.experiment = to_data(checked)
     if options.on != "tmux":
         request.objects = [_placed(item, request.namespace) for item in objects_of(checked)]
     return request, imported.notes
@@ -108,10 +108,3 @@ def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]
     if namespace is None or not isinstance(metadata, dict):
         return item
     return {**item, "metadata": {**metadata, "namespace": namespace}}
-
-
-def data_of(experiment: Experiment) -> dict[str, object]:
-    """The experiment as plain data."""
-    data = to_data(experiment)
-    assert isinstance(data, dict)  # noqa: S101 - a record is written as a map
-    return data

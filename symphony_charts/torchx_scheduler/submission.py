@@ -13,12 +13,12 @@ from symphony_charts.cluster.packaging import prepare, template, write
 from symphony_charts.cluster.pools import place
 from symphony_charts.cluster.status import ExperimentStatus
 from symphony_charts.errors import Conflict, UsageError
-from symphony_charts.spec.dump import to_yaml
+from symphony_charts.spec.dump import to_data, to_yaml
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.names import shorten
 from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of
 from symphony_charts.torchx_scheduler.patching import patched
-from symphony_charts.torchx_scheduler.request import SymphRequest, data_of
+from symphony_charts.torchx_scheduler.request import SymphRequest
 
 __all__ = ["submit"]
 
@@ -39,7 +39,7 @@ def submit(request: SymphRequest) -> AppId:
     wanted = str(request.experiment["name"])
     if request.workspaces and request.image_repo:
         experiment, images = patched(request.named(wanted), request.workspaces, request.image_repo)
-        request = replace(request, experiment=data_of(experiment), workspaces={})
+        request = replace(request, experiment=to_data(experiment), workspaces={})
         for image in images:
             _log.info("%s", f"image {image.image} is {image.base} with a layer of {image.layer_bytes} bytes")
     if request.on == "chart":
