@@ -34,7 +34,7 @@ def log_of(run: Run, name: str) -> str:
     return (run.process_dir(slot) / "log").read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
-def until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     """Wait until `condition` holds; fails the test when it does not in time."""
     deadline = time.monotonic() + timeout_s
     while not condition():
