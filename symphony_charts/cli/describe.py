@@ -11,7 +11,7 @@ __all__ = ["EVENT_COLUMNS", "configure", "event_items", "record_of", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from symphony_charts.cluster.status import ExperimentStatus, ProcessStatus
 
@@ -74,6 +74,7 @@ def _process_record(one: ProcessStatus) -> dict[str, object]:
         "ready": one.ready,
         "restarts": one.restarts,
         "places": list(one.places),
+        "gpus": list(one.gpus),
         "reason": one.reason,
     }
 
@@ -109,6 +110,7 @@ def _tables(status: ExperimentStatus) -> list[tuple[str, list[dict[str, object]]
                 output.Column("PHASE", "phase", state=lambda item: watching.LIVE_COLORS[str(item["phase"])]),
                 *(output.Column(key.upper(), key) for key in ("active", "succeeded", "failed", "ready", "restarts")),
                 output.Column("WHERE", lambda item: ",".join(map(str, _list(item["places"])[:3]))),
+                *([output.Column("GPUS", _gpus)] if any(one.gpus for one in status.processes) else []),
                 output.Column("REASON", "reason"),
             ],
         ),
@@ -143,6 +145,11 @@ EVENT_COLUMNS = (
     output.Column("REASON", "reason"),
     output.Column("MESSAGE", "message"),
 )
+
+
+def _gpus(item: Mapping[str, object]) -> str:
+    """The beginnings of the ids, by which nvidia-smi and CUDA know a GPU as well."""
+    return ",".join(str(gpu)[:12] for gpu in _list(item["gpus"]))
 
 
 def _list(value: object) -> list[object]:

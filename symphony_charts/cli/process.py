@@ -71,9 +71,15 @@ def _items(status: ExperimentStatus) -> list[dict[str, object]]:
             "reason": one.reason,
             "place": one.place,
             "pod": one.pod,
+            "gpus": list(one.gpus),
         }
         for one in status.instances
     ]
+
+
+def _gpus(item: Mapping[str, object]) -> str:
+    gpus = item["gpus"]
+    return ",".join(str(gpu)[:12] for gpu in gpus) if isinstance(gpus, list) else ""
 
 
 def _columns(args: argparse.Namespace, status: ExperimentStatus, watcher: Watcher) -> list[output.Column]:
@@ -93,5 +99,6 @@ def _columns(args: argparse.Namespace, status: ExperimentStatus, watcher: Watche
         output.Column("STATE", "state", state=colour),
         output.Column("NODE" if watcher.backend == "kube" else "ADDRESS", "place", is_wide=watcher.backend != "kube"),
         output.Column("POD", "pod", is_wide=True),
+        *([output.Column("GPUS", _gpus, is_wide=True)] if any(one.gpus for one in status.instances) else []),
         output.Column("LAST LINE", last_line, is_wide=True),
     ]

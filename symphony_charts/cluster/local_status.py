@@ -68,6 +68,7 @@ def _instance(item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[s
         ended=item.get("ended"),
         is_step=planned["is_step"],
         is_service=planned["is_service"],
+        gpus=tuple(planned.get("gpus", ())),
     )
 
 

@@ -39,7 +39,8 @@ class InstanceStatus:
 
     `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `index` its replica.
     `state` says all in words; `reason` why it waits or failed (empty: nothing to say); `status` is the exit status.
-    `place` is the node, or the loopback address here; `pod` the pod or window; `is_step` a step before the process.
+    `place` is the node, or the loopback address here; `pod` the pod or window; `is_step` a step before the process;
+    `gpus` the ids of the GPUs that it was given on this machine.
     """
 
     name: str
@@ -58,6 +59,7 @@ class InstanceStatus:
     ended: float | None = None
     is_step: bool = False
     is_service: bool = False
+    gpus: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -78,6 +80,7 @@ class ProcessStatus:
     ready: int
     restarts: int
     places: tuple[str, ...]
+    gpus: tuple[str, ...] = ()
     reason: str
     instances: tuple[InstanceStatus, ...]
 
@@ -223,6 +226,7 @@ def _process(group: str, name: str, members: list[InstanceStatus]) -> ProcessSta
         ready=sum(one.ready for one in members),
         restarts=sum(one.restarts for one in members),
         places=tuple(dict.fromkeys(one.place for one in members if one.place)),
+        gpus=tuple(dict.fromkeys(gpu for one in members for gpu in one.gpus)),
         reason=next((one.reason for one in members if one.reason), ""),
         instances=tuple(members),
     )

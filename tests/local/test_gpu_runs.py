@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
 
 import pytest
 
+from symphony_charts.cli.main import main
 from symphony_charts.cluster import local_run
 from symphony_charts.cluster.local_gpus import look_at_gpus
 from symphony_charts.cluster.local_store import Run, find_run
@@ -150,3 +152,24 @@ def test_a_machine_without_gpus_refuses_plainly(tmp_path: Path, private_places: 
     (private_places / "nvidia" / "nvidia-smi").unlink()
     with pytest.raises(PlacementError, match="this machine has 0"):
         start(tmp_path, processes={"a": TRAIN})
+
+
+def test_the_gpus_of_a_process_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start(tmp_path, processes={"a": python(SHOW, gpus=2), "b": python(SHOW)})
+    assert main(["describe", "exp"]) == 0
+    assert f"{gpu(0)[:12]},{gpu(1)[:12]}" in capsys.readouterr().out
+    assert main(["p", "exp", "-o", "wide"]) == 0
+    assert f"{gpu(0)[:12]},{gpu(1)[:12]}" in capsys.readouterr().out
+    assert main(["p", "exp", "-o", "json"]) == 0
+    assert [item["gpus"] for item in json.loads(capsys.readouterr().out)["items"]] == [[gpu(0), gpu(1)], []]
+
+
+def test_a_dry_run_tells_the_gpus_or_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps({"name": "two", "processes": {"a": python(SHOW, gpus=2)}}))
+    assert main(["up", str(spec), "--dry-run"]) == 0
+    assert f"(GPUs {gpu(0)}, {gpu(1)})" in capsys.readouterr().out
+    start(tmp_path, "one", processes={"a": python(SHOW, gpus=3)})
+    assert main(["up", str(spec), "--dry-run"]) == 7
+    assert 'held by experiment "one"' in capsys.readouterr().err
+    assert main(["up", str(spec), "--share-gpus"]) == 0
