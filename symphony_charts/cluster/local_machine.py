@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import socket
 import sys
@@ -17,17 +16,15 @@ from symphony_charts.cluster.local_addresses import places_now, places_of_run
 from symphony_charts.cluster.local_gpus import gpus_of_run, look_at_gpus
 from symphony_charts.cluster.local_limits import find_limiter
 from symphony_charts.cluster.local_store import Run
-from symphony_charts.errors import SpecError, ToolFailed
+from symphony_charts.errors import SpecError
 from symphony_charts.local.mounts import key_of
 from symphony_charts.local.plan import make_plan
 from symphony_charts.local.records import Gpus, Limiter, LocalPlan, Machine
 from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["namespace_prefix", "plan_here", "raise_limits"]
+__all__ = ["namespace_prefix", "plan_here"]
 
-# What stays open in a tmux server besides one terminal and one log pipe per pane.
-_SPARE_FDS = 64
 # What showing files at a pod's paths takes: a private tmpfs, and an overlay over a folder of the machine.
 _PROBE = (
     "mount -t tmpfs symph /mnt && mkdir /mnt/u /mnt/w"
@@ -98,16 +95,3 @@ def _without_rights() -> tuple[str, ...]:
     """The command that gives up what a namespace of its own gave a program, which a container would not have."""
     found = shutil.which("setpriv")
     return (found, "--ambient-caps=-all", "--inh-caps=-all", "--") if found else ()
-
-
-def raise_limits(count: int) -> None:
-    """Let the server hold a terminal and a log pipe per process; refuse before anything starts if it cannot."""
-    needed = 2 * count + _SPARE_FDS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < needed <= hard or (soft < needed and hard == resource.RLIM_INFINITY):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
-    elif soft < needed:
-        raise ToolFailed(f"{count} processes need {needed} open files, {hard} are allowed", next="raise ulimit -n")
-    terminals = int(Path("/proc/sys/kernel/pty/max").read_text(encoding="ascii"))
-    if count + 16 > terminals:
-        raise ToolFailed(f"{count} processes need as many terminals, {terminals} are allowed")

@@ -20,8 +20,9 @@ from symphony_charts.cluster.local_git import check_out_all
 from symphony_charts.cluster.local_gpus import look_at_gpus, take_gpus
 from symphony_charts.cluster.local_history import save_spec
 from symphony_charts.cluster.local_layout import lay_out
-from symphony_charts.cluster.local_machine import namespace_prefix, plan_here, raise_limits
+from symphony_charts.cluster.local_machine import namespace_prefix, plan_here
 from symphony_charts.cluster.local_requests import request
+from symphony_charts.cluster.local_room import make_room_for
 from symphony_charts.cluster.local_store import Run, runs_of, write_json
 from symphony_charts.cluster.local_supervised import NewSupervisor
 from symphony_charts.errors import CheckFailed, SymphError, ToolFailed
@@ -79,7 +80,7 @@ def _begin(run: Run, experiment: Experiment, services: Sequence[Service], folder
     supervisor = NewSupervisor(run, is_start=True)
     try:
         plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
-        raise_limits(len(plan.processes))
+        make_room_for(len(plan.processes))
         lay_out(run, plan, folder, supervisor.pid)
         save_spec(run, experiment, folder)
         commits = check_out_all(plan.checkouts)

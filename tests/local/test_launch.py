@@ -1,0 +1,144 @@
+"""What is known while a run is still being started, and what is refused before anything is."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cluster import local_room, local_run
+from symphony_charts.cluster.local_births import Starter, attend_start
+from symphony_charts.cluster.local_loop import Loop
+from symphony_charts.errors import ToolFailed
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from tests.local.runs import python, start, until
+
+MANY = 120
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_death_is_known_while_others_are_still_being_started(tmp_path: Path) -> None:
+    first = {"command": ["/bin/sh", "-c", "exit 3"], "restart": "never", "local": {"on_exit": "keep"}}
+    others = {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(MANY)}
+    run = start(tmp_path, processes={"first": first, **others})
+    known = run.state()["processes"]
+    assert (known[0]["phase"], known[0]["status"]) == ("failed", 3)
+    assert known[0]["started"] <= known[0]["ended"] < known[MANY]["started"]
+
+
+@pytest.mark.usefixtures("tmux")
+def test_what_died_during_the_start_is_judged_after_it(tmp_path: Path) -> None:
+    counter = "import pathlib, os; p = pathlib.Path('n'); n = p.stat().st_size if p.exists() else 0"
+    twice = f"{counter}; p.write_bytes(b'x' * (n + 1)); os._exit(0 if n else 7)"
+    processes = {
+        "again": python(twice, cwd=str(tmp_path), retries=2),
+        "after": {"command": ["/bin/true"], "after": ["again"]},
+        **{f"p{number}": {"command": ["/bin/true"]} for number in range(20)},
+    }
+    run = start(tmp_path, processes=processes)
+    assert local_run.wait(run) == 0
+    state = run.state()["processes"]
+    assert [one["phase"] for one in state] == ["done"] * 22
+    assert state[0]["restarts"] == 1
+    assert state[1]["started"] >= state[0]["ended"]
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_failure_during_the_start_ends_the_run_with_its_status(tmp_path: Path) -> None:
+    fails = {"command": ["/bin/sh", "-c", "exit 9"], "restart": "never"}
+    others = {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(40)}
+    run = start(tmp_path, processes={"fails": fails, **others})
+    assert local_run.wait(run) == 9
+    assert run.state()["failed"]["name"] == "fails"
+
+
+def test_nonsense_in_the_pipe_of_births_is_left_out(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "born")
+    listening, speaking = socket.socketpair()
+    seen: list[tuple[int, int]] = []
+
+    writer = os.open(tmp_path / "born", os.O_RDWR)
+    os.write(writer, b"1 20\nhello\n-1 5\n2\n1 2 3\n\xff \xfe\n3 40\n9 1\n")
+    loop = Loop()
+    loop.later(0.1, lambda: speaking.sendall(b"\n"))
+    with listening, speaking:
+        starter = Starter(listening.fileno())
+        attend_start(loop, tmp_path / "born", starter, lambda slot, pid: seen.append((slot, pid)), lambda: None)
+    assert seen == [(1, 20), (3, 40), (9, 1)]
+    os.close(writer)
+
+
+def _up_with_open_files(folder: Path, count: int, allowed: int) -> subprocess.CompletedProcess[str]:
+    """`symph up` of `count` processes by a program that may have `allowed` files open."""
+    spec = {"name": "exp", "processes": {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(count)}}
+    (folder / "exp.yaml").write_text(json.dumps(spec))
+
+    def lower() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 64), allowed))
+
+    argv = [sys.executable, "-m", "symphony_charts", "up", str(folder / "exp.yaml")]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, preexec_fn=lower)
+
+
+@pytest.mark.usefixtures("tmux")
+def test_more_processes_than_open_files_are_refused_before_anything_starts(
+    tmp_path: Path, private_places: Path
+) -> None:
+    done = _up_with_open_files(tmp_path, 100, allowed=200)
+    assert done.returncode == ToolFailed.exit_code
+    assert "100 processes need 264 open files, 200 are allowed" in done.stderr
+    assert "ulimit -n" in done.stderr
+    assert _left(private_places) == []
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_soft_limit_of_open_files_is_raised(tmp_path: Path) -> None:
+    done = _up_with_open_files(tmp_path, 100, allowed=264)
+    assert (done.returncode, done.stderr.count("error")) == (0, 0)
+
+
+@pytest.mark.usefixtures("tmux")
+def test_more_processes_than_terminals_are_refused_before_anything_starts(
+    tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_room, "free_terminals", lambda: 20)
+    experiment = from_data(
+        {"name": "exp", "processes": {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(30)}}
+    )
+    with pytest.raises(ToolFailed, match="30 processes need as many terminals, 20 are free") as refused:
+        local_run.up(experiment, allocate(experiment), folder=tmp_path)
+    assert "kernel.pty.max" in refused.value.next
+    assert _left(private_places) == []
+
+
+def test_terminals_in_use_are_not_free() -> None:
+    before = local_room.free_terminals()
+    descriptors = os.openpty()
+    try:
+        # Others on this machine open and close terminals as well.
+        until(lambda: local_room.free_terminals() < before, 5.0)
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _left(places: Path) -> list[Path]:
+    """What is there of runs: folders, sockets, and programs that were started from them."""
+    runs = list((places / "state").glob("local/*/*"))
+    sockets = list((places / "run").glob("*.sock"))
+    commands = [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(places).encode() in _read(path)]
+    return [*runs, *sockets, *commands]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
