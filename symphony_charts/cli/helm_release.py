@@ -31,6 +31,7 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
         name = args.name or source.name
         namespace = args.namespace or source.namespace or there.namespace
         secret = source.secret(name, namespace, values)
+        before = there.run_of(name, namespace) if is_upgrade and not args.dry_run else ""
         if is_upgrade and not args.install:
             made = there.upgrade(name, source.chart, values, namespace=namespace, secret=secret, dry_run=args.dry_run)
         else:
@@ -46,7 +47,8 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
             )
         if made is None:
             return _print_dry_run(args, name, namespace)
-        _print_made(args, made, has_secret=secret is not None)
+        run = {"run": run, "wasRun": before} if (run := there.run_of(name, namespace)) and before else {}
+        _print_made(args, made, has_secret=secret is not None, run=run)
         if args.wait or args.wait_for_jobs:
             there.wait(name, namespace, finished=args.wait_for_jobs, timeout_s=args.timeout)
             output.note(f"{name} {'has finished' if args.wait_for_jobs else 'is ready'}")
@@ -62,9 +64,11 @@ def _print_dry_run(args: argparse.Namespace, name: str, namespace: str) -> int:
     return 0
 
 
-def _print_made(args: argparse.Namespace, made: Revision, *, has_secret: bool) -> None:
-    text = f"{made.name} revision {made.revision} in {made.namespace}   {made.chart}   {made.status}"
-    output.print_record(args, "Release", {**_item(made), "secretPushed": has_secret}, text)
+def _print_made(args: argparse.Namespace, made: Revision, *, has_secret: bool, run: dict[str, str]) -> None:
+    is_new = bool(run) and run["run"] != run["wasRun"]
+    said = f"   a new run, {run['run']}" if is_new else "   in place: the run goes on" if run else ""
+    text = f"{made.name} revision {made.revision} in {made.namespace}   {made.chart}   {made.status}{said}"
+    output.print_record(args, "Release", {**_item(made), "secretPushed": has_secret, **run}, text)
     if args.output == "name":
         output.line(made.name)
     if args.output == "table":

@@ -211,4 +211,5 @@ def _text(change: Change, env: str | None) -> str:
     was = f"   was {facts['was']}" if facts.get("was") and facts["was"] != facts["version"] else ""
     what = "" if facts["isNew"] else "   the chart is published already"
     why = f": {facts['change']}" if facts.get("change") else ""
-    return f"{facts['name']} {facts['version']}{where}{was}{what}{why}"
+    run = {"new": "   a new run", "same": "   in place: the run goes on"}.get(str(facts.get("run")), "")
+    return f"{facts['name']} {facts['version']}{where}{was}{what}{run}{why}"

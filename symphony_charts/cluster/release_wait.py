@@ -16,13 +16,13 @@ from symphony_charts.cluster.kube_dijob import pods_of_jobs
 from symphony_charts.cluster.kube_parts import end_of, is_whole, word_of
 from symphony_charts.errors import CheckFailed, ToolFailed
 
-__all__ = ["Progress", "look", "progress_of", "wait_for"]
+__all__ = ["FINITE", "Progress", "look", "progress_of", "run_in", "wait_for"]
 
 Object = dict[str, Any]
 State = Literal["queued", "waiting", "ready", "finished", "failed"]
 
 # Kinds that end; a StatefulSet runs until it is removed.
-_FINITE = ("Job", "JobSet", "Workflow", "DIJob", "AppWrapper")
+FINITE = ("Job", "JobSet", "Workflow", "DIJob", "AppWrapper")
 _WATCHED = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"), ("v1", "Pod"))
 _SUSPENDED = "suspended until somebody resumes it"
 # Several changes come together; they are looked at once.
@@ -72,6 +72,12 @@ def _missing(found: Sequence[Progress], name: str, namespace: str, finished: boo
     return [one for one in found if not _is_done(one, finished=finished)]
 
 
+def run_in(manifest: Sequence[Object]) -> str:
+    """The run that the objects of a release are of, as its workloads say; empty where none does."""
+    labels = (item["metadata"].get("labels") or {} for item in manifest if item["kind"] in (*FINITE, "StatefulSet"))
+    return next((str(one["symph.dev/run"]) for one in labels if "symph.dev/run" in one), "")
+
+
 def _is_done(one: Progress, *, finished: bool) -> bool:
     is_endless = one.title.partition("/")[0] == "StatefulSet"
     return one.state == "finished" or (one.state == "ready" and (is_endless or not finished))
@@ -112,7 +118,7 @@ def _drain(steps: queue.Queue[None]) -> None:
 def look(objects: ReleaseObjects, manifest: Sequence[Object], name: str, namespace: str) -> list[Progress]:
     """How far each workload of the manifest of release `name` is."""
     selector = _selector(name)
-    workloads = [item for item in manifest if item["kind"] in (*_FINITE, "StatefulSet")]
+    workloads = [item for item in manifest if item["kind"] in (*FINITE, "StatefulSet")]
     live = {
         (item["kind"], item["metadata"]["name"]): {**item, "apiVersion": kind[0]}
         for kind in _workload_kinds(manifest)
@@ -141,7 +147,7 @@ def _waits(objects: ReleaseObjects, workloads: Sequence[Object], namespace: str)
 
 def _workload_kinds(manifest: Sequence[Object]) -> list[tuple[str, str]]:
     """The kinds of what runs pods in a manifest, as API version and kind."""
-    found = ((item["apiVersion"], item["kind"]) for item in manifest if item["kind"] in (*_FINITE, "StatefulSet"))
+    found = ((item["apiVersion"], item["kind"]) for item in manifest if item["kind"] in (*FINITE, "StatefulSet"))
     return list(dict.fromkeys(found))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from symphony_charts.adapters.helm_objects import Refusal, ReleaseObjects
 from symphony_charts.adapters.helm_releases import HelmReleases, Revision, Target
 from symphony_charts.cluster.kube_removal import PROTECTED
-from symphony_charts.cluster.release_wait import Progress, look, wait_for
+from symphony_charts.cluster.release_wait import FINITE, Progress, look, run_in, wait_for
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
@@ -95,7 +95,11 @@ class Releases:
         """The Jobs that a rollback to `revision` would start again from their beginning."""
         now = {_title(item) for item in self._helm.manifest(name, namespace)}
         then = self._helm.manifest(name, namespace, revision)
-        return [item["metadata"]["name"] for item in then if item["kind"] == "Job" and _title(item) not in now]
+        return [item["metadata"]["name"] for item in then if item["kind"] in FINITE and _title(item) not in now]
+
+    def run_of(self, name: str, namespace: str) -> str:
+        """Which run the release is in; empty where there is none."""
+        return run_in(self._helm.manifest(name, namespace)) if self._existing(name, namespace) else ""
 
     def progress(self, name: str, namespace: str) -> list[Progress]:
         """How far each workload of the release is."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from symphony_charts.chart.assemble import Release, run_of
 from symphony_charts.chart.merge import merge
 from symphony_charts.chart.package import Chart
+from symphony_charts.chart.release_model import build_model
 from symphony_charts.chart.values import Values
-from symphony_charts.errors import Conflict
+from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.deploying import deploy_edits, deploy_folders, pointer_or_none
 from symphony_charts.gitops.operations import Change
@@ -85,6 +87,7 @@ class Publish:
         facts: dict[str, object] = {"name": self._release, "team": self.team, "version": chart.version}
         facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
         facts |= {"change": decision.change, "was": before.version if before else None}
+        facts |= {"run": self._run(tip, before, after)}
         return Change(
             subject=f"publish {self.team}/{self._release} {chart.version}{place}",
             edits=edits,
@@ -125,6 +128,23 @@ class Publish:
         if self.destination is not None and moved.destination != self.destination:
             moved = msgspec.structs.replace(moved, destination=self.destination)
         return before, moved
+
+    def _run(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> str | None:
+        """Whether what runs begins anew (``new``) or goes on (``same``); None where nothing ran, or it was not read."""
+        if before is None or after is None:
+            return None
+        content = tip.read(self._values_of(before.version)) if before.version != after.version else None
+        values = load(content.decode()) if content is not None else self.values
+        if (content is None and before.version != after.version) or not isinstance(values, dict):
+            return None
+        runs = [self._hash(merge(values, before.values)), self._hash(merge(self.values, after.values))]
+        return None if None in runs else "same" if runs[0] == runs[1] else "new"
+
+    def _hash(self, values: Values) -> str | None:
+        try:
+            return run_of(build_model(values, Release(name=self._release, chart_name=self.name))).hash
+        except SpecError:
+            return None  # Those of an older chart, which ours does not read.
 
     def _first_pointer(self, version: str) -> Pointer:
         return Pointer(

@@ -113,6 +113,19 @@ def test_a_changed_default_is_the_next_patch_and_keeps_its_ports(project: Projec
     assert 'version: "0.1.1"' in (project.folder / "rl.lock.yaml").read_text()
 
 
+@pytest.mark.parametrize(("kind", "run"), [("jobs", "new"), ("dijob", "same")])
+def test_a_publish_says_whether_it_is_a_new_run(kind: str, run: str, project: Project) -> None:
+    spec = SPEC + f"workload: {{kind: {kind}}}\n"
+    project.write(spec)
+    (first,) = project.json("publish", "rl.yaml", "--env", "dev")["changes"]
+    project.write(spec.replace("replicas: 2", "replicas: 3"))
+    (scaled,) = project.json("publish", "rl.yaml", "--env", "dev")["changes"]
+    project.write(spec.replace("command: [work]", "command: [play]"))
+    _, out, _ = project.symph("publish", "rl.yaml", "--env", "dev", "--dry-run")
+    assert (first["run"], scaled["run"]) == (None, run)
+    assert "   a new run: " in out
+
+
 def test_a_version_that_exists_with_other_content_exits_7(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev", "--version", "1.0.0")
     project.write(SPEC.replace("replicas: 2", "replicas: 3"))
