@@ -61,7 +61,7 @@ def _instance(item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[s
         ready=bool(item["ready"]),
         restarts=item["restarts"],
         status=item["status"],
-        reason=words if item["phase"] in ("failed", "backoff") else "",
+        reason=words if item["phase"] in ("failed", "backoff") else _not_ready(item),
         place=planned["address"],
         pod=item["pod"],
         started=item.get("started"),
@@ -70,6 +70,12 @@ def _instance(item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[s
         is_service=planned["is_service"],
         gpus=tuple(planned.get("gpus", ())),
     )
+
+
+def _not_ready(item: Mapping[str, Any]) -> str:
+    """Why a process that runs is not ready, as its probes found."""
+    why = item.get("unready") if item["phase"] == "running" and not item["ready"] else ""
+    return f"not ready: {why}" if why else ""
 
 
 def _services(plan: Mapping[str, Any]) -> tuple[ServiceStatus, ...]:

@@ -169,9 +169,13 @@ def describe_process(process: dict[str, Any], state: dict[str, Any]) -> str:
     took = f" after {age(process['ended'] - started)}" if started and process.get("ended") else ""
     if phase in ("failed", "backoff"):
         again = ", restarting" if phase == "backoff" else ""
-        limit = f" ({process['limit']})" if process.get("limit") else ""
-        return f"failed {process['status']}{limit}{took}{again}"
-    if phase in ("waiting", "starting") and state["phase"] not in LIVE:
+        cause = (
+            process.get("limit")
+            or process.get("unhealthy")
+            or ("past its deadline" if process.get("is_overdue") else "")
+        )
+        return f"failed {process['status']}{f' ({cause})' if cause else ''}{took}{again}"
+    if (phase in ("waiting", "starting") and state["phase"] not in LIVE) or (phase == "stopped" and not started):
         return "never started"
     return f"{phase}{took}"
 

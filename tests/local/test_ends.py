@@ -147,12 +147,12 @@ def test_a_deadline_fails_a_process_whatever_retries_it_has(tmp_path: Path) -> N
 
 
 def test_a_deadline_counts_from_the_first_start(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": {**python(TIMED.format(0.2)), "retries": 1000, "deadline": 2}})
+    run = start(tmp_path, processes={"a": {**python(TIMED.format(0.2)), "retries": 1000, "deadline": 4}})
     quicker(run, base_s=0.1, cap_s=0.1)
     assert local_run.wait(run) in (1, 143)
     starts = [float(line) for line in log_of(run, "a").split()]
     assert len(starts) > 2
-    assert starts[-1] - starts[0] < 3
+    assert starts[-1] - starts[0] < 5
 
 
 def test_all_replicas_of_an_aim_have_to_succeed(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import signal
 import time
@@ -13,6 +14,7 @@ import pytest
 from symphony_charts.adapters import processes
 from symphony_charts.cluster import local_run
 from symphony_charts.cluster.local_machine import plan_here
+from symphony_charts.cluster.local_status import run_status
 from symphony_charts.cluster.local_store import Run
 from symphony_charts.errors import SpecError
 from symphony_charts.local.health import Health
@@ -37,6 +39,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         print('asked', self.path, self.headers.get('X-Who'), flush=True)
     def log_message(self, *words): pass
 http.server.ThreadingHTTPServer((os.environ['SYMPH_X_HOST'], int(os.environ['SYMPH_X_PORT'])), Handler).serve_forever()
+"""
+# What follows a server to speak TLS.
+TLS = """
+import ssl, sys
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain('pem')
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()
 """
 QUICK = {"period": 1, "timeout": 1, "failures": 1}
 LIVENESS = {"periodSeconds": 1, "failureThreshold": 1}
@@ -73,7 +83,7 @@ def test_an_answer_changes_after_enough_tries_in_a_row_only() -> None:
 @pytest.mark.usefixtures("tmux")
 def test_a_ready_process_becomes_unready_and_ready_again(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python("input()"), "ready": {**exists("up"), **QUICK}}})
-    until(lambda: "exit status 1" in run.state()["processes"][0].get("unready", ""))
+    until(lambda: run_status(run).instances[0].reason == "not ready: exit status 1")
     assert not ready(run)
     (tmp_path / "up").touch()
     until(lambda: ready(run))
@@ -97,6 +107,28 @@ def test_http_answers_count_as_for_the_kubelet(tmp_path: Path, answer: str, is_r
     assert ready(run) is is_ready
 
 
+@pytest.mark.usefixtures("tmux")
+def test_https_is_asked_without_regard_to_who_signed(tmp_path: Path) -> None:
+    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "nobody")])
+    now = dt.datetime.now(dt.timezone.utc)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + dt.timedelta(days=1))
+    signed = builder.sign(key, hashes.SHA256())
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    text = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+    (tmp_path / "pem").write_bytes(text + signed.public_bytes(serialization.Encoding.PEM))
+    (tmp_path / "answer").write_text("200")
+    secure = WEB.replace("http.server.ThreadingHTTPServer(", "server = http.server.ThreadingHTTPServer(")
+    secure = secure.replace(".serve_forever()", "").strip() + TLS
+    web = {**python(secure), "binds": "x", "ready": {"http": {"port": "x", "scheme": "HTTPS"}, **QUICK}}
+    run = start(tmp_path, processes={"a": web})
+    until(lambda: ready(run))
+
+
 def unready(run: Run) -> str:
     return str(run.state()["processes"][0].get("unready", ""))
 
@@ -110,7 +142,7 @@ def test_a_liveness_probe_restarts_what_does_not_answer_any_more(tmp_path: Path)
     until(lambda: "asked / me" in log_of(run, "a"))
     (tmp_path / "answer").write_text("500")
     until(lambda: run.state()["processes"][0]["phase"] == "backoff")
-    assert run.state()["processes"][0]["unhealthy"] == "liveness probe failed: HTTP status 500"
+    assert "(liveness probe failed: HTTP status 500)" in run_status(run).instances[0].state
     (tmp_path / "answer").write_text("200")
     until(lambda: run.state()["processes"][0]["restarts"] == 1)
     until(lambda: ready(run))
