@@ -66,7 +66,9 @@ def _of_kind(workload: Workload) -> Values:
     """What one kind of workload alone reads; nothing where it is as it is by itself."""
     appwrapper: Values = {"version": workload.appwrapper.version, "annotations": dict(workload.appwrapper.annotations)}
     plugins = {name: list(arguments) for name, arguments in workload.volcano.plugins.items()}
+    restarts = workload.jobset.max_restarts
     return {
+        "jobset": {"maxRestarts": restarts} if restarts else None,
         "appwrapper": appwrapper if workload.appwrapper != AppwrapperSettings() else None,
         "volcano": {"plugins": plugins} if plugins else None,
         "dijob": _of_dijob(workload.dijob) or None,

@@ -163,6 +163,7 @@ FIELDS: tuple[Field, ...] = (
     Field("workload.queuePriority", "text", "Gang kueue: its priority class, by name."),
     Field("workload.order", "texts", "The groups in the order of their ranks; those not listed follow by name."),
     Field("workload.priority", "signed", "Kind appwrapper v1beta1: the higher, the sooner."),
+    Field("workload.jobset.maxRestarts", "integer", "Kind jobset: how often all starts again when a part has failed."),
     Field("workload.appwrapper.version", "text", "Kind appwrapper: v1beta2, or v1beta1 of MCAD."),
     Field("workload.appwrapper.annotations", "strings", "Kind appwrapper: annotations, as of its fault tolerance."),
     Field("workload.volcano.plugins.*", "words", "Kind volcano: the arguments of a plugin, beside `env` and `svc`."),

@@ -16,7 +16,7 @@ from symphony_charts.importers.source import Source
 from symphony_charts.importers.torchx_appdef import AppDef, Role, read_appdef
 from symphony_charts.importers.torchx_option_table import SCHEDULER_OPTIONS
 from symphony_charts.importers.torchx_options import RunOptions, parse_cfg, read_options
-from symphony_charts.importers.torchx_role import RoleContext, process_of
+from symphony_charts.importers.torchx_role import RoleContext, process_of, restarts_whole_set
 from symphony_charts.importers.unique import UniqueNames
 
 __all__ = ["appdef_of", "experiment_of", "import_appdef", "import_torchx"]
@@ -114,6 +114,8 @@ def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
     workload: dict[str, object] = {}
     if options.kind is not None:
         workload["kind"] = options.kind
+    if restarts_whole_set(app, options):
+        workload["jobset"] = {"max_restarts": max(role.max_retries for role in app.roles)}
     if options.coscheduler_name is not None:
         workload |= {"gang": "coscheduling", "scheduler_name": options.coscheduler_name}
     if options.gang is not None:

@@ -14,7 +14,7 @@ from symphony_charts.importers.unique import UniqueNames
 from symphony_charts.importers.volumes import Volumes
 from symphony_charts.network.environment import env_prefix
 
-__all__ = ["RoleContext", "process_of"]
+__all__ = ["RoleContext", "process_of", "restarts_whole_set"]
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 FIELD_PATH = "[FIELD_PATH]"
@@ -37,6 +37,12 @@ class RoleContext:
         return any(uses(text, "rank0_env") for text in (*role.args, *role.env.values()) if "$" in text)
 
 
+def restarts_whole_set(app: AppDef, options: RunOptions) -> bool:
+    """Whether a JobSet starts the whole application again: where no role wants just its own replicas retried."""
+    policies = {role.retry_policy for role in app.roles if role.max_retries}
+    return options.kind == "jobset" and policies == {"APPLICATION"}
+
+
 def process_of(
     role: Role, index: int, context: RoleContext, binds: dict[str, int], rank0: str | None
 ) -> dict[str, object]:
@@ -52,7 +58,7 @@ def process_of(
         "preamble": [_rank0_line(rank0)] if uses_rank0 and rank0 is not None else [],
         "replicas": role.num_replicas,
         "min_replicas": role.min_replicas,
-        "retries": role.max_retries or None,
+        "retries": None if restarts_whole_set(context.app, context.options) else role.max_retries or None,
         "binds": binds,
         "connects": [rank0] if uses_rank0 and rank0 not in binds else [],
         "requests": requests,
@@ -170,13 +176,13 @@ def _metadata(role: Role) -> dict[str, str]:
 
 def _note_losses(role: Role, context: RoleContext) -> None:
     note = context.log.note
-    restarts_all = context.options.kind == "appwrapper"
+    restarts_all = context.options.kind == "appwrapper" or restarts_whole_set(context.app, context.options)
     if role.max_retries and restarts_all and role.retry_policy == "REPLICA":
         what = "REPLICA restarts the failed replica; an AppWrapper starts the whole application again"
         note(f"{role.path}.retry_policy", what, "use `kind=jobs` to retry each replica alone")
     if role.max_retries and not restarts_all and role.retry_policy != "REPLICA":
         what = f"{role.retry_policy} restarts more than the failed replica; here each replica is retried alone"
-        note(f"{role.path}.retry_policy", what, "`workload.kind: appwrapper` starts the whole application again")
+        note(f"{role.path}.retry_policy", what, "`workload.kind: jobset` starts the whole application again")
     if role.workspace is not None:
         note(f"{role.path}.workspace", "the workspace is not in the image", "symph package --workspace DIR adds it")
     if role.base_image:

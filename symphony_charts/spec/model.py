@@ -33,6 +33,7 @@ __all__ = [
     "GitVolume",
     "HostPathVolume",
     "HttpProbe",
+    "JobsetSettings",
     "LocalProcess",
     "LocalSettings",
     "Mount",
@@ -446,6 +447,12 @@ class DijobSettings(Record, frozen=True, kw_only=True):
     max_replicas: int | None = None
 
 
+class JobsetSettings(Record, frozen=True, kw_only=True):
+    """What a JobSet says that no other kind of workload does: how often all of it starts again when a part has failed."""
+
+    max_restarts: int = 0
+
+
 class VolcanoSettings(Record, frozen=True, kw_only=True):
     """What a Volcano Job says that no other kind of workload does: its `plugins`, by name with their arguments.
 
@@ -462,7 +469,7 @@ class Workload(Record, frozen=True, kw_only=True):
     `priority_class` that of the pods. `retries` is the default of every pod. `run_key` starts a new run whenever it
     changes. `gang_scope` says whose pods start together or not at all: those of the experiment (default) or of each
     group; `gang_version` which version of scheduling.k8s.io the gang `native` uses.
-    `appwrapper`, `volcano`, `dijob` and `argo` count on the kind of that name alone.
+    `jobset`, `appwrapper`, `volcano`, `dijob` and `argo` count on the kind of that name alone.
     """
 
     kind: Literal["jobs", "jobset", "appwrapper", "volcano", "dijob", "argo"] = "jobs"
@@ -476,6 +483,7 @@ class Workload(Record, frozen=True, kw_only=True):
     scheduler_name: str | None = None
     retries: int = 0
     run_key: str = ""
+    jobset: JobsetSettings = JobsetSettings()
     appwrapper: AppwrapperSettings = AppwrapperSettings()
     volcano: VolcanoSettings = VolcanoSettings()
     dijob: DijobSettings = DijobSettings()

@@ -75,7 +75,7 @@ def _spec(unit: Unit) -> dict[str, object]:
         "synchronization": {"mutexes": [{"name": name}]},
         "dag": {"tasks": list(_tasks(unit, values))},
     }
-    retries = _whole(own.get("retries"))
+    retries = unit.whole("argo", "retries")
     if retries:
         experiment["retryStrategy"] = {"limit": str(retries), "retryPolicy": "Always"}
     spec: dict[str, object] = {
@@ -237,10 +237,3 @@ def _texts(value: object) -> list[str]:
     if isinstance(value, list):
         return [_text(item) for item in value]
     return [] if value is None else [_text(value)]
-
-
-def _whole(value: object) -> int:
-    text = "0" if value is None else _text(value)
-    if not re.fullmatch(r"0|[1-9][0-9]{0,9}", text):
-        raise SpecError.one(f"workload.argo.retries must be a whole number, not {text}", path="workload.argo.retries")
-    return int(text)

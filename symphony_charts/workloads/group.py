@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from symphony_charts.errors import SpecError
+from symphony_charts.spec.gojson import dumps
+
 __all__ = ["Group", "Member", "Unit"]
+
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,3 +129,16 @@ class Unit:
     members: tuple[Member, ...]
     done: tuple[Member, ...]
     settings: Mapping[str, object]
+
+    def whole(self, kind: str, key: str) -> int:
+        """A whole number of the kind's own settings, 0 where none is said; its digits will do.
+
+        Raises SpecError for anything else.
+        """
+        own = self.settings.get(kind)
+        value = own.get(key, 0) if isinstance(own, Mapping) else 0
+        text = value if isinstance(value, str) else dumps(value)
+        if not _WHOLE.fullmatch(text):
+            path = f"workload.{kind}.{key}"
+            raise SpecError.one(f"{path} must be a whole number, not {text}", path=path)
+        return int(text)

@@ -16,6 +16,8 @@ __all__ = ["objects"]
 def objects(unit: Unit) -> Iterator[dict[str, object]]:
     """The JobSet: once all members in `unit.done` succeed it has, and stops the others; without any, once all do.
 
+    When a member fails the set has failed, unless it may begin again with new pods for all.
+
     The groups keep Services of their own, so that an address does not depend on the kind.
     """
     if not unit.members:
@@ -25,6 +27,9 @@ def objects(unit: Unit) -> Iterator[dict[str, object]]:
     if unit.done:
         done = [member.group.member for member in unit.done]
         spec["successPolicy"] = {"operator": "All", "targetReplicatedJobs": done}
+    restarts = unit.whole("jobset", "maxRestarts")
+    if restarts:
+        spec["failurePolicy"] = {"maxRestarts": restarts}
     metadata = {"name": unit.name, "labels": unit.labels}
     yield {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec}
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.load import from_data
+from symphony_charts.spec.opened import kind_of, opened
 from symphony_charts.workloads.kinds import KINDS
 from tests.chart.harness import (
     EXAMPLE_NAMES,
@@ -122,6 +123,10 @@ OVERRIDES = [
     ["workload.kind=volcano", "workload.volcano.plugins.svc={--x}", "doneWhen={learner/learner,agent/agent}"],
     ["workload.gang=volcano", "defaults.schedulerName=mine", "groups.agent.schedulerName=other"],
     ["workload.gang=kueue", "workload.queue=q", "workload.queuePriority=high"],
+    ["workload.kind=argo"],
+    ["workload.kind=argo", "groups.agent.replicas=3", "doneWhen={learner/learner}", "workload.argo.retries=1"],
+    ["workload.kind=argo", "workload.argo.schedules=@daily", "workload.argo.serviceAccount=runner"],
+    ["workload.kind=jobset", "workload.jobset.maxRestarts=2"],
     ["hold=true"],
     ["networkPolicy.enabled=true"],
     ["services.tensorboard.expose=Ingress", "services.tensorboard.host=tb.example.org"],
@@ -173,21 +178,35 @@ def test_helm_and_assemble_refuse_the_same_combinations(kind: str, queue: str, g
         assert all(line in ended.stderr for line in said), ended.stderr
 
 
+_WORKLOADS: list[dict[str, object]] = [
+    {},
+    {"kind": "jobset"},
+    {"kind": "appwrapper"},
+    {"kind": "appwrapper", "appwrapper": {"version": "v1beta1"}},
+    {"kind": "volcano"},
+]
+
+
 @FEW
-@given(st.lists(hostile_text, min_size=1, max_size=8))
-@example(list(HOSTILE))
-def test_hostile_strings_come_back_intact(texts: list[str]) -> None:
+@given(st.lists(hostile_text, min_size=1, max_size=8), st.sampled_from(_WORKLOADS))
+@example(list(HOSTILE), _WORKLOADS[0])
+@example(list(HOSTILE), _WORKLOADS[1])
+@example(list(HOSTILE), _WORKLOADS[2])
+@example(list(HOSTILE), _WORKLOADS[3])
+@example(list(HOSTILE), _WORKLOADS[4])
+def test_hostile_strings_come_back_intact(texts: list[str], workload: dict[str, object]) -> None:
     env = {f"E{index}": text for index, text in enumerate(texts)}
     experiment = experiment_of(
         processes={"p": {"command": ["prog", *texts], "args": texts, "env": env, "annotations": {"note": texts[0]}}},
         configs={f"f{index}": {"text": text} for index, text in enumerate(texts)},
+        workload=workload,
     )
     chart = chart_of(experiment)
     with tempfile.TemporaryDirectory() as folder:
         where = write_chart(chart, Path(folder))
         for version in HELM_VERSIONS:
             objects = helm_objects(version, where)
-            (job,) = [item for key, item in objects.items() if key[0] == "Job"]
+            (job,) = [item for item in opened(objects.values()) if kind_of(item) == "Job"]
             (config,) = [item for key, item in objects.items() if key[0] == "ConfigMap"]
             container = job["spec"]["template"]["spec"]["containers"][0]  # type: ignore[index]  # parsed YAML
             assert container["command"] == ["prog", *texts]

@@ -22,6 +22,7 @@ _MUTATED = (
     "_gang.tpl",
     "_appwrapper.tpl",
     "_tasks.tpl",
+    "_argo.tpl",
 )
 
 # Groups in all shapes, so that every branch of the templates runs.
@@ -86,6 +87,13 @@ _ROLES = (
 )
 _OLD = (*_DIJOB, "workload.dijob.operator=v1.1.0", "workload.dijob.group=g", "workload.dijob.priority=high")
 _RANKS = ("compat=di-engine", "workload.order={many,mixed}")
+_ARGO = (
+    "workload.kind=argo",
+    "workload.argo.parameters={PLAIN}",
+    "workload.argo.needs.pre={data}",
+    "workload.argo.needs.data={}",
+    "workload.argo.retries=2",
+)
 # Values under which a mutated file is rendered, too: one row for each branch that the experiment itself does not take.
 _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "_model.tpl": (
@@ -98,6 +106,7 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "_containers.tpl": (_DIJOB, _RANKS),
     "_workloads.tpl": (_DIJOB, _RANKS),
     "_tasks.tpl": (_DIJOB,),
+    "_argo.tpl": (_ARGO,),
     "_kinds.tpl": (("workload.kind=jobset",), ("workload.queuePriority=high",), _OLD),
     "_gang.tpl": (
         ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co", "workload.gangScope=group"),
@@ -107,7 +116,7 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
 # And those under which the lines of an object are taken out, each of which shows under some of them.
 _OBJECTS: dict[str, tuple[tuple[str, ...], ...]] = {
     **dict.fromkeys(("jobs", "statefulsets", "services", "configmaps", "networkpolicies"), ((),)),
-    "jobset": (("workload.kind=jobset",),),
+    "jobset": (("workload.kind=jobset", "workload.jobset.maxRestarts=2"),),
     "appwrapper": (
         ("workload.kind=appwrapper",),
         ("workload.kind=appwrapper", "workload.appwrapper.version=v1beta1", "workload.priority=3"),
@@ -120,6 +129,7 @@ _OBJECTS: dict[str, tuple[tuple[str, ...], ...]] = {
             "groups.mixed.restartPolicy=OnFailure",
         ),
     ),
+    "argo": (_ARGO, (*_ARGO, "workload.argo.schedules={@daily}", "workload.argo.timezone=UTC")),
     "dijob": (
         _DIJOB,
         _OLD,

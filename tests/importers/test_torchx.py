@@ -147,7 +147,7 @@ def test_a_patched_image_without_repository_is_refused() -> None:
 def test_restarting_everything_is_noted_with_the_kind_that_does_it() -> None:
     (note,) = import_appdef(app(role(max_retries=2))).notes
     assert note.path == "roles[0].retry_policy"
-    assert "appwrapper" in note.next
+    assert "jobset" in note.next
 
 
 def test_a_kind_that_restarts_everything_is_noted_where_one_replica_is_meant() -> None:
@@ -155,6 +155,18 @@ def test_a_kind_that_restarts_everything_is_noted_where_one_replica_is_meant() -
     assert import_appdef(app(role(max_retries=2, retry_policy="APPLICATION")), wrapped).notes == ()
     (note,) = import_appdef(app(role(max_retries=2, retry_policy="REPLICA")), wrapped).notes
     assert "whole application" in note.what
+
+
+def test_a_job_set_starts_the_whole_application_again() -> None:
+    both = app(role(name="a", max_retries=2), role(name="b", max_retries=3))
+    imported = import_appdef(both, {"kind": "jobset"})
+    assert imported.experiment.workload.jobset.max_restarts == 3
+    assert {process.retries for process in imported.experiment.processes.values()} == {None}
+    assert imported.notes == ()
+    one_alone = app(role(name="a", max_retries=2), role(name="b", max_retries=3, retry_policy="REPLICA"))
+    imported = import_appdef(one_alone, {"kind": "jobset"})
+    assert imported.experiment.workload.jobset.max_restarts == 0
+    assert [process.retries for process in imported.experiment.processes.values()] == [2, 3]
 
 
 def test_a_priority_that_no_queue_reads_is_noted() -> None:

@@ -77,3 +77,18 @@ def test_a_group_that_fails_fails_the_set_and_stops_the_others(release: Releases
     eventually(lambda: len(run.pods()) == 1, 20, "the worker's pod is gone")
     assert end_of(run) == "Failed"
     assert states(symph, "bad") == {"boss": "failed 3", "worker": "stopped: its JobSet has failed"}
+
+
+def test_all_of_a_set_begin_again_when_one_has_failed(release: Releases, symph: Symph, tmp_path: Path) -> None:
+    attempt = {"ATTEMPT": {"field": "metadata.labels['jobset.sigs.k8s.io/restart-attempt']"}}
+    processes = {
+        "boss": {"cmds": ["sleep 1", "test $ATTEMPT = 1"], "env": attempt},
+        "worker": {"cmds": ["echo attempt $ATTEMPT", "sleep 2"], "env": attempt},
+    }
+    run = release("again")
+    workload = {"kind": "jobset", "jobset": {"max_restarts": 1}}
+    data = {"name": "again", "image": "busybox:1.37.0", "processes": processes, "workload": workload}
+    run.install(package_data(data, tmp_path))
+    waited = symph("wait", "again", "--on", "kube", "--timeout", "60s")
+    assert (waited.code, waited.out.strip()) == (0, "again succeeded"), waited.err
+    assert run.log("worker") == "attempt 1\n"
