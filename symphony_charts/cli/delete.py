@@ -23,17 +23,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_yes(parser)
     parser.add_argument("-f", "--force", action="store_true", help="do not ask, and take the name exactly as it is")
     common.add_dry_run(parser)
-    common.add_examples(parser, "symph delete ring", "symph delete ring --yes", "symph d rl --on kube --dry-run")
+    common.add_examples(
+        parser,
+        "symph delete ring",
+        "symph delete ring --yes",
+        "symph d rl --on kube --dry-run",
+        "symph delete experiment.yaml   # the experiment that the file describes",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Say what would go, ask, remove it."""
     watcher = watching.watcher_of(args)
-    if args.force and args.experiment_name:
-        name = watcher.describe(args.experiment_name, events=False).name
-    else:
-        name = watching.find_experiment(args, watcher)
+    exactly = _name_in_file(args.experiment_name or "") or (args.experiment_name if args.force else None)
+    name = watcher.describe(exactly, events=False).name if exactly else watching.find_experiment(args, watcher)
     return delete_all(args, watcher, [name])
+
+
+def _name_in_file(word: str) -> str | None:
+    """Where a spec file is given in place of a name: the name of its experiment."""
+    from pathlib import Path
+
+    path = Path(word)
+    if path.suffix not in (".yaml", ".yml", ".json", ".py") or not ("/" in word or path.exists()):
+        return None
+    from symphony_charts.adapters import specfile
+
+    return specfile.read(word).experiment.name
 
 
 def delete_all(args: argparse.Namespace, watcher: Watcher, names: Sequence[str]) -> int:

@@ -114,6 +114,16 @@ def test_delete_without_a_terminal_needs_yes_and_forgets_the_logs(tmp_path: Path
     assert list((private_places / "state" / "local").iterdir()) == []
 
 
+def test_a_spec_file_names_the_experiment_to_delete_and_no_other(tmp_path: Path) -> None:
+    path = spec(tmp_path, FOREVER)
+    symph("up", spec(tmp_path, FOREVER.replace("name: exp", "name: exp-2")))
+    spec(tmp_path, FOREVER)
+    assert symph("delete", path, "--yes").returncode == 8
+    symph("up", path)
+    assert symph("delete", path, "--yes").returncode == 0
+    assert [item["name"] for item in json.loads(symph("ls", "-o", "json").stdout)["items"]] == ["exp-2"]
+
+
 def test_logs_of_an_unknown_process_list_the_known_ones(tmp_path: Path) -> None:
     symph("up", spec(tmp_path, FOREVER))
     done = symph("logs", "nobody")
