@@ -125,11 +125,11 @@ def test_a_taken_usual_address_is_left_and_its_holder_named() -> None:
 def test_a_port_that_is_taken_everywhere_moves_and_every_process_sees_it(tmp_path: Path) -> None:
     with listener("0.0.0.0") as port:  # noqa: S104 - what the test is about
         run = up(experiment_of(port), tmp_path)
-        assert local_run.wait(run) == 0
+        until(lambda: not run.is_live)
     (other,) = run.plan()["moved"]["x"]
     assert other in range(port + 1, port + 41)
     assert log_of(run, "web") == f"at {other}\n"
-    assert log_of(run, "ask") == "0 0 "
+    assert (run.state()["phase"], log_of(run, "ask")) == ("finished", "0 0 ")
     assert f"{port} of service" in run.plan()["notes"][0]
     assert run.plan()["notes"][0].endswith(f"it is {other} in this run")
     assert run_status(run).services[0].address.endswith(f":{other}")
@@ -159,10 +159,10 @@ def test_at_one_address_every_replica_has_a_port_of_its_own(tmp_path: Path) -> N
         experiment = experiment_of(port, fixed=True, replicas=3)
         experiment = from_data({**_data(experiment), "local": {"ports": "moved"}})
         run = up(experiment, tmp_path)
-        assert local_run.wait(run) == 0
+        until(lambda: not run.is_live)
     assert run.plan()["base_address"] == "127.0.0.1"
     assert len(set(run.plan()["moved"]["x"]) - {port}) == 3
-    assert log_of(run, "ask") == "0 1 2 0 "
+    assert (run.state()["phase"], log_of(run, "ask")) == ("finished", "0 1 2 0 ")
     assert "it is" in run.plan()["notes"][0]
 
 
