@@ -21,9 +21,9 @@ from tests.e2e.rig.control_plane import free_ports
 from tests.e2e.rig.pki import Authority
 from tests.e2e.rig.process import Daemon, start, wait_for
 from tests.e2e.tools.build import find_tool
-from tests.e2e.tools.modules import JOBSET, KUEUE, module_folder
+from tests.e2e.tools.modules import APPWRAPPER, JOBSET, KUEUE, module_folder
 
-__all__ = ["JOBSET_OPERATOR", "KUEUE_OPERATOR", "Operator", "start_operator"]
+__all__ = ["JOBSET_OPERATOR", "KUEUE_OPERATOR", "Operator", "start_appwrapper", "start_operator"]
 
 Object = dict[str, Any]
 
@@ -91,6 +91,35 @@ def start_operator(operator: Operator, folder: Path, programs: Programs, helm: P
     return daemon
 
 
+def start_appwrapper(folder: Path, programs: Programs) -> Daemon:
+    """The running AppWrapper controller, without webhooks of its own: its project ships no chart and fixes their port.
+
+    Kueue suspends AppWrappers by a webhook of Kueue's.
+    """
+    namespace, (health,) = "appwrapper-system", free_ports(1)
+    definition = module_folder(APPWRAPPER) / "config/crd/bases/workload.codeflare.dev_appwrappers.yaml"
+    programs.kubectl("apply", "--server-side", "-f", str(definition))
+    programs.establish("appwrappers.workload.codeflare.dev")
+    programs.kubectl("create", "namespace", namespace)
+    config = {
+        "webhooksEnabled": False,
+        "appwrapper": {"autopilot": {"monitorNodes": False, "injectAntiAffinities": False}},
+        "controllerManager": {
+            "metrics": {"bindAddress": "0"},
+            "health": {"bindAddress": f"127.0.0.1:{health}"},
+        },
+    }
+    metadata = {"name": "appwrapper-operator-config", "namespace": namespace}
+    data = {"config.yaml": json.dumps(config)}
+    item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    programs.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(item))
+    env = {**programs.environment(), "NAMESPACE": namespace}
+    daemon = start(folder, "appwrapper", [str(find_tool("appwrapper"))], dies_with_us=True, env=env)
+    # Asked whether it is ready, it starts the server of its webhooks.
+    wait_for(daemon, lambda: _is_ready(health, "healthz"), _READY_S)
+    return daemon
+
+
 def _render(operator: Operator, programs: Programs, helm: Path) -> list[Object]:
     """What its chart makes."""
     chart = module_folder(operator.module) / "charts" / operator.name
@@ -145,6 +174,6 @@ def _configuration(operator: Operator, objects: list[Object], keys: Path, health
     }
 
 
-def _is_ready(port: int) -> bool:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+def _is_ready(port: int, probe: str = "readyz") -> bool:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/{probe}", timeout=5) as answer:
         return bool(answer.status == 200)

@@ -1,4 +1,4 @@
-"""A cluster of its own, on which JobSet, Kueue and Kubernetes' own gang scheduling work.
+"""A cluster of its own, on which JobSets, AppWrappers, Kueue and Kubernetes' own gang scheduling work.
 
 Kueue has a say in every Job and pod of its cluster, so it cannot share one with the tests that run at the same time.
 """
@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.e2e.operators import JOBSET_OPERATOR, KUEUE_OPERATOR, start_operator
+from tests.e2e.operators import JOBSET_OPERATOR, KUEUE_OPERATOR, start_appwrapper, start_operator
 from tests.e2e.programs import Output, Programs
 from tests.e2e.rig.api import Api
 from tests.e2e.rig.cluster import Cluster
@@ -51,6 +51,7 @@ def programs(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Prog
     if not kubectl_path or not helm_path:
         pytest.fail("no kubectl or helm: python -m tests.tools says what to install")
     found = Programs(kubeconfig=cluster.kubeconfig, home=tmp_path_factory.mktemp("home"), kubectl_path=kubectl_path)
+    start_appwrapper(cluster.folder, found)
     for operator in (JOBSET_OPERATOR, KUEUE_OPERATOR):
         start_operator(operator, cluster.folder, found, helm_path)
     return found

@@ -18,7 +18,7 @@ from tests.e2e.scheduling.queues import make_objects, make_queue
 Releases = Callable[..., Release]
 Quota = Callable[..., None]
 
-KINDS = ("jobs", "jobset")
+KINDS = ("jobs", "jobset", "appwrapper")
 
 
 def experiment(name: str, seconds: int, **more: object) -> dict[str, object]:

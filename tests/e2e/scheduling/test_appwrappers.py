@@ -1,0 +1,77 @@
+"""Experiments as AppWrappers under the real controller: they finish, fail, and start again as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.charts import ExampleCharts, package_data
+from tests.e2e.programs import eventually
+from tests.e2e.release import Release
+from tests.e2e.scheduling.conftest import Symph
+
+Releases = Callable[..., Release]
+
+WRAPPED = ("--set", "workload.kind=appwrapper")
+_PREFIX = "workload.codeflare.dev.appwrapper/"
+# A failed run goes at once, and the next one begins a second later.
+_HASTE = {f"{_PREFIX}retryPausePeriodDuration": "1s", f"{_PREFIX}deletionOnFailureGracePeriodDuration": "0s"}
+
+
+def status(run: Release) -> dict[str, Any]:
+    """What the controller says of the AppWrapper of a release."""
+    (found,) = run.objects("appwrappers")
+    return dict(found.get("status", {}))
+
+
+def failing(name: str, **more: object) -> dict[str, object]:
+    """A boss that fails, and a worker that would go on for ever."""
+    boss = {"cmds": ["sleep 1; echo sorry; exit 3"], **more}
+    processes = {"boss": boss, "worker": {"cmds": ["sleep 600"], "grace_period": 1}}
+    return {
+        "name": name,
+        "image": "busybox:1.37.0",
+        "processes": processes,
+        "workload": {"kind": "appwrapper", "appwrapper": {"annotations": _HASTE}},
+    }
+
+
+def test_an_example_finishes_as_an_appwrapper(release: Releases, charts: ExampleCharts, symph: Symph) -> None:
+    run = release("rl")
+    run.install(charts["rl"], *WRAPPED)
+    waited = symph("wait", "rl", "--on", "kube", "--timeout", "60s")
+    assert (waited.code, waited.out.strip()) == (0, "rl succeeded"), waited.err
+    eventually(lambda: status(run).get("phase") == "Succeeded", 20, lambda: str(status(run)))
+    assert "update 20" in run.log("learner")
+
+
+def test_a_service_that_runs_on_does_not_keep_it_from_its_end(release: Releases, symph: Symph, tmp_path: Path) -> None:
+    board = {"cmds": ["sleep 600"], "lifecycle": "service", "grace_period": 1}
+    processes = {"boss": {"cmds": ["sleep 1"]}, "board": board}
+    data: dict[str, object] = {"name": "ends", "image": "busybox:1.37.0", "processes": processes}
+    run = release("ends")
+    run.install(package_data(data, tmp_path), *WRAPPED)
+    waited = symph("wait", "ends", "--on", "kube", "--timeout", "60s")
+    assert waited.code == 0, waited.err
+    eventually(lambda: status(run).get("phase") == "Succeeded", 20, lambda: str(status(run)))
+    assert len(run.pods()) == 2
+
+
+def test_the_first_failure_ends_the_whole(release: Releases, symph: Symph, tmp_path: Path) -> None:
+    run = release("bad")
+    run.install(package_data(failing("bad"), tmp_path))
+    waited = symph("wait", "bad", "--on", "kube", "--timeout", "60s")
+    assert (waited.code, "bad has failed" in waited.err.replace('"', "")) == (1, True), waited.err
+    eventually(lambda: status(run).get("phase") == "Failed", 20, lambda: str(status(run)))
+    assert "resettingCount" not in status(run)
+    eventually(lambda: not run.pods(), 20, "the worker is gone, too")
+
+
+def test_all_starts_again_as_often_as_a_pod_would_have(release: Releases, symph: Symph, tmp_path: Path) -> None:
+    run = release("again")
+    run.install(package_data(failing("again", retries=1), tmp_path))
+    waited = symph("wait", "again", "--on", "kube", "--timeout", "90s")
+    assert waited.code == 1, waited.err
+    eventually(lambda: status(run).get("phase") == "Failed", 20, lambda: str(status(run)))
+    assert status(run)["resettingCount"] == 1
