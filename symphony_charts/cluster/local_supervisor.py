@@ -12,41 +12,31 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from symphony_charts.cluster.local_births import Starter, attend_start, make_room
 from symphony_charts.cluster.local_gpu_locks import hold_again
-from symphony_charts.cluster.local_logs import LogClock
-from symphony_charts.cluster.local_loop import Loop, signal_pipe
-from symphony_charts.cluster.local_panes import Panes
-from symphony_charts.cluster.local_probing import Checks
-from symphony_charts.cluster.local_requests import requested, withdraw
-from symphony_charts.cluster.local_store import Run, write_json
-from symphony_charts.cluster.local_sweep import remove_private, sweep
+from symphony_charts.cluster.local_loop import signal_pipe
+from symphony_charts.cluster.local_requests import requested
+from symphony_charts.cluster.local_store import Run
+from symphony_charts.cluster.local_watched_run import WatchedRun
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.policy import Backoff, Decision, judge
+from symphony_charts.local.process_state import mark_ended, mark_renewed, mark_restarted, mark_started
 from symphony_charts.local.progress import hopeless, startable, verdict
 from symphony_charts.local.records import Check
 
 __all__ = ["Supervisor", "main"]
 
 
-class Supervisor:
-    """One run under watch. `slots` holds for each process what `state.json` says of it."""
+class Supervisor(WatchedRun):
+    """One run under watch, from its start or from where another supervisor left it, to its end."""
 
     def __init__(self, run: Run, starter: Starter) -> None:
-        self.run, self.plan, self.starter = run, run.plan(), starter
-        self.old = run.state()
-        self.slots: list[dict[str, Any]] = [dict(process) for process in self.old["processes"]]
+        super().__init__(run)
+        self.starter = starter
         make_room(len(self.slots))
-        self.loop = Loop()
-        self.panes = Panes(run, self.slots, self.loop, self._ended)
-        self.checks = Checks(run, self.loop, self._changed, self._dead)
-        self.phase, self.reason, self.failed = "running", "", self.old.get("failed")
         self.gpus = hold_again(run, self.plan)
-        self.dirty, self.granted = True, list[int]()
         self.backoff = Backoff(**self.plan.get("backoff", {}))
-        self.clock = LogClock([run.process_dir(slot) / "log" for slot in range(len(self.slots))])
 
     def watch(self, *, is_start: bool) -> None:
         """Run until the run is over; with `is_start` its processes are only being started."""
@@ -67,18 +57,6 @@ class Supervisor:
             self._save()
             self.loop.turn()
         self._finish()
-
-    def stop(self, reason: str) -> None:
-        """End the run as the kubelet ends a pod: TERM to the main processes, grace, KILL to everything."""
-        if self.phase != "running":
-            return
-        self.phase, self.reason, self.dirty = "stopping", reason, True
-        for slot, process in enumerate(self.slots):
-            if slot in self.panes:
-                self._end(slot)
-            elif process["phase"] in ("waiting", "backoff"):
-                process["phase"] = "stopped"
-        self._stop_when_empty()
 
     # What others ask for
 
@@ -108,14 +86,14 @@ class Supervisor:
         process = self.slots[slot]
         process["again"] = False
         if slot not in self.panes:
-            process.update(phase="waiting", is_again=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False)
+            mark_renewed(process)
         if self.failed and self.failed["slot"] == slot:
             self.failed = None
         for other in self.slots:
             if other["phase"] == "stopped" and not other.get("started"):
                 # It was given up because of this one, perhaps; its program still waits at its gate.
                 other["phase"] = "waiting"
-        self.granted.append(slot)
+        self.file.grant(slot)
         self.dirty = True
 
     # Taking over
@@ -158,8 +136,7 @@ class Supervisor:
         process, now = self.slots[slot], self.panes.ended_at(slot)
         self.checks.leave(slot)
         status = self.panes.status_of(slot)
-        process.update(status=status, ended=now, ready=False, phase="done" if status == 0 else "failed")
-        process["limit"] = self.panes.limit_of(slot)
+        mark_ended(process, status, now, self.panes.limit_of(slot))
         self.dirty = True
         if self.phase != "running":
             process["phase"] = "done" if status == 0 else "stopped"
@@ -207,9 +184,7 @@ class Supervisor:
             sys.stderr.write(f"{error}\n")
             self._follow_up(slot, Decision(action="failed", stops=True))
             return
-        process.update(
-            restarts=process["restarts"] + 1, in_a_row=process.get("in_a_row", 0) + 1, status=None, ended=None
-        )
+        mark_restarted(process)
         self._started(slot)
         self.panes.follow_again(slot)
         if slot not in self.panes:
@@ -242,11 +217,7 @@ class Supervisor:
         self._attend(slot)
 
     def _note_start(self, slot: int) -> None:
-        planned, now = self.plan["processes"][slot], time.time()
-        process = self.slots[slot]
-        is_ready = not planned["checks"] and not any(check["role"] == "started" for check in planned["health"])
-        process.update(phase="running", started=now, ready=is_ready, unready="", unhealthy="")
-        process["began"] = process.get("began") or now
+        mark_started(self.slots[slot], self.plan["processes"][slot], time.time())
         # While everything is being started this is no news: `waiting` will do.
         self.dirty = self.dirty or self.phase != "starting"
 
@@ -279,37 +250,6 @@ class Supervisor:
                 self._end(slot)
             else:
                 self._follow_up(slot, judge(process, planned, process["status"], self.backoff))
-
-    # Ending
-
-    def _end(self, slot: int, grace_s: float | None = None) -> None:
-        self.checks.leave(slot)
-        self.panes.end(slot, self.plan["processes"][slot]["grace_s"] if grace_s is None else grace_s)
-
-    def _stop_when_empty(self) -> None:
-        if not self.panes:
-            self.phase = "over"
-
-    def _finish(self) -> None:
-        """Nothing of the run may be left: what still is gets killed, and what survives that is named."""
-        server, has_namespace = int(self.old.get("tmux", 0)), self.plan["has_namespace"]
-        left = sweep(self.run, self.panes.sessions, has_namespace=has_namespace, server=server)
-        self.clock.note()
-        self.phase = self.reason
-        self._save(survivors=left)
-        remove_private(self.run.folder, len(self.slots))
-
-    def _save(self, survivors: list[int] | None = None) -> None:
-        if not self.dirty and survivors is None:
-            return
-        self.dirty = False
-        news = {"phase": self.phase, "reason": self.reason, "failed": self.failed, "processes": self.slots}
-        supervisor, ended = (os.getpid(), None) if survivors is None else (0, time.time())
-        news |= {"supervisor": supervisor, "ended": ended, "survivors": survivors or []}
-        write_json(self.run.folder / "state.json", {**self.old, **news})
-        while self.granted:
-            # Only now: whoever takes over finds either what was asked for or what came of it.
-            withdraw(self.run, self.granted.pop())
 
 
 def main(folder: str, *, is_start: bool) -> None:
