@@ -48,6 +48,15 @@ def test_rl_learns_from_its_agents_and_ends(release: Releases, charts: ExampleCh
 
 
 @pytest.mark.rig
+def test_di_engine_finds_its_peers_by_rank(release: Releases, charts: ExampleCharts, any_helm: Path) -> None:
+    run = release("di", any_helm)
+    run.install(charts["di-engine"])
+    run.wait_finished()
+    assert "rank 0 met [1, 2, 3]" in run.log("learner")
+    assert {"rank 2 of 4 may train", "rank 3 of 4 may train"} <= set(run.log("collector").splitlines())
+
+
+@pytest.mark.rig
 def test_surreal_comes_up_and_every_service_answers(release: Releases, charts: ExampleCharts, any_helm: Path) -> None:
     run = release("surreal", any_helm)
     run.install(charts["surreal"])
