@@ -69,10 +69,16 @@ def verdict_of(workloads: Sequence[Object]) -> Literal["succeeded", "failed"] | 
 
 
 def may_start_again(workloads: Sequence[Object]) -> bool:
-    """Whether an AppWrapper has not ended: it starts all again when one of its Jobs has failed for good."""
+    """Whether one that has not ended starts all again when a Job has failed: an AppWrapper, or such a JobSet."""
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
-    wrappers = _newest([item for item in alive if item["kind"] == "AppWrapper"])
-    return any(end_of(item) is None for item in wrappers)
+    return any(end_of(item) is None for item in _newest([item for item in alive if _restarts_all(item)]))
+
+
+def _restarts_all(item: Object) -> bool:
+    # Of a JobSet the attempts that are left do not count: the failed Job of the last one is there for a moment longer.
+    return item["kind"] == "AppWrapper" or (
+        item["kind"] == "JobSet" and bool((item["spec"].get("failurePolicy") or {}).get("maxRestarts"))
+    )
 
 
 def end_of(item: Object) -> Literal["succeeded", "failed"] | None:

@@ -23,6 +23,7 @@ Object = Mapping[str, Any]
 EXPERIMENT = "symph.dev/experiment"
 INSTANCE = "app.kubernetes.io/instance"
 _GROUP, _PROCESS, _RUN = "symph.dev/group", "symph.dev/process", "symph.dev/run"
+_ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
 _INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "volcano.sh/task-index")
 _TRACKED = "argocd.argoproj.io/tracking-id"
 _FLUX = "helm.toolkit.fluxcd.io/name"
@@ -171,7 +172,7 @@ def _of_pod(
                 phase=phase,
                 state=state,
                 ready=bool(seen.get("ready")) and phase == "running",
-                restarts=int(seen.get("restartCount") or 0) + restarted,
+                restarts=int(seen.get("restartCount") or 0) + restarted + _attempt(pod),
                 status=ended.get("exitCode", last.get("exitCode")),
                 reason=reason,
                 place=str(spec.get("nodeName") or ""),
@@ -247,6 +248,11 @@ def _place(pod: Object) -> tuple[str, int]:
 def _group(item: Object) -> str:
     labels = item["metadata"].get("labels") or {}
     return str(labels.get(_GROUP) or _name(item))
+
+
+def _attempt(pod: Object) -> int:
+    """How often its JobSet has started all its groups again."""
+    return int((pod["metadata"].get("labels") or {}).get(_ATTEMPT) or 0)
 
 
 def _run(item: Object) -> str:

@@ -61,6 +61,23 @@ def test_the_set_says_how_the_experiment_ended(word: str, phase: str) -> None:
     assert status_of("rl", [job_set(terminalState=word), job()], [running], now=NOW).phase == phase
 
 
+def test_a_set_that_begins_again_has_not_failed_with_its_first_failure() -> None:
+    gave_up = job(conditions=[{"type": "Failed", "status": "True"}])
+    again = job_set()
+    again["spec"]["failurePolicy"] = {"maxRestarts": 1}
+    ended = pod(**container({"terminated": {"exitCode": 3}}))
+    assert status_of("rl", [again, gave_up], [ended], now=NOW).phase == "running"
+    assert status_of("rl", [job_set(), gave_up], [ended], now=NOW).phase == "failed"
+    assert status_of("rl", [{**again, "status": {"terminalState": "Failed"}}], [ended], now=NOW).phase == "failed"
+
+
+def test_the_attempts_of_a_set_are_restarts_of_its_processes() -> None:
+    second = pod(**container({"running": {"startedAt": "2026-03-01T11:59:56Z"}}))
+    second["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"] = "2"
+    found = status_of("rl", [job_set(), job()], [second], now=NOW)
+    assert {one.name: one.restarts for one in found.instances}["agent-0"] == 2
+
+
 def test_a_set_that_goes_away_says_nothing_of_the_next_run() -> None:
     going = job_set(marks={"deletionTimestamp": "2026-03-01T11:59:00Z"}, terminalState="Failed")
     assert (parts_of(going), verdict_of([going, job()])) == ([], None)
