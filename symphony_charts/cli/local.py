@@ -153,7 +153,14 @@ def _replay(args: argparse.Namespace) -> int:
     past = find_past(args.experiment_name, args.run)
     saved = load_saved(past)
     services = allocate(saved.experiment, saved.ports)
-    started = local_run.up(saved.experiment, services, folder=saved.folder, force=args.force, dry_run=args.dry_run)
+    started = local_run.up(
+        saved.experiment,
+        services,
+        folder=saved.folder,
+        force=args.force,
+        dry_run=args.dry_run,
+        share_gpus=bool(past.plan().get("is_sharing_gpus")),
+    )
     if started is None:
         return 0
     record = {"name": started.experiment, "run": started.run_id, "replays": past.run_id}

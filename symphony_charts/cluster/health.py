@@ -13,6 +13,9 @@ from typing import Literal
 
 from symphony_charts.adapters import runner
 from symphony_charts.adapters.dirs import runtime_dir, state_dir
+from symphony_charts.cluster.local_gpu_locks import holders_of
+from symphony_charts.cluster.local_gpus import gpus_seen
+from symphony_charts.cluster.local_limits import find_limiter
 from symphony_charts.cluster.local_machine import namespace_prefix
 from symphony_charts.errors import ToolFailed
 
@@ -44,6 +47,8 @@ def examine() -> list[Finding]:
         Finding(name="python", status="ok", detail=version),
         *(_tool(*tool) for tool in _TOOLS),
         _namespaces(),
+        _limits(),
+        *_gpus(),
         _descriptors(),
         _folder("state", state_dir()),
         _folder("runtime", runtime_dir()),
@@ -81,8 +86,30 @@ def _namespaces() -> Finding:
     if namespace_prefix():
         detail = "files and secrets stand at the pod's paths"
         return Finding(name="namespaces", status="ok", detail=detail)
-    detail = "no private mounts: SYMPH_CONFIG_DIR and SYMPH_SECRETS_DIR name other folders than in a pod"
+    detail = "no private mounts: files and volumes are in other folders than in a pod, named in commands and variables"
     return Finding(name="namespaces", status="warning", detail=detail, next="allow unprivileged user namespaces")
+
+
+def _limits() -> Finding:
+    limiter = find_limiter()
+    if set(limiter.by.values()) == {"systemd"} and len(limiter.by) > 1:
+        return Finding(
+            name="limits", status="ok", detail="by systemd scopes, where `local: {limits: true}` asks for them"
+        )
+    detail = f"memory by rlimits, CPU not at all: {limiter.why}"
+    return Finding(name="limits", status="warning", detail=detail, next="log in with a systemd session of your own")
+
+
+def _gpus() -> list[Finding]:
+    """The GPUs that runs can have; nothing where there is no nvidia-smi."""
+    if shutil.which("nvidia-smi") is None:
+        return []
+    try:
+        seen = gpus_seen()
+    except ToolFailed as error:
+        return [Finding(name="gpus", status="warning", detail=error.what, next="run: nvidia-smi")]
+    held = sum(bool(holders_of(gpu.id)) for gpu in seen)
+    return [Finding(name="gpus", status="ok", detail=f"{len(seen)} to be seen by processes, {held} held by runs")]
 
 
 def _descriptors() -> Finding:

@@ -11,6 +11,7 @@ import pytest
 
 from symphony_charts.cli.main import main
 from symphony_charts.cluster import local_run
+from symphony_charts.cluster.health import examine
 from symphony_charts.cluster.local_gpus import look_at_gpus
 from symphony_charts.cluster.local_store import Run, find_run
 from symphony_charts.errors import Conflict, NotFound, PlacementError
@@ -173,3 +174,16 @@ def test_a_dry_run_tells_the_gpus_or_refuses(tmp_path: Path, capsys: pytest.Capt
     assert main(["up", str(spec), "--dry-run"]) == 7
     assert 'held by experiment "one"' in capsys.readouterr().err
     assert main(["up", str(spec), "--share-gpus"]) == 0
+
+
+def test_the_doctor_counts_gpus_and_those_that_are_held(tmp_path: Path) -> None:
+    start(tmp_path, processes={"a": python(SHOW, gpus=3)})
+    found = {finding.name: finding for finding in examine()}
+    assert found["gpus"].detail == "4 to be seen by processes, 3 held by runs"
+
+
+def test_a_replay_shares_where_the_run_did(tmp_path: Path) -> None:
+    run = share(tmp_path, "two", 1)
+    local_run.down(run)
+    assert main(["local", "replay", "two"]) == 0
+    assert find_run("two").plan()["is_sharing_gpus"] is True
