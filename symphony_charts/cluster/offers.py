@@ -101,7 +101,15 @@ def _dijob(api: KubeApi) -> Finding:
 
 def dijob_shape(definition: Object) -> str:
     """The `dijob.operator` that reads what a definition of DIJobs takes, the newest where several do."""
-    return next(_shapes(definition), "v0")
+    return next(_shapes(definition), "v1.1" if _is_minimal(definition) else "v0")
+
+
+def _is_minimal(definition: Object) -> bool:
+    """Whether it is the definition without fields that operators since v1.0 bring as well."""
+    served = [version for version in definition["spec"]["versions"] if version["served"]]
+    schemas = (version.get("schema", {}).get("openAPIV3Schema", {}) for version in served)
+    known = [schema.get("properties", {}).get("spec", {}).get("properties") for schema in schemas]
+    return any(version["name"] == "v2alpha1" for version in served) and not any(known)
 
 
 def _shapes(definition: Object) -> Iterator[str]:

@@ -29,3 +29,7 @@ def test_a_field_that_only_one_version_has_tells_the_shapes_apart(fields: tuple[
 
 def test_a_version_that_is_not_served_counts_for_nothing() -> None:
     assert dijob_shape(definition("tasks", "volumes", is_served=False)) == "v0"
+
+
+def test_a_definition_without_fields_is_taken_for_the_newest() -> None:
+    assert dijob_shape(definition()) == "v1.1"
