@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,7 +24,7 @@ from tests.chart.harness import (
     run_helm,
     write_chart,
 )
-from tests.chart.strategies import experiments
+from tests.chart.strategies import HOSTILE, experiments
 from tests.tools import HELM_VERSIONS
 
 OPERATORS = ("v1.1", "v1.1.0", "v1.0", "v0")
@@ -96,6 +97,27 @@ def test_of_generated_experiments_they_do_too(data: dict[str, object], operator:
     with tempfile.TemporaryDirectory() as folder:
         agree(chart, ["workload.kind=dijob", f"workload.dijob.operator={operator}"], Path(folder) / "kind")
         agree(chart, [], Path(folder) / "compat")
+
+
+def test_hostile_strings_come_back_intact(tmp_path: Path) -> None:
+    texts = list(HOSTILE)
+    env = {f"E{index}": text for index, text in enumerate(texts)}
+    process = {"command": ["prog", *texts], "args": texts, "env": env, "replicas": 2}
+    for said in ({"workload": {"kind": "dijob"}}, {"compat": "di-engine"}):
+        chart = chart_of(experiment_of(processes={"p": process}, configs={"c": {"text": texts[0]}}, **said))
+        assert_same(chart, tmp_path / next(iter(said)))
+        (found,) = [one for item in native_objects(chart).values() for one in _containers(item)]
+        assert found["command"][-len(texts) - 1 :] == ["prog", *texts]
+        assert found["args"] == texts
+        assert {entry["name"]: entry.get("value") for entry in found["env"]}.items() >= env.items()
+
+
+def _containers(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The containers of what ends."""
+    if item["kind"] == "DIJob":
+        yield from (one for task in item["spec"]["tasks"] for one in task["template"]["spec"]["containers"])
+    elif item["kind"] == "Job":
+        yield from item["spec"]["template"]["spec"]["containers"]
 
 
 def agree(chart: object, sets: list[str], folder: Path) -> None:

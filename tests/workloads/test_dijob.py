@@ -171,6 +171,7 @@ def test_on_other_kinds_they_see_their_ranks_too(kind: str, tmp_path: Path) -> N
         ({"restart": "on-failure"}, "dijob-restart"),
         ({"labels": {"a": "b"}}, "dijob-labels"),
         ({"annotations": {"a": "b"}}, "dijob-labels"),
+        ({"env": {"DI_RANK": "3"}}, "dijob-env"),
     ],
 )
 def test_what_the_operator_ignores_is_warned_of(process: dict[str, object], rule: str) -> None:

@@ -14,6 +14,9 @@ from symphony_charts.spec.pods import Pod, retries_of
 
 __all__ = ["check_dijob"]
 
+# What operators since v1.0 add to every container.
+_OWNED = {"DI_JOB_ID", "DI_NODES", "DI_RANK", "DI_SERVER_URL"}
+
 
 def check_dijob(experiment: Experiment) -> Iterator[Finding]:
     """Warnings with paths in the spec; none for other kinds."""
@@ -22,6 +25,7 @@ def check_dijob(experiment: Experiment) -> Iterator[Finding]:
     for pod in tasks_of(experiment):
         yield from _labels(pod)
         yield from _restarts(experiment, pod)
+        yield from _environment(pod)
         if len(pod.processes) > 1:
             what = "the operator counts containers for pods: a job with several in a pod never leaves Starting"
             yield _warning("dijob-containers", pod.path, what, "give each process a pod of its own")
@@ -51,6 +55,14 @@ def _restarts(experiment: Experiment, pod: Pod) -> Iterator[Finding]:
     else:
         what = "a pod that comes back has the rank after the last, which DI_NODES does not have: only the last bears it"
         yield _warning("dijob-retries", f"{pod.path}.retries", what, "use jobset with compat: di-engine")
+
+
+def _environment(pod: Pod) -> Iterator[Finding]:
+    for name, process in pod.processes.items():
+        path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
+        for variable in sorted(_OWNED & set(process.env)):
+            what = f"DI-orchestrator sets {variable} itself, after what is said here"
+            yield _warning("dijob-env", f"{path}.env.{variable}", what, "leave it out")
 
 
 def _warning(rule: str, path: str, what: str, next: str) -> Finding:
