@@ -87,7 +87,7 @@ def test_all_of_a_set_begin_again_when_one_has_failed(release: Releases, symph: 
     }
     run = release("again")
     workload = {"kind": "jobset", "jobset": {"max_restarts": 1}}
-    data = {"name": "again", "image": "busybox:1.37.0", "processes": processes, "workload": workload}
+    data: dict[str, object] = {"name": "again", "image": "busybox:1.37.0", "processes": processes, "workload": workload}
     run.install(package_data(data, tmp_path))
     waited = symph("wait", "again", "--on", "kube", "--timeout", "60s")
     assert (waited.code, waited.out.strip()) == (0, "again succeeded"), waited.err
