@@ -48,8 +48,8 @@ context.load_cert_chain('pem')
 server.socket = context.wrap_socket(server.socket, server_side=True)
 server.serve_forever()
 """
-QUICK = {"period": 1, "timeout": 1, "failures": 1}
-LIVENESS = {"periodSeconds": 1, "failureThreshold": 1}
+QUICK = {"period": 1, "timeout": 5, "failures": 1}
+LIVENESS = {"periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 1}
 # Begun again, a server takes a moment until it answers.
 PATIENT = {"periodSeconds": 1, "failureThreshold": 3}
 

@@ -337,13 +337,10 @@ def test_an_idle_supervisor_uses_no_cpu(tmp_path: Path) -> None:
 def test_what_is_still_on_its_way_to_the_log_when_the_run_ends_is_written(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python("print('up', flush=True); input(); print('last words', flush=True)")})
     until(lambda: "up" in log_of(run, "a"))
-    server = tmux.server_pid(run.socket)
-    [writer] = [pid for pid in survivors_of(run) if processes.parent_and_session(pid) == (server, server)]
-    os.kill(writer, signal.SIGSTOP)
-    subprocess.run(["tmux", "-S", str(run.socket), "send-keys", "-t", "%0", "Enter"], check=True)
-    until(lambda: not processes.is_alive(pid_of(run, 0)))
-    time.sleep(0.5)
-    os.kill(writer, signal.SIGCONT)
+    ask = ["tmux", "-S", str(run.socket)]
+    slow = f"sleep 1; exec cat >>{run.process_dir(0)}/log"
+    subprocess.run([*ask, "pipe-pane", "-t", "%0", ";", "pipe-pane", "-t", "%0", slow], check=True)
+    subprocess.run([*ask, "send-keys", "-t", "%0", "Enter"], check=True)
     assert local_run.wait(run) == 0
     assert log_of(run, "a").endswith("last words\n")
 
