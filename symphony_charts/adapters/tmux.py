@@ -25,6 +25,7 @@ __all__ = [
 
 # A tmux server that has run out of descriptors answers no client; no call may hang on it.
 _TIMEOUT_S = 10.0
+_START_S = 60.0
 _FORMAT = "#{@slot} #{pane_id} #{pane_pid} #{pane_dead} #{pid}"
 
 
@@ -42,14 +43,23 @@ class Pane:
     server: int
 
 
-def start(socket: Path, commands: Path, prefix: Sequence[str], env: dict[str, str]) -> None:
-    """Start a server that runs the tmux commands in the file `commands`; `prefix` is put before its argv.
+def start(socket: Path, prefix: Sequence[str], env: dict[str, str]) -> None:
+    """Start a server that stays without sessions; `prefix` is put before its argv.
 
     The server sees `env` and nothing else. Raises ToolFailed with what tmux said, ToolMissing without tmux.
     """
-    argv = [*prefix, "tmux", "-S", str(socket), "-f", "/dev/null", "start-server", ";", "source-file", str(commands)]
+    stay = ["start-server", ";", "set-option", "-s", "exit-empty", "off"]
+    argv = [*prefix, "tmux", "-S", str(socket), "-f", "/dev/null", *stay]
     only = {**dict.fromkeys(os.environ), **env, "LC_ALL": None}
-    done = runner.run(argv, env=only, timeout_s=60, check=False)
+    _check(runner.run(argv, env=only, timeout_s=_START_S, check=False))
+
+
+def source_file(socket: Path, commands: Path) -> None:
+    """Have the server run the tmux commands in a file. Raises ToolFailed with what tmux said of any of them."""
+    _check(_tmux(socket, "source-file", str(commands), timeout_s=_START_S))
+
+
+def _check(done: runner.Completed) -> None:
     if done.status or done.error_text.strip():
         raise done.failure(f"tmux did not start the run: {done.error_text.strip() or done.status}")
 

@@ -14,11 +14,11 @@ from symphony_charts.local.limits import verdict_script
 from symphony_charts.local.records import LocalPlan, PlannedProcess
 from symphony_charts.local.scripts import enter_script, mounts_script, start_script, tmux_commands
 
-__all__ = ["first_state", "lay_out", "public", "write_private"]
+__all__ = ["first_state", "lay_out", "lay_out_shared", "public", "write_private"]
 
 
-def lay_out(run: Run, plan: LocalPlan, folder: Path, supervisor: int) -> None:
-    """Write everything the run needs into its folder, readable by its owner alone; `supervisor` is a pid."""
+def lay_out_shared(run: Run, plan: LocalPlan) -> None:
+    """Write what all processes see into the folder of the run, readable by its owner alone."""
     runtime_dir().mkdir(parents=True, exist_ok=True, mode=0o700)
     for name, content in data.folder("local").items():
         if name.endswith(".sh"):
@@ -27,19 +27,24 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path, supervisor: int) -> None:
         write_private(run.folder / file.path, file.content, file.mode)
     for place in plan.folders:
         Path(place).mkdir(parents=True, exist_ok=True)
-    for process in plan.processes:
-        _lay_out_process(run, process, is_mounting=plan.has_namespace)
     if plan.has_namespace:
         write_private(run.folder / "enter", enter_script(plan, str(run.folder)).encode())
+
+
+def lay_out(run: Run, plan: LocalPlan, folder: Path, **known: object) -> None:
+    """Write everything else the run needs, and with what is `known` its first state."""
+    (run.folder / "p").mkdir(mode=0o700)
+    for process in plan.processes:
+        _lay_out_process(run, process, is_mounting=plan.has_namespace)
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
     os.mkfifo(run.folder / "born", 0o600)
-    write_json(run.folder / "state.json", {**first_state(plan), "supervisor": supervisor})
+    write_json(run.folder / "state.json", {**first_state(plan), **known})
 
 
 def _lay_out_process(run: Run, process: PlannedProcess, *, is_mounting: bool) -> None:
     folder = run.process_dir(process.slot)
-    folder.mkdir(parents=True, mode=0o700)
+    folder.mkdir(mode=0o700)
     write_private(folder / "start", start_script(process).encode())
     write_private(folder / "log", b"")
     if process.binds and is_mounting:

@@ -13,17 +13,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from symphony_charts.adapters import processes, tmux
+from symphony_charts.adapters import processes
 from symphony_charts.adapters.dirs import state_dir
 from symphony_charts.cluster.local_again import changes_of, rewrite
 from symphony_charts.cluster.local_git import check_out_all
 from symphony_charts.cluster.local_gpus import look_at_gpus, take_gpus
 from symphony_charts.cluster.local_history import save_spec
-from symphony_charts.cluster.local_layout import lay_out
-from symphony_charts.cluster.local_machine import namespace_prefix, plan_here
+from symphony_charts.cluster.local_layout import lay_out, lay_out_shared
+from symphony_charts.cluster.local_machine import plan_here
 from symphony_charts.cluster.local_requests import request
 from symphony_charts.cluster.local_room import make_room_for
-from symphony_charts.cluster.local_store import Run, runs_of, write_json
+from symphony_charts.cluster.local_server import Server
+from symphony_charts.cluster.local_store import Run, runs_of
 from symphony_charts.cluster.local_supervised import NewSupervisor
 from symphony_charts.errors import CheckFailed, SymphError, ToolFailed
 from symphony_charts.local.records import Gpus, LocalPlan
@@ -77,21 +78,29 @@ def _begin(run: Run, experiment: Experiment, services: Sequence[Service], folder
     check_path(str(run.folder))
     run.folder.mkdir(parents=True, mode=0o700)
     # It starts while everything else is prepared.
-    supervisor = NewSupervisor(run, is_start=True)
+    supervisor, server = NewSupervisor(run, is_start=True), None
     try:
         plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
         make_room_for(len(plan.processes))
-        lay_out(run, plan, folder, supervisor.pid)
-        save_spec(run, experiment, folder)
+        lay_out_shared(run, plan)
         commits = check_out_all(plan.checkouts)
-        if commits:
-            write_json(run.folder / "state.json", {**run.state(), "commits": commits})
-        _start(run, plan, supervisor)
+        server = Server(run, plan)
+        lay_out(run, plan, folder, supervisor=supervisor.pid, **({"commits": commits} if commits else {}))
+        supervisor.tell()
+        save_spec(run, experiment, folder)
+        supervisor.answer()
+        server.start_all()
+        supervisor.tell()
+        count = supervisor.answer()
+        if count != len(plan.processes):
+            raise ToolFailed(f"tmux started {count} of {len(plan.processes)} processes")
     except BaseException:
         supervisor.kill()
-        tmux.kill_server(run.socket)
+        if server is not None:
+            server.kill()
         shutil.rmtree(run.folder, ignore_errors=True)
         raise
+    supervisor.close()
 
 
 def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
@@ -181,20 +190,6 @@ def describe(plan: LocalPlan) -> str:
 def quote_if_needed(word: str) -> str:
     """`word` as one would type it in a shell."""
     return word if word and all(char.isalnum() or char in "-_./=:,@%+" for char in word) else quote(word)
-
-
-def _start(run: Run, plan: LocalPlan, supervisor: NewSupervisor) -> None:
-    """One call of tmux starts everything; then what it made is counted."""
-    supervisor.tell()
-    env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    prefix = [*namespace_prefix(), "/bin/sh", str(run.folder / "enter")] if plan.has_namespace else []
-    supervisor.answer()
-    tmux.start(run.socket, run.folder / "up.conf", prefix, {**env, "TERM": "tmux-256color"})
-    supervisor.tell()
-    count = supervisor.answer()
-    if count != len(plan.processes):
-        raise ToolFailed(f"tmux started {count} of {len(plan.processes)} processes")
-    supervisor.close()
 
 
 def _await_end(run: Run, timeout_s: float | None) -> None:

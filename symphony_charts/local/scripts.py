@@ -94,7 +94,6 @@ def enter_script(plan: LocalPlan, run_dir: str) -> str:
 def tmux_commands(plan: LocalPlan, run_dir: str) -> str:
     """Everything tmux is told to start a run: settings, then a window for each pod and a pane for each process."""
     lines = [
-        "set-option -s exit-empty off",
         "set-option -g update-environment ''",
         "set-option -g remain-on-exit on",
         "set-option -g history-limit 20000",
@@ -108,6 +107,7 @@ def tmux_commands(plan: LocalPlan, run_dir: str) -> str:
             lines += _pane(process, run_dir, is_session=number == 0 and position == 0, is_window=position == 0)
         if len(panes) > 1:
             lines.append("select-layout tiled")
+    lines += _logs(plan.processes, run_dir)
     lines.append("select-window -t ':^'")
     return "\n".join(lines) + "\n"
 
@@ -133,5 +133,14 @@ def _pane(process: PlannedProcess, run_dir: str, *, is_session: bool, is_window:
         yield "select-layout tiled"
         yield f"split-window -c / {program}"
     yield f"set-option -p @slot {process.slot}"
-    if process.tty:
-        yield f"pipe-pane 'exec cat >>{folder}/log'"
+
+
+def _logs(processes: Sequence[PlannedProcess], run_dir: str) -> Iterator[str]:
+    """The pipes to the logs, which must stand in one file with the panes: tmux reads no output before its end.
+
+    They come last because programs that start at once make tmux wait for its turn. A new server counts panes from 0.
+    """
+    in_order = [process for panes in _windows(processes) for process in panes]
+    for number, process in enumerate(in_order):
+        if process.tty:
+            yield f"pipe-pane -t %{number} 'exec cat >>{run_dir}/p/{process.slot}/log'"

@@ -1,0 +1,44 @@
+"""The tmux server of a run, with everything mounted that its processes see; it starts while the run is prepared."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from symphony_charts.adapters import tmux
+from symphony_charts.cluster.local_machine import namespace_prefix
+from symphony_charts.cluster.local_store import Run
+from symphony_charts.local.records import LocalPlan
+
+__all__ = ["Server"]
+
+
+class Server:
+    """Starts the server of `run` at once; `start_all` then waits for it."""
+
+    def __init__(self, run: Run, plan: LocalPlan) -> None:
+        self._run = run
+        self._error: Exception | None = None
+        self._prefix = [*namespace_prefix(), "/bin/sh", str(run.folder / "enter")] if plan.has_namespace else []
+        self._thread = threading.Thread(target=self._start)
+        self._thread.start()
+
+    def start_all(self) -> None:
+        """Start everything by one call of tmux. Raises ToolFailed with what tmux said, ToolMissing without tmux."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        tmux.source_file(self._run.socket, self._run.folder / "up.conf")
+
+    def kill(self) -> None:
+        """End it and everything in it."""
+        self._thread.join()
+        tmux.kill_server(self._run.socket)
+
+    def _start(self) -> None:
+        # What wrapper.sh forgets again; a process has its own exact environment.
+        env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        try:
+            tmux.start(self._run.socket, self._prefix, {**env, "TERM": "tmux-256color"})
+        except Exception as error:
+            self._error = error
