@@ -20,6 +20,7 @@ from tests.e2e.test_gitops_objects import accept
 from tests.e2e.tools.build import FOLDER
 from tests.e2e.tools.modules import ARGO_WORKFLOWS, module_folder
 from tests.workloads.test_argo import PIPELINE, VARIANTS, experiment, native, of_kind
+from tests.workloads.test_argo_sweep import TRIALS, flow_of
 
 FLOWS = ("WorkflowTemplate", "Workflow", "CronWorkflow")
 RIGHTS = ("ServiceAccount", "Role", "RoleBinding")
@@ -67,6 +68,7 @@ def lint(objects: list[dict[str, object]], folder: Path) -> subprocess.Completed
 @pytest.mark.usefixtures("definitions")
 def test_the_api_server_knows_every_field_of_a_flow(programs: Programs, namespace: str) -> None:
     flows = [item for sets, own, said in VARIANTS.values() for item in native(*sets, argo=own, **said).values()]
+    flows.append(flow_of(TRIALS, parallel=2))
     accept(programs, namespace, *[item for item in flows if item["kind"] in (*FLOWS, *RIGHTS)])
 
 

@@ -14,6 +14,7 @@ from symphony_charts.spec.yaml_text import dump_all
 from tests.chart.harness import EXAMPLES
 from tests.e2e.programs import Output, Programs
 from tests.e2e.test_argo_workflows import argo
+from tests.tools import HELM_VERSIONS, helm
 from tests.workloads.test_argo_sweep import TRIALS, flow_of
 
 Symph = Callable[..., Output]
@@ -26,9 +27,9 @@ _SPEC = {
 
 
 @pytest.fixture
-def symph(programs: Programs, namespace: str, any_helm: Path, tmp_path: Path) -> Symph:
-    """Runs one command line in the test's namespace, with one of the helms."""
-    env = {**programs.environment(), "HELM_BIN": str(any_helm)}
+def symph(programs: Programs, namespace: str, tmp_path: Path) -> Symph:
+    """Runs one command line in the test's namespace, with the newest helm."""
+    env = {**programs.environment(), "HELM_BIN": str(helm(HELM_VERSIONS[-1]))}
     (tmp_path / "naps.json").write_text(json.dumps(_SPEC))
 
     def run(*words: str) -> Output:
