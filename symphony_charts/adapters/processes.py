@@ -57,13 +57,13 @@ def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]
 def members(mount: str, sessions: set[int], cookie: bytes) -> list[int]:
     """All processes that see `mount` among their mounts, are in one of `sessions`, or began with `cookie`.
 
-    `mount` is a mount point that exists in the namespaces of one run alone (empty: none); `cookie` is ``NAME=value``.
-    The caller and its own namespace never count. Numbers of namespaces are used again by the kernel, so they prove
-    nothing by themselves.
+    What one of them has started belongs to them, too, as long as the kernel knows it for its child. `mount` is a mount
+    point that exists in the namespaces of one run alone (empty: none); `cookie` is ``NAME=value``. The caller and its
+    own namespace never count. Numbers of namespaces are used again by the kernel, so they prove nothing by themselves.
     """
     mine = os.getpid()
     seen: dict[int, bool] = {mount_namespace(mine): False, 0: False}
-    found = []
+    found, parents = set(), dict[int, int]()
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit() or int(entry.name) == mine:
             continue
@@ -71,9 +71,12 @@ def members(mount: str, sessions: set[int], cookie: bytes) -> list[int]:
         facts = parent_and_session(pid)
         if facts is None:
             continue
+        parents[pid] = facts[0]
         if facts[1] in sessions or _sees(pid, mount, seen) or _has_cookie(pid, cookie):
-            found.append(pid)
-    return found
+            found.add(pid)
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sorted(found)
 
 
 def _sees(pid: int, mount: str, known: dict[int, bool]) -> bool:

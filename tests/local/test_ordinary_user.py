@@ -45,7 +45,7 @@ SPEC = {
     },
 }
 STUBBORN = (
-    "trap '' HUP TERM; (setsid sh -c \"trap '' TERM HUP; sleep 300\" &) ; env -i setsid sleep 300 & echo up; wait"
+    "trap '' HUP TERM; (setsid sh -c \"trap '' TERM HUP; sleep 300\" &) ; env -i setsid sleep 314 & echo up; wait"
 )
 
 
@@ -132,15 +132,17 @@ def test_probes_and_commands_reach_into_the_namespace(person: Person) -> None:
     assert person.symph("exec", "a", "plain", "--", "ls", "/mnt").stdout == "there\n"
 
 
-def test_stopping_leaves_nothing_of_a_stubborn_tree(person: Person) -> None:
+@pytest.mark.parametrize("refusing", [False, True])
+def test_stopping_leaves_nothing_of_a_stubborn_tree(person: Person, refusing: bool) -> None:
     spec = {"name": "tree", "processes": {"a": {"command": ["sh", "-c", STUBBORN], "grace_period": 1}}}
-    assert person.symph("up", write(person, spec)).returncode == 0
+    assert person.symph("up", write(person, spec), refusing=refusing).returncode == 0
     until(lambda: "up" in person.symph("logs", "a", "tree").stdout)
     done = person.symph("down", "tree")
     assert (done.returncode, done.stderr) == (0, "")
     state = json.loads(next((person.folder / "state").rglob("state.json")).read_text())
     assert (state["phase"], state["survivors"]) == ("stopped", [])
     assert str(person.folder) not in "".join(_mounts())
+    assert "sleep 314" not in person.run("ps", "-eo", "args").stdout
 
 
 def _mounts() -> Iterator[str]:
