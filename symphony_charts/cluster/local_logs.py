@@ -9,13 +9,17 @@ from __future__ import annotations
 import bisect
 import ctypes
 import os
+import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 __all__ = ["LogClock", "read_index", "stamped_lines"]
 
 _IN_MODIFY = 0x2
+# struct inotify_event: watch, mask, cookie, length of the name (inotify(7)); a full queue is told as watch -1.
+_EVENT = struct.Struct("iIII")
+_OVERFLOW = -1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -28,29 +32,43 @@ class LogClock:
             raise OSError(ctypes.get_errno(), "inotify_init1")
         self._logs: dict[int, Path] = {}
         self._sizes: dict[Path, int] = {}
+        # Those the kernel says nothing of, since it may watch no more; they are looked at whenever another has grown.
+        self._unwatched: list[Path] = []
         for log in logs:
             log.touch(mode=0o600)
             watch = _LIBC.inotify_add_watch(self.descriptor, os.fsencode(log), _IN_MODIFY)
             if watch >= 0:
                 self._logs[watch] = log
+            else:
+                self._unwatched.append(log)
             self._sizes[log] = _last_size(log)
-        self.note()
+        self._note(self._sizes)
 
     def note(self) -> None:
         """Write down time and size of every log that has grown since."""
-        try:
-            # The events say no more than the sizes do; draining them is enough.
-            while os.read(self.descriptor, 1 << 16):
-                pass
-        except BlockingIOError:
-            pass
+        self._note(self._grown())
+
+    def _note(self, logs: Iterable[Path]) -> None:
         now_ms = int(time.time() * 1000)
-        for log, noted in self._sizes.items():
+        for log in logs:
             size = log.stat().st_size
-            if size > noted:
+            if size > self._sizes[log]:
                 with log.with_name("log.idx").open("a", encoding="ascii") as index:
                     index.write(f"{now_ms} {size}\n")
                 self._sizes[log] = size
+
+    def _grown(self) -> Iterable[Path]:
+        """The logs that the kernel has named since, or all of them when they were too many for it."""
+        watches: set[int] = set()
+        try:
+            while events := os.read(self.descriptor, 1 << 16):
+                # Watched files, unlike folders, have events without a name: each has the same length.
+                watches.update(watch for watch, *_ in _EVENT.iter_unpack(events))
+        except BlockingIOError:
+            pass
+        if _OVERFLOW in watches:
+            return self._sizes
+        return [*self._unwatched, *(self._logs[watch] for watch in watches)]
 
 
 def read_index(log: Path) -> tuple[list[int], list[int]]:

@@ -41,13 +41,13 @@ class Supervisor(WatchedRun):
     def watch(self, *, is_start: bool) -> None:
         """Run until the run is over; with `is_start` its processes are only being started."""
         signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+        self.loop.watch(self.clock.descriptor, self.clock.note)
         if is_start:
             self.phase = "starting"
             attend_start(self.loop, self.run.folder / "born", self.starter, self._born, self._save)
             self.phase, self.dirty = "running", True
         count = self._adopt()
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
-        self.loop.watch(self.clock.descriptor, self.clock.note)
         self._take_requests()
         self._advance()
         self._save()

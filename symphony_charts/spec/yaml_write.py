@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from json.encoder import encode_basestring
 
 __all__ = ["dump", "dump_all", "quote"]
@@ -16,7 +17,7 @@ __all__ = ["dump", "dump_all", "quote"]
 _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"])
 _BARE = re.compile(r"[A-Za-z_/](?:[A-Za-z0-9_./@+-]|[:,=](?=[A-Za-z0-9_./-])| (?=[A-Za-z0-9/]))*", re.ASCII)
 # YAML's printable set without NEL, LS, PS and the byte order mark, which readers treat as line breaks or drop.
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_PRINTABLE = "\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 _NOT_LITERAL = re.compile(r"[^\S\n]\n|[^\S\n]\Z|\n\n\n\n|\n\n\Z|\A\s|\r|\n[^\S\n ]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # A key longer than this cannot be written on one line in YAML (1024 characters, counted in the file).
@@ -50,9 +51,15 @@ def dump_all(documents: Iterable[object]) -> str:
 def quote(text: str) -> str:
     """`text` in double quotes, with escapes that JSON and YAML share where JSON has them."""
     quoted = encode_basestring(text)
-    if _UNPRINTABLE.search(quoted):
-        quoted = _UNPRINTABLE.sub(_escape, quoted)
+    if _unprintable().search(quoted):
+        quoted = _unprintable().sub(_escape, quoted)
     return quoted
+
+
+@cache
+def _unprintable() -> re.Pattern[str]:
+    """Compiled when something is written: it takes longer than all other patterns together."""
+    return re.compile(f"[^{_PRINTABLE}]")
 
 
 def _write_map(data: Mapping[object, object], depth: int, lines: list[str], lead: str) -> None:
@@ -113,7 +120,7 @@ def _inline(value: object, depth: int) -> str:
 def _text(text: str, depth: int) -> str:
     if _BARE.fullmatch(text) and text.lower() not in _WORDS:
         return text
-    if "\n" in text and not _NOT_LITERAL.search(text) and not _UNPRINTABLE.search(text):
+    if "\n" in text and not _NOT_LITERAL.search(text) and not _unprintable().search(text):
         pad = _indent(depth)
         chomp, body = ("|", text[:-1]) if text.endswith("\n") else ("|-", text)
         return f"{chomp}\n" + "\n".join(pad + line if line else "" for line in body.split("\n"))
