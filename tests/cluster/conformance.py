@@ -113,7 +113,7 @@ class ConformanceOfStates:
         place.launch(a=FOREVER)
         place.wait("ready")
         (item,) = place.items("lsp", "exp")
-        fields = "group index name phase place pod process ready reason restarts state status"
+        fields = "gpus group index name phase place pod process ready reason restarts state status"
         assert sorted(item) == fields.split()
         assert (item["phase"], item["ready"], item["restarts"]) == ("running", True, 0)
 
