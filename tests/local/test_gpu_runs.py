@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from symphony_charts.cli.main import main
 from symphony_charts.cluster import local_run
 from symphony_charts.cluster.health import examine
 from symphony_charts.cluster.local_gpus import look_at_gpus
-from symphony_charts.cluster.local_store import Run, find_run
+from symphony_charts.cluster.local_store import Run, find_run, live_runs
 from symphony_charts.errors import Conflict, NotFound, PlacementError
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.load import from_data
@@ -187,3 +189,16 @@ def test_a_replay_shares_where_the_run_did(tmp_path: Path) -> None:
     local_run.down(run)
     assert main(["local", "replay", "two"]) == 0
     assert find_run("two").plan()["is_sharing_gpus"] is True
+
+
+def test_runs_that_start_at_the_same_moment_never_get_the_same_gpu(tmp_path: Path) -> None:
+    main_words = [sys.executable, "-c", "import sys; from symphony_charts.cli.main import main; sys.exit(main())"]
+    started = []
+    for number in range(7):
+        spec = tmp_path / f"{number}.json"
+        spec.write_text(json.dumps({"name": f"e{number}", "processes": {"a": TRAIN}}))
+        started.append(subprocess.Popen([*main_words, "up", str(spec)], stderr=subprocess.DEVNULL))
+    statuses = sorted(one.wait(timeout=60) for one in started)
+    assert statuses == [0] * 4 + [7] * 3
+    given = [run.plan()["processes"][0]["gpus"] for run in live_runs()]
+    assert sorted(given) == [[gpu(number)] for number in range(4)]
