@@ -235,6 +235,8 @@ def _replicas(workload: Object) -> int:
     spec = workload["spec"]
     if workload["kind"] == "Job":
         return int(spec.get("completions") or spec.get("parallelism") or 1)
+    if workload["kind"] == "DIJob":
+        return 0
     return int(spec.get("replicas", 1)) if "template" in spec else 0
 
 

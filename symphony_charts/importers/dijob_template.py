@@ -133,6 +133,7 @@ class PodWriter:
         selector = {
             "v0": {"dijob-name": job, "replica-type": pod},
             "v1.0": {"diengine/job": job},
+            "v1.1.0": {"diengine/job": job, "diengine/pod": f"{job}-{pod}-0"},
         }.get(self._addresses.dialect, {"diengine/job": job, "diengine/task-name": pod})
         return {
             "apiVersion": "v1",

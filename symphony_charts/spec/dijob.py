@@ -72,6 +72,9 @@ def _job_faults(experiment: Experiment) -> Iterator[Problem]:
     if experiment.compat and workload.dijob.operator in ("v0", "v1.0"):
         what = f"operator {workload.dijob.operator} gives pods no DI_RANK, and nothing else can under it"
         yield Problem(what=what, path="compat", next="drop it, or use another operator or `workload.kind`")
+    if experiment.security.network_policy and workload.dijob.operator == "v1.1.0":
+        what = "operator v1.1.0 labels no pods by task, so no policy can select them"
+        yield Problem(what=what, path="security.network_policy", next="drop it, or use a newer operator")
     if experiment.networks:
         what = "networks are annotations of pods, which DI-orchestrator drops"
         yield Problem(what=what, path="networks", next="use another `workload.kind`")

@@ -21,10 +21,10 @@ def tasks_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
     if "tasks" in spec:
         rank = 0
         for task in tasks:
-            labels = {"diengine/job": name, "diengine/task-name": str(task.get("name"))}
-            yield _job(
-                f"{name}-{task.get('name')}", _count(task, "replicas"), _with_ranks(name, task, tasks, rank), labels
-            )
+            called = f"{name}-{task.get('name')}"
+            # By the last one a Service under operator v1.1.0 finds the first pod of a task.
+            labels = {"diengine/job": name, "diengine/task-name": str(task.get("name")), "diengine/pod": f"{called}-0"}
+            yield _job(called, _count(task, "replicas"), _with_ranks(name, task, tasks, rank), labels)
             rank += _count(task, "replicas")
     elif "template" in spec:
         pod = _pod(_sub(spec, "template"), name)

@@ -58,6 +58,9 @@ def faults_of(groups: Sequence[Group], values: Mapping[str, object]) -> Iterator
     own, operator = _sub(settings, "dijob"), operator_of(settings)
     if values.get("networks"):
         yield Problem(what="networks are annotations of pods, which DI-orchestrator drops", path="networks")
+    if operator == "v1.1.0" and _is_on(_sub(values, "networkPolicy").get("enabled")):
+        what = "operator v1.1.0 labels no pods by task, so no policy can select them"
+        yield Problem(what=what, path="networkPolicy.enabled")
     types: list[str] = []
     for group in groups:
         if len(_lives(group)) > 1:
@@ -142,6 +145,11 @@ def _service(unit: Unit) -> dict[str, object]:
 def _lives(group: Group) -> set[str]:
     containers = _sub(group.values, "containers")
     return {str(_sub(containers, name).get("lifecycle") or "finite") for name in containers}
+
+
+def _is_on(value: object) -> bool:
+    """Whether a value says yes, as a boolean or as the text ``true``."""
+    return value is True or value == "true"
 
 
 def _number(value: object, default: int) -> int:

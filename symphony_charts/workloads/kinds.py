@@ -70,7 +70,12 @@ _TASKS = Kind(
 _DIJOB = replace(
     _TASKS,
     variants={
-        "v1.1.0": replace(_TASKS, domain="{unit}-{run}"),
+        # It labels pods by neither task nor type: a Service reaches the first of a task.
+        "v1.1.0": replace(
+            _TASKS,
+            domain="{unit}-{run}",
+            selector={"diengine/job": "{unit}-{run}", "diengine/pod": "{unit}-{run}-{member}-0"},
+        ),
         "v1.0": replace(
             _TASKS,
             pod="{unit}-{run}-0-{index}",

@@ -49,7 +49,7 @@ ONE = {
 }
 OF_OPERATOR: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "v1.1": ({**TASKS}, {**SAID, "tasks": {"learner": "none"}}),
-    "v1.1.0": ({**TASKS}, SAID),
+    "v1.1.0": ({**TASKS, "security": {}}, SAID),
     "v1.0": ({**ONE}, {**SAID, "topology": "mesh", "parallel_workers": 2, "max_replicas": 4}),
     "v0": ({**ROLES}, {"clean_pod_policy": "All", "group": "g"}),
 }
@@ -60,7 +60,7 @@ OVERRIDES = [
     ["groups.learner.backoffLimit=4", "groups.collector.activeDeadlineSeconds=9"],
     ["groups.learner.overlay.spec.activeDeadlineSeconds=5"],
     ["groups.learner.replicas=0"],
-    ["workload.order={collector,learner}", "networkPolicy.enabled=true"],
+    ["workload.order={collector,learner}"],
     ["groups.worker.replicas=1", "groups.aggregator.replicas=0"],
     ["services.data=null"],
     ["hold=true", "runKey=3"],
@@ -75,6 +75,14 @@ def test_helm_prints_what_assemble_makes(operator: str, sets: list[str], tmp_pat
     workload = {"kind": "dijob", "dijob": {**dijob, "operator": operator}}
     own = [text for text in sets if not _is_for_another(text, said)]
     assert_same(chart_of(experiment_of(**said, workload=workload)), tmp_path, own)
+
+
+def test_without_labels_of_tasks_no_policy_can_be(tmp_path: Path) -> None:
+    workload = {"kind": "dijob", "dijob": {"operator": "v1.1.0"}}
+    chart = chart_of(experiment_of(**OF_OPERATOR["v1.1.0"][0], workload=workload))
+    with pytest.raises(SpecError, match="no policy can select them"):
+        native_objects(chart, ["networkPolicy.enabled=true"])
+    agree(chart, ["networkPolicy.enabled=true"], tmp_path)
 
 
 def _is_for_another(text: str, said: Mapping[str, object]) -> bool:

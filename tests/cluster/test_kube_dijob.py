@@ -103,6 +103,15 @@ def test_after_the_end_the_status_of_replicas_is_still_there(are_left: bool) -> 
     assert counted(job, pods if are_left else []) == {"learner": (0, 1, 0), "collector": (0, 2, 0)}
 
 
+def test_the_one_template_of_operator_v1_0_is_told_by_its_group() -> None:
+    workload = {"kind": "dijob", "dijob": {"operator": "v1.0"}}
+    experiment = experiment_of(processes={"worker": {**RUN, "replicas": 2}}, workload=workload)
+    (job,) = [item for (kind, _), item in native_objects(chart_of(experiment)).items() if kind == "DIJob"]
+    live: dict[str, Any] = {**job, "status": {"phase": "Succeeded"}}
+    live["metadata"] |= {"namespace": "ml", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    assert counted(live, []) == {"worker": (0, 2, 0)}
+
+
 def test_of_operator_v0_the_coordinator_alone_has_succeeded() -> None:
     assert counted(job_of("v0", "Succeeded"), []) == {"coordinator": (0, 1, 0), "collector": (0, 0, 0)}
 

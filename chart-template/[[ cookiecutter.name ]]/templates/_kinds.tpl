@@ -57,6 +57,7 @@ dijob:
   variants:
     v1.1.0:
       domain: "{unit}-{run}"
+      selector: {diengine/job: "{unit}-{run}", diengine/pod: "{unit}-{run}-{member}-0"}
     v1.0:
       pod: "{unit}-{run}-0-{index}"
       index: "metadata.annotations['diengine/rank']"

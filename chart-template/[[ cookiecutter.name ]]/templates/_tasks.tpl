@@ -20,6 +20,9 @@
 {{- if .values.networks -}}
 {{- $faults = append $faults "networks: networks are annotations of pods, which DI-orchestrator drops" -}}
 {{- end -}}
+{{- if and (eq $operator "v1.1.0") (eq (toString .values.networkPolicy.enabled) "true") -}}
+{{- $faults = append $faults "networkPolicy.enabled: operator v1.1.0 labels no pods by task, so no policy can select them" -}}
+{{- end -}}
 {{- range $name, $group := .groups -}}
 {{- if or $group.isFinite $group.inUnit -}}
 {{- $groups = append $groups $name -}}
