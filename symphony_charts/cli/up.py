@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 
 from symphony_charts.cli import common, output
@@ -44,24 +45,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Start it, say where, and with --wait how it ended; with --watch follow its files until interrupted."""
-    from symphony_charts.adapters import specfile
-    from symphony_charts.cluster import local_run
+    from symphony_charts.cluster.local_supervised import NewSupervisor
     from symphony_charts.errors import UsageError
-    from symphony_charts.network.services import allocate
 
     if args.watch and (args.wait or args.dry_run):
         raise UsageError("--watch stays until it is interrupted", next="leave --wait or --dry-run out")
     began = time.monotonic()
-    spec = specfile.read(args.spec)
-    services = allocate(spec.experiment, spec.pins)
-    started = local_run.up(
-        spec.experiment,
-        services,
-        folder=spec.path.parent,
-        force=args.force,
-        dry_run=args.dry_run,
-        share_gpus=args.share_gpus,
-    )
+    with contextlib.nullcontext() if args.dry_run else contextlib.closing(NewSupervisor.ahead()) as spare:
+        # What follows takes long to import; meanwhile the supervisor does the same.
+        from symphony_charts.adapters import specfile
+        from symphony_charts.cluster import local_run
+        from symphony_charts.network.services import allocate
+
+        spec = specfile.read(args.spec)
+        started = local_run.up(
+            spec.experiment,
+            allocate(spec.experiment, spec.pins),
+            folder=spec.path.parent,
+            force=args.force,
+            dry_run=args.dry_run,
+            share_gpus=args.share_gpus,
+            spare=spare,
+        )
     if started is None:
         return 0
     plan, name = started.plan(), started.experiment

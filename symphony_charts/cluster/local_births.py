@@ -32,6 +32,21 @@ class Starter:
         """Wait for the next word; False when the starter is gone."""
         return bool(os.read(self.descriptor, 1))
 
+    def folder(self) -> str:
+        """Wait for the folder of the run; empty when the starter is gone. What is printed from now on goes there."""
+        said = b""
+        while not said.endswith(b"\n"):
+            more = os.read(self.descriptor, 1)
+            if not more:
+                return ""
+            said += more
+        folder = os.fsdecode(said[:-1])
+        log = os.open(f"{folder}/supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+        return folder
+
     def tell(self, number: int) -> None:
         """Say a number; nobody may be listening any more."""
         try:

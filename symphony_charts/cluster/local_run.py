@@ -48,6 +48,7 @@ def up(
     force: bool = False,
     dry_run: bool = False,
     share_gpus: bool = False,
+    spare: NewSupervisor | None = None,
     touched: Mapping[int, str] = MappingProxyType({}),
 ) -> Run | None:
     """Start `experiment`, whose relative paths count from `folder`; returns once every process has been started.
@@ -56,7 +57,7 @@ def up(
     first), and the slots in `touched`, for the reasons given there. With `share_gpus` processes and runs that share
     may get the same GPUs. Raises Conflict when the change needs a new run or other runs hold the GPUs, SpecError when
     it cannot run on one machine, PlacementError when that has too few GPUs, ToolMissing without tmux, ToolFailed when
-    the machine refuses.
+    the machine refuses. A `spare` supervisor saves the time that starting one takes.
     """
     found = runs_of(experiment.name)
     if found and found[-1].is_live:
@@ -70,16 +71,25 @@ def up(
         return None
     run = Run(state_dir() / "local" / experiment.name / _new_run_id())
     with take_gpus(experiment, run.folder, share=share_gpus) as gpus:
-        _begin(run, experiment, services, folder, gpus)
+        # The locks of GPUs go to a supervisor that is started while they are held.
+        _begin(run, experiment, services, folder, gpus, None if gpus.ids else spare)
     return run
 
 
-def _begin(run: Run, experiment: Experiment, services: Sequence[Service], folder: Path, gpus: Gpus) -> None:
+def _begin(
+    run: Run,
+    experiment: Experiment,
+    services: Sequence[Service],
+    folder: Path,
+    gpus: Gpus,
+    spare: NewSupervisor | None,
+) -> None:
     check_path(str(run.folder))
     run.folder.mkdir(parents=True, mode=0o700)
     # It starts while everything else is prepared.
-    supervisor, server = NewSupervisor(run, is_start=True), None
+    supervisor, server = spare or NewSupervisor.ahead(), None
     try:
+        supervisor.take(run)
         plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
         make_room_for(len(plan.processes))
         lay_out_shared(run, plan)

@@ -19,32 +19,48 @@ _PATIENCE_S = 30.0
 
 
 class NewSupervisor:
-    """A supervisor that was just started for `run`.
+    """A supervisor that was just started, for `run` or `ahead` of it.
 
     With `is_start` it waits to be told that the run's folder is complete, answers when it watches, and waits to be
     told that everything was started. Else, and then, it takes over what runs and answers with the number of panes.
     """
 
-    def __init__(self, run: Run, *, is_start: bool = False) -> None:
-        self._log = run.folder / "supervisor.log"
+    def __init__(self, run: Run | None, *, is_start: bool = False) -> None:
         self._channel, theirs = socket.socketpair()
         self._channel.settimeout(_PATIENCE_S)
-        opened = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self._log = ""
         # Not a Popen object: the supervisor outlives this program and is nobody's to wait for. It needs nothing of
         # `site`, which takes a tenth of its start.
-        argv = [sys.executable, "-S", "-m", "symphony_charts.cluster.local_supervisor", str(run.folder)]
+        argv = [
+            sys.executable,
+            "-S",
+            "-m",
+            "symphony_charts.cluster.local_supervisor",
+            "start" if is_start else "go on",
+        ]
         with theirs:
             self.pid = os.posix_spawn(
                 sys.executable,
-                [*argv, "start"] if is_start else argv,
+                argv,
                 {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
-                    (os.POSIX_SPAWN_OPEN, 1, str(self._log), opened, 0o600),
-                    (os.POSIX_SPAWN_DUP2, 1, 2),
-                ],
+                file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)],
                 setsid=True,
             )
+        if run is not None:
+            self.take(run)
+
+    @classmethod
+    def ahead(cls) -> NewSupervisor:
+        """One for a run that will be started in a moment, from here; it goes when it is closed without having it."""
+        return cls(None, is_start=True)
+
+    def take(self, run: Run) -> None:
+        """Make it the supervisor of `run`, whose folder exists."""
+        self._log = str(run.folder / "supervisor.log")
+        try:
+            self._channel.sendall(f"{run.folder}\n".encode())
+        except OSError as error:
+            raise self._gone() from error
 
     def tell(self) -> None:
         """Say that the next step is done."""
@@ -78,4 +94,4 @@ class NewSupervisor:
             os.waitpid(self.pid, 0)
 
     def _gone(self) -> ToolFailed:
-        return ToolFailed("the supervisor of the run did not start", str(self._log))
+        return ToolFailed("the supervisor of the run did not start", self._log)

@@ -1,8 +1,8 @@
 """The supervisor of one run: sees every death at once, starts what may start, decides, and ends the run clean.
 
-Started as ``python -m symphony_charts.cluster.local_supervisor RUN_FOLDER [start]``. It waits on pidfds and timers in
-one `select.poll` and does nothing in between. It holds nothing that is not on disk: after kill -9 the run
-lives on, and the next verb starts it again on the same folder. SIGTERM to it ends the run.
+Started by `NewSupervisor`, which tells it the folder of its run. It waits on pidfds and timers in one `select.poll`
+and does nothing in between. It holds nothing that is not on disk: after kill -9 the run lives on, and the next verb
+starts it again on the same folder. SIGTERM to it ends the run.
 """
 
 from __future__ import annotations
@@ -252,13 +252,13 @@ class Supervisor(WatchedRun):
                 self._follow_up(slot, judge(process, planned, process["status"], self.backoff))
 
 
-def main(folder: str, *, is_start: bool) -> None:
-    """Watch the run in `folder` until it is over; with `is_start` the starter says when there is something to watch."""
+def main(*, is_start: bool) -> None:
+    """Watch a run until it is over; who started this says which, and with `is_start` when there is something to see."""
     starter = Starter(0)
-    if is_start and not starter.heard():
-        return
-    Supervisor(Run(Path(folder)), starter).watch(is_start=is_start)
+    folder = starter.folder()
+    if folder and (not is_start or starter.heard()):
+        Supervisor(Run(Path(folder)), starter).watch(is_start=is_start)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], is_start=sys.argv[2:] == ["start"])
+    main(is_start=sys.argv[1:] == ["start"])
