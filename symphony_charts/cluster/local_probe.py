@@ -9,13 +9,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from symphony_charts.cluster import local_run
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.overrides import local_process
-from symphony_charts.local.view import ProcessView
+from symphony_charts.local.records import Bind
+from symphony_charts.local.view import ProcessView, as_in_pod
 from symphony_charts.network.commands import entry_point
 from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment, LocalProcess, Process
@@ -69,15 +71,15 @@ def probe(
         run = local_run.up(_with_probes(experiment, str(seen)), services, folder=folder)
         assert run is not None  # noqa: S101 - only a dry run gives none
         try:
-            hosts = frozenset(item["address"] for item in run.plan()["processes"])
+            plan = run.plan()
             found = {path.name: _read(path) for path in _await(seen, len(planned))}
             pids = {
                 f"{item['pod']}/{item['process']}": (run.process_dir(item["slot"]) / "pid").read_text().strip()
-                for item in run.plan()["processes"]
+                for item in plan["processes"]
             }
         finally:
             local_run.down(run)
-    return {name: _view(name, found[pids[name]], hosts) for name in planned}
+    return {name: _view(name, found[pids[name]], plan) for name in planned}
 
 
 def _with_probes(experiment: Experiment, seen: str) -> Experiment:
@@ -87,7 +89,15 @@ def _with_probes(experiment: Experiment, seen: str) -> Experiment:
         entry = entry_point(local_process(process))
         words = [*(entry.command or []), *(entry.args or [])]
         local = msgspec.structs.replace(
-            process.local or LocalProcess(), command=None, args=None, cmds=None, preamble=None, cwd=None, on_exit="keep"
+            process.local or LocalProcess(),
+            command=None,
+            args=None,
+            cmds=None,
+            preamble=None,
+            cwd=None,
+            # It looks at no GPU, and takes none from anybody.
+            gpus=0,
+            on_exit="keep",
         )
         return msgspec.structs.replace(
             local_process(process),
@@ -133,8 +143,21 @@ def _read(path: Path) -> _Seen:
     return msgspec.json.decode(path.read_bytes(), type=_Seen)
 
 
-def _view(name: str, seen: _Seen, hosts: frozenset[str]) -> ProcessView:
-    return ProcessView(name=name, argv=tuple(seen.argv), env=seen.env, cwd=seen.cwd, files=seen.files, hosts=hosts)
+def _view(name: str, seen: _Seen, plan: Mapping[str, Any]) -> ProcessView:
+    item = next(item for item in plan["processes"] if name == f"{item['pod']}/{item['process']}")
+    binds = [] if plan["has_namespace"] else [Bind(**bind) for bind in (*plan["binds"], *item["binds"])]
+
+    def back(text: str) -> str:
+        return as_in_pod(text, binds, plan["ports"], plan["moved"])
+
+    return ProcessView(
+        name=name,
+        argv=tuple(map(back, seen.argv)),
+        env={key: back(value) for key, value in seen.env.items()},
+        cwd=back(seen.cwd),
+        files={back(path): mark for path, mark in seen.files.items()},
+        hosts=frozenset(item["address"] for item in plan["processes"]),
+    )
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def layout(experiment: Experiment, machine: Machine) -> Layout:
         (machine.secrets, "secrets", SECRETS_DIR),
     ):
         source = f"{machine.run_dir}/files/{name}"
-        if wanted:
+        if wanted or not machine.has_namespace:
             binds.append(Bind(source=source, target=target, read_only=True))
         if wanted and not machine.has_namespace:
             notes.append(f"no private mounts on this machine: {target} is {source} (SYMPH_{name.upper()}_DIR says so)")

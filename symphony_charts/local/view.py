@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from symphony_charts.local.records import LocalPlan, PlannedProcess
+from symphony_charts.local.records import Bind, LocalPlan, PlannedProcess
 from symphony_charts.local.relocation import original
 
-__all__ = ["ALLOWED", "ProcessView", "differences", "file_mark", "view_of_plan"]
+__all__ = ["ALLOWED", "ProcessView", "as_in_pod", "differences", "file_mark", "view_of_plan"]
 
 # Variables that a pod has from its image or kubelet, or that name the run itself; they may differ or be absent. Which
 # GPUs a container has is the node's to say, and a process that is no container learns it from CUDA's variables.
@@ -90,11 +90,12 @@ class _hostless:  # noqa: N801 - a function with a memory: the hosts in the orde
         return text
 
 
-def _with_own_ports(text: str, plan: LocalPlan) -> str:
-    """`text` with the pod's numbers of ports that are others here."""
-    for name, ports in plan.moved.items():
-        for port in set(ports) - {plan.ports[name]}:
-            text = re.sub(rf"(?<!\d){port}(?!\d)", str(plan.ports[name]), text)
+def as_in_pod(text: str, binds: Iterable[Bind], ports: Mapping[str, int], moved: Mapping[str, Sequence[int]]) -> str:
+    """`text` with the pod's numbers of `ports` that `moved`, and its paths of `binds` that could not be shown there."""
+    text = original(text, binds)
+    for name, others in moved.items():
+        for port in set(others) - {ports[name]}:
+            text = re.sub(rf"(?<!\d){port}(?!\d)", str(ports[name]), text)
     return text
 
 
@@ -103,12 +104,13 @@ def _planned(plan: LocalPlan, process: PlannedProcess, hosts: frozenset[str]) ->
     binds = (*plan.binds, *process.binds)
 
     def back(text: str) -> str:
-        return _with_own_ports(text if plan.has_namespace else original(text, binds), plan)
+        return as_in_pod(text, () if plan.has_namespace else binds, plan.ports, plan.moved)
 
     for bind in binds:
-        for file in plan.files:
+        run_dir, has_files, _ = bind.source.partition("/files/")
+        for file in plan.files if has_files else ():
             # `files/config/a.py` of the run's folder, seen below the bind's target.
-            whole = f"{bind.source.partition('/files/')[0]}/{file.path}"
+            whole = f"{run_dir}/{file.path}"
             if bind.source.startswith("/") and whole.startswith(f"{bind.source}/"):
                 files[f"{bind.target}/{whole[len(bind.source) + 1 :]}"] = file_mark(file.content, file.mode)
     return ProcessView(

@@ -152,3 +152,18 @@ def _mounts() -> Iterator[str]:
             yield path.read_text()
         except OSError:
             continue
+
+
+@pytest.mark.parametrize("refusing", [False, True])
+def test_what_processes_see_agrees_with_their_pods(person: Person, refusing: bool) -> None:
+    process = {"command": ["prog", "--data=/mnt/x"], "env": {"D": "/mnt/y"}, "mounts": [{"volume": "v", "at": "/mnt"}]}
+    spec = {"name": "plain", "image": "i", "volumes": SPEC["volumes"], "configs": SPEC["configs"]}
+    path = write(person, {**spec, "processes": {"a": process, "b": {"command": ["c"]}}})
+    done = person.symph("local", "diff", path, "--probe", refusing=refusing)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+def test_where_experiments_have_no_files_their_folders_are_the_pods_all_the_same(person: Person) -> None:
+    path = write(person, {"name": "plain", "image": "i", "processes": {"a": {"command": ["c"]}}})
+    done = person.symph("local", "diff", path, "--probe", refusing=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout

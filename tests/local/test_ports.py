@@ -198,3 +198,11 @@ def _data(experiment: Experiment) -> dict[str, Any]:
     from symphony_charts.spec.dump import to_data
 
     return to_data(experiment)
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_probe_in_tmux_finds_moved_ports_and_gpus_no_difference_either(tmp_path: Path) -> None:
+    with listener("127.0.0.1") as port:
+        data = _data(experiment_of(port, fixed=True, args=["--port=$(SYMPH_X_PORT)", str(port)], replicas=2, gpus=2))
+        result = compare(from_data({**data, "local": {"ports": "moved"}}), {}, tmp_path, probes=True)
+    assert (result.sides[-1], result.differences) == ("tmux", ())
