@@ -51,9 +51,11 @@ def run_of(model: Model) -> Run:
             covered[name]["job"] = {k: v for k, v in fields[name].items() if fixed is None or k in fixed}
     key = model.values.get("runKey")
     whole: Values = {"groups": covered, "runKey": "" if key is None else scalar(key)}
+    settings = sub(model.values, "workload")
     if model.kind.is_one_object:
         whole["done"] = _done_groups(model)
-    settings = sub(model.values, "workload")
+        # Pods of one kind must not be taken for those of the next while they go.
+        whole["kind"] = scalar(settings["kind"])
     if model.kind.settings:
         whole["settings"] = {key: settings[key] for key in model.kind.settings if key in settings}
     members = _gang_members(model, settings)

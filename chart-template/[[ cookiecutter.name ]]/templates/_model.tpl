@@ -242,6 +242,8 @@ and their gang, which would make the hash circular.
 {{- $covered := dict "groups" $groups "runKey" $key -}}
 {{- if $kind.whole -}}
 {{- $_ := set $covered "done" (include "symph.doneGroups" . | fromJsonArray) -}}
+{{- /* Pods of one kind must not be taken for those of the next while they go. */ -}}
+{{- $_ := set $covered "kind" (toString .values.workload.kind) -}}
 {{- end -}}
 {{- if $kind.settings -}}
 {{- $settings := dict -}}
