@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -75,6 +79,32 @@ def test_helm_prints_what_assemble_makes(operator: str, sets: list[str], tmp_pat
     workload = {"kind": "dijob", "dijob": {**dijob, "operator": operator}}
     own = [text for text in sets if not _is_for_another(text, said)]
     assert_same(chart_of(experiment_of(**said, workload=workload)), tmp_path, own)
+
+
+_SCHEMAS = {
+    "v1.1": "v2alpha1_DIJob",
+    "v1.1.0": "v2alpha1_DIJob@v1.1.0",
+    "v1.0": "v2alpha1_DIJob@v1.0.0",
+    "v0": "v1alpha1_DIJob",
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_definition_of_that_very_operator_knows_every_field(operator: str) -> None:
+    said, dijob = OF_OPERATOR[operator]
+    workload = {"kind": "dijob", "dijob": {**dijob, "operator": operator}}
+    objects = native_objects(chart_of(experiment_of(**said, workload=workload)))
+    (job,) = [item for (kind, _), item in objects.items() if kind == "DIJob"]
+    assert list(definition(_SCHEMAS[operator]).iter_errors(job)) == []
+    another = "v1.1" if operator == "v1.0" else "v1.0"
+    assert list(definition(_SCHEMAS[another]).iter_errors(job)) != []
+
+
+def definition(name: str) -> jsonschema_rs.Draft7Validator:
+    """The strict schema of one version."""
+    file = resources.files("symphony_charts.chart.lint") / "schemas" / f"diengine.opendilab.org_{name}.json.gz"
+    schema = json.loads(gzip.decompress(file.read_bytes()))["schema"]
+    return jsonschema_rs.Draft7Validator(schema, validate_formats=False)
 
 
 def test_without_labels_of_tasks_no_policy_can_be(tmp_path: Path) -> None:
