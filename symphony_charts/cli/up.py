@@ -80,9 +80,12 @@ def run(args: argparse.Namespace) -> int:
         "processes": count,
         "ports": {**plan["ports"], **{service: ports[0] for service, ports in plan["moved"].items()}},
     }
+    limits = sorted({limit["by"] for process in plan["processes"] for limit in process["limits"]})
+    record |= {"limits": limits, "commits": started.state().get("commits", {})}
     took = time.monotonic() - began
     plural = "process" if count == 1 else "processes"
-    text = f"{name}   {plan['base_address']}   {count} {plural} up in {took:.2f} s"
+    limited = f"   limits by {' and '.join(limits)}" if limits else ""
+    text = f"{name}   {plan['base_address']}   {count} {plural} up in {took:.2f} s{limited}"
     output.print_record(args, "Run", record, text)
     if args.watch:
         from symphony_charts.cli.up_watch import follow

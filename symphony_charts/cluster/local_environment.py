@@ -94,6 +94,7 @@ def plan_items(
                 "address": process.address,
                 "tty": process.tty,
                 "gpus": list(process.gpus),
+                "limits": {limit.resource: f"{limit.said} by {limit.by}" for limit in process.limits},
                 "restart": process.restart,
                 "retries": process.retries,
                 "after": [f"{plan.processes[wait.slot].name} {wait.until}" for wait in process.waits],

@@ -192,8 +192,10 @@ def describe(plan: LocalPlan) -> str:
     lines = [f"{plan.experiment}  at {plan.base_address}"]
     for process in plan.processes:
         name = f"{process.group}/{process.name}" if process.group else process.name
-        gpus = f"  (GPUs {', '.join(process.gpus)})" if process.gpus else ""
-        lines.append(f"  {name}: {' '.join(map(quote_if_needed, process.argv))}{gpus}")
+        given = f"  (GPUs {', '.join(process.gpus)})" if process.gpus else ""
+        limits = ", ".join(f"{limit.resource} {limit.said} by {limit.by}" for limit in process.limits)
+        given += f"  (at most {limits})" if limits else ""
+        lines.append(f"  {name}: {' '.join(map(quote_if_needed, process.argv))}{given}")
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
 
 

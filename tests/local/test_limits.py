@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from symphony_charts.cli.main import main
 from symphony_charts.cluster import local_run
 from symphony_charts.cluster.local_limits import find_limiter
 from symphony_charts.cluster.local_machine import plan_here
@@ -132,6 +133,7 @@ def test_a_process_in_a_scope_has_the_environment_of_any_other(systemd: Systemd,
     look = "import os; assert 'XDG_RUNTIME_DIR' not in os.environ, os.environ"
     done = up(systemd, tmp_path, a=python(look, limits={"memory": "1Gi"}))
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip().endswith("limits by systemd")
 
 
 @pytest.fixture
@@ -189,3 +191,12 @@ def test_scopes_need_no_note() -> None:
 
 
 LIMITS = {"memory": "1.5Gi", "cpu": "1500m", "nvidia.com/gpu": "1"}
+
+
+@pytest.mark.usefixtures("no_systemd")
+def test_a_dry_run_tells_limits_and_by_what_means(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.json"
+    process = {"command": ["c"], "limits": {"memory": "1Gi"}}
+    spec.write_text(json.dumps({"name": "x", "processes": {"a": process}, "local": {"limits": True}}))
+    assert main(["up", str(spec), "--dry-run"]) == 0
+    assert "  a: c  (at most memory 1Gi by rlimit)\n" in capsys.readouterr().out
