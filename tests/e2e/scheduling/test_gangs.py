@@ -1,4 +1,4 @@
-"""All or nothing: Kubernetes' own gang scheduling, as it is switched on in 1.36."""
+"""All or nothing: Kubernetes' own gang scheduling, as it is switched on in 1.36, and the coscheduling plugin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 from tests.e2e.charts import ExampleCharts, package_data
 from tests.e2e.programs import Programs, eventually
 from tests.e2e.release import Release
+from tests.e2e.rig.cluster import Cluster
 from tests.e2e.scheduling.conftest import Symph
+from tests.e2e.scheduling.coscheduler import NAME, start_coscheduler
 
 Releases = Callable[..., Release]
 
@@ -25,6 +27,14 @@ def one_node(programs: Programs) -> Iterator[str]:
     programs.kubectl("cordon", name)
     yield name
     programs.kubectl("uncordon", name)
+
+
+def whole() -> dict[str, object]:
+    """An experiment of a small pod and of two that need a node each."""
+    large = {"cmds": ["echo done"], "requests": {"cpu": 5, "memory": "64Mi"}}
+    small = {**large, "requests": {"cpu": 1, "memory": "64Mi"}}
+    processes = {"master": small, "worker": {**large, "replicas": 2}}
+    return {"name": "whole", "image": "busybox:1.37.0", "processes": processes}
 
 
 def nodes_of(programs: Programs, namespace: str) -> list[str]:
@@ -49,12 +59,8 @@ def condition(programs: Programs, namespace: str, group: str) -> str:
 def test_an_experiment_starts_with_all_its_pods_or_none(
     release: Releases, symph: Symph, tmp_path: Path, programs: Programs, namespace: str, one_node: str, kind: str
 ) -> None:
-    large = {"cmds": ["echo done"], "requests": {"cpu": 5, "memory": "64Mi"}}
-    small = {**large, "requests": {"cpu": 1, "memory": "64Mi"}}
-    processes = {"master": small, "worker": {**large, "replicas": 2}}
-    chart = package_data({"name": "whole", "image": "busybox:1.37.0", "processes": processes}, tmp_path)
     run = release("whole")
-    run.install(chart, *AS_GANG, "--set", f"workload.kind={kind}")
+    run.install(package_data(whole(), tmp_path), *AS_GANG, "--set", f"workload.kind={kind}")
     (group,) = (item["metadata"]["name"] for item in run.objects("podgroups.scheduling.k8s.io"))
     eventually(lambda: condition(programs, namespace, group) == "Unschedulable", 20, "the scheduler has looked at it")
     assert nodes_of(programs, namespace) == ["", "", ""]
@@ -64,6 +70,29 @@ def test_an_experiment_starts_with_all_its_pods_or_none(
     assert symph("wait", "whole", "--on", "kube", "--timeout", "60s").code == 0
     run.uninstall()
     eventually(lambda: not run.objects("podgroups.scheduling.k8s.io"), 20, "the pod group is gone")
+
+
+@pytest.fixture(scope="session")
+def coscheduler(cluster: Cluster, programs: Programs) -> Iterator[str]:
+    """The name of a second scheduler that knows gangs."""
+    daemon = start_coscheduler(cluster.folder, programs)
+    yield NAME
+    daemon.stop()
+
+
+def test_a_coscheduler_starts_all_pods_or_none(
+    release: Releases, symph: Symph, tmp_path: Path, programs: Programs, namespace: str, one_node: str, coscheduler: str
+) -> None:
+    run = release("whole")
+    as_gang = ("--set", "workload.gang=coscheduling", "--set", f"defaults.schedulerName={coscheduler}")
+    run.install(package_data(whole(), tmp_path), *as_gang)
+    waited = symph("wait", "whole", "--on", "kube", "--for", "running", "--timeout", "4s")
+    assert (waited.code, nodes_of(programs, namespace)) == (6, ["", "", ""]), waited.out
+    run.uninstall()
+    programs.kubectl("uncordon", one_node)
+    # The same once more: no new node makes the plugin look again at a gang that it has rejected, only time does.
+    run.install(package_data(whole(), tmp_path), *as_gang)
+    assert symph("wait", "whole", "--on", "kube", "--timeout", "60s").code == 0
 
 
 def test_another_number_of_replicas_is_another_gang(release: Releases, charts: ExampleCharts) -> None:

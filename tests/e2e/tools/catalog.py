@@ -78,6 +78,7 @@ _ALL = (
     Tool(name="jobset", group="jobset", package="sigs.k8s.io/jobset"),
     Tool(name="kueue", group="kueue", package="sigs.k8s.io/kueue/cmd/kueue"),
     Tool(name="appwrapper", group="appwrapper", package="github.com/project-codeflare/appwrapper/cmd"),
+    Tool(name="coscheduler", group="coscheduling", package="."),
     Tool(
         name="kubeseal",
         group="sealed-secrets",

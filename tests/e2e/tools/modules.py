@@ -20,6 +20,7 @@ __all__ = [
     "KUEUE",
     "MCAD",
     "MODULES",
+    "SCHEDULER_PLUGINS",
     "SEALED_SECRETS",
     "SOURCE_CONTROLLER",
     "VOLCANO",
@@ -33,6 +34,7 @@ SOURCE_CONTROLLER = "github.com/fluxcd/source-controller@v1.9.1"
 SEALED_SECRETS = "github.com/bitnami-labs/sealed-secrets@v0.36.0"
 JOBSET = "sigs.k8s.io/jobset@v0.12.0"
 KUEUE = "sigs.k8s.io/kueue@v0.19.2"
+SCHEDULER_PLUGINS = "sigs.k8s.io/scheduler-plugins@v0.34.7"
 APPWRAPPER = "github.com/project-codeflare/appwrapper@v1.2.2"
 MCAD = "github.com/project-codeflare/multi-cluster-app-dispatcher@v1.40.0"
 VOLCANO = "volcano.sh/volcano@v1.15.1"
@@ -45,6 +47,7 @@ MODULES = (
     SEALED_SECRETS,
     JOBSET,
     KUEUE,
+    SCHEDULER_PLUGINS,
     APPWRAPPER,
     MCAD,
     VOLCANO,

@@ -1,0 +1,59 @@
+"""The scheduler of scheduler-plugins beside Kubernetes' own, as clusters have it whose users name a coscheduler."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.request
+from pathlib import Path
+
+from tests.e2e.programs import Programs
+from tests.e2e.rig.control_plane import free_ports
+from tests.e2e.rig.process import Daemon, start, wait_for
+from tests.e2e.tools.build import find_tool
+from tests.e2e.tools.modules import SCHEDULER_PLUGINS, module_folder
+
+__all__ = ["NAME", "start_coscheduler"]
+
+NAME = "coscheduler"
+"""What pods call it."""
+
+_PATIENCE_S = 5
+"""For how long it holds room for pods whose gang lacks others."""
+
+
+def start_coscheduler(folder: Path, programs: Programs) -> Daemon:
+    """The running scheduler, its pod groups served; its state is below `folder`."""
+    definition = module_folder(SCHEDULER_PLUGINS) / "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"
+    programs.kubectl("apply", "--server-side", "-f", str(definition))
+    programs.establish("podgroups.scheduling.x-k8s.io")
+    (port,) = free_ports(1)
+    config = folder / f"{NAME}.yaml"
+    config.write_text(json.dumps(_configuration(programs.kubeconfig)))
+    kubeconfigs = [f"--{use}-kubeconfig={programs.kubeconfig}" for use in ("authentication", "authorization")]
+    listens = ["--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={folder / 'pki' / NAME}"]
+    argv = [str(find_tool(NAME)), f"--config={config}", *kubeconfigs, *listens]
+    daemon = start(folder, NAME, argv, dies_with_us=True, env=programs.environment())
+    wait_for(daemon, lambda: _is_healthy(port), 60)
+    return daemon
+
+
+def _configuration(kubeconfig: Path) -> dict[str, object]:
+    """Its only plugin that is not Kubernetes' own is in every step, and orders the pods."""
+    plugin = [{"name": "Coscheduling"}]
+    plugins = {"multiPoint": {"enabled": plugin}, "queueSort": {"enabled": plugin, "disabled": [{"name": "*"}]}}
+    arguments = [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": _PATIENCE_S}}]
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": str(kubeconfig)},
+        "profiles": [{"schedulerName": NAME, "plugins": plugins, "pluginConfig": arguments}],
+    }
+
+
+def _is_healthy(port: int) -> bool:
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    with urllib.request.urlopen(f"https://127.0.0.1:{port}/healthz", timeout=5, context=tls) as answer:
+        return bool(answer.status == 200)
