@@ -19,6 +19,14 @@ def run_under(kind: str) -> str:
     return str(service["selector"])  # type: ignore[index]  # parsed JSON
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_readme_says_what_runs_the_processes(kind: str) -> None:
+    readme = chart_of(experiment_of(processes=_PROCESSES, workload={"kind": kind})).files["README.md"].decode()
+    (row,) = [line for line in readme.splitlines() if line.startswith("| `actor`")]
+    assert ("| Job |" in row) == (kind == "jobs")
+    assert ("in the cluster." in readme) == (kind != "jobs")
+
+
 @pytest.mark.parametrize(("before", "after"), [*itertools.combinations(KINDS, 2)])
 def test_another_kind_is_another_run(before: str, after: str) -> None:
     assert run_under(before) != run_under(after)
