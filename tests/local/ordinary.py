@@ -47,6 +47,11 @@ class Person:
     path: str
     env: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def has_namespaces(self) -> bool:
+        """Whether the kernel lets them mount anything in a namespace of their own."""
+        return self.run("unshare", "--user", "--map-current-user", "--keep-caps", "--mount", "true").returncode == 0
+
     def run(self, *argv: str, refusing: bool = False) -> subprocess.CompletedProcess[str]:
         """Run a program as them; with `refusing` where the kernel makes no user namespaces."""
         inside = ["unshare", "--user", "--map-current-user", "--keep-caps", "/bin/sh", "-c", _REFUSING, "sh"]
@@ -59,7 +64,7 @@ class Person:
             "SYMPH_RUNTIME_DIR": str(self.folder / "run"),
         }
         return subprocess.run(
-            [*self.prefix, *(inside if refusing else ()), *argv],
+            [*self.prefix, *(inside if refusing and self.has_namespaces else ()), *argv],
             env=env,
             cwd=self.folder,
             capture_output=True,

@@ -10,7 +10,7 @@ import pytest
 from symphony_charts.cluster import local_run
 from tests.local.ordinary import Person
 from tests.local.runs import log_of, python, start, until
-from tests.local.test_ordinary_user import person, write  # noqa: F401 - a fixture
+from tests.local.test_ordinary_user import free, person, write  # noqa: F401 - fixtures
 from tests.local.test_runs import STUBBORN, survivors_of
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -48,15 +48,15 @@ def test_configs_are_still_where_they_belong(tmp_path: Path) -> None:
     assert run_of(tmp_path, f"/{NAME}", "print(open('/etc/symph/config/c').read())") == "t"
 
 
-def test_an_ordinary_user_has_it_as_well(person: Person) -> None:  # noqa: F811 - the fixture
+def test_an_ordinary_user_has_it_as_well(free: Person) -> None:  # noqa: F811 - the fixture
     spec = {
         "name": "plain",
         "volumes": {"v": {"type": "empty_dir"}},
         "processes": {"a": {"cmds": [f"echo hi >/{NAME}/x", f"cat /{NAME}/x"], "mounts": [_MOUNT]}},
     }
-    done = person.symph("up", write(person, spec), "--wait")
+    done = free.symph("up", write(free, spec), "--wait")
     assert (done.returncode, done.stderr) == (0, "")
-    assert person.symph("logs", "a", "plain").stdout == "hi\n"
+    assert free.symph("logs", "a", "plain").stdout == "hi\n"
 
 
 _MOUNT = {"volume": "v", "at": f"/{NAME}"}
