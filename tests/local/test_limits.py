@@ -63,12 +63,12 @@ class Systemd:
 def systemd(need_tool: Callable[[str], str]) -> Systemd:
     """The manager of this user, or one of our own where root may start it."""
     need_tool("systemd-run")
-    own = Systemd(prefix=(), env=dict(os.environ))
+    own = Systemd(prefix=(), env={**os.environ, "XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"})
     if own.run("systemd-run", "--user", "--scope", "--quiet", "true").returncode == 0:
         return own
     if os.geteuid() == 0 and Path("/lib/systemd/systemd").exists() and shutil.which("unshare"):
         private = ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", MANAGER, "sh"]
-        made = Systemd(prefix=private, env={**os.environ, "XDG_RUNTIME_DIR": "/run/user/0"})
+        made = Systemd(prefix=private, env=own.env)
         if made.run("systemd-run", "--user", "--scope", "--quiet", "true").returncode == 0:
             return made
     pytest.skip("no systemd user manager runs here, and none can be started")
