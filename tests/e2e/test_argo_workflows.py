@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.merge import merge
 from symphony_charts.spec.yaml_text import dump_all
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart
-from tests.e2e.programs import Programs
+from tests.e2e.programs import Programs, eventually
 from tests.e2e.test_gitops_objects import accept
 from tests.e2e.tools.build import FOLDER
 from tests.e2e.tools.modules import ARGO_WORKFLOWS, module_folder
@@ -38,14 +39,15 @@ def definitions(programs: Programs) -> None:
     programs.establish(*names)
 
 
-def argo(*arguments: str) -> subprocess.CompletedProcess[str]:
+def argo(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """What Argo's own packages say."""
     program = FOLDER / "argo"
     if not program.exists():
         if os.environ.get("SYMPH_REQUIRE_TOOLS"):
             pytest.fail("python -m tests.e2e.tools build argo")
         pytest.skip("argo is not built: python -m tests.e2e.tools build argo")
-    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    argv = [str(program), *arguments]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=120, env=env, check=False)
 
 
 def lint(objects: list[dict[str, object]], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -139,3 +141,83 @@ def test_without_our_escapes_argo_would_expand_what_the_user_wrote(tmp_path: Pat
     file.write_text(dump_all([flow]))
     ended = argo("expand", str(file))
     assert ended.returncode or "w-name {" in ended.stdout
+
+
+# --- the executor's part, on a cluster --------------------------------------------------------------------------------
+
+_STEPS = {
+    "learner": {"cmds": ['echo "lr $LR {{workflow.name}}"', "exec sleep 1"], "env": {"LR": "0.1"}},
+    "actor": {"cmds": ["exec sleep 600"], "grace_period": 1},
+    "broken": {"cmds": ["exec false"], "retries": 1},
+    "shards": {"cmds": ['test "$SYMPH_INDEX" = 0'], "replicas": 2, "retries": 1},
+    "late": {"cmds": ["exec sleep 600"], "deadline": 2, "grace_period": 1},
+}
+
+
+class Executor:
+    """Argo's executor, at work for one flow in one namespace of the cluster."""
+
+    def __init__(self, programs: Programs, namespace: str, folder: Path, flow: dict[str, Any]) -> None:
+        self._programs, self._namespace = programs, namespace
+        self._file = folder / "flow.yaml"
+        self._file.write_text(dump_all([flow]))
+        self._config = folder / "kubeconfig"
+        self._config.write_bytes(programs.kubeconfig.read_bytes())
+        use = ["config", "set-context", "--current", f"--namespace={namespace}", f"--kubeconfig={self._config}"]
+        programs.kubectl(*use)
+        owner = {**flow, "kind": "Workflow", "spec": {"suspend": True, **flow["spec"]}}
+        programs.kubectl("create", "-n", namespace, "-f", "-", stdin=dump_all([owner]))
+        self.workflow = flow["metadata"]["name"]
+        self.uid = self.ask("get", "workflow", self.workflow, "-o", "jsonpath={.metadata.uid}")
+
+    def ask(self, *arguments: str) -> str:
+        """What kubectl says."""
+        return self._programs.kubectl("-n", self._namespace, *arguments)
+
+    def run(self, template: str, **inputs: str) -> subprocess.CompletedProcess[str]:
+        """What the pod of a template does."""
+        given = [f"workflow.name={self.workflow}", f"workflow.uid={self.uid}"]
+        given += [f"{key}={value}" for key, value in inputs.items()]
+        env = {
+            "KUBECONFIG": str(self._config),
+            "RESOURCE_STATE_CHECK_INTERVAL": "500ms",
+            "HOME": str(self._file.parent),
+        }
+        return argo("run", str(self._file), template, *given, env=env)
+
+    def jobs(self) -> set[str]:
+        """The groups that have a Job."""
+        said = self.ask("get", "jobs", "-o", "jsonpath={.items[*].metadata.labels.symph\\.dev/group}")
+        return set(said.split())
+
+
+@pytest.fixture
+def executor(definitions: None, programs: Programs, namespace: str, tmp_path: Path) -> Executor:
+    """For an experiment whose learner decides when it is done, and of which one process fails."""
+    own = {"parameters": ["LR"]}
+    said = {"processes": _STEPS, "done_when": ["learner", "broken", "shards", "late"]}
+    return Executor(programs, namespace, tmp_path, of_kind(native(argo=own, **said), "WorkflowTemplate"))
+
+
+def test_the_executor_creates_waits_for_and_deletes_the_jobs(executor: Executor) -> None:
+    steps = [executor.run("clear"), executor.run("run-actor", LR="0.3"), executor.run("run-learner", LR='0."3')]
+    assert [step.returncode for step in steps] == [0, 0, 0], steps[-1].stdout + steps[-1].stderr
+    assert executor.jobs() == {"actor", "learner"}
+    assert executor.ask("logs", "-l", "symph.dev/group=learner") == 'lr 0."3 {{workflow.name}}\n'
+    assert executor.run("rest").returncode == 0
+    assert executor.jobs() == {"learner"}
+    assert executor.run("clear").returncode == 0
+    assert executor.jobs() == set()
+
+
+@pytest.mark.parametrize("group", ["broken", "shards", "late"])
+def test_the_executor_sees_a_job_fail(group: str, executor: Executor) -> None:
+    ended = executor.run(f"run-{group}", LR="0.1")
+    assert ended.returncode == 1
+    assert "failure condition" in ended.stdout + ended.stderr
+
+
+def test_the_jobs_go_with_their_workflow(executor: Executor) -> None:
+    assert executor.run("run-actor", LR="0.1").returncode == 0
+    executor.ask("delete", "workflow", executor.workflow)
+    eventually(lambda: not executor.jobs() or None, 60, "the Job has outlived its Workflow")
