@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from symphony_charts.adapters import claims
+from symphony_charts.adapters.dirs import runtime_dir
 from symphony_charts.adapters.sockets import has_address, holder_of, is_free
 from symphony_charts.cluster.local_store import Run, live_runs
 from symphony_charts.errors import Conflict, ToolFailed
@@ -15,7 +18,10 @@ from symphony_charts.network.services import Service
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of, processes_of
 
-__all__ = ["Places", "places_now", "places_of_run"]
+__all__ = ["Places", "choosing", "places_now", "places_of_run"]
+
+# Checking out the Git volumes of a run may take so long.
+_CHOOSING_S = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +39,13 @@ class _Listener:
 
     service: Service
     number: int
+
+
+def choosing(experiment: Experiment) -> contextlib.AbstractContextManager[None]:
+    """Nobody else chooses ports at the one address meanwhile; of runs that have begun it is known what they have."""
+    if experiment.local.ports == "own":
+        return contextlib.nullcontext()
+    return claims.alone(runtime_dir() / "ports", timeout_s=_CHOOSING_S)
 
 
 def places_now(experiment: Experiment, services: Sequence[Service], *, strict: bool) -> Places:

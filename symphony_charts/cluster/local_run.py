@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from symphony_charts.adapters import processes
 from symphony_charts.adapters.dirs import state_dir
+from symphony_charts.cluster.local_addresses import choosing
 from symphony_charts.cluster.local_again import changes_of, rewrite
 from symphony_charts.cluster.local_git import check_out_all
 from symphony_charts.cluster.local_gpus import look_at_gpus, take_gpus
@@ -70,7 +71,7 @@ def up(
         sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)))
         return None
     run = Run(state_dir() / "local" / experiment.name / _new_run_id())
-    with take_gpus(experiment, run.folder, share=share_gpus) as gpus:
+    with take_gpus(experiment, run.folder, share=share_gpus) as gpus, choosing(experiment):
         # The locks of GPUs go to a supervisor that is started while they are held.
         _begin(run, experiment, services, folder, gpus, None if gpus.ids else spare)
     return run

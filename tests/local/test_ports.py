@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from symphony_charts.cluster import local_run
 from symphony_charts.cluster.local_addresses import places_now
 from symphony_charts.cluster.local_parity import compare
 from symphony_charts.cluster.local_status import run_status
-from symphony_charts.cluster.local_store import Run
+from symphony_charts.cluster.local_store import Run, live_runs
 from symphony_charts.errors import Conflict
 from symphony_charts.local.addresses import candidate_ranges
 from symphony_charts.network.services import allocate
@@ -206,3 +207,20 @@ def test_a_probe_in_tmux_finds_moved_ports_and_gpus_no_difference_either(tmp_pat
         data = _data(experiment_of(port, fixed=True, args=["--port=$(SYMPH_X_PORT)", str(port)], replicas=2, gpus=2))
         result = compare(from_data({**data, "local": {"ports": "moved"}}), {}, tmp_path, probes=True)
     assert (result.sides[-1], result.differences) == ("tmux", ())
+
+
+@pytest.mark.usefixtures("tmux")
+def test_runs_that_start_at_the_same_moment_at_one_address_get_different_ports(tmp_path: Path) -> None:
+    with listener("127.0.0.1") as port:
+        pass
+    main_words = [sys.executable, "-c", "import sys; from symphony_charts.cli.main import main; sys.exit(main())"]
+    started = []
+    for number in range(5):
+        serve = {**python("input()"), "binds": {"x": port}}
+        spec = tmp_path / f"{number}.json"
+        data = {"name": f"e{number}", "processes": {"a": serve}, "local": {"ports": "moved"}}
+        spec.write_text(json.dumps(data))
+        started.append(subprocess.Popen([*main_words, "up", str(spec)], stderr=subprocess.DEVNULL))
+    assert [one.wait(timeout=60) for one in started] == [0] * 5
+    plans = [run.plan() for run in live_runs()]
+    assert len({plan["moved"].get("x", [port])[0] for plan in plans}) == 5
