@@ -73,7 +73,8 @@ def write_or_submit(
     write_file(file, dump_all(objects).encode())
     output.note(f"{len(runs)} trials in the Workflow {name}, {file}")
     if spec.experiment.secrets and spec.experiment.secret_source.source == "existing":
-        output.warn("each trial looks for a Secret of its own", "--up pushes them, or symph secrets push --release TRIAL")
+        next_step = "--up pushes them, or symph secrets push --release TRIAL"
+        output.warn("each trial looks for a Secret of its own", next_step)
     where = f" -n {namespace}" if namespace else ""
     output.next_step(f"kubectl apply -f {file}{where}", f"argo watch {name}{where}")
     return 0
