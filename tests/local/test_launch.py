@@ -59,6 +59,18 @@ def test_a_failure_during_the_start_ends_the_run_with_its_status(tmp_path: Path)
     assert run.state()["failed"]["name"] == "fails"
 
 
+@pytest.mark.usefixtures("tmux")
+def test_each_log_holds_what_its_own_process_printed(tmp_path: Path) -> None:
+    says = {name: {"command": ["/bin/sh", "-c", 'echo "$0 $SYMPH_INDEX"', name]} for name in ("a", "b", "c")}
+    pair = {"replicas": 2, "processes": {"a": says["a"], "b": {**says["b"], "local": {"tty": False}}}}
+    run = start(tmp_path, groups={"first": pair, "second": pair}, processes={"c": says["c"]})
+    local_run.wait(run)
+    planned = run.plan()["processes"]
+    found = [(run.process_dir(one["slot"]) / "log").read_text().split() for one in planned]
+    assert found == [[one["process"], str(one["index"])] for one in planned]
+    assert len(found) == 9
+
+
 def test_nonsense_in_the_pipe_of_births_is_left_out(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "born")
     listening, speaking = socket.socketpair()
