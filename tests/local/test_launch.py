@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import socket
 import subprocess
 import sys
@@ -92,11 +91,9 @@ def _up_with_open_files(folder: Path, count: int, allowed: int) -> subprocess.Co
     spec = {"name": "exp", "processes": {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(count)}}
     (folder / "exp.yaml").write_text(json.dumps(spec))
 
-    def lower() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 64), allowed))
-
-    argv = [sys.executable, "-m", "symphony_charts", "up", str(folder / "exp.yaml")]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, preexec_fn=lower)
+    lowered = ["/bin/sh", "-c", f'ulimit -Sn 64 && ulimit -Hn {allowed} && exec "$@"', "sh"]
+    argv = [*lowered, sys.executable, "-m", "symphony_charts", "up", str(folder / "exp.yaml")]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.usefixtures("tmux")
