@@ -31,7 +31,7 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
         name = args.name or source.name
         namespace = args.namespace or source.namespace or there.namespace
         secret = source.secret(name, namespace, values)
-        before = there.run_of(name, namespace) if is_upgrade and not args.dry_run else ""
+        before = there.run_of(name, namespace) if is_upgrade else ""
         if is_upgrade and not args.install:
             made = there.upgrade(name, source.chart, values, namespace=namespace, secret=secret, dry_run=args.dry_run)
         else:
@@ -45,9 +45,9 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
                 replace=is_upgrade,
                 dry_run=args.dry_run,
             )
+        run = {"run": there.sent_run, "wasRun": before} if there.sent_run and before else {}
         if made is None:
-            return _print_dry_run(args, name, namespace)
-        run = {"run": run, "wasRun": before} if (run := there.run_of(name, namespace)) and before else {}
+            return _print_dry_run(args, name, namespace, run)
         _print_made(args, made, has_secret=secret is not None, run=run)
         if args.wait or args.wait_for_jobs:
             there.wait(name, namespace, finished=args.wait_for_jobs, timeout_s=args.timeout)
@@ -55,9 +55,10 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
     return 0
 
 
-def _print_dry_run(args: argparse.Namespace, name: str, namespace: str) -> int:
-    record = {"name": name, "namespace": namespace, "dryRun": True}
-    output.print_record(args, "Release", record, f"{name} in {namespace}: the cluster takes every object")
+def _print_dry_run(args: argparse.Namespace, name: str, namespace: str, run: dict[str, str]) -> int:
+    record = {"name": name, "namespace": namespace, "dryRun": True, **run}
+    text = f"{name} in {namespace}: the cluster takes every object{_effect(run)}"
+    output.print_record(args, "Release", record, text)
     if args.output == "name":
         output.line(name)
     output.note("nothing was changed (--dry-run)")
@@ -65,9 +66,7 @@ def _print_dry_run(args: argparse.Namespace, name: str, namespace: str) -> int:
 
 
 def _print_made(args: argparse.Namespace, made: Revision, *, has_secret: bool, run: dict[str, str]) -> None:
-    is_new = bool(run) and run["run"] != run["wasRun"]
-    said = f"   a new run, {run['run']}" if is_new else "   in place: the run goes on" if run else ""
-    text = f"{made.name} revision {made.revision} in {made.namespace}   {made.chart}   {made.status}{said}"
+    text = f"{made.name} revision {made.revision} in {made.namespace}   {made.chart}   {made.status}{_effect(run)}"
     output.print_record(args, "Release", {**_item(made), "secretPushed": has_secret, **run}, text)
     if args.output == "name":
         output.line(made.name)
@@ -75,6 +74,13 @@ def _print_made(args: argparse.Namespace, made: Revision, *, has_secret: bool, r
         if has_secret:
             output.note("its secrets were pushed first")
         output.next_step(f"symph status {made.name} -n {made.namespace}", f"symph logs {made.name} --on kube")
+
+
+def _effect(run: dict[str, str]) -> str:
+    """What an upgrade is to what runs; empty for an install."""
+    if not run:
+        return ""
+    return "   in place: the run goes on" if run["run"] == run["wasRun"] else f"   a new run, {run['run']}"
 
 
 def helm_status(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["KINDS", "OPERATOR", "dressed", "pods_of_jobs", "tasks_of"]
+__all__ = ["KINDS", "OPERATOR", "dressed", "pods_of_jobs", "selectors_of", "tasks_of"]
 
 Object = Mapping[str, Any]
 
@@ -26,11 +26,16 @@ _ROLES = ("coordinator", "collector", "learner")
 
 def pods_of_jobs(jobs: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
     """The pods of `jobs`, dressed; `listed` gives those with given labels."""
-    found: list[dict[str, Any]] = []
+    pairs = ((selector.partition(" ")[0], listed(selector)) for selector in selectors_of(jobs))
+    return [pod for label, pods in pairs for pod in dressed(jobs, pods, label)]
+
+
+def selectors_of(jobs: Sequence[Object]) -> list[str]:
+    """The labels by which the pods of `jobs` are found, one selector for each version of the API."""
+    found = []
     for version, label in _JOBS.items():
         names = [item["metadata"]["name"] for item in jobs if str(item["apiVersion"]).endswith(version)]
-        if names:
-            found += dressed(jobs, listed(f"{label} in ({','.join(sorted(names))})"), label)
+        found += [f"{label} in ({','.join(sorted(names))})"] if names else []
     return found
 
 

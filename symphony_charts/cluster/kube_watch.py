@@ -8,10 +8,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from symphony_charts.adapters.kubernetes_api import KubeApi, Object
-from symphony_charts.cluster import kube_dijob, kube_queue
+from symphony_charts.cluster import kube_dijob, kube_events, kube_queue
 from symphony_charts.cluster.kube_status import EXPERIMENT, INSTANCE, event_of, name_of, status_of
 from symphony_charts.cluster.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
 from symphony_charts.errors import NotFound, ToolFailed, UsageError
@@ -285,22 +284,8 @@ class KubeWatcher:
 
     def _events(self, namespace: str, objects: Sequence[Object]) -> list[Event]:
         """The events about these objects, and about pods that are gone, by the names of their workloads."""
-        names = {item["metadata"]["name"] for item in objects}
-        makers = [item for item in objects if item["kind"] not in ("Pod", "Service")]
-        owners = tuple(f"{start}{item['metadata']['name']}-" for item in makers for start in ("", _queued_as(item)))
         listed = self.api.listed(self.api.collection("v1", "Event", namespace))
-        chosen = [item for item in listed if _is_about(item, names, owners)]
-        return sorted(map(event_of, chosen), key=lambda event: event.time)
-
-
-def _queued_as(item: Object) -> str:
-    """How Kueue begins the name of its record of a workload."""
-    return f"{item['kind'].lower()}-"
-
-
-def _is_about(item: Mapping[str, Any], names: set[str], owners: tuple[str, ...]) -> bool:
-    about = str(item["involvedObject"].get("name") or "")
-    return about in names or about.startswith(owners)
+        return sorted(map(event_of, kube_events.about(listed, objects)), key=lambda event: event.time)
 
 
 def _selector(name: str) -> str:

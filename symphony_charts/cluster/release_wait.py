@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from symphony_charts.adapters.helm_objects import ReleaseObjects
 from symphony_charts.cluster import kube_queue
-from symphony_charts.cluster.kube_dijob import pods_of_jobs
+from symphony_charts.cluster.kube_dijob import pods_of_jobs, selectors_of
 from symphony_charts.cluster.kube_parts import end_of, is_whole, word_of
-from symphony_charts.errors import CheckFailed, ToolFailed
+from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
 
-__all__ = ["FINITE", "Progress", "look", "progress_of", "run_in", "wait_for"]
+__all__ = ["FINITE", "Progress", "look", "progress_of", "run_in", "wait_for", "wait_gone"]
 
 Object = dict[str, Any]
 State = Literal["queued", "waiting", "ready", "finished", "failed"]
@@ -113,6 +113,21 @@ def _drain(steps: queue.Queue[None]) -> None:
     time.sleep(_SETTLE_S)
     while not steps.empty():
         steps.get_nowait()
+
+
+def wait_gone(
+    objects: ReleaseObjects, manifest: Sequence[Object], selector: str, namespace: str, timeout_s: float
+) -> None:
+    """Return when no pod has the labels of `selector`, nor those of a DIJob's pods; Conflict after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    for labels in (selector, *selectors_of([item for item in manifest if item["kind"] == "DIJob"])):
+        for _change in objects.changes("v1", "Pod", namespace, labels, max(deadline - time.monotonic(), 0.1)):
+            left = objects.listed("v1", "Pod", namespace, labels)
+            if not left or time.monotonic() > deadline:
+                break
+        if left:
+            names = ", ".join(item["metadata"]["name"] for item in left)
+            raise Conflict(f"pods are still there after {timeout_s:g} s: {names}", namespace, "they end by themselves")
 
 
 def look(objects: ReleaseObjects, manifest: Sequence[Object], name: str, namespace: str) -> list[Progress]:

@@ -10,7 +10,7 @@ from typing import Any
 from symphony_charts.adapters.helm_objects import Refusal, ReleaseObjects
 from symphony_charts.adapters.helm_releases import HelmReleases, Revision, Target
 from symphony_charts.cluster.kube_removal import PROTECTED
-from symphony_charts.cluster.release_wait import FINITE, Progress, look, run_in, wait_for
+from symphony_charts.cluster.release_wait import FINITE, Progress, look, run_in, wait_for, wait_gone
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
@@ -45,8 +45,11 @@ class Removed:
 class Releases:
     """The releases of experiments on one cluster.
 
-    Raises ToolMissing without helm, ToolFailed without a cluster. `namespace` is the context's own.
+    Raises ToolMissing without helm, ToolFailed without a cluster. `namespace` is the context's own; `sent_run` the run
+    of what was last sent, or would have been by a dry run.
     """
+
+    sent_run = ""
 
     def __init__(self, target: Target | None = None, *, timeout_s: float = 300.0) -> None:
         self._helm = HelmReleases(target, timeout_s=timeout_s)
@@ -188,7 +191,7 @@ class Releases:
             for item in left:
                 self._objects.delete(item)
             if wait_s is not None:
-                self._wait_gone(name, namespace, wait_s)
+                wait_gone(self._objects, manifest, f"{_INSTANCE}={name},{_EXPERIMENT}", namespace, wait_s)
         return Removed(objects=tuple(sorted(own)), swept=tuple(sorted(map(_title, left))))
 
     def wait(self, name: str, namespace: str, *, finished: bool = False, timeout_s: float = 300.0) -> None:
@@ -229,6 +232,7 @@ class Releases:
             raise SpecError.one(what, next=f"helm itself installs it: helm install {name} {chart}")
         # A namespace that is yet to be made cannot judge; any other of the same cluster can.
         self._judge(objects, namespace if there else "default", is_new=is_new and there)
+        self.sent_run = run_in(objects)
         if dry_run:
             return None
         if not there:
@@ -252,20 +256,6 @@ class Releases:
         selector = f"{_INSTANCE}={name},{_EXPERIMENT}"
         found = [item for kind in kinds for item in self._objects.listed(*kind, namespace, selector)]
         return [item for item in found if _is_of_release(item, name, namespace)]
-
-    def _wait_gone(self, name: str, namespace: str, timeout_s: float) -> None:
-        import time
-
-        deadline = time.monotonic() + timeout_s
-        selector = f"{_INSTANCE}={name},{_EXPERIMENT}"
-        for _change in self._objects.changes("v1", "Pod", namespace, selector, timeout_s):
-            left = self._objects.listed("v1", "Pod", namespace, selector)
-            if not left:
-                return
-            if time.monotonic() > deadline:
-                break
-        names = ", ".join(item["metadata"]["name"] for item in left)
-        raise Conflict(f"pods are still there after {timeout_s:g} s: {names}", namespace, "they end by themselves")
 
 
 _OTHERS = "choose another --name or namespace; what Argo CD runs is changed by symph publish"
