@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         default=None,
-        help="how many trials run at a time (default: 1 here, all on a cluster)",
+        help="how many trials run at a time (default: 1 here, 64 as releases, all in a Workflow)",
     )
     release_options.add_target(parser)
     parser.add_argument("--no-wait", action="store_true", help="with --on kube --up: return once all are installed")

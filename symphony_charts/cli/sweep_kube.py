@@ -39,11 +39,11 @@ def installed(
         wait_s=None if args.no_wait else args.timeout,
     )
     # helm is a process for each release: more at a time only wait for each other.
-    parallel = args.parallel or (_AT_A_TIME if args.no_wait else len(runs))
+    parallel = args.parallel or min(len(runs), _INSTALLED_AT_A_TIME if args.no_wait else _AT_A_TIME)
     return install_trials(runs, source, place, parallel=parallel, on_start=started)
 
 
-_AT_A_TIME = 8
+_INSTALLED_AT_A_TIME, _AT_A_TIME = 8, 64
 
 
 def write_or_submit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +16,16 @@ from symphony_charts.chart.merge import merge
 from symphony_charts.cluster.release_source import ReleaseSource
 from symphony_charts.cluster.releases import Releases
 from symphony_charts.cluster.sweep import Outcome, TrialRun, in_parallel
-from symphony_charts.errors import SymphError
+from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.sweep import Trial
 from symphony_charts.workloads.argo_sweep import TrialObjects, sweep_objects
 
 __all__ = ["Installation", "argo_objects", "install_trials"]
+
+# How long Ctrl-C may take while a trial is waited for.
+_LOOK_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +73,17 @@ def install_trials(
     What the cluster refuses, and a Job that fails, is the outcome of its trial. When the caller stops no other is
     begun, and what is installed stays.
     """
-    return in_parallel(runs, lambda run: _install(run, source, there), parallel=parallel, on_start=on_start)
+    stop = threading.Event()
+    return in_parallel(
+        runs,
+        lambda run: _install(run, source, there, stop),
+        parallel=parallel,
+        on_start=on_start,
+        on_stop=lambda _: stop.set(),
+    )
 
 
-def _install(run: TrialRun, source: ReleaseSource, there: Installation) -> Outcome:
+def _install(run: TrialRun, source: ReleaseSource, there: Installation, stop: threading.Event) -> Outcome:
     began = time.monotonic()
     name, status, error = run.trial.name, 0, ""
     try:
@@ -80,7 +91,21 @@ def _install(run: TrialRun, source: ReleaseSource, there: Installation) -> Outco
             secret = source.secret(name, there.namespace, run.values)
             releases.install(name, source.chart, run.values, namespace=there.namespace, secret=secret)
             if there.wait_s is not None:
-                releases.wait(name, there.namespace, finished=True, timeout_s=there.wait_s)
+                _wait(releases, name, there.namespace, there.wait_s, stop)
     except SymphError as failure:
         status, error = failure.exit_code, failure.what
     return Outcome(trial=run.trial, status=status, seconds=time.monotonic() - began, error=error)
+
+
+def _wait(releases: Releases, name: str, namespace: str, timeout_s: float, stop: threading.Event) -> None:
+    """Wait for a release to finish, and look now and then whether to `stop`."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        began = time.monotonic()
+        span = min(_LOOK_S, deadline - began)
+        try:
+            return releases.wait(name, namespace, finished=True, timeout_s=span)
+        except ToolFailed:
+            is_over = stop.is_set() or span < _LOOK_S
+            if is_over or time.monotonic() - began < span:
+                raise
