@@ -85,7 +85,13 @@ _ROLES = (
     "groups.coordinator.containers.c.image=a",
     "groups.aggregator.containers.a.image=a",
 )
-_OLD = (*_DIJOB, "workload.dijob.operator=v1.1.0", "workload.dijob.group=g", "workload.dijob.priority=high")
+_OLD = (
+    *_DIJOB,
+    "workload.dijob.operator=v1.1.0",
+    "workload.dijob.group=g",
+    "workload.dijob.priority=high",
+    "networkPolicy.enabled=false",
+)
 _RANKS = ("compat=di-engine", "workload.order={many,mixed}")
 _ARGO = (
     "workload.kind=argo",
