@@ -141,7 +141,8 @@ def test_a_pod_that_fits_nowhere_shows_its_process_and_the_reason(namespace: str
         status = cluster.describe("exp")
         return status.instances[0].reason if status and status.instances else ""
 
-    assert "Insufficient cpu" in eventually(reason, 20, "no reason was given")
+    # At first there is no pod yet, which is a reason, too.
+    eventually(lambda: "Insufficient cpu" in reason(), 20, lambda: f"the reason is {reason()!r}")
     assert list(cluster.describe_experiment("exp")[None]) == ["fat"]
 
 
