@@ -448,7 +448,7 @@ class DijobSettings(Record, frozen=True, kw_only=True):
 
 
 class JobsetSettings(Record, frozen=True, kw_only=True):
-    """What a JobSet says that no other kind of workload does: how often all of it starts again when a part has failed."""
+    """What a JobSet says that no other kind of workload does: how often all of it starts again when a part failed."""
 
     max_restarts: int = 0
 
