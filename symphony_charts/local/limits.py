@@ -28,9 +28,11 @@ while IFS=: read -r _ kinds path; do
     ,,) events=/sys/fs/cgroup$path/memory.events ;;
     *) continue ;;
     esac
-    [ -r "$events" ] && while read -r key count; do
-        if [ "$key" = oom_kill ] && [ "$count" != 0 ]; then echo "out of memory, limit @" >limit; fi
-    done <"$events"
+    if [ -r "$events" ]; then
+        while read -r key count; do
+            if [ "$key" = oom_kill ] && [ "$count" != 0 ]; then echo "out of memory, limit @" >limit; fi
+        done <"$events"
+    fi
 done </proc/self/cgroup
 """
 _RLIMIT_SCRIPT = """\

@@ -18,7 +18,8 @@ from symphony_charts.cluster import local_run
 from symphony_charts.cluster.local_limits import find_limiter
 from symphony_charts.cluster.local_machine import plan_here
 from symphony_charts.cluster.local_store import process_items
-from symphony_charts.local.limits import limits_note, limits_of, scope_words
+from symphony_charts.errors import Conflict
+from symphony_charts.local.limits import limits_note, limits_of, scope_words, verdict_script
 from symphony_charts.local.records import Limiter
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.load import from_data
@@ -176,3 +177,66 @@ def test_a_dry_run_tells_limits_and_by_what_means(tmp_path: Path, capsys: pytest
     spec.write_text(json.dumps({"name": "x", "processes": {"a": process}, "local": {"limits": True}}))
     assert main(["up", str(spec), "--dry-run"]) == 0
     assert "  a: c  (at most memory 1Gi by rlimit)\n" in capsys.readouterr().out
+
+
+# What a control group's files said of a process that the kernel had killed for memory, in version 1 and 2.
+OOM_1 = ("4:memory:/a.scope\n2:cpu:/a.scope\n0::/a.scope\n", "memory/a.scope/memory.oom_control")
+OOM_2 = ("0::/a.scope\n", "a.scope/memory.events")
+
+
+@pytest.mark.parametrize("version", [OOM_1, OOM_2])
+@pytest.mark.parametrize(
+    ("kills", "said"), [("oom_kill 0", ""), ("under_oom 0\noom_kill 2", "out of memory, limit 1.5Gi")]
+)
+def test_a_verdict_is_read_from_the_control_group(
+    version: tuple[str, str], kills: str, said: str, tmp_path: Path
+) -> None:
+    process = from_data({"name": "x", "processes": {"a": {"command": ["c"], "limits": LIMITS}}}).processes["a"]
+    (tmp_path / "own").write_text(version[0])
+    events = tmp_path / version[1]
+    events.parent.mkdir(parents=True)
+    events.write_text(f"oom_kill_disable 0\n{kills}\n")
+    script = verdict_script(limits_of(process, SCOPES))
+    script = script.replace("/proc/self/cgroup", f"{tmp_path}/own").replace("/sys/fs/cgroup", str(tmp_path))
+    subprocess.run(["sh", "-c", script], cwd=tmp_path, check=True)
+    assert ((tmp_path / "limit").read_text().strip() if (tmp_path / "limit").exists() else "") == said
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in place of systemd-run: it notes its arguments and becomes what follows ``--``, without any limit."""
+    program = tmp_path / "systemd-run"
+    program.write_text(
+        f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
+    )
+    program.chmod(0o755)
+    scope = ("/usr/bin/env", "XDG_RUNTIME_DIR=/run/user/7", str(program), "--user", "--scope")
+    limiter = Limiter(by={"memory": "systemd", "cpu": "systemd"}, scope=scope)
+    monkeypatch.setattr("symphony_charts.cluster.local_machine.find_limiter", lambda: limiter)
+    return tmp_path / "asked"
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_limited_process_starts_in_a_scope_and_others_do_not(tmp_path: Path, stand_in: Path) -> None:
+    look = "import os; print('XDG_RUNTIME_DIR' in os.environ, os.environ['A'], flush=True); raise SystemExit(9)"
+    limited = python(look, limits={"memory": "1Gi", "cpu": "500m"}, env={"A": "%H #{pid}"})
+    run = start(
+        tmp_path,
+        processes={"a": limited, "b": python("pass")},
+        local={"limits": True, "tty": False, "on_exit": "keep"},
+    )
+    assert local_run.wait(run) == 9
+    assert log_of(run, "a") == "False %H #{pid}\n"
+    (asked,) = stand_in.read_text().splitlines()
+    assert asked.startswith("--user --scope -p MemoryMax=1073741824 -p MemorySwapMax=0 -p CPUQuota=50% -- ")
+    assert process_items(run)[0]["state"].startswith("failed 9 after")
+
+
+@pytest.mark.usefixtures("tmux", "stand_in")
+def test_another_limit_of_a_scope_needs_a_new_run(tmp_path: Path) -> None:
+    def begin(memory: str) -> None:
+        start(tmp_path, processes={"a": python("input()", limits={"memory": memory})}, local={"limits": True})
+
+    begin("1Gi")
+    with pytest.raises(Conflict, match="needs a new run"):
+        begin("2Gi")
