@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +18,10 @@ __all__ = ["remove_private", "sweep"]
 
 # After KILL nothing should live; this long is waited for the kernel to agree, in seconds.
 _SWEEP_S = 5.0
-# What writes the logs gets this long to write down what is still on its way, in seconds.
-_WRITE_S = 2.0
+# tmux gets this long to read what was printed last, in seconds.
+_READ_S = 10.0
+# What writes the logs gets this long to write down what is still on its way, in seconds; a busy machine takes its time.
+_WRITE_S = 20.0
 
 
 def sweep(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> list[int]:
@@ -33,12 +36,25 @@ def sweep(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> 
         return [pid for pid in processes.members(mount, sessions, cookie) if pid != tmux_pid]
 
     _kill(lambda: [pid for pid in members() if not _writes_logs(pid, tmux_pid)])
+    _await_output(run, tmux_pid)
     tmux.kill_server(run.socket)
     processes.signal_process([pid for pid in [tmux_pid] if processes.is_alive(pid)], signal.SIGKILL)
     deadline = time.monotonic() + _WRITE_S
     while (left := members()) and all(_writes_logs(pid, tmux_pid) for pid in left) and time.monotonic() < deadline:
         time.sleep(0.005)
+    if left and all(_writes_logs(pid, tmux_pid) for pid in left):
+        sys.stderr.write(f"the ends of {len(left)} logs could not be written\n")
     return _kill(members) if left else []
+
+
+def _await_output(run: Run, tmux_pid: int) -> None:
+    """Wait until tmux has handed on all that was printed: it gives a pane up only then."""
+    deadline = time.monotonic() + _READ_S
+    with contextlib.suppress(ToolFailed):
+        while not all(pane.is_dead for pane in tmux.list_panes(run.socket)) and time.monotonic() < deadline:
+            # Some builds lose the signal that tells them of a death (tmux/tmux #4559); once more does no harm.
+            processes.signal_process([tmux_pid], signal.SIGCHLD)
+            time.sleep(0.005)
 
 
 def _kill(found: Callable[[], list[int]]) -> list[int]:
@@ -51,9 +67,9 @@ def _kill(found: Callable[[], list[int]]) -> list[int]:
 
 
 def _writes_logs(pid: int, tmux_pid: int) -> bool:
-    """Whether this is a program by which tmux writes a log: it ends by itself when there is no more to come."""
+    """Whether this is a program by which tmux writes a log, or was: it ends by itself when there is no more to come."""
     facts = processes.parent_and_session(pid)
-    return facts is not None and facts[1] == tmux_pid
+    return facts is None or facts[1] == tmux_pid
 
 
 def _server_pid(run: Run, known: int) -> int:
