@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 
 from symphony_charts.adapters import tmux
 from symphony_charts.cluster.local_machine import namespace_prefix
 from symphony_charts.cluster.local_store import Run
+from symphony_charts.cluster.local_sweep import sweep
+from symphony_charts.errors import ToolFailed
 from symphony_charts.local.records import LocalPlan
 
 __all__ = ["Server"]
@@ -31,9 +34,14 @@ class Server:
         tmux.source_file(self._run.socket, self._run.folder / "up.conf")
 
     def kill(self) -> None:
-        """End it and everything in it."""
+        """End it and everything in it, however far it has come."""
         self._thread.join()
-        tmux.kill_server(self._run.socket)
+        panes: list[tmux.Pane] = []
+        with contextlib.suppress(ToolFailed):
+            # It answers when it has started all it was told to, also what nobody waits for any more.
+            panes = tmux.list_panes(self._run.socket)
+        sessions, server = {pane.pid for pane in panes}, panes[0].server if panes else 0
+        sweep(self._run, sessions, has_namespace=bool(self._prefix), server=server)
 
     def _start(self) -> None:
         # What wrapper.sh forgets again; a process has its own exact environment.

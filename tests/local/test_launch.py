@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from symphony_charts.cluster import local_room, local_run
 from symphony_charts.cluster.local_births import Starter, attend_start
 from symphony_charts.cluster.local_loop import Loop
+from symphony_charts.cluster.local_store import Run, runs_of
 from symphony_charts.errors import ToolFailed
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.load import from_data
@@ -151,3 +154,29 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+@pytest.mark.usefixtures("tmux")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_start_that_is_cut_short_leaves_nothing_that_down_does_not_end(
+    tmp_path: Path, private_places: Path, number: signal.Signals
+) -> None:
+    spec = {"name": "exp", "processes": {f"p{index}": {"command": ["/bin/sleep", "60"]} for index in range(MANY)}}
+    (tmp_path / "exp.yaml").write_text(json.dumps(spec))
+    argv = [sys.executable, "-m", "symphony_charts", "up", str(tmp_path / "exp.yaml")]
+    starting = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # By then the first processes run, and tmux starts the others.
+    until(lambda: bool(list((private_places / "state").glob("local/exp/*/p/5/pid"))))
+    starting.send_signal(number)
+    starting.wait(60)
+    for run in runs_of("exp"):
+        until(partial(_has_started, run))
+        local_run.down(run)
+    assert [path for path in _left(private_places) if path.name == "cmdline"] == []
+    assert list((private_places / "run").glob("*.sock")) == []
+    if number == signal.SIGINT:
+        assert runs_of("exp") == []
+
+
+def _has_started(run: Run) -> bool:
+    return bool(run.state()["phase"] != "starting")
