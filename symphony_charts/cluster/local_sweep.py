@@ -30,19 +30,23 @@ def sweep(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> 
     mount = str(run.folder / "scratch") if has_namespace else ""
     # Where a namespace tells who belongs to the run, sessions need not, and their numbers may be others' by now.
     sessions = set() if has_namespace else sessions
-    tmux_pid = _server_pid(run, server)
+    answer = _server_pid(run)
+    tmux_pid = server if answer is None else answer
+    # Those that write logs stay in its session when it is gone.
+    writers = tmux_pid or server
 
     def members() -> list[int]:
         return [pid for pid in processes.members(mount, sessions, cookie) if pid != tmux_pid]
 
-    _kill(lambda: [pid for pid in members() if not _writes_logs(pid, tmux_pid)])
-    _await_output(run, tmux_pid)
+    _kill(lambda: [pid for pid in members() if not _writes_logs(pid, writers)])
+    if answer is not None:
+        _await_output(run, tmux_pid)
     tmux.kill_server(run.socket)
     processes.signal_process([pid for pid in [tmux_pid] if processes.is_alive(pid)], signal.SIGKILL)
     deadline = time.monotonic() + _WRITE_S
-    while (left := members()) and all(_writes_logs(pid, tmux_pid) for pid in left) and time.monotonic() < deadline:
+    while (left := members()) and all(_writes_logs(pid, writers) for pid in left) and time.monotonic() < deadline:
         time.sleep(0.005)
-    if left and all(_writes_logs(pid, tmux_pid) for pid in left):
+    if left and all(_writes_logs(pid, writers) for pid in left):
         sys.stderr.write(f"the ends of {len(left)} logs could not be written\n")
     return _kill(members) if left else []
 
@@ -66,17 +70,17 @@ def _kill(found: Callable[[], list[int]]) -> list[int]:
     return left
 
 
-def _writes_logs(pid: int, tmux_pid: int) -> bool:
+def _writes_logs(pid: int, session: int) -> bool:
     """Whether this is a program by which tmux writes a log, or was: it ends by itself when there is no more to come."""
     facts = processes.parent_and_session(pid)
-    return facts is None or facts[1] == tmux_pid
+    return facts is None or facts[1] == session
 
 
-def _server_pid(run: Run, known: int) -> int:
-    """The tmux server; a hung one answers nobody and is known from the start of the run."""
+def _server_pid(run: Run) -> int | None:
+    """The tmux server, 0 when there is none; None when it hangs and answers nobody."""
     with contextlib.suppress(ToolFailed):
         return tmux.server_pid(run.socket, timeout_s=2.0)
-    return known
+    return None
 
 
 def remove_private(folder: Path, count: int) -> None:
