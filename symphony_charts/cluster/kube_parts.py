@@ -75,10 +75,12 @@ def may_start_again(workloads: Sequence[Object]) -> bool:
 
 
 def _restarts_all(item: Object) -> bool:
+    spec = item["spec"]
+    if item["kind"] == "AppWrapper":
+        # MCAD does so only where it is told how many pods there have to be.
+        return "components" in spec or bool((spec.get("schedulingSpec") or {}).get("minAvailable"))
     # Of a JobSet the attempts that are left do not count: the failed Job of the last one is there for a moment longer.
-    return item["kind"] == "AppWrapper" or (
-        item["kind"] == "JobSet" and bool((item["spec"].get("failurePolicy") or {}).get("maxRestarts"))
-    )
+    return item["kind"] == "JobSet" and bool((spec.get("failurePolicy") or {}).get("maxRestarts"))
 
 
 def end_of(item: Object) -> Literal["succeeded", "failed"] | None:

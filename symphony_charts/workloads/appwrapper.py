@@ -27,8 +27,6 @@ _PATIENCE = {
     f"{_PREFIX}warmupGracePeriodDuration": "24h",
     f"{_PREFIX}deletionOnFailureGracePeriodDuration": "1h",
 }
-# As TorchX has them.
-_REQUEUING = {"timeInSeconds": 300, "maxTimeInSeconds": 0, "growthType": "exponential"}
 
 
 def objects(unit: Unit) -> Iterator[dict[str, object]]:
@@ -37,14 +35,13 @@ def objects(unit: Unit) -> Iterator[dict[str, object]]:
         return
     own = _sub(unit.settings, "appwrapper")
     version = own.get("version") or "v1beta2"
-    # The whole starts again as often as any of its groups whose pods are not restarted in place would have.
-    retries = max(member.replacements for member in unit.members)
-    jobs = [_job(member) for member in unit.members]
     annotations = {key: str(value) for key, value in _sub(own, "annotations").items()}
     if version == "v1beta1":
-        spec = _mcad_spec(jobs, unit.settings, retries)
+        spec = _mcad_spec(unit.members, unit.settings)
     else:
-        spec = {"components": [component(item) for item in jobs]}
+        spec = {"components": [component(_unforgiven(member)) for member in unit.members]}
+        # The whole starts again as often as any of its groups whose pods are not restarted in place would have.
+        retries = max(member.replacements for member in unit.members)
         annotations = {**_PATIENCE, f"{_PREFIX}retryLimit": str(retries), **annotations}
     metadata = {"name": unit.name, "labels": unit.labels, **({"annotations": annotations} if annotations else {})}
     yield {"apiVersion": f"{GROUP}/{version}", "kind": "AppWrapper", "metadata": metadata, "spec": spec}
@@ -76,10 +73,16 @@ def pods_of(item: Mapping[str, object]) -> int:
     return count if isinstance(count, int) else 1
 
 
-def _job(member: Member) -> dict[str, object]:
-    """The Job of a member.
+def _job(member: Member, fields: Mapping[str, object]) -> dict[str, object]:
+    metadata = {"name": member.name, **member.metadata}
+    spec = {"template": member.template, **fields}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
-    Neither controller forgives a failed pod, and a Job keeps those that it replaced: what would be retries of a pod are
+
+def _unforgiven(member: Member) -> dict[str, object]:
+    """The Job of a member of v1beta2.
+
+    The controller forgives no failed pod, and a Job keeps those that it replaced: what would be retries of a pod are
     retries of the whole.
     """
     fields = dict(member.fields)
@@ -87,20 +90,18 @@ def _job(member: Member) -> dict[str, object]:
         for key in ("backoffLimitPerIndex", "maxFailedIndexes"):
             fields.pop(key, None)
         fields["backoffLimit"] = 0
-    metadata = {"name": member.name, **member.metadata}
-    spec = {"template": member.template, **fields}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    return _job(member, fields)
 
 
-def _mcad_spec(jobs: Sequence[Mapping[str, object]], settings: Mapping[str, object], retries: int) -> dict[str, object]:
-    done = "Complete" if retries else "Complete,Failed"
-    spec: dict[str, object] = {"resources": {"GenericItems": [generic_item(job, done) for job in jobs]}}
+def _mcad_spec(members: Sequence[Member], settings: Mapping[str, object]) -> dict[str, object]:
+    items = [generic_item(_job(member, member.fields), "Complete,Failed") for member in members]
+    spec: dict[str, object] = {"resources": {"GenericItems": items}}
     if settings.get("priority") is not None:
         spec["priority"] = settings["priority"]
-    if retries:
-        # It queues a run again that has too few pods: also one that has failed, which must not go on for ever.
-        requeuing = {**_REQUEUING, "maxNumRequeuings": retries}
-        spec["schedulingSpec"] = {"minAvailable": sum(map(pods_of, jobs)), "requeuing": requeuing}
+    if any(member.group.min_replicas is not None for member in members):
+        # Only where it is asked for: MCAD queues again what has too few pods, also a run that has failed, and without
+        # end (v1.40 never counts up what its maxNumRequeuings is compared with).
+        spec["schedulingSpec"] = {"minAvailable": sum(member.group.least for member in members)}
     return spec
 
 

@@ -115,6 +115,7 @@ OVERRIDES = [
         "workload.appwrapper.annotations.example=x",
         "groups.agent.backoffLimit=4",
         "groups.agent.replicas=3",
+        "groups.agent.minReplicas=2",
     ],
     ["workload.kind=volcano", "workload.queue=q", "groups.learner.replicas=2", "doneWhen={learner/learner}"],
     ["workload.kind=volcano", "groups.agent.backoffLimit=4", "groups.learner.restartPolicy=OnFailure"],

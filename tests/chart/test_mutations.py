@@ -125,7 +125,12 @@ _OBJECTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "jobset": (("workload.kind=jobset", "workload.jobset.maxRestarts=2"),),
     "appwrapper": (
         ("workload.kind=appwrapper",),
-        ("workload.kind=appwrapper", "workload.appwrapper.version=v1beta1", "workload.priority=3"),
+        (
+            "workload.kind=appwrapper",
+            "workload.appwrapper.version=v1beta1",
+            "workload.priority=3",
+            "groups.many.minReplicas=2",
+        ),
     ),
     "volcano": (
         (

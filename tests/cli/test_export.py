@@ -58,7 +58,7 @@ def test_what_is_exported_has_no_unknown_field(version: str, symph: Symph) -> No
 
 
 def test_mcad_waits_for_the_services_too(symph: Symph) -> None:  # noqa: F811 - the fixture
-    *_, wrapper = objects(symph, "--api", "v1beta1", "--set", "groups.client.backoffLimit=2")
+    *_, wrapper = objects(symph, "--api", "v1beta1", "--set", "groups.client.minReplicas=2")
     assert wrapper["spec"]["schedulingSpec"]["minAvailable"] == 3
 
 

@@ -96,7 +96,7 @@ def test_a_wrapped_job_shows_its_replicas() -> None:
     assert states(wrapper) == dict.fromkeys(("agent-0", "agent-1"), "pending: suspended until somebody resumes it")
 
 
-def mcad(state: str) -> dict[str, object]:
+def mcad(state: str, **more: object) -> dict[str, object]:
     """An AppWrapper of MCAD around one Job."""
     inner = {"apiVersion": "batch/v1", "kind": "Job", **template("agent", 2)}
     inner["metadata"] = {**inner["metadata"], "name": "rl-agent"}
@@ -104,7 +104,7 @@ def mcad(state: str) -> dict[str, object]:
         "apiVersion": "workload.codeflare.dev/v1beta1",
         "kind": "AppWrapper",
         "metadata": {**META, "labels": LABELS},
-        "spec": {"resources": {"GenericItems": [{"generictemplate": inner}]}},
+        "spec": {"resources": {"GenericItems": [{"generictemplate": inner}]}, **more},
         "status": {"state": state},
     }
 
@@ -128,7 +128,9 @@ def test_a_run_that_mcad_calls_complete_has_failed_where_a_job_has() -> None:
 def test_a_failed_job_is_not_the_end_of_what_may_start_again(word: str, phase: str) -> None:
     bad = job(conditions=[{"type": "Failed", "status": "True"}])
     ended = pod(**container({"terminated": {"exitCode": 3, "reason": "Error"}}))
-    assert status_of("rl", [mcad(word), bad], [ended], now=NOW).phase == phase
+    gang = mcad(word, schedulingSpec={"minAvailable": 2})
+    assert status_of("rl", [gang, bad], [ended], now=NOW).phase == phase
+    assert status_of("rl", [mcad(word), bad], [ended], now=NOW).phase == "failed"
 
 
 def test_the_tasks_of_a_volcano_job_show_their_replicas() -> None:

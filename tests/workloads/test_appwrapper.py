@@ -109,16 +109,19 @@ def test_mcad_takes_the_priority_of_the_job() -> None:
     assert "priority" not in app_wrapper(_MCAD)["spec"]
 
 
-def test_mcad_queues_again_only_what_has_retries() -> None:
-    assert "schedulingSpec" not in app_wrapper(_MCAD)["spec"]
-    scheduling = app_wrapper(_MCAD, "groups.actor.backoffLimit=2")["spec"]["schedulingSpec"]
-    assert (scheduling["minAvailable"], scheduling["requeuing"]["maxNumRequeuings"]) == (4, 2)
+def test_mcad_queues_again_only_where_a_gang_is_asked_for() -> None:
+    assert "schedulingSpec" not in app_wrapper(_MCAD, "groups.actor.backoffLimit=2")["spec"]
+    assert app_wrapper(_MCAD, "groups.actor.minReplicas=2")["spec"]["schedulingSpec"] == {"minAvailable": 3}
 
 
-def test_mcad_gives_a_failed_run_up_unless_it_is_tried_again() -> None:
-    item = app_wrapper(_MCAD)["spec"]["resources"]["GenericItems"][0]
-    again = app_wrapper(_MCAD, "groups.actor.backoffLimit=2")["spec"]["resources"]["GenericItems"][0]
-    assert (item["completionstatus"], again["completionstatus"]) == ("Complete,Failed", "Complete")
+def test_under_mcad_retries_stay_the_jobs() -> None:
+    made = jobs(app_wrapper(_MCAD, "groups.actor.backoffLimit=2"))["actor"]
+    assert (made["spec"]["backoffLimitPerIndex"], made["spec"]["maxFailedIndexes"]) == (2, 0)
+
+
+def test_mcad_gives_a_run_up_that_has_failed() -> None:
+    items = app_wrapper(_MCAD)["spec"]["resources"]["GenericItems"]
+    assert {item["completionstatus"] for item in items} == {"Complete,Failed"}
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])

@@ -1,12 +1,19 @@
 {{- /*
-symph.wrappedJob: the Job of a member inside an AppWrapper. Neither controller forgives a failed pod, and a Job keeps those
+symph.unforgiven: the fields of the Job of a member in v1beta2. The controller forgives no failed pod, and a Job keeps those
 that it replaced: what would be retries of a pod are retries of the whole.
 */ -}}
-{{- define "symph.wrappedJob" -}}
+{{- define "symph.unforgiven" -}}
 {{- $fields := .fields -}}
 {{- if ne .template.spec.restartPolicy "OnFailure" -}}
 {{- $fields = mergeOverwrite (omit $fields "backoffLimitPerIndex" "maxFailedIndexes") (dict "backoffLimit" 0) -}}
 {{- end -}}
+{{- toJson $fields -}}
+{{- end -}}
+
+{{- /* symph.wrappedJob (list member fields): the Job of a member inside an AppWrapper. */ -}}
+{{- define "symph.wrappedJob" -}}
+{{- $fields := index . 1 -}}
+{{- with index . 0 -}}
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -16,6 +23,7 @@ spec:
   template:
     {{- toYaml .template | nindent 4 }}
   {{- toYaml $fields | nindent 2 }}
+{{- end -}}
 {{- end -}}
 
 {{- /* symph.podResources: what each container of a member asks for, for MCAD, which adds them up. */ -}}
