@@ -1,20 +1,16 @@
 """Writes the strict schemas of other projects' kinds that `symph lint` carries, from their custom resource definitions.
 
-    python -m scripts.crd_schemas                                              # all of them
-    python -m scripts.crd_schemas --clone opendilab/DI-orchestrator=../DI      # a clone instead of github.com
+    python -m scripts.crd_schemas
 
-Per kind and version one compressed file, named ``<group>_<version>_<Kind>[@<dialect>].json.gz``: without prose, status
-and defaults; unknown fields are refused where the API server would drop them; parts that stand in several places are
-kept once. CEL rules are left out. Where the definition comes from stands in the file itself.
+Per kind and version one compressed file, named ``<group>_<version>_<Kind>.json.gz``: without prose, status and
+defaults; unknown fields are refused where the API server would drop them; parts that stand in several places are kept
+once. CEL rules are left out. Where the definition comes from stands in the file itself.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
-import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,30 +21,18 @@ import yaml
 from scripts.kubernetes_schemas import compressed
 from tests.e2e.tools import modules
 
-__all__ = ["SOURCES", "Source", "schema_of"]
+__all__ = ["OUT", "SOURCES", "Source", "metadata_schema", "schema_of", "shared"]
 
 OUT = Path(__file__).resolve().parent.parent / "symphony_charts" / "chart" / "lint" / "schemas"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a definition stands: the file `path` of a Go module, or of a Git repository at a commit.
-
-    `origin` is ``module@version`` or ``owner/name@commit``. A `dialect` tells shapes apart that call themselves by one
-    version.
-    """
+    """Where a definition stands: the file `path` of the Go module `origin`, ``module@version``."""
 
     origin: str
     path: str
     versions: tuple[str, ...]
-    dialect: str = ""
-    is_module: bool = True
-
-
-def _dijob(commit: str, version: str, dialect: str, kind: str = "dijobs") -> Source:
-    path = f"config/crd/bases/diengine.opendilab.org_{kind}.yaml"
-    origin = f"opendilab/DI-orchestrator@{commit}"
-    return Source(origin=origin, path=path, versions=(version,), dialect=dialect, is_module=False)
 
 
 _ARGO_FOLDER = "manifests/base/crds/full"
@@ -101,12 +85,6 @@ SOURCES = (
         path="config/crds/bases/external-secrets.io_externalsecrets.yaml",
         versions=("v1",),
     ),
-    _dijob("415f4ef98ca29f9f68981bbb53f5a5cec32bf762", "v2alpha1", ""),
-    _dijob("02c5aae9bdd9f81869c973bf1e016b8e224b2be7", "v2alpha1", "v1.1.0"),
-    _dijob("e9d02498e3d1514e60411f07f80ab2fa1b1750df", "v2alpha1", "v1.0.0"),
-    _dijob("71de417bf9cd4764d0f3058e2867a096d35b151e", "v1alpha1", ""),
-    _dijob("3e0c808c68bd38cf4536eaf29d71e6a6cdfa31ce", "v1alpha1", "v0.1.0"),
-    _dijob("71de417bf9cd4764d0f3058e2867a096d35b151e", "v1alpha1", "", "aggregatorconfigs"),
 )
 
 _DROPPED = ("description", "default", "example", "externalDocs", "format", "title")
@@ -128,7 +106,7 @@ def schema_of(definition: Mapping[str, object], version: str, metadata: Mapping[
         "metadata": metadata,
     }
     root["required"] = sorted({"apiVersion", "kind", "metadata", *_texts(root.get("required"))} - {"status"})
-    return _shared(root)
+    return shared(root)
 
 
 def strict(node: dict[str, object], *, is_whole: bool = True) -> dict[str, object]:
@@ -180,7 +158,7 @@ def _text(node: object) -> str:
     return json.dumps(node, separators=(",", ":"), sort_keys=True)
 
 
-def _shared(root: dict[str, object]) -> dict[str, object]:
+def shared(root: dict[str, object]) -> dict[str, object]:
     """`root` with each schema that stands in more than one place as one definition."""
     seen = Counter(_text(node) for node in _schemas(root))
     names: dict[str, str] = {}
@@ -219,7 +197,7 @@ def _schemas(node: dict[str, object]) -> Iterator[dict[str, object]]:
             yield from _schemas(value)
 
 
-def _metadata() -> dict[str, object]:
+def metadata_schema() -> dict[str, object]:
     """ObjectMeta, with a name, as the API's own schema has it."""
     bundled = json.loads(gzip.decompress((OUT / "v1.34.json.gz").read_bytes()))["definitions"]
     prefix = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -238,45 +216,26 @@ def _metadata() -> dict[str, object]:
     return {**made, "anyOf": [{"required": ["name"]}, {"required": ["generateName"]}]}
 
 
-def _read(source: Source, clones: Mapping[str, Path], scratch: Path) -> Iterator[Mapping[str, object]]:
+def _read(source: Source) -> Iterator[Mapping[str, object]]:
     """The definitions in the file of a source."""
-    if source.is_module:
-        text = (modules.module_folder(source.origin) / source.path).read_text(encoding="utf-8")
-    else:
-        repository, _, commit = source.origin.partition("@")
-        clone = clones.get(repository, scratch / repository.replace("/", "+"))
-        if not clone.exists():
-            _git("clone", "--quiet", "--bare", "--filter=blob:none", f"https://github.com/{repository}", str(clone))
-        text = _git("-C", str(clone), "show", f"{commit}:{source.path}")
+    text = (modules.module_folder(source.origin) / source.path).read_text(encoding="utf-8")
     for document in yaml.load_all(text, yaml.CSafeLoader):
         if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
             yield document
 
 
-def _git(*args: str) -> str:
-    done = subprocess.run(["git", *args], capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode:
-        raise SystemExit(f"git {' '.join(args)}: {done.stderr.strip()}")
-    return done.stdout
-
-
 def main() -> None:
     """Writes a file per kind and version."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clone", metavar="OWNER/NAME=FOLDER", action="append", default=[], help="read Git from there")
-    clones = {name: Path(folder) for name, _, folder in (text.partition("=") for text in parser.parse_args().clone)}
-    metadata = _metadata()
-    with tempfile.TemporaryDirectory() as scratch:
-        for source in SOURCES:
-            for definition in _read(source, clones, Path(scratch)):
-                spec = _map(definition["spec"])
-                for version in source.versions:
-                    name = f"{spec['group']}_{version}_{_map(spec['names'])['kind']}"
-                    name += f"@{source.dialect}" if source.dialect else ""
-                    said = f"{source.origin} {source.path} (Apache-2.0)"
-                    data = compressed({"source": said, "schema": schema_of(definition, version, metadata)})
-                    (OUT / f"{name}.json.gz").write_bytes(data)
-                    print(f"{len(data):7d} {name}")
+    metadata = metadata_schema()
+    for source in SOURCES:
+        for definition in _read(source):
+            spec = _map(definition["spec"])
+            for version in source.versions:
+                name = f"{spec['group']}_{version}_{_map(spec['names'])['kind']}"
+                said = f"{source.origin} {source.path} (Apache-2.0)"
+                data = compressed({"source": said, "schema": schema_of(definition, version, metadata)})
+                (OUT / f"{name}.json.gz").write_bytes(data)
+                print(f"{len(data):7d} {name}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["KINDS", "PASSING", "compressed", "schemas_of"]
+__all__ = ["KINDS", "PASSING", "cleaned", "compressed", "schemas_of"]
 
 OUT = Path(__file__).resolve().parent.parent / "symphony_charts" / "chart" / "lint" / "schemas"
 MINORS = range(29, 38)
@@ -62,7 +62,7 @@ def schemas_of(definitions: dict[str, object], source: str) -> dict[str, object]
     return {
         "source": source,
         "kinds": kinds,
-        "definitions": {name: _clean(definitions[name]) for name in sorted(needed)},
+        "definitions": {name: cleaned(definitions[name]) for name in sorted(needed)},
     }
 
 
@@ -86,16 +86,17 @@ def _references(node: object) -> Iterator[str]:
             yield from _references(value)
 
 
-def _clean(node: object) -> object:
+def cleaned(node: object) -> object:
+    """A schema without prose and null, its references those of a file of ours."""
     if isinstance(node, list):
-        return [_clean(value) for value in node]
+        return [cleaned(value) for value in node]
     if not isinstance(node, dict):
         return node
     reference, types, enum = node.get("$ref"), node.get("type"), node.get("enum")
     if isinstance(reference, str):
         return {"$ref": f"#/definitions/{reference.rpartition('/')[2]}"}
     dropped = {key for key in _DROPPED if isinstance(node.get(key), str | list)}
-    result = {key: _clean(value) for key, value in node.items() if key not in dropped}
+    result = {key: cleaned(value) for key, value in node.items() if key not in dropped}
     if isinstance(types, list):
         named = [name for name in types if name != "null"]
         result["type"] = named[0] if len(named) == 1 else named

@@ -9,6 +9,7 @@ from importlib import resources
 import jsonschema_rs
 import pytest
 
+from scripts import dijob_schemas
 from scripts.crd_schemas import SOURCES, schema_of
 
 _CONTAINER = {
@@ -111,9 +112,59 @@ def test_what_stands_in_two_places_is_kept_once_and_without_prose() -> None:
 
 def test_every_carried_schema_says_where_it_comes_from() -> None:
     folder = resources.files("symphony_charts.chart.lint") / "schemas"
-    origins = {source.origin for source in SOURCES}
-    files = [file for file in folder.iterdir() if "_" in file.name]
-    said = [json.loads(gzip.decompress(file.read_bytes()))["source"] for file in files]
-    assert len(files) == len(SOURCES)
-    assert {text.partition(" ")[0] for text in said} == origins
-    assert sum(len(file.read_bytes()) for file in files) < 80_000
+    files = {file.name: file for file in folder.iterdir() if "_" in file.name}
+    said = {name: json.loads(gzip.decompress(file.read_bytes()))["source"] for name, file in files.items()}
+    dijobs = {f"diengine.opendilab.org_{name}.json.gz" for name in dijob_schemas.SHAPES}
+    assert dijobs == {name for name, source in said.items() if dijob_schemas.PACKAGE in source}
+    assert len(files) == len(SOURCES) + len(dijobs)
+    assert {source.partition(" ")[0] for name, source in said.items() if name not in dijobs} == {
+        source.origin for source in SOURCES
+    }
+    assert sum(len(file.read_bytes()) for file in files.values()) < 80_000
+
+
+# A made-up API, in the words of kubernetes-validate.
+_API: dict[str, dict[str, object]] = {
+    "io.k8s.api.core.v1.PodTemplateSpec": {
+        "description": "prose",
+        "properties": {
+            "metadata": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+            "spec": {"$ref": "#/definitions/io.k8s.api.core.v1.PodSpec"},
+        },
+        "additionalProperties": False,
+        "type": ["object", "null"],
+    },
+    "io.k8s.api.core.v1.PodSpec": {
+        "properties": {"volumes": {"type": "array", "items": {"$ref": "#/definitions/io.k8s.api.core.v1.Volume"}}},
+        "additionalProperties": False,
+        "type": "object",
+    },
+    "io.k8s.api.core.v1.Volume": {
+        "properties": {"name": {"type": "string", "format": "dns"}},
+        "additionalProperties": False,
+        "type": "object",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("task", "is_taken"),
+    [
+        ({"name": "a", "template": {"spec": {"volumes": [{"name": "v"}]}}}, True),
+        ({"type": "evaluator", "replicas": 1}, True),
+        ({"template": {"metadata": {}}}, True),
+        ({"template": {"metadata": {"labels": {"a": "b"}}}}, False),
+        ({"template": {"spec": {"hostnames": []}}}, False),
+        ({"replicas": 0}, False),
+        ({"type": "boss"}, False),
+        ({"command": []}, False),
+    ],
+)
+def test_a_dijob_is_its_own_fields_around_pods_without_metadata(task: dict[str, object], is_taken: bool) -> None:
+    pods = dijob_schemas.pod_schemas(_API)
+    schema = dijob_schemas.shape_schema("v2alpha1_DIJob@v1.1.0", pods, {"type": "object"})
+    kind = {"apiVersion": "diengine.opendilab.org/v2alpha1", "kind": "DIJob", "metadata": {}}
+    validator = jsonschema_rs.Draft7Validator(schema)
+    assert validator.is_valid({**kind, "spec": {"tasks": [task]}}) is is_taken
+    assert not validator.is_valid({**kind, "spec": {"tasks": [task], "volumes": []}})
+    assert "prose" not in json.dumps(schema)
