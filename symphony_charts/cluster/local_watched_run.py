@@ -79,5 +79,7 @@ class WatchedRun(ABC):
     def _save(self, survivors: list[int] | None = None) -> None:
         if self.dirty or survivors is not None:
             self.dirty = False
-            news = {"phase": self.phase, "reason": self.reason, "failed": self.failed, "processes": self.slots}
+            # A run that is over has not ended yet: its logs are still being written.
+            phase = "stopping" if self.phase == "over" else self.phase
+            news = {"phase": phase, "reason": self.reason, "failed": self.failed, "processes": self.slots}
             self.file.save(news, survivors)

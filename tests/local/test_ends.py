@@ -205,3 +205,12 @@ def test_without_tmux_nothing_is_started_again_and_the_run_ends(tmp_path: Path) 
     os.kill(tmux.server_pid(run.socket), signal.SIGKILL)
     assert local_run.wait(run) == 5
     assert run.state()["survivors"] == []
+
+
+def test_a_run_that_is_over_at_its_start_lives_until_its_logs_are_written(tmp_path: Path) -> None:
+    short = {"command": ["sh", "-c", "echo last words; exit 3"], "restart": "never"}
+    for _ in range(5):
+        run = start(tmp_path, processes={f"p{number}": short for number in range(12)}, local={"on_exit": "keep"})
+        local_run.wait(run)
+        assert run.state()["ended"] is not None
+        assert [log_of(run, f"p{number}") for number in range(12)] == ["last words\n"] * 12
