@@ -12,8 +12,17 @@ if obj.status ~= nil then
   phase = obj.status.phase or obj.status.state or ""
 end
 local status = meanings[phase] or "Progressing"
--- MCAD calls a run complete whose Jobs have ended, whichever way.
-if phase == "Completed" and (obj.status.failed or 0) > 0 then
+-- MCAD calls a run complete whose Jobs have ended, whichever way, and counts also failures that were made good.
+local retried = false
+if obj.spec ~= nil and obj.spec.resources ~= nil and obj.spec.resources.GenericItems ~= nil then
+  for _, item in ipairs(obj.spec.resources.GenericItems) do
+    local job = item.generictemplate ~= nil and item.generictemplate.spec or {}
+    if (job.backoffLimit or 0) > 0 or (job.backoffLimitPerIndex or 0) > 0 then
+      retried = true
+    end
+  end
+end
+if phase == "Completed" and (obj.status.failed or 0) > 0 and not retried then
   status = "Degraded"
 end
 if phase == "" then

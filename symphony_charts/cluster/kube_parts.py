@@ -86,8 +86,15 @@ def _restarts_all(item: Object) -> bool:
 def end_of(item: Object) -> Literal["succeeded", "failed"] | None:
     """How a workload of another project ended, by its own word; None before that."""
     end = _ENDS.get(word_of(item))
-    # MCAD says Completed of a run whose pods have ended, whichever way.
-    return "failed" if end and item["kind"] == "AppWrapper" and item["status"].get("failed") else end
+    # MCAD says Completed of a run whose pods have ended, whichever way; it counts also failures that were made good.
+    if end and item["kind"] == "AppWrapper" and item["status"].get("failed") and not _has_retries(item):
+        return "failed"
+    return end
+
+
+def _has_retries(wrapper: Object) -> bool:
+    specs = [one.get("spec") or {} for one in _wrapped_items(wrapper.get("spec") or {})]
+    return any(spec.get("backoffLimit") or spec.get("backoffLimitPerIndex") for spec in specs)
 
 
 def is_whole(item: Object) -> bool:

@@ -188,8 +188,10 @@ def progress_of(
             return Progress(title=title, state="failed", why="; ".join([said, *_ends(pods)]))
     end = end_of({**live, "apiVersion": wanted.get("apiVersion", "")}) if is_whole(wanted) else None
     ends = _ends(pods)
-    # MCAD calls a run complete whose Jobs have ended, whichever way.
-    if end == "failed" or (word_of(live) == "Completed" and live["kind"] == "AppWrapper" and ends):
+    # MCAD calls a run complete whose Jobs have ended, whichever way, and may count failures that were made good.
+    if word_of(live) == "Completed" and live["kind"] == "AppWrapper" and pods:
+        end = "failed" if _ends(_newest(pods)) else "succeeded"
+    if end == "failed":
         return Progress(title=title, state="failed", why="; ".join([_said(status, held) or word_of(live), *ends]))
     if end or {"Complete", "Completed", "Succeeded"} & set(held):
         return Progress(title=title, state="finished")
@@ -243,6 +245,15 @@ def _is_of_run(pod: Object, run: str | None) -> bool:
     """Whether a Job of the run made the pod."""
     labels, owners = pod["metadata"].get("labels") or {}, pod["metadata"].get("ownerReferences") or []
     return run is not None and labels.get("symph.dev/run") == run and any(one["kind"] == "Job" for one in owners)
+
+
+def _newest(pods: Sequence[Object]) -> list[Object]:
+    """The last pod of each replica of a Job."""
+    last: dict[tuple[str, str], Object] = {}
+    for pod in sorted(pods, key=lambda item: str(item["metadata"].get("creationTimestamp", ""))):
+        labels, notes = pod["metadata"].get("labels") or {}, pod["metadata"].get("annotations") or {}
+        last[labels.get("symph.dev/group", ""), notes.get("batch.kubernetes.io/job-completion-index", "")] = pod
+    return list(last.values())
 
 
 def _ends(pods: Sequence[Object]) -> list[str]:

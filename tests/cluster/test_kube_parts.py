@@ -133,6 +133,13 @@ def test_a_failed_job_is_not_the_end_of_what_may_start_again(word: str, phase: s
     assert status_of("rl", [mcad(word), bad], [ended], now=NOW).phase == "failed"
 
 
+def test_a_run_that_recovered_under_mcad_has_succeeded() -> None:
+    item = {**mcad("Completed"), "status": {"state": "Completed", "failed": 1}}
+    assert verdict_of([item]) == "failed"
+    item["spec"]["resources"]["GenericItems"][0]["generictemplate"]["spec"]["backoffLimit"] = 2  # type: ignore[index]  # parsed JSON
+    assert verdict_of([item]) == "succeeded"
+
+
 def test_the_tasks_of_a_volcano_job_show_their_replicas() -> None:
     task = {"name": "agent", "replicas": 2, "template": template("agent")["spec"]["template"]}
     volcano = {

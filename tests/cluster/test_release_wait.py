@@ -103,6 +103,13 @@ def test_an_appwrapper_is_as_far_as_its_phase_says(status: Object, pods: list[Ob
     assert progress_of(workload("AppWrapper", status), workload("AppWrapper", status), pods).state == state
 
 
+def test_a_failure_that_was_made_good_is_no_failure_under_mcad() -> None:
+    first, second = pod(FAILED_POD), pod({"terminated": {"exitCode": 0}})
+    first["metadata"]["creationTimestamp"], second["metadata"]["creationTimestamp"] = "2026-01-01", "2026-01-02"
+    live = workload("AppWrapper", {"state": "Completed", "failed": 1})
+    assert progress_of(live, live, [second, first]).state == "finished"
+
+
 def test_a_condition_that_does_not_hold_counts_for_nothing() -> None:
     live = workload("Job", {"conditions": [{"type": "Failed", "status": "False"}], "ready": 1}, parallelism=1)
     assert progress_of(live, live, []).state == "ready"

@@ -107,6 +107,13 @@ def test_the_controllers_own_words_are_the_message() -> None:
     assert health("batch_Job", item)[1] == "Job has reached the specified backoff limit"
 
 
+@pytest.mark.parametrize(("limit", "status"), [(0, "Degraded"), (2, "Healthy")])
+def test_mcads_count_of_failures_means_nothing_where_they_are_made_good(limit: int, status: str) -> None:
+    items = [{"generictemplate": {"spec": {"backoffLimit": limit}}}]
+    item = {"spec": {"resources": {"GenericItems": items}}, "status": {"state": "Completed", "failed": 1}}
+    assert health("workload.codeflare.dev_AppWrapper", item)[0] == status
+
+
 def test_a_failed_appwrapper_says_why() -> None:
     unhealthy = condition("Unhealthy", message="Found 1 failed components")
     item = {"status": {"phase": "Failed", "conditions": [unhealthy]}}
