@@ -48,6 +48,8 @@ context.load_cert_chain('pem')
 server.socket = context.wrap_socket(server.socket, server_side=True)
 server.serve_forever()
 """
+# An experiment has its addresses by its name; a test that runs beside this one must not be asked instead.
+MINE = f"exp-{os.getpid()}"
 QUICK = {"period": 1, "timeout": 5, "failures": 1}
 LIVENESS = {"periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 1}
 # Begun again, a server takes a moment until it answers.
@@ -102,7 +104,7 @@ def test_a_ready_process_becomes_unready_and_ready_again(tmp_path: Path) -> None
 def test_http_answers_count_as_for_the_kubelet(tmp_path: Path, answer: str, is_ready: bool) -> None:
     (tmp_path / "answer").write_text(answer)
     web = {**python(WEB), "binds": "x", "ready": {"http": {"port": "x", "path": "/"}, **QUICK}}
-    run = start(tmp_path, processes={"a": web})
+    run = start(tmp_path, MINE, processes={"a": web})
     until(lambda: ready(run) or "HTTP status" in (text := unready(run)) or "redirects" in text)
     assert ready(run) is is_ready
 
@@ -125,7 +127,7 @@ def test_https_is_asked_without_regard_to_who_signed(tmp_path: Path) -> None:
     secure = WEB.replace("http.server.ThreadingHTTPServer(", "server = http.server.ThreadingHTTPServer(")
     secure = secure.replace(".serve_forever()", "").strip() + TLS
     web = {**python(secure), "binds": "x", "ready": {"http": {"port": "x", "scheme": "HTTPS"}, **QUICK}}
-    run = start(tmp_path, processes={"a": web})
+    run = start(tmp_path, MINE, processes={"a": web})
     until(lambda: ready(run))
 
 
@@ -138,7 +140,7 @@ def test_a_liveness_probe_restarts_what_does_not_answer_any_more(tmp_path: Path)
     (tmp_path / "answer").write_text("200")
     probe = {"httpGet": {"port": "x", "httpHeaders": [{"name": "X-Who", "value": "me"}]}, **PATIENT}
     web = {**python(WEB), "binds": "x", "lifecycle": "service", "container_overlay": {"livenessProbe": probe}}
-    run = start(tmp_path, processes={"a": web, "b": python("input()")})
+    run = start(tmp_path, MINE, processes={"a": web, "b": python("input()")})
     until(lambda: "asked / me" in log_of(run, "a"))
     (tmp_path / "answer").write_text("500")
     until(lambda: run.state()["processes"][0]["phase"] == "backoff")
@@ -224,7 +226,7 @@ def test_a_supervisor_that_takes_over_goes_on_with_the_probes(tmp_path: Path) ->
 @pytest.mark.usefixtures("tmux")
 def test_a_run_without_probes_is_idle_once_its_ports_are_open(tmp_path: Path) -> None:
     (tmp_path / "answer").write_text("200")
-    run = start(tmp_path, processes={"a": {**python(WEB), "binds": "x"}})
+    run = start(tmp_path, MINE, processes={"a": {**python(WEB), "binds": "x"}})
     until(lambda: ready(run))
     stat = Path(f"/proc/{run.state()['supervisor']}/stat")
     time.sleep(1.2)
