@@ -14,7 +14,7 @@ import pytest
 
 from symphony_charts.cluster import local_run
 from symphony_charts.cluster.local_store import Run, find_run, live_runs, runs_of
-from tests.local.runs import log_of, until
+from tests.local.runs import INTERRUPTIBLE, log_of, until
 
 SPEC = """
 name: exp
@@ -38,7 +38,7 @@ class Watching:
     def __init__(self, folder: Path, *words: str) -> None:
         self.said = folder / "said"
         with self.said.open("w") as stderr:
-            argv = [sys.executable, "-m", "symphony_charts", "up", "experiment.yaml", *words]
+            argv = [*INTERRUPTIBLE, sys.executable, "-m", "symphony_charts", "up", "experiment.yaml", *words]
             self.program = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=stderr)
         until(lambda: "watching" in self.said.read_text() or self.program.poll() is not None)
 

@@ -12,7 +12,11 @@ from symphony_charts.cluster.local_store import Run
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.load import from_data
 
-__all__ = ["log_of", "python", "start", "until"]
+__all__ = ["INTERRUPTIBLE", "log_of", "python", "start", "until"]
+
+# What goes before a command that is to be interrupted: a shell starts what it runs in the background with SIGINT
+# ignored, and the tests may be part of that.
+INTERRUPTIBLE = ("env", "--default-signal=INT")
 
 
 def start(folder: Path, name: str = "exp", **data: object) -> Run:

@@ -20,7 +20,7 @@ from symphony_charts.cluster.local_store import Run, runs_of
 from symphony_charts.errors import ToolFailed
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.load import from_data
-from tests.local.runs import python, start, until
+from tests.local.runs import INTERRUPTIBLE, python, start, until
 
 MANY = 120
 
@@ -163,7 +163,7 @@ def test_a_start_that_is_cut_short_leaves_nothing_that_down_does_not_end(
 ) -> None:
     spec = {"name": "exp", "processes": {f"p{index}": {"command": ["/bin/sleep", "60"]} for index in range(MANY)}}
     (tmp_path / "exp.yaml").write_text(json.dumps(spec))
-    argv = [sys.executable, "-m", "symphony_charts", "up", str(tmp_path / "exp.yaml")]
+    argv = [*INTERRUPTIBLE, sys.executable, "-m", "symphony_charts", "up", str(tmp_path / "exp.yaml")]
     starting = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     # By then the first processes run, and tmux starts the others.
     until(lambda: bool(list((private_places / "state").glob("local/exp/*/p/5/pid"))))
