@@ -12,20 +12,11 @@ from symphony_charts.chart.values import Values
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.commands import entry_point
 from symphony_charts.network.services import Service
-from symphony_charts.spec.model import (
-    EnvSource,
-    EnvValue,
-    Experiment,
-    GitVolume,
-    Mount,
-    Probe,
-    Process,
-    Step,
-    Toleration,
-)
+from symphony_charts.spec.model import Experiment, Probe, Process, Step, Toleration
 from symphony_charts.spec.node_labels import selector_of
 from symphony_charts.spec.pods import Pod, ProcessRef, retries_of
 from symphony_charts.spec.reserve import resources_of
+from symphony_charts.spec.sources import EnvSource, EnvValue, GitVolume, Mount
 
 __all__ = ["compile_env", "compile_group", "compile_probe", "refuse_nulls"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from symphony_charts.chart.values import Values
-from symphony_charts.spec.model import (
+from symphony_charts.spec.sources import (
     AnyVolume,
     ClaimVolume,
     ConfigVolume,

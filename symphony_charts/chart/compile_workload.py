@@ -8,8 +8,9 @@ from symphony_charts.chart.values import Values, scalar
 from symphony_charts.errors import Problem
 from symphony_charts.placement.launch import topology_of
 from symphony_charts.spec.dijob import pods_in_order
-from symphony_charts.spec.model import AppwrapperSettings, ArgoSettings, DijobSettings, Experiment, Workload
+from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of
+from symphony_charts.spec.workload import AppwrapperSettings, ArgoSettings, DijobSettings, Workload
 from symphony_charts.workloads.appwrapper import MAX_POD_SETS
 from symphony_charts.workloads.combination import faults_of
 from symphony_charts.workloads.kinds import KINDS

@@ -10,7 +10,8 @@ import msgspec
 
 from symphony_charts.adapters.git.volume import check_out_volume
 from symphony_charts.local.records import Checkout
-from symphony_charts.spec.model import Experiment, GitVolume
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sources import GitVolume
 
 __all__ = ["check_out_all", "with_commits"]
 

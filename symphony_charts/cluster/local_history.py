@@ -20,7 +20,8 @@ from symphony_charts.local.masking import with_secrets, without_secrets
 from symphony_charts.local.mounts import key_of
 from symphony_charts.spec.dump import to_data
 from symphony_charts.spec.load import from_data
-from symphony_charts.spec.model import Experiment, SecretFile
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sources import SecretFile
 
 __all__ = ["PastRun", "SavedRun", "all_runs", "find_past", "load_saved", "past_run", "removable", "remove", "save_spec"]
 

@@ -24,8 +24,9 @@ from symphony_charts.network.environment import (
 )
 from symphony_charts.network.services import Service
 from symphony_charts.spec.dijob import Operator
-from symphony_charts.spec.model import EnvSource, EnvValue, Experiment, Mount, Process, Step
+from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef
+from symphony_charts.spec.sources import EnvSource, EnvValue, Mount
 
 __all__ = ["PodWriter", "TaskAddresses"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from symphony_charts.importers.report import Log
-from symphony_charts.spec import model
+from symphony_charts.spec import model, sources
 
 __all__ = ["env_object", "merged", "mount_object", "probe_object", "toleration_object", "volume_object"]
 
 
-def env_object(name: str, value: model.EnvValue) -> dict[str, object]:
+def env_object(name: str, value: sources.EnvValue) -> dict[str, object]:
     """One variable of a container."""
     if isinstance(value, str):
         return {"name": name, "value": value}
@@ -26,7 +26,7 @@ def env_object(name: str, value: model.EnvValue) -> dict[str, object]:
     return {"name": name, "valueFrom": {kind: source}}
 
 
-def mount_object(mount: model.Mount) -> dict[str, object]:
+def mount_object(mount: sources.Mount) -> dict[str, object]:
     """One mount of a container."""
     said: dict[str, object] = {"name": mount.volume, "mountPath": mount.at}
     if mount.read_only:
@@ -36,28 +36,28 @@ def mount_object(mount: model.Mount) -> dict[str, object]:
     return said
 
 
-def volume_object(name: str, volume: model.AnyVolume, log: Log) -> dict[str, object]:
+def volume_object(name: str, volume: sources.AnyVolume, log: Log) -> dict[str, object]:
     """One volume of a pod."""
     match volume:
-        case model.NfsVolume():
+        case sources.NfsVolume():
             source: dict[str, object] = {
                 "nfs": {"server": volume.server, "path": volume.path} | _true(volume.read_only)
             }
-        case model.HostPathVolume():
+        case sources.HostPathVolume():
             source = {"hostPath": {"path": volume.path} | ({"type": volume.kind} if volume.kind else {})}
-        case model.ClaimVolume():
+        case sources.ClaimVolume():
             source = {"persistentVolumeClaim": {"claimName": volume.claim}}
-        case model.EmptyDirVolume():
+        case sources.EmptyDirVolume():
             size = {"sizeLimit": volume.size} if volume.size else {}
             source = {"emptyDir": ({"medium": "Memory"} if volume.memory else {}) | size}
-        case model.SecretVolume():
+        case sources.SecretVolume():
             source = {"secret": {"secretName": volume.secret} | _files(volume.items, volume.mode)}
-        case model.ConfigVolume():
+        case sources.ConfigVolume():
             source = {"configMap": {"name": volume.config} | _files(volume.items, volume.mode)}
-        case model.DeviceVolume():
+        case sources.DeviceVolume():
             source = {"hostPath": {"path": volume.path}}
             log.note(f"volumes.{name}", "the device needs a privileged container, which is not asked for here")
-        case model.GitVolume():
+        case sources.GitVolume():
             source = {"emptyDir": {}}
             log.fault(f"volumes.{name}", "nothing checks a Git repository out in a DIJob", "put it into the image")
     return {"name": name, **source}

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.local.expand import expand
 from symphony_charts.local.records import Machine
-from symphony_charts.spec.model import EnvSource, EnvValue, Experiment
+from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef
+from symphony_charts.spec.sources import EnvSource, EnvValue
 
 __all__ = ["caller_environment", "merge_environment", "pod_fields"]
 

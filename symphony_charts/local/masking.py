@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from symphony_charts.spec.model import EnvSource, Experiment
+from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, processes_of
+from symphony_charts.spec.sources import EnvSource
 
 __all__ = ["MASK", "secret_names", "secret_texts", "with_secrets", "without_secrets"]
 

@@ -10,14 +10,15 @@ from pathlib import PurePosixPath
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.local.records import Bind, Checkout, File, Machine
 from symphony_charts.network.environment import CONFIG_DIR, SECRETS_DIR
-from symphony_charts.spec.model import (
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import ProcessRef, processes_of
+from symphony_charts.spec.sources import (
     AnyVolume,
     ClaimVolume,
     ConfigFile,
     ConfigVolume,
     DeviceVolume,
     EmptyDirVolume,
-    Experiment,
     GitVolume,
     HostPathVolume,
     Mount,
@@ -25,7 +26,6 @@ from symphony_charts.spec.model import (
     SecretFile,
     SecretVolume,
 )
-from symphony_charts.spec.pods import ProcessRef, processes_of
 
 __all__ = ["Layout", "checkouts_of", "config_dir", "key_of", "layout", "mount_binds", "own_secrets", "secrets_dir"]
 

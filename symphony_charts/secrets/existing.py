@@ -6,7 +6,8 @@ import base64
 from collections.abc import Mapping
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.model import Experiment, SecretFile
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sources import SecretFile
 
 __all__ = ["MAX_SECRET_BYTES", "key_of", "secret_object"]
 

@@ -15,8 +15,9 @@ from symphony_charts.spec.builder_parts import Data, clean_name, known_fields
 from symphony_charts.spec.builder_process import ProcessSpec
 from symphony_charts.spec.builder_views import Viewed, alone, take_mounts
 from symphony_charts.spec.load import from_data, to_record
-from symphony_charts.spec.model import AnyVolume, ConfigFile, Experiment
+from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.names import prefix_owner, sanitize
+from symphony_charts.spec.sources import AnyVolume, ConfigFile
 from symphony_charts.spec.yaml_text import load
 
 __all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec", "Renderer"]

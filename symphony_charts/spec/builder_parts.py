@@ -8,9 +8,10 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.spec.model import AnyVolume, PodSettings
+from symphony_charts.spec.model import PodSettings
 from symphony_charts.spec.names import DNS_LABEL, sanitize
 from symphony_charts.spec.paths import nearest
+from symphony_charts.spec.sources import AnyVolume
 
 __all__ = ["Data", "MountVerbs", "PodVerbs", "clean_name", "known_fields", "merge"]
 

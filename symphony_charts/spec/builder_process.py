@@ -11,8 +11,9 @@ import msgspec
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.builder_parts import Data, MountVerbs, PodVerbs, clean_name, known_fields
 from symphony_charts.spec.builder_views import Viewed
-from symphony_charts.spec.model import Assignment, EnvSource, PodSettings, Process
+from symphony_charts.spec.model import Assignment, PodSettings, Process
 from symphony_charts.spec.overlay_view import OverlayView
+from symphony_charts.spec.sources import EnvSource
 
 if TYPE_CHECKING:
     from symphony_charts.spec.builder import ExperimentSpec

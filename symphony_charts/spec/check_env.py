@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from symphony_charts.errors import Problem
-from symphony_charts.spec.model import EnvSource, EnvValue, Experiment
+from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.places import Place
+from symphony_charts.spec.sources import EnvSource, EnvValue
 
 __all__ = ["env_faults", "references_in"]
 

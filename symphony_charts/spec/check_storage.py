@@ -9,23 +9,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from symphony_charts.errors import Problem
-from symphony_charts.spec.model import (
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.paths import nearest
+from symphony_charts.spec.places import Place
+from symphony_charts.spec.quantity import is_quantity
+from symphony_charts.spec.sources import (
     AnyVolume,
     ClaimVolume,
     ConfigFile,
     ConfigVolume,
     DeviceVolume,
     EmptyDirVolume,
-    Experiment,
     GitVolume,
     HostPathVolume,
     Mount,
     NfsVolume,
     SecretVolume,
 )
-from symphony_charts.spec.paths import nearest
-from symphony_charts.spec.places import Place
-from symphony_charts.spec.quantity import is_quantity
 
 __all__ = ["storage_faults"]
 

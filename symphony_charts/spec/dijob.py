@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem
-from symphony_charts.spec.model import DijobSettings, Experiment
+from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Pod, pods_of, processes_of
+from symphony_charts.spec.workload import DijobSettings
 
 __all__ = ["OPERATORS", "ROLES", "TASK_TYPES", "Operator", "dijob_faults", "pods_in_order", "task_type", "tasks_of"]
 

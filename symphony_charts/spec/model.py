@@ -10,195 +10,30 @@ Quantities are strings as Kubernetes writes them (``"1500m"``, ``"2Gi"``); plain
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
-import msgspec
+from symphony_charts.spec.record import Record
+from symphony_charts.spec.sources import AnyVolume, ConfigFile, EnvValue, Mount, SecretFile, SecretSource
+from symphony_charts.spec.workload import Workload
 
 __all__ = [
-    "AnyVolume",
-    "AppwrapperSettings",
-    "ArgoSettings",
     "Assignment",
-    "ClaimVolume",
-    "ConfigFile",
-    "ConfigVolume",
-    "DeviceVolume",
-    "DijobSettings",
-    "EmptyDirVolume",
-    "EnvSource",
-    "EnvValue",
     "ExecProbe",
     "Experiment",
     "ExposeSettings",
-    "GitVolume",
-    "HostPathVolume",
     "HttpProbe",
-    "JobsetSettings",
     "LocalProcess",
     "LocalSettings",
-    "Mount",
-    "NfsVolume",
     "Placement",
     "PodSettings",
     "Probe",
     "Process",
     "ProcessGroup",
-    "Record",
-    "SecretFile",
-    "SecretSource",
-    "SecretVolume",
     "SecuritySettings",
     "Step",
     "TcpProbe",
     "Toleration",
-    "VolcanoSettings",
-    "Workload",
 ]
-
-
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Base of all records: frozen, keyword-only, unknown keys refused, defaults left out when written."""
-
-
-# --- environment -----------------------------------------------------------------------------------------------------
-
-
-class EnvSource(Record, frozen=True, kw_only=True):
-    """An environment value that comes from elsewhere; exactly one of `secret`, `config`, `field`, `resource` is set.
-
-    `secret` and `config` name an existing Kubernetes object and need `key`; `field` is a pod field such as
-    ``status.podIP``; `resource` a container resource such as ``limits.memory``.
-    """
-
-    secret: str | None = None
-    config: str | None = None
-    key: str | None = None
-    field: str | None = None
-    resource: str | None = None
-    optional: bool = False
-
-
-EnvValue: TypeAlias = str | EnvSource
-
-
-# --- volumes and mounts ----------------------------------------------------------------------------------------------
-
-
-class NfsVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="nfs"):
-    """An exported NFS directory."""
-
-    server: str
-    path: str
-    read_only: bool = False
-
-
-class HostPathVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="host_path"):
-    """A path of the node; `kind` is Kubernetes' hostPath type (``""``, ``Directory``, ``DirectoryOrCreate``...)."""
-
-    path: str
-    kind: str = ""
-
-
-class ClaimVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="claim"):
-    """An existing PersistentVolumeClaim; locally a private folder unless `local` names one."""
-
-    claim: str
-    local: str | None = None
-
-
-class EmptyDirVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="empty_dir"):
-    """Scratch space of the pod, shared by its processes; in memory if `memory`."""
-
-    memory: bool = False
-    size: str | None = None
-
-
-class SecretVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="secret"):
-    """An existing Secret as files; `mode` in octal text (``"0644"``); locally the files of folder `local`."""
-
-    secret: str
-    mode: str | None = None
-    items: dict[str, str] = {}
-    local: str | None = None
-
-
-class ConfigVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="config"):
-    """An existing ConfigMap as files; like `SecretVolume`."""
-
-    config: str
-    mode: str | None = None
-    items: dict[str, str] = {}
-    local: str | None = None
-
-
-class DeviceVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="device"):
-    """A device of the node, such as ``/dev/infiniband``; makes its process privileged. `perm` as in ``rwm``."""
-
-    path: str
-    perm: str = "rwm"
-
-
-class GitVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="git"):
-    """A Git repository checked out before the processes start, by an init container."""
-
-    repository: str
-    revision: str = "HEAD"
-    image: str | None = None
-
-
-AnyVolume: TypeAlias = (
-    NfsVolume | HostPathVolume | ClaimVolume | EmptyDirVolume | SecretVolume | ConfigVolume | DeviceVolume | GitVolume
-)
-
-
-class Mount(Record, frozen=True, kw_only=True):
-    """Volume `volume` (a key of `Experiment.volumes`) seen at the absolute path `at` in a process."""
-
-    volume: str
-    at: str
-    read_only: bool = False
-    sub_path: str | None = None
-
-
-class ConfigFile(Record, frozen=True, kw_only=True):
-    """A configuration file; exactly one of `text`, `base64` or `file` (a path, relative to the spec file) is set.
-
-    `mode` is octal text. It stands at ``/etc/symph/config/<name>`` in every process.
-    """
-
-    text: str | None = None
-    base64: str | None = None
-    file: str | None = None
-    mode: str | None = None
-
-
-class SecretFile(Record, frozen=True, kw_only=True):
-    """A local file whose content becomes one key of the experiment's Secret, mounted at ``/etc/secrets/<key>``.
-
-    `key` is the base name of `file` unless given; `only` lists the processes that see it (empty: all). `remote` is
-    where an external store holds it, as ``name`` or ``name#property``.
-    """
-
-    file: str
-    key: str | None = None
-    only: list[str] = []
-    remote: str | None = None
-
-
-class SecretSource(Record, frozen=True, kw_only=True):
-    """Where the experiment's Secret comes from on a cluster.
-
-    `existing`: it is pushed apart from the chart. `sealed`: the chart carries a SealedSecret, whose ciphertext is bound
-    to `scope`. `external`: the chart carries an ExternalSecret of the SecretStore `store` (a ClusterSecretStore with
-    `is_cluster_store`), read anew after `refresh`. `sops`: a publish writes the Secret, encrypted by the
-    sops program, beside Flux's release.
-    """
-
-    source: Literal["existing", "sealed", "external", "sops"] = "existing"
-    scope: Literal["strict", "namespace-wide", "cluster-wide"] = "strict"
-    store: str | None = None
-    is_cluster_store: bool = False
-    refresh: str = "1h"
 
 
 # --- readiness -------------------------------------------------------------------------------------------------------
@@ -393,101 +228,6 @@ class Step(Record, frozen=True, kw_only=True):
 
 
 # --- the experiment --------------------------------------------------------------------------------------------------
-
-
-class AppwrapperSettings(Record, frozen=True, kw_only=True):
-    """What an AppWrapper says that no other kind of workload does.
-
-    `version` is that of workload.codeflare.dev, of which a cluster serves one: `v1beta2` (the AppWrapper controller,
-    with or without Kueue) or `v1beta1` (MCAD). `annotations` stand over ours: the fault tolerance of v1beta2.
-    """
-
-    version: Literal["v1beta2", "v1beta1"] = "v1beta2"
-    annotations: dict[str, str] = {}
-
-
-class ArgoSettings(Record, frozen=True, kw_only=True):
-    """What a Workflow of Argo says that no other kind of workload does.
-
-    `schedules` are cron lines, read in `timezone`; while one run goes on the next is left out (`Forbid`) or takes its
-    place (`Replace`). Without a schedule the experiment runs at once, or where `submit` is off only when it is
-    submitted or needed. `needs` maps releases of other experiments of this kind, which run first, to those that they
-    wait for. The whole is tried `retries` times more. `parameters` are variables that processes declare and that a
-    submission may set. `service_account` is what creates the Jobs; one with just these rights is made without it.
-    """
-
-    schedules: list[str] = []
-    timezone: str | None = None
-    concurrency: Literal["Forbid", "Replace"] = "Forbid"
-    submit: bool = True
-    needs: dict[str, list[str]] = {}
-    retries: int = 0
-    parameters: list[str] = []
-    service_account: str | None = None
-
-
-class DijobSettings(Record, frozen=True, kw_only=True):
-    """What a DIJob says that no other kind of workload does.
-
-    `operator` is the version of DI-orchestrator that reads it, since three incompatible shapes share one apiVersion:
-    `v0` (v0.1 to v0.2: coordinator, collector, learner), `v1.0` (one template), `v1.1.0` (tasks), `v1.1` (v1.1.1 and
-    later: tasks and volumes). `tasks` gives groups a type other than their name says. `topology`, `parallel_workers`
-    and `max_replicas` are those of v1.0, `group` of all but v1.1; no released operator acts on `priority`, and none
-    runs a `preemptible` job.
-    """
-
-    operator: Literal["v0", "v1.0", "v1.1.0", "v1.1"] = "v1.1"
-    clean_pod_policy: Literal["Running", "All", "None"] = "Running"
-    tasks: dict[str, Literal["learner", "collector", "evaluator", "none"]] = {}
-    group: str | None = None
-    priority: Literal["normal", "high"] = "normal"
-    preemptible: bool = False
-    topology: Literal["star", "alone", "mesh"] = "star"
-    parallel_workers: int = 1
-    max_replicas: int | None = None
-
-
-class JobsetSettings(Record, frozen=True, kw_only=True):
-    """What a JobSet says that no other kind of workload does: how often all of it starts again when a part failed."""
-
-    max_restarts: int = 0
-
-
-class VolcanoSettings(Record, frozen=True, kw_only=True):
-    """What a Volcano Job says that no other kind of workload does: its `plugins`, by name with their arguments.
-
-    They stand beside and over `env` and `svc`, which every Job has.
-    """
-
-    plugins: dict[str, list[str]] = {}
-
-
-class Workload(Record, frozen=True, kw_only=True):
-    """Which Kubernetes kind runs the processes, and how the job as a whole is queued.
-
-    `priority` is the job's own (higher wins) where MCAD queues it, `queue_priority` its class where Kueue does, and
-    `priority_class` that of the pods. `retries` is the default of every pod. `run_key` starts a new run whenever it
-    changes. `gang_scope` says whose pods start together or not at all: those of the experiment (default) or of each
-    group; `gang_version` which version of scheduling.k8s.io the gang `native` uses.
-    `jobset`, `appwrapper`, `volcano`, `dijob` and `argo` count on the kind of that name alone.
-    """
-
-    kind: Literal["jobs", "jobset", "appwrapper", "volcano", "dijob", "argo"] = "jobs"
-    gang: Literal["none", "kueue", "native", "coscheduling", "volcano"] = "none"
-    gang_scope: Literal["experiment", "group"] | None = None
-    gang_version: Literal["v1alpha2", "v1beta1"] | None = None
-    queue: str | None = None
-    queue_priority: str | None = None
-    priority: int | None = None
-    priority_class: str | None = None
-    scheduler_name: str | None = None
-    retries: int = 0
-    run_key: str = ""
-    jobset: JobsetSettings = JobsetSettings()
-    appwrapper: AppwrapperSettings = AppwrapperSettings()
-    volcano: VolcanoSettings = VolcanoSettings()
-    dijob: DijobSettings = DijobSettings()
-    argo: ArgoSettings = ArgoSettings()
 
 
 class ExposeSettings(Record, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from symphony_charts.spec import model
+from symphony_charts.spec import sources
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.names import SERVICE_NAME
 
@@ -137,7 +137,7 @@ def _inline_properties() -> dict[str, Schema]:
 
 def _without_tag(record: str) -> Schema:
     """The record as a map without its `type`, which the key already says."""
-    schema = msgspec.json.schema(getattr(model, record))["$defs"][record]
+    schema = msgspec.json.schema(getattr(sources, record))["$defs"][record]
     properties = {key: value for key, value in schema["properties"].items() if key != "type"}
     required = [key for key in schema.get("required", []) if key != "type"]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}

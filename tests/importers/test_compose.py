@@ -7,18 +7,15 @@ import pytest
 from symphony_charts.errors import SpecError
 from symphony_charts.importers.compose import ComposeContext, import_compose
 from symphony_charts.importers.source import read
-from symphony_charts.spec.model import (
+from symphony_charts.spec.model import ExecProbe, Experiment, Probe, Process
+from symphony_charts.spec.sources import (
     ClaimVolume,
     ConfigFile,
     DeviceVolume,
     EmptyDirVolume,
-    ExecProbe,
-    Experiment,
     HostPathVolume,
     Mount,
     NfsVolume,
-    Probe,
-    Process,
     SecretFile,
     SecretVolume,
 )

@@ -7,7 +7,8 @@ import pytest
 from symphony_charts.errors import SpecError
 from symphony_charts.importers.dijob import import_dijob
 from symphony_charts.importers.source import read
-from symphony_charts.spec.model import ConfigFile, EnvSource, Experiment, HostPathVolume, Mount, Toleration
+from symphony_charts.spec.model import Experiment, Toleration
+from symphony_charts.spec.sources import ConfigFile, EnvSource, HostPathVolume, Mount
 from tests.importers.samples import EXAMPLES, import_yaml, notes_of
 
 

@@ -9,7 +9,8 @@ from symphony_charts.importers.legacy import import_legacy
 from symphony_charts.importers.report import Imported
 from symphony_charts.importers.source import read
 from symphony_charts.network.services import allocate
-from symphony_charts.spec.model import HostPathVolume, Mount, NfsVolume, SecretFile, Toleration
+from symphony_charts.spec.model import Toleration
+from symphony_charts.spec.sources import HostPathVolume, Mount, NfsVolume, SecretFile
 from tests.importers.samples import EXAMPLES, notes_of
 
 

@@ -13,7 +13,7 @@ from symphony_charts.importers.torchx import import_appdef, import_torchx
 from symphony_charts.network.commands import entry_point
 from symphony_charts.spec.dump import to_yaml
 from symphony_charts.spec.load import from_data
-from symphony_charts.spec.model import ClaimVolume, DeviceVolume, EmptyDirVolume, EnvSource, HostPathVolume
+from symphony_charts.spec.sources import ClaimVolume, DeviceVolume, EmptyDirVolume, EnvSource, HostPathVolume
 from symphony_charts.spec.yaml_text import load
 from tests.importers.samples import EXAMPLES, app, import_role, notes_of, role
 

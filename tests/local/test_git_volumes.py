@@ -13,7 +13,7 @@ from symphony_charts.cluster import local_run
 from symphony_charts.cluster.local_history import load_saved
 from symphony_charts.cluster.local_store import Run
 from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed
-from symphony_charts.spec.model import GitVolume
+from symphony_charts.spec.sources import GitVolume
 from tests.local.runs import log_of, python, start, until
 
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")

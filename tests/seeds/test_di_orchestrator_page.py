@@ -25,7 +25,7 @@ from symphony_charts.importers.dijob import import_dijob
 from symphony_charts.importers.report import Imported
 from symphony_charts.importers.source import read
 from symphony_charts.spec.check import finish
-from symphony_charts.spec.model import HostPathVolume, Mount
+from symphony_charts.spec.sources import HostPathVolume, Mount
 from tests.chart.harness import chart_of, native_objects
 
 # 3. Set storage middleware

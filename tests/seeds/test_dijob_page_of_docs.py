@@ -13,7 +13,7 @@ from symphony_charts.chart.lint import lint
 from symphony_charts.cli.verbs import VERBS
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.load import from_data
-from symphony_charts.spec.model import DijobSettings, Workload
+from symphony_charts.spec.workload import DijobSettings, Workload
 from tests.chart.harness import chart_of
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/dijob.md").read_text(encoding="utf-8")

@@ -8,7 +8,8 @@ import pytest
 
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.spec.builder import ExperimentSpec, ProcessGroupSpec, ProcessSpec
-from symphony_charts.spec.model import Assignment, EnvSource, NfsVolume, Process, Toleration
+from symphony_charts.spec.model import Assignment, Process, Toleration
+from symphony_charts.spec.sources import EnvSource, NfsVolume
 
 
 def built(*changes: Callable[[ProcessSpec], None]) -> Process:

@@ -10,7 +10,8 @@ from symphony_charts.errors import SpecError
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.dijob import task_type, tasks_of
 from symphony_charts.spec.load import from_data
-from symphony_charts.spec.model import DijobSettings, Experiment
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.workload import DijobSettings
 
 RUN = {"image": "i", "command": ["run"]}
 SERVE = {**RUN, "lifecycle": "service"}

@@ -8,7 +8,8 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.load import from_data
-from symphony_charts.spec.model import EmptyDirVolume, Experiment, NfsVolume, Process
+from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.sources import EmptyDirVolume, NfsVolume
 from symphony_charts.spec.yaml_text import load
 
 

@@ -10,8 +10,8 @@ from symphony_charts.cluster.render import render_pod
 from symphony_charts.cluster.specs import ExperimentSpec
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.builder import ProcessSpec
-from symphony_charts.spec.model import EnvSource, Mount, NfsVolume
 from symphony_charts.spec.overlay_merge import merge_overlay
+from symphony_charts.spec.sources import EnvSource, Mount, NfsVolume
 
 
 def process(**fields: Any) -> ProcessSpec:

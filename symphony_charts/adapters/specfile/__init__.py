@@ -20,7 +20,8 @@ from symphony_charts.adapters.specfile.python import run_file
 from symphony_charts.errors import NotFound, Problem, SpecError
 from symphony_charts.network.lock import Lock, parse
 from symphony_charts.spec.load import from_data
-from symphony_charts.spec.model import ConfigFile, Experiment, SecretFile
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sources import ConfigFile, SecretFile
 from symphony_charts.spec.yaml_text import line_of, load
 
 __all__ = ["SpecFile", "lock_path_of", "read", "read_lock", "read_many", "with_files"]

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from symphony_charts.chart.lint.finding import Finding
-from symphony_charts.spec.model import DeviceVolume, Experiment, Process
+from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import Pod, pods_of, retries_of
+from symphony_charts.spec.sources import DeviceVolume
 from symphony_charts.workloads.ending import runs_on
 from symphony_charts.workloads.gang import GANGS_OF_PODS
 
