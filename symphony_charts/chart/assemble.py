@@ -15,7 +15,7 @@ from symphony_charts.chart.release_model import Model, build_model
 from symphony_charts.chart.run import Run, run_of, unit_of
 from symphony_charts.chart.secret_objects import secret_objects
 from symphony_charts.chart.test_pod import dial_pod
-from symphony_charts.chart.values import sub
+from symphony_charts.spec.nested import sub
 from symphony_charts.workloads import gang, jobs
 
 __all__ = ["Release", "Run", "assemble", "run_of"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from symphony_charts.chart import gojson
 from symphony_charts.chart.compile_pods import compile_group, refuse_nulls
 from symphony_charts.chart.compile_workload import compile_workload, workload_faults
 from symphony_charts.chart.defaults import compile_defaults
@@ -12,6 +11,7 @@ from symphony_charts.chart.names import sha256
 from symphony_charts.chart.values import Values
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.services import Service
+from symphony_charts.spec import gojson
 from symphony_charts.spec.model import Experiment, ExposeSettings
 from symphony_charts.spec.pods import find_process, pods_of
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
-from symphony_charts.chart.values import Values, overlay, sub
+from symphony_charts.chart.values import Values, overlay
+from symphony_charts.spec.nested import sub
 
 __all__ = ["absorb_container", "absorb_pod"]
 

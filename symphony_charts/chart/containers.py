@@ -10,10 +10,11 @@ from typing import Literal
 from symphony_charts.chart import names
 from symphony_charts.chart.release_model import LiveService, Model
 from symphony_charts.chart.scripts import RANK_SCRIPT, hold_script
-from symphony_charts.chart.values import Values, is_true, overlay, scalar, strings, sub, texts
+from symphony_charts.chart.values import Values, is_true, overlay, scalar, strings, texts
 from symphony_charts.errors import SpecError
 from symphony_charts.network.di_engine import di_environment
 from symphony_charts.network.environment import CONFIG_DIR, SECRETS_DIR
+from symphony_charts.spec.nested import sub
 from symphony_charts.workloads.group import Group
 
 __all__ = ["Role", "container", "secret_volume"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from symphony_charts.chart.fields import FIELDS, TOP
-from symphony_charts.chart.values import Values, integer, scalar, sub
+from symphony_charts.chart.values import Values, integer, scalar
+from symphony_charts.spec.nested import sub
 from symphony_charts.spec.yaml_text import dump
 
 __all__ = ["readme_text", "values_text"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from symphony_charts.chart.values import Values, scalar, sub
+from symphony_charts.chart.values import Values, scalar
+from symphony_charts.spec.nested import sub
 
 __all__ = ["Release", "fit", "fullname", "identity", "join", "labels", "sha256"]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from symphony_charts.chart.containers import Role, container, secret_volume
 from symphony_charts.chart.release_model import Model
-from symphony_charts.chart.values import Values, integer, is_true, ordered, overlay, strings, sub, texts
+from symphony_charts.chart.values import Values, integer, is_true, ordered, overlay, strings, texts
 from symphony_charts.errors import SpecError
+from symphony_charts.spec.nested import sub
 from symphony_charts.workloads.group import Group
 
 __all__ = ["pod_template"]

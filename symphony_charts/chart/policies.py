@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symphony_charts.chart.release_model import LiveService, Model
-from symphony_charts.chart.values import Values, is_true, sub
+from symphony_charts.chart.values import Values, is_true
+from symphony_charts.spec.nested import sub
 from symphony_charts.workloads.group import Group
 
 __all__ = ["network_policies"]

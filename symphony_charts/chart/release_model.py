@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.chart import gojson, names
+from symphony_charts.chart import names
 from symphony_charts.chart.names import Release
-from symphony_charts.chart.values import Values, integer, is_true, normalise, ordered, scalar, sub
+from symphony_charts.chart.values import Values, integer, is_true, normalise, ordered, scalar
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.environment import env_prefix
+from symphony_charts.spec import gojson
+from symphony_charts.spec.nested import sub
 from symphony_charts.workloads.combination import faults_of
 from symphony_charts.workloads.group import Group
 from symphony_charts.workloads.kinds import KINDS, Kind

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from symphony_charts.chart import gojson, names
+from symphony_charts.chart import names
 from symphony_charts.chart.pods import pod_template
 from symphony_charts.chart.release_model import Model
-from symphony_charts.chart.values import Values, integer, overlay, scalar, sub, texts
+from symphony_charts.chart.values import Values, integer, overlay, scalar, texts
+from symphony_charts.spec import gojson
+from symphony_charts.spec.nested import sub
 from symphony_charts.workloads import gang, jobs
 from symphony_charts.workloads.gang import Gang
 from symphony_charts.workloads.group import Group, Member, Unit

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symphony_charts.chart.release_model import Model
-from symphony_charts.chart.values import Values, is_true, scalar, strings, sub
+from symphony_charts.chart.values import Values, is_true, scalar, strings
 from symphony_charts.errors import SpecError
+from symphony_charts.spec.nested import sub
 
 __all__ = ["SCOPES", "secret_objects"]
 

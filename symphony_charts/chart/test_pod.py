@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from symphony_charts.chart import names
 from symphony_charts.chart.release_model import Model
 from symphony_charts.chart.scripts import DIAL_SCRIPT
-from symphony_charts.chart.values import Values, sub, texts
+from symphony_charts.chart.values import Values, texts
+from symphony_charts.spec.nested import sub
 
 __all__ = ["dial_pod"]
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from symphony_charts.chart import gojson
 from symphony_charts.errors import SpecError
+from symphony_charts.spec import gojson
 
-__all__ = ["Values", "integer", "is_true", "normalise", "ordered", "overlay", "scalar", "strings", "sub", "texts"]
+__all__ = ["Values", "integer", "is_true", "normalise", "ordered", "overlay", "scalar", "strings", "texts"]
 
 Values: TypeAlias = dict[str, object]
 
@@ -27,12 +27,6 @@ def normalise(values: Mapping[str, object]) -> Values:
     for key in _TOP_MAPS:
         result.setdefault(key, {})
     return result
-
-
-def sub(values: Mapping[str, object], key: str) -> Values:
-    """The map at `key`, empty where there is none."""
-    value = values.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 def texts(value: object) -> list[str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from symphony_charts.chart.lint.finding import Finding, Severity, maps, sub, title
+from symphony_charts.chart.lint.finding import Finding, Severity, title
+from symphony_charts.spec.nested import maps, sub
 from symphony_charts.spec.opened import kind_of
 
 __all__ = ["FINITE_KINDS", "check_manifest"]

@@ -14,6 +14,7 @@ from symphony_charts.local.expand import expand
 from symphony_charts.local.pod_names import replica_name
 from symphony_charts.local.view import ProcessView, file_mark
 from symphony_charts.spec.dijob_object import RANK
+from symphony_charts.spec.nested import sub
 from symphony_charts.spec.opened import kind_of, opened
 
 __all__ = ["view_of_manifests"]
@@ -31,7 +32,7 @@ def view_of_manifests(objects: Sequence[Object]) -> dict[str, ProcessView]:
     Pods are named as on one machine: the group, with the replica's index where there are several.
     """
     objects = opened(map(dict, objects))
-    maps = {_text(_sub(item, "metadata"), "name"): item for item in objects if item.get("kind") == "ConfigMap"}
+    maps = {_text(sub(item, "metadata"), "name"): item for item in objects if item.get("kind") == "ConfigMap"}
     hosts, groups, views = _hosts(objects), {_group_of(item) for item in objects}, {}
     for item in objects:
         if kind_of(item) in ("Job", "StatefulSet"):
@@ -43,12 +44,12 @@ def view_of_manifests(objects: Sequence[Object]) -> dict[str, ProcessView]:
 def _workload_views(
     item: Object, maps: Mapping[str, Object], hosts: frozenset[str], groups: Collection[str]
 ) -> Iterator[ProcessView]:
-    spec, name = _sub(item, "spec"), _text(_sub(item, "metadata"), "name")
+    spec, name = sub(item, "spec"), _text(sub(item, "metadata"), "name")
     count = _count(item)
-    template = _sub(spec, "template")
-    labels = _sub(_sub(template, "metadata"), "labels")
-    first_rank = int(_text(_sub(_sub(template, "metadata"), "annotations"), RANK) or 0)
-    pod = _sub(template, "spec")
+    template = sub(spec, "template")
+    labels = sub(sub(template, "metadata"), "labels")
+    first_rank = int(_text(sub(sub(template, "metadata"), "annotations"), RANK) or 0)
+    pod = sub(template, "spec")
     sidecars = [c for c in _list(pod, "initContainers") if c.get("restartPolicy") == "Always"]
     for index in range(count):
         here = replica_name(str(labels[_GROUP]), index, count, groups)
@@ -82,13 +83,13 @@ def _workload_views(
 def _environment(container: Object, maps: Mapping[str, Object], fields: Mapping[str, str]) -> dict[str, str]:
     env: dict[str, str] = {}
     for source in _list(container, "envFrom"):
-        name = _text(_sub(source, "configMapRef"), "name")
+        name = _text(sub(source, "configMapRef"), "name")
         if name in maps:
-            env.update({key: str(value) for key, value in _sub(maps[name], "data").items()})
+            env.update({key: str(value) for key, value in sub(maps[name], "data").items()})
     own: dict[str, str] = {}
     for entry in _list(container, "env"):
-        name, source = _text(entry, "name"), _sub(entry, "valueFrom")
-        field = _text(_sub(source, "fieldRef"), "fieldPath")
+        name, source = _text(entry, "name"), sub(entry, "valueFrom")
+        field = _text(sub(source, "fieldRef"), "fieldPath")
         own[name] = fields.get(field, f"<{field}>") if source else expand(_text(entry, "value"), {**env, **own})
     return {**env, **own}
 
@@ -97,12 +98,12 @@ def _files(container: Object, pod: Object, maps: Mapping[str, Object]) -> Iterat
     """Path and mark of every file that comes from a ConfigMap among the manifests."""
     volumes = {_text(volume, "name"): volume for volume in _list(pod, "volumes")}
     for mount in _list(container, "volumeMounts"):
-        source = _sub(volumes.get(_text(mount, "name"), {}), "configMap")
+        source = sub(volumes.get(_text(mount, "name"), {}), "configMap")
         item = maps.get(_text(source, "name"))
         if item is None:
             continue
-        content = {key: str(value).encode() for key, value in _sub(item, "data").items()}
-        content |= {key: base64.b64decode(str(value)) for key, value in _sub(item, "binaryData").items()}
+        content = {key: str(value).encode() for key, value in sub(item, "data").items()}
+        content |= {key: base64.b64decode(str(value)) for key, value in sub(item, "binaryData").items()}
         default = source.get("defaultMode")
         for key in _list(source, "items") or [{"key": key, "path": key} for key in content]:
             mode = key.get("mode", default if isinstance(default, int) else 0o644)
@@ -112,19 +113,19 @@ def _files(container: Object, pod: Object, maps: Mapping[str, Object]) -> Iterat
 
 def _hosts(objects: Sequence[Object]) -> frozenset[str]:
     """Names under which services and single pods are dialled, and the address that stands for a pod's own."""
-    services = {_text(_sub(item, "metadata"), "name") for item in objects if item.get("kind") == "Service"}
+    services = {_text(sub(item, "metadata"), "name") for item in objects if item.get("kind") == "Service"}
     workloads = [item for item in objects if kind_of(item) in ("Job", "StatefulSet")]
     return frozenset({_POD_IP, *services}.union(*map(_replica_hosts, workloads)))
 
 
 def _group_of(item: Object) -> str:
     """The pod of the experiment that a workload runs; empty for other objects."""
-    return _text(_sub(_sub(_sub(_sub(item, "spec"), "template"), "metadata"), "labels"), _GROUP)
+    return _text(sub(sub(sub(sub(item, "spec"), "template"), "metadata"), "labels"), _GROUP)
 
 
 def _replica_hosts(item: Object) -> set[str]:
-    spec, name = _sub(item, "spec"), _text(_sub(item, "metadata"), "name")
-    domain = _text(_sub(_sub(spec, "template"), "spec"), "subdomain") or _text(spec, "serviceName")
+    spec, name = sub(item, "spec"), _text(sub(item, "metadata"), "name")
+    domain = _text(sub(sub(spec, "template"), "spec"), "subdomain") or _text(spec, "serviceName")
     # Operator v1.1.0 gives the pods of a DIJob a domain without what later ones put before it.
     domains = (domain, domain.removeprefix("di-"))
     return {f"{name}-{number}.{one}" for number in range(_count(item)) for one in domains}
@@ -132,14 +133,9 @@ def _replica_hosts(item: Object) -> set[str]:
 
 def _count(item: Object) -> int:
     """How many pods a workload has."""
-    spec = _sub(item, "spec")
+    spec = sub(item, "spec")
     count = spec.get("completions") if item.get("kind") == "Job" else spec.get("replicas")
     return count if isinstance(count, int) else 1
-
-
-def _sub(item: Object, key: str) -> Object:
-    value = item.get(key)
-    return value if isinstance(value, Mapping) else {}
 
 
 def _list(item: Object, key: str) -> list[Object]:

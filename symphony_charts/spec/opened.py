@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from symphony_charts.spec.argo_manifest import manifests_of
 from symphony_charts.spec.dijob_object import tasks_of
+from symphony_charts.spec.nested import maps, sub
 
 __all__ = ["kind_of", "opened"]
 
@@ -23,36 +24,26 @@ def kind_of(item: Mapping[str, object]) -> str:
 
 def _inside(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
     """The objects in JobSets, AppWrappers, Volcano Jobs, DIJobs and WorkflowTemplates, which say what Workflows do."""
-    kind, spec, name = kind_of(item), _sub(item, "spec"), _sub(item, "metadata").get("name")
+    kind, spec, name = kind_of(item), sub(item, "spec"), sub(item, "metadata").get("name")
     if kind == "JobSet":
-        for member in _maps(spec, "replicatedJobs"):
-            yield _job(f"{name}-{member.get('name')}-0", _sub(member, "template"))
+        for member in maps(spec, "replicatedJobs"):
+            yield _job(f"{name}-{member.get('name')}-0", sub(member, "template"))
     elif kind == "AppWrapper":
-        yield from (_sub(part, "template") for part in _maps(spec, "components"))
-        yield from (_sub(part, "generictemplate") for part in _maps(_sub(spec, "resources"), "GenericItems"))
+        yield from (sub(part, "template") for part in maps(spec, "components"))
+        yield from (sub(part, "generictemplate") for part in maps(sub(spec, "resources"), "GenericItems"))
     elif kind == "DIJob":
         yield from tasks_of(item)
     elif kind == "WorkflowTemplate":
         yield from manifests_of(item)
     elif kind == "VolcanoJob":
-        for task in _maps(spec, "tasks"):
+        for task in maps(spec, "tasks"):
             yield _job(f"{name}-{task.get('name')}", {"spec": _of_task(task)})
 
 
 def _job(name: str, template: Mapping[str, object]) -> dict[str, object]:
-    metadata = {**_sub(template, "metadata"), "name": name}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": _sub(template, "spec")}
+    metadata = {**sub(template, "metadata"), "name": name}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": sub(template, "spec")}
 
 
 def _of_task(task: Mapping[str, object]) -> dict[str, object]:
-    return {"template": _sub(task, "template"), "backoffLimit": 0, "completions": task.get("replicas", 1)}
-
-
-def _sub(item: Mapping[str, object], key: str) -> dict[str, object]:
-    value = item.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _maps(item: Mapping[str, object], key: str) -> list[dict[str, object]]:
-    value = item.get(key)
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return {"template": sub(task, "template"), "backoffLimit": 0, "completions": task.get("replicas", 1)}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from symphony_charts.spec.nested import maps, sub
 from symphony_charts.workloads.group import Member, Unit
 
 __all__ = ["GROUP", "MAX_POD_SETS", "component", "generic_item", "objects", "pods_of"]
@@ -33,9 +34,9 @@ def objects(unit: Unit) -> Iterator[dict[str, object]]:
     """The AppWrapper around a Job for each member."""
     if not unit.members:
         return
-    own = _sub(unit.settings, "appwrapper")
+    own = sub(unit.settings, "appwrapper")
     version = own.get("version") or "v1beta2"
-    annotations = {key: str(value) for key, value in _sub(own, "annotations").items()}
+    annotations = {key: str(value) for key, value in sub(own, "annotations").items()}
     if version == "v1beta1":
         spec = _mcad_spec(unit.members, unit.settings)
     else:
@@ -66,8 +67,8 @@ def generic_item(item: Mapping[str, object], completion: str = "") -> dict[str, 
 
 def pods_of(item: Mapping[str, object]) -> int:
     """How many pods an object has at a time."""
-    spec = _sub(item, "spec")
-    if not _sub(spec, "template"):
+    spec = sub(item, "spec")
+    if not sub(spec, "template"):
         return 0
     count = spec.get("parallelism" if item["kind"] == "Job" else "replicas", 1)
     return count if isinstance(count, int) else 1
@@ -107,21 +108,11 @@ def _mcad_spec(members: Sequence[Member], settings: Mapping[str, object]) -> dic
 
 def _pod_resources(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
     """What each container that runs asks for; MCAD adds them up, and asks for limits where there is no request."""
-    pod = _sub(_sub(_sub(item, "spec"), "template"), "spec")
-    sidecars = [one for one in _maps(pod, "initContainers") if one.get("restartPolicy") == "Always"]
-    for container in (*sidecars, *_maps(pod, "containers")):
-        resources = _sub(container, "resources")
-        entry: dict[str, object] = {"replicas": pods_of(item), "requests": _sub(resources, "requests")}
-        if _sub(resources, "limits"):
-            entry["limits"] = _sub(resources, "limits")
+    pod = sub(sub(sub(item, "spec"), "template"), "spec")
+    sidecars = [one for one in maps(pod, "initContainers") if one.get("restartPolicy") == "Always"]
+    for container in (*sidecars, *maps(pod, "containers")):
+        resources = sub(container, "resources")
+        entry: dict[str, object] = {"replicas": pods_of(item), "requests": sub(resources, "requests")}
+        if sub(resources, "limits"):
+            entry["limits"] = sub(resources, "limits")
         yield entry
-
-
-def _sub(item: Mapping[str, object], key: str) -> Mapping[str, object]:
-    value = item.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _maps(item: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
-    value = item.get(key)
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.errors import Problem
 from symphony_charts.spec.dijob import ROLES, TASK_TYPES
+from symphony_charts.spec.nested import sub
 from symphony_charts.workloads.group import Group, Member, Unit
 
 __all__ = ["GROUP", "faults_of", "in_order", "objects", "operator_of", "task_type"]
@@ -25,7 +26,7 @@ _KEPT = {"helm.sh/resource-policy": "keep", "argocd.argoproj.io/sync-options": "
 
 def objects(unit: Unit) -> Iterator[dict[str, object]]:
     """The DIJob; for operator v0 also its AggregatorConfig, for v1.1.0 the Service by which its pods are found."""
-    own = _sub(unit.settings, "dijob")
+    own = sub(unit.settings, "dijob")
     operator = operator_of(unit.settings)
     apart = [member for member in unit.members if operator == "v0" and member.group.name == "aggregator"]
     members = in_order([member for member in unit.members if member not in apart], unit.settings)
@@ -49,16 +50,16 @@ def objects(unit: Unit) -> Iterator[dict[str, object]]:
 
 def operator_of(settings: Mapping[str, object]) -> str:
     """The version of the operator that the values of ``workload`` name."""
-    return str(_sub(settings, "dijob").get("operator") or "v1.1")
+    return str(sub(settings, "dijob").get("operator") or "v1.1")
 
 
 def faults_of(groups: Sequence[Group], values: Mapping[str, object]) -> Iterator[Problem]:
     """What no DIJob can run of the groups that are to be its tasks; the templates fail in the same words."""
-    settings = _sub(values, "workload")
-    own, operator = _sub(settings, "dijob"), operator_of(settings)
+    settings = sub(values, "workload")
+    own, operator = sub(settings, "dijob"), operator_of(settings)
     if values.get("networks"):
         yield Problem(what="networks are annotations of pods, which DI-orchestrator drops", path="networks")
-    if operator == "v1.1.0" and _is_on(_sub(values, "networkPolicy").get("enabled")):
+    if operator == "v1.1.0" and _is_on(sub(values, "networkPolicy").get("enabled")):
         what = "operator v1.1.0 labels no pods by task, so no policy can select them"
         yield Problem(what=what, path="networkPolicy.enabled")
     types: list[str] = []
@@ -88,7 +89,7 @@ def in_order(members: Sequence[Member], settings: Mapping[str, object]) -> list[
 
 def task_type(group: str, own: Mapping[str, object]) -> str:
     """The type of the task of a group: as said, else its own name if that is one."""
-    said = _sub(own, "tasks").get(group)
+    said = sub(own, "tasks").get(group)
     return str(said) if said else group if group in TASK_TYPES else "none"
 
 
@@ -120,7 +121,7 @@ def _one_template(member: Member, own: Mapping[str, object]) -> dict[str, object
 
 def _template(member: Member) -> dict[str, object]:
     """The spec of the pods, which is all that an operator takes; a deadline is each pod's own."""
-    spec = dict(_sub(member.template, "spec"))
+    spec = dict(sub(member.template, "spec"))
     deadline = member.fields.get("activeDeadlineSeconds")
     if deadline is not None:
         spec.setdefault("activeDeadlineSeconds", deadline)
@@ -143,8 +144,8 @@ def _service(unit: Unit) -> dict[str, object]:
 
 
 def _lives(group: Group) -> set[str]:
-    containers = _sub(group.values, "containers")
-    return {str(_sub(containers, name).get("lifecycle") or "finite") for name in containers}
+    containers = sub(group.values, "containers")
+    return {str(sub(containers, name).get("lifecycle") or "finite") for name in containers}
 
 
 def _is_on(value: object) -> bool:
@@ -154,8 +155,3 @@ def _is_on(value: object) -> bool:
 
 def _number(value: object, default: int) -> int:
     return default if value is None else int(str(value))
-
-
-def _sub(item: Mapping[str, object], key: str) -> Mapping[str, object]:
-    value = item.get(key)
-    return value if isinstance(value, Mapping) else {}

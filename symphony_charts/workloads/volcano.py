@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from symphony_charts.spec.nested import sub
 from symphony_charts.workloads.group import Member, Unit
 
 __all__ = ["INDEX", "objects"]
@@ -29,10 +30,10 @@ def objects(unit: Unit) -> Iterator[dict[str, object]]:
         "minAvailable": sum(member.group.least for member in unit.members),
         # So many failures end the job: one more than are made good.
         "maxRetry": 1 + max(member.replacements for member in unit.members),
-        "plugins": {**_PLUGINS, **_sub(_sub(unit.settings, "volcano"), "plugins")},
+        "plugins": {**_PLUGINS, **sub(sub(unit.settings, "volcano"), "plugins")},
         "tasks": [_task(member, ends_all=unit.done == (member,)) for member in unit.members],
     }
-    classes = {_sub(member.template, "spec").get("priorityClassName") for member in unit.members}
+    classes = {sub(member.template, "spec").get("priorityClassName") for member in unit.members}
     optional = {"queue": unit.settings.get("queue"), "priorityClassName": classes.pop() if len(classes) == 1 else None}
     spec |= {key: value for key, value in optional.items() if value}
     metadata = {"name": unit.name, "labels": unit.labels}
@@ -68,9 +69,4 @@ def _template(member: Member) -> Mapping[str, object]:
     deadline = member.fields.get("activeDeadlineSeconds")
     if deadline is None:
         return member.template
-    return {**member.template, "spec": {"activeDeadlineSeconds": deadline, **_sub(member.template, "spec")}}
-
-
-def _sub(item: Mapping[str, object], key: str) -> Mapping[str, object]:
-    value = item.get(key)
-    return value if isinstance(value, Mapping) else {}
+    return {**member.template, "spec": {"activeDeadlineSeconds": deadline, **sub(member.template, "spec")}}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from symphony_charts.errors import SpecError
+from symphony_charts.spec.nested import sub
 from symphony_charts.workloads.appwrapper import GROUP, MAX_POD_SETS, component, generic_item, pods_of
 
 __all__ = ["Whole", "absorb"]
@@ -41,7 +42,7 @@ def absorb(objects: Iterable[Mapping[str, object]], *, everything: bool = False)
     others = [item for item in items if item["kind"] != "AppWrapper"]
     inside = [item for item in others if everything or (item["apiVersion"], item["kind"]) in _MAY_CREATE]
     outside = [item for item in others if item not in inside]
-    wrapper = {**wrappers[0], "spec": _with(_sub(wrappers[0], "spec"), inside)}
+    wrapper = {**wrappers[0], "spec": _with(sub(wrappers[0], "spec"), inside)}
     _check(wrapper)
     services = tuple(_title(item) for item in inside if pods_of(item))
     return Whole(objects=(*outside, wrapper), outside=tuple(map(_title, outside)), services=services)
@@ -51,10 +52,10 @@ def _with(spec: Object, inside: list[dict[str, object]]) -> dict[str, object]:
     """The spec of the AppWrapper with `inside` before its Jobs."""
     if "components" in spec:
         return {**spec, "components": [*map(component, inside), *_list(spec, "components")]}
-    items = [*map(generic_item, inside), *_list(_sub(spec, "resources"), "GenericItems")]
+    items = [*map(generic_item, inside), *_list(sub(spec, "resources"), "GenericItems")]
     made: dict[str, object] = {**spec, "resources": {"GenericItems": items}}
     if "schedulingSpec" in spec:
-        scheduling = _sub(spec, "schedulingSpec")
+        scheduling = sub(spec, "schedulingSpec")
         least = scheduling.get("minAvailable")
         more = sum(map(pods_of, inside))
         made["schedulingSpec"] = {**scheduling, "minAvailable": (least if isinstance(least, int) else 0) + more}
@@ -62,19 +63,14 @@ def _with(spec: Object, inside: list[dict[str, object]]) -> dict[str, object]:
 
 
 def _check(wrapper: Object) -> None:
-    sets = sum(len(_list(one, "podSets")) for one in _list(_sub(wrapper, "spec"), "components"))
+    sets = sum(len(_list(one, "podSets")) for one in _list(sub(wrapper, "spec"), "components"))
     if sets > MAX_POD_SETS:
         what = f"an AppWrapper ({GROUP}/v1beta2) holds at most {MAX_POD_SETS} kinds of pods, not {sets}"
         raise SpecError.one(what, "groups", "put processes into fewer groups, or leave the services to the chart")
 
 
 def _title(item: Object) -> str:
-    return f"{item['kind']}/{_sub(item, 'metadata').get('name')}"
-
-
-def _sub(item: Object, key: str) -> Object:
-    value = item.get(key)
-    return value if isinstance(value, Mapping) else {}
+    return f"{item['kind']}/{sub(item, 'metadata').get('name')}"
 
 
 def _list(item: Object, key: str) -> list[Object]:

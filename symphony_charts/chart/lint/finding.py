@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from symphony_charts.spec.nested import sub
 from symphony_charts.spec.opened import kind_of
 
-__all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "maps", "pod_of", "sub", "title"]
+__all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "pod_of", "title"]
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -28,21 +29,6 @@ class Finding:
 def title(item: dict[str, object]) -> str:
     """``Job/rl-agent-1a2b3c4d``."""
     return f"{item.get('kind')}/{sub(item, 'metadata').get('name')}"
-
-
-def sub(value: object, *keys: str) -> dict[str, object]:
-    """The map below `keys`, empty where there is none."""
-    for key in keys:
-        if not isinstance(value, dict):
-            return {}
-        value = value.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def maps(value: object, key: str) -> list[dict[str, object]]:
-    """The maps in the list at `key`."""
-    items = value.get(key) if isinstance(value, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def pod_of(item: dict[str, object]) -> tuple[str, dict[str, object]] | None:

@@ -9,8 +9,9 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from symphony_charts.chart.lint.finding import Finding, Objects, maps, pod_of, sub, title
+from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.errors import SpecError
+from symphony_charts.spec.nested import maps, sub
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from symphony_charts.chart.lint.finding import Finding, Objects, maps, pod_of, sub, title
+from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
+from symphony_charts.spec.nested import maps, sub
 
 __all__ = ["check_references"]
 

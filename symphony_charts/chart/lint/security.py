@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from symphony_charts.chart.lint.finding import Finding, Objects, Severity, maps, pod_of, sub, title
+from symphony_charts.chart.lint.finding import Finding, Objects, Severity, pod_of, title
+from symphony_charts.spec.nested import maps, sub
 
 __all__ = ["Level", "check_security", "violations"]
 

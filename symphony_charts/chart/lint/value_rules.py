@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from symphony_charts.chart.lint.finding import Finding, sub
+from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.chart.values import Values
+from symphony_charts.spec.nested import sub
 
 __all__ = ["check_values"]
 

@@ -7,7 +7,8 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from symphony_charts.chart.lint.finding import Finding, Objects, maps, pod_of, sub, title
+from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
+from symphony_charts.spec.nested import maps, sub
 from symphony_charts.spec.opened import kind_of
 from symphony_charts.workloads.appwrapper import MAX_POD_SETS
 

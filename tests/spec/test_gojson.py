@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.chart.gojson import dumps
 from symphony_charts.chart.merge import parse_set
+from symphony_charts.spec.gojson import dumps
 from tests.chart.harness import run_helm
 from tests.tools import HELM_VERSIONS
 

@@ -1,0 +1,20 @@
+"""Looking into plain data whose shape is not certain: objects of Kubernetes, values, overlays."""
+
+from __future__ import annotations
+
+__all__ = ["maps", "sub"]
+
+
+def sub(value: object, *keys: str) -> dict[str, object]:
+    """The map below `keys`, empty where there is none."""
+    for key in keys:
+        if not isinstance(value, dict):
+            return {}
+        value = value.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def maps(value: object, key: str) -> list[dict[str, object]]:
+    """The maps in the list at `key`."""
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
