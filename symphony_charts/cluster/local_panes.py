@@ -56,7 +56,7 @@ class Panes:
             self.server = pane.server
             if pane.slot in self:
                 self._loop.watch(self._fds[pane.slot], functools.partial(self._died, pane.slot, self._ended))
-            elif pane.slot not in self._noted:
+            elif pane.slot not in self._noted and not self._is_settled(pane):
                 self._follow(pane.slot, pane.pid, self._ended)
         for slot in self._noted:
             # As a supervisor that did not live to see its end would have left it.
@@ -127,6 +127,11 @@ class Panes:
             return (self.run.process_dir(slot) / "limit").read_text(encoding="utf-8").strip()
         except FileNotFoundError:
             return ""
+
+    def _is_settled(self, pane: tmux.Pane) -> bool:
+        """Whether the program in a pane is the one whose end is known, which tmux has not taken note of yet."""
+        process = self._slots[pane.slot]
+        return bool(process["phase"] == "backoff" and process.get("wrapper") == pane.pid)
 
     def _follow(self, slot: int, pid: int, ended: Callable[[int], None]) -> None:
         self._slots[slot]["wrapper"] = pid

@@ -1,0 +1,47 @@
+"""What a supervisor that takes over makes of panes, in states that last for an instant only."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.adapters import tmux
+from symphony_charts.cluster.local_loop import Loop
+from symphony_charts.cluster.local_panes import Panes
+from symphony_charts.cluster.local_store import Run
+
+
+@pytest.fixture
+def dead() -> Iterator[int]:
+    """A program that has ended, of which its parent has not taken note."""
+    with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        program.stdout.read()
+        yield program.pid
+
+
+@pytest.mark.parametrize(("phase", "is_followed"), [("backoff", False), ("running", True)])
+def test_an_end_that_is_known_is_not_taken_for_that_of_the_next_start(
+    phase: str, is_followed: bool, dead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pane = tmux.Pane(slot=0, id="%0", pid=dead, is_dead=False, server=1)
+    monkeypatch.setattr(tmux, "list_panes", lambda _socket: [pane])
+    slots: list[dict[str, Any]] = [{"phase": phase, "wrapper": dead}]
+    panes = Panes(Run(tmp_path), slots, Loop(), lambda _slot: None)
+    assert panes.adopt() == 1
+    assert (0 in panes) is is_followed
+
+
+def test_what_was_started_again_meanwhile_is_followed(
+    dead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pane = tmux.Pane(slot=0, id="%0", pid=dead, is_dead=False, server=1)
+    monkeypatch.setattr(tmux, "list_panes", lambda _socket: [pane])
+    panes = Panes(Run(tmp_path), [{"phase": "backoff", "wrapper": dead - 1}], Loop(), lambda _slot: None)
+    panes.adopt()
+    assert 0 in panes
