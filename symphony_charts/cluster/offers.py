@@ -131,7 +131,10 @@ def _queues(api: KubeApi, served: Mapping[str, list[str]], namespace: str) -> It
         for version in served.get(group, [])[:1]:
             try:
                 found = api.listed(api.collection(f"{group}/{version}", kind, space), metadata_only=True)
-            except (NotFound, ToolFailed):
+            except NotFound:
+                continue
+            except ToolFailed as error:
+                yield Finding(name=name, status="warning", detail=error.what, next="ask who runs the cluster")
                 continue
             names = ", ".join(item["metadata"]["name"] for item in found)
             where = f" in namespace {namespace}" if space else ""
