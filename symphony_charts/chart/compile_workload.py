@@ -34,6 +34,9 @@ def workload_faults(experiment: Experiment) -> Iterator[Problem]:
     settings = {key: scalar(value) for key, value in compile_workload(experiment).items() if isinstance(value, str)}
     for path, why in faults_of(workload.kind, settings, workload.scheduler_name or ""):
         yield Problem(what=why, path=_SPEC_PATHS.get(path, path))
+    if workload.jobset.max_restarts < 0:
+        what = f"a JobSet cannot begin again {workload.jobset.max_restarts} times"
+        yield Problem(what=what, path="workload.jobset.max_restarts", next="0 means not at all")
     topology = experiment.placement.topology
     if workload.gang == "native" and topology and topology_of(topology)[0] != "required":
         what = "Kubernetes' own gangs require nearness or do not know it"

@@ -50,6 +50,10 @@ def run(args: argparse.Namespace) -> int:
 
     if args.watch and (args.wait or args.dry_run):
         raise UsageError("--watch stays until it is interrupted", next="leave --wait or --dry-run out")
+    if args.watch:
+        from symphony_charts.cli.up_watch import check
+
+        check(args)
     began = time.monotonic()
     with contextlib.nullcontext() if args.dry_run else contextlib.closing(NewSupervisor.ahead()) as spare:
         # What follows takes long to import; meanwhile the supervisor does the same.

@@ -7,7 +7,7 @@ import time
 
 from symphony_charts.cli import output
 
-__all__ = ["follow"]
+__all__ = ["check", "follow"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 # As many restarts in a row, each caused so soon (in seconds) after the one before, are the processes' own doing.
 _ROW, _SOON_S = 3, 2.0
+
+
+def check(args: argparse.Namespace) -> None:
+    """Raises NotFound for a path that cannot be watched, before anything is started."""
+    from symphony_charts.cluster.local_reload import parse_watched
+
+    for text in args.watch:
+        parse_watched(text)
 
 
 def follow(args: argparse.Namespace, run: Run, spec: Path) -> int:

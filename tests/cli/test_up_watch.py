@@ -74,6 +74,15 @@ def wrappers(run: Run) -> list[int]:
     return [item["wrapper"] for item in run.state()["processes"]]
 
 
+def test_a_path_that_is_not_there_is_refused_before_anything_starts(
+    folder: Path, watching: Callable[..., Watching]
+) -> None:
+    one = watching("--watch", "lib", "--watch", "nowhere")
+    assert one.program.wait(timeout=30) == 8
+    assert 'nothing is at "nowhere"' in one.said.read_text()
+    assert runs_of("exp") == []
+
+
 def test_a_changed_file_restarts_the_processes_that_use_it(folder: Path, watching: Callable[..., Watching]) -> None:
     one = watching("--watch", "lib:a", "--watch", "b.txt:b")
     run, before = find_run("exp"), wrappers(find_run("exp"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from symphony_charts.errors import SpecError
 from symphony_charts.workloads.group import Group
 from symphony_charts.workloads.jobs import IMMUTABLE_JOB_FIELDS, job_fields, stateful_set
+from tests.chart.harness import chart_of, experiment_of
 
 
 def group(replicas: int = 1, **values: object) -> Group:
@@ -55,3 +57,10 @@ def test_a_stateful_set_starts_all_pods_at_once_behind_its_service() -> None:
     spec = stateful_set(group(2), {"name": "r-g"}, {}, {"a": "b"})["spec"]
     assert isinstance(spec, dict)
     assert (spec["serviceName"], spec["podManagementPolicy"], spec["replicas"]) == ("r-g-pods", "Parallel", 2)
+
+
+def test_a_job_set_begins_again_a_number_of_times() -> None:
+    workload = {"kind": "jobset", "jobset": {"max_restarts": -1}}
+    with pytest.raises(SpecError) as caught:
+        chart_of(experiment_of(processes={"a": {"command": ["x"]}}, workload=workload))
+    assert [problem.path for problem in caught.value.problems] == ["workload.jobset.max_restarts"]
