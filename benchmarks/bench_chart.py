@@ -18,9 +18,10 @@ from pathlib import Path
 from symphony_charts.adapters import data
 from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.compile import compile_values
-from symphony_charts.chart.lint import lint
-from symphony_charts.chart.package import ChartTemplate, build_chart
+from symphony_charts.chart.lint import lint_release
+from symphony_charts.chart.package import ChartTemplate
 from symphony_charts.network.services import allocate
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.load import from_data
 
 SPEC = {
@@ -64,14 +65,15 @@ def in_process() -> None:
     release = Release(name="exp", chart_name="exp")
 
     def everything() -> None:
-        chart = build_chart(experiment, allocate(experiment), "0.1.0", template)
-        lint(chart, experiment)
+        prepared = prepare_experiment(experiment)
+        chart, own = prepared.chart(template), prepared.own
+        lint_release(chart, own.values, own.release, own.objects)
         _ = chart.archive, chart.digest
 
     print(f"objects              {len(assemble(values, release))}")
     print(f"spec -> values       {cpu_ms(lambda: compile_values(experiment, services)):.2f} ms")
     print(f"values -> objects    {cpu_ms(lambda: assemble(values, release)):.2f} ms")
-    print(f"spec -> files        {cpu_ms(lambda: build_chart(experiment, services, '0.1.0', template)):.2f} ms")
+    print(f"spec -> files        {cpu_ms(lambda: prepare_experiment(experiment).chart(template)):.2f} ms")
     total = cpu_ms(everything)
     print(f"all with lint, pack  {total:.2f} ms   budget {BUDGET_MS} {_verdict(total, BUDGET_MS)}")
 

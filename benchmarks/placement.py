@@ -22,8 +22,9 @@ from itertools import pairwise
 from symphony_charts.placement.demand import Demand, Shape
 from symphony_charts.placement.inputs import pools_of_data
 from symphony_charts.placement.machines import default_catalog
-from symphony_charts.placement.plan import Plan, check, plan_demands
+from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pool import Pools
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment, Process
 
 MIB = 1 << 20
@@ -188,7 +189,7 @@ def lone(processes: int, pools: int) -> None:
             for i in range(processes)
         },
     )
-    seconds, plan = timed(lambda: check(experiment, case.pools))
+    seconds, plan = timed(lambda: prepare_experiment(experiment, pools=case.pools, force=True).plan)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"{processes:>7} processes of their own   {pools:>5} pools   plan and proof {seconds:6.2f} CPU-s   "

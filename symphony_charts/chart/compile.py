@@ -13,9 +13,9 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.services import Service
 from symphony_charts.spec import gojson
 from symphony_charts.spec.model import Experiment, ExposeSettings
-from symphony_charts.spec.pods import find_process, pods_of
+from symphony_charts.spec.pods import ProcessRef, find_process, pods_of, processes_of
 
-__all__ = ["TEST_IMAGE", "compile_values", "digest_of", "with_digest"]
+__all__ = ["TEST_IMAGE", "compile_values", "digest_of", "losses", "with_digest"]
 
 # Dials the bound services in `helm test`; anything with a shell and nc, python3 or bash will do.
 TEST_IMAGE = "busybox:1.37.0"
@@ -53,6 +53,21 @@ def compile_values(experiment: Experiment, services: Iterable[Service]) -> Value
     }
     refuse_nulls(values)
     return with_digest(values)
+
+
+def losses(experiment: Experiment) -> list[Problem]:
+    """What the spec says and no chart carries, by its path in the spec."""
+    what = "the cluster starts all pods at once; `after` orders processes on one machine only"
+    return [
+        Problem(what=what, path=f"{_spec_path(experiment, ref)}.after", next="let it wait for what it connects to")
+        for ref, process in processes_of(experiment)
+        if process.after
+    ]
+
+
+def _spec_path(experiment: Experiment, ref: ProcessRef) -> str:
+    pod = pods_of(experiment)[ref.pod]
+    return f"{pod.path}.processes.{ref.process}" if pod.is_group else pod.path
 
 
 def with_digest(values: Values) -> Values:

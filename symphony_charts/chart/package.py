@@ -1,24 +1,20 @@
-"""A chart as files and as an archive, from an experiment."""
+"""A chart as files and as an archive, from values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from symphony_charts.chart import archive
-from symphony_charts.chart.compile import compile_values, with_digest
 from symphony_charts.chart.documents import readme_text, values_text
-from symphony_charts.chart.merge import merge
 from symphony_charts.chart.values import Values
 from symphony_charts.chart.version import check_version
 from symphony_charts.errors import SpecError
-from symphony_charts.network.services import Service
-from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.yaml_text import quote
 
-__all__ = ["MAX_FILE_BYTES", "Chart", "ChartTemplate", "build_chart", "context_of", "make_chart"]
+__all__ = ["MAX_FILE_BYTES", "Chart", "ChartTemplate", "context_of", "make_chart"]
 
 # helm refuses larger files when it loads an archive (helm/helm, pkg/chart/loader/archive/archive.go).
 MAX_FILE_BYTES = 5 * 1024 * 1024
@@ -86,26 +82,6 @@ class ChartTemplate:
         """The files that cookiecutter makes of the template for `context`, byte for byte."""
         encoded = {key.encode(): value.encode() for key, value in context.items()}
         return {path: _filled(pieces, encoded) for path, pieces in self._pieces.items()}
-
-
-def build_chart(
-    experiment: Experiment,
-    services: Iterable[Service],
-    version: str,
-    template: ChartTemplate,
-    *,
-    overrides: Values | None = None,
-    extra: Mapping[str, bytes] | None = None,
-) -> Chart:
-    """The chart of a finished `experiment`, with `overrides` merged into its values as helm would.
-
-    `extra` are the user's own files (``templates/extra-*``), which belong to the archive too.
-    Raises SpecError for what cannot be packaged.
-    """
-    values = compile_values(experiment, services)
-    if overrides:
-        values = with_digest(merge(values, overrides))
-    return make_chart(experiment.name, values, version, template, extra=extra)
 
 
 def make_chart(

@@ -76,6 +76,11 @@ class Model:
     configs: ConfigData | None
     defaults: Values = field(default_factory=dict)
 
+    @property
+    def kind_name(self) -> str:
+        """What the kind of workload is called, such as ``jobset``."""
+        return scalar(sub(self.values, "workload").get("kind") or "jobs")
+
 
 def build_model(values: Mapping[str, object], release: Release) -> Model:
     """The model of `release` under merged `values`. Raises SpecError where the templates fail."""

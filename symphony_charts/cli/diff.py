@@ -6,6 +6,7 @@ import argparse
 
 from symphony_charts.cli import common, output
 from symphony_charts.cli import gitops_options as shared
+from symphony_charts.cli.overrides import add_values, prepared_of
 
 __all__ = ["configure", "run"]
 
@@ -43,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pools", metavar="FILE", action="append", default=[], help="node pools, for the change of the price"
     )
+    add_values(parser)
     common.add_examples(
         parser,
         "symph diff rl.yaml --env dev                 # the spec against what dev runs",
@@ -78,27 +80,29 @@ def run(args: argparse.Namespace) -> int:
 def _sides_of_spec(args: argparse.Namespace, settings: Settings) -> tuple[Side, Side]:
     """What an environment runs, or a version, beside what the spec file would make of it."""
     from symphony_charts.adapters import specfile
-    from symphony_charts.cluster.comparing import Published, side_of_chart
+    from symphony_charts.cluster.comparing import Published
     from symphony_charts.cluster.packaging import template
-    from symphony_charts.cluster.pools import place
     from symphony_charts.cluster.publishing import team_of
     from symphony_charts.errors import UsageError
+    from symphony_charts.gitops.comparison import Side
 
     if len(args.versions) > 1 or args.before or args.after:
         raise UsageError("a spec file is compared with one thing", next="--env NAME, or one VERSION")
-    read = specfile.read(args.what)
-    spec, _ = place(read, args.pools or settings.pools, force=True)
-    team = team_of(spec, args.team, settings.team)
-    published = Published(_reader(args, settings), team, spec.experiment.name, template())
+    spec = specfile.read(args.what)
+    args.pools = args.pools or list(settings.pools)
+    prepared = prepared_of(args, spec, force=True)
+    published = Published(
+        _reader(args, settings), team_of(spec, args.team, settings.team), prepared.experiment.name, template()
+    )
     if args.versions and not args.env:
-        namespace = spec.experiment.namespace or "default"
-        after, _ = side_of_chart(spec, template(), {}, namespace)
-        return published.version(args.versions[0], {}, namespace), after
+        before = published.version(args.versions[0], {}, prepared.own.release.namespace)
+        return before, Side(title=str(spec.path), objects=prepared.objects)
     env = settings.environment(args.env)
     pointer = published.pointer(env)
-    after, _ = side_of_chart(spec, template(), pointer.values, pointer.destination.namespace)
+    namespace = pointer.destination.namespace
+    after = Side(title=str(spec.path), objects=prepared.under(pointer.values, namespace=namespace).objects)
     if args.versions:
-        return published.version(args.versions[0], pointer.values, pointer.destination.namespace), after
+        return published.version(args.versions[0], pointer.values, namespace), after
     return published.in_environment(env), after
 
 

@@ -36,7 +36,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         one = formats.add_parser(name, help=summary, description=f"Export {summary}.")
         common.add_specs(one, many=False)
         one.add_argument(
-            "-f", "--file", metavar="FILE|-", default="-", help="where it goes; a folder for several files (-: stdout)"
+            "--to",
+            "--file",
+            dest="file",
+            metavar="FILE|-",
+            default="-",
+            help="where it goes; a folder for several files (-: stdout)",
         )
         common.add_output(one, ("yaml", "json"), default="yaml", headers=False)
         one.add_argument("--strict", action="store_true", help="fail (1) if anything does not come over as it is")
@@ -44,9 +49,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         import_module(f"symphony_charts.cli.{module}").configure(one)
     common.add_examples(
         parser,
-        "symph export appwrapper experiment.yaml -f appwrapper.yaml",
+        "symph export appwrapper experiment.yaml --to appwrapper.yaml",
         "symph export manifests experiment.yaml -n rl | kubectl apply -f -",
-        "symph export kustomize experiment.yaml -f base/",
+        "symph export kustomize experiment.yaml --to base/",
         "symph export dijob experiment.yaml --operator v1.1 | kubectl create -f -",
         "symph export appwrapper experiment.yaml --set groups.agent.replicas=32 | kubectl apply -f -",
     )

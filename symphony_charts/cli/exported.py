@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.cli import common
+from symphony_charts.cli.overrides import add_values, prepared_of
 
 __all__ = ["Exported", "add_chart_options", "chart_objects"]
 
@@ -32,10 +32,7 @@ def add_chart_options(parser: argparse.ArgumentParser) -> None:
     """Add what says which release the objects are of, and under which values."""
     parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
     parser.add_argument("-n", "--namespace", default=None, help="a namespace to write into every object")
-    parser.add_argument(
-        "--values", metavar="FILE", action="append", default=[], help="values to put over the experiment's"
-    )
-    common.add_set(parser)
+    add_values(parser)
 
 
 def chart_objects(
@@ -45,25 +42,13 @@ def chart_objects(
 
     Raises SpecError for what cannot be packaged.
     """
-    from symphony_charts.chart.assemble import Release, assemble
     from symphony_charts.chart.merge import merge
-    from symphony_charts.chart.package import build_chart
-    from symphony_charts.cli.package import overrides_of
-    from symphony_charts.cluster.packaging import template
-    from symphony_charts.cluster.pools import place
-    from symphony_charts.network.services import allocate
 
-    settled, _ = place(spec, force=True)
-    services = allocate(settled.experiment, settled.pins)
-    chart = build_chart(settled.experiment, services, settled.lock.version or "0.1.0", template())
-    merged = merge(merge(merge(chart.values, overrides_of(args)), {"tests": {"enabled": False}}), values or {})
-    release = Release(
-        name=args.release or chart.name,
-        chart_name=chart.name,
-        chart_version=chart.version,
-        service="symph",  # what is applied by hand is not Helm's
-    )
-    return [_placed(item, args.namespace) for item in assemble(merged, release)]
+    prepared = prepared_of(args, spec, force=True)
+    # What is applied by hand is not Helm's.
+    over = merge({"tests": {"enabled": False}}, values or {})
+    rendering = prepared.under(over, release=args.release or "", service="symph")
+    return [_placed(item, args.namespace) for item in rendering.objects]
 
 
 def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:

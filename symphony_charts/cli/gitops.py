@@ -166,7 +166,8 @@ def _render(args: argparse.Namespace) -> int:
     # On a branch of its own an environment stands at the top, as GitOps Promoter has it.
     root = "" if args.branch else f"rendered/{env}"
     experiments = {
-        f"{pointer.team}/{pointer.name}": rendered_files(pointer, values, commit) for pointer, values in pointers
+        f"{pointer.team}/{pointer.name}": rendered_files(pointer, values, commit, schema)
+        for pointer, values, schema in pointers
     }
     operation = Render(env=env, root=root, dry_sha=commit, experiments=experiments)
     store = None if args.into is not None else shared.open_store(args, settings, begins_empty=True)

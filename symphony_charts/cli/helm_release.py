@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
     """Install or upgrade what `args.source` is."""
-    from symphony_charts.cli.package import overrides_of
+    from symphony_charts.cli.overrides import overrides_of
     from symphony_charts.cluster.release_source import chart_of
     from symphony_charts.errors import UsageError
 
@@ -25,7 +25,7 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
         raise UsageError("--create-namespace needs --install", next="symph upgrade SPEC --install --create-namespace")
     values = overrides_of(args)
     with (
-        chart_of(args.source, args.pools, force=args.force_unschedulable) as source,
+        chart_of(args.source, values, args.pools, force=args.force_unschedulable) as source,
         shared.open_releases(args) as there,
     ):
         name = args.name or source.name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from symphony_charts.cli import common, findings, output
-from symphony_charts.cli.package import add_values, overrides_of, specs_of
+from symphony_charts.cli.overrides import add_values, prepared_of
+from symphony_charts.cli.package import specs_of
 
 __all__ = ["configure", "run"]
 
@@ -13,9 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from symphony_charts.adapters.specfile import SpecFile
     from symphony_charts.chart.lint import Finding
-    from symphony_charts.chart.package import Chart
+    from symphony_charts.chart.package import Chart, ChartTemplate
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,17 +42,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the findings; the status is 1 when one is an error, or with `--strict` a warning."""
-    from symphony_charts.chart.lint import lint
     from symphony_charts.cluster.packaging import template
 
-    filled, overrides = template(), overrides_of(args)
+    filled = template()
     found: list[tuple[str, Finding]] = []
     specs = specs_of(args.specs)
     with output.progress("linting", len(specs)) as advance:
         for path in specs:
-            spec, chart = _chart(path, filled)
-            said = lint(chart, spec.experiment, overrides=overrides, kube_version=args.kube_version)
-            said += _by_helm(chart) if args.helm else []
+            said = _findings(args, path, filled)
             found += [(str(path), finding) for finding in said if not (args.quiet and finding.severity == "info")]
             advance(1)
     findings.print_found(args, found, f"{len(specs)} checked", _line_finder())
@@ -60,17 +57,21 @@ def run(args: argparse.Namespace) -> int:
     return int(any(finding.severity in bad for _, finding in found))
 
 
-def _chart(path: str, filled: object) -> tuple[SpecFile, Chart]:
+def _findings(args: argparse.Namespace, path: str, filled: ChartTemplate) -> list[Finding]:
     from symphony_charts.adapters import specfile
-    from symphony_charts.chart.package import ChartTemplate, build_chart
-    from symphony_charts.cluster.pools import place
-    from symphony_charts.network.services import allocate
+    from symphony_charts.chart.lint import Finding, lint_release
 
-    assert isinstance(filled, ChartTemplate)  # noqa: S101 - narrows what `run` made
-    # Whether it fits is for `plan` and `package` to say; the objects are looked at either way.
-    spec, _ = place(specfile.read(path), force=True)
-    services = allocate(spec.experiment, spec.pins)
-    return spec, build_chart(spec.experiment, services, spec.lock.version or "0.1.0", filled)
+    spec = specfile.read(path)
+    prepared = prepared_of(args, spec, force=True)
+    chart, own = prepared.chart(filled, spec.lock.version), prepared.own
+    said = lint_release(chart, own.values, own.release, own.objects, kube_version=args.kube_version)
+    for loss in prepared.losses:
+        rule = loss.path.rpartition(".")[2]
+        said.append(Finding(rule=rule, severity="warning", path=loss.path, what=loss.what, next=loss.next))
+    refusal = own.plan.refusal() if own.plan is not None else None
+    if refusal is not None:
+        said.append(Finding(rule="fit", severity="error", path="placement", what=refusal.what, next=refusal.next))
+    return said + (_by_helm(chart) if args.helm else [])
 
 
 def _by_helm(chart: Chart) -> list[Finding]:

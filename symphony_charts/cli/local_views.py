@@ -48,10 +48,12 @@ def diff(args: argparse.Namespace) -> int:
     """Compare plan, manifests and, when asked, a probe; 1 when something differs that nobody asked for."""
     from symphony_charts.adapters import specfile
     from symphony_charts.cluster.local_parity import compare
+    from symphony_charts.cluster.pools import pools_of_spec
     from symphony_charts.local.overrides import overridden
 
     spec = specfile.read(args.spec)
-    result = compare(spec.experiment, spec.pins, spec.path.parent, probes=args.probe)
+    pools = pools_of_spec(spec.path, spec.experiment.placement.pools)
+    result = compare(spec.experiment, spec.pins, spec.path.parent, probes=args.probe, pools=pools)
     wanted = overridden(spec.experiment)
     record = {
         "name": spec.experiment.name,

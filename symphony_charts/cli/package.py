@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 
 from symphony_charts.cli import common, output
+from symphony_charts.cli.overrides import add_values, overrides_of, prepared_of
 
-__all__ = ["add_values", "configure", "located", "overrides_of", "refuse_twins", "run", "specs_of"]
+__all__ = ["configure", "located", "refuse_twins", "run", "specs_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from symphony_charts.chart.values import Values
     from symphony_charts.cli.workspace import Images
     from symphony_charts.cluster.packaging import Packaged
     from symphony_charts.errors import Problem
@@ -52,25 +52,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph package rl.yaml --push --env dev",
         "symph package rl.yaml --workspace . --image-repo registry.example.org/rl/images",
     )
-
-
-def add_values(parser: argparse.ArgumentParser) -> None:
-    """Add `-f FILE` and `--set KEY=VALUE`, which change values as they do for helm."""
-    parser.add_argument(
-        "-f", "--values", metavar="FILE", action="append", default=[], help="values to put over the experiment's"
-    )
-    common.add_set(parser)
-
-
-def overrides_of(args: argparse.Namespace) -> Values:
-    """What `-f` and `--set` say, the latter over the former."""
-    from symphony_charts.chart.merge import merge, parse_set
-    from symphony_charts.cluster.packaging import read_values
-
-    values: Values = {}
-    for file in args.values:
-        values = merge(values, read_values(Path(file)))
-    return merge(values, parse_set(args.set))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -117,7 +98,7 @@ def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images
     with output.progress("writing", len(made)) as advance:
         for spec, item in made.items():
             records[spec] = _record(item, 0 if args.dry_run else _write(item), images)
-            if not args.dry_run and not item.fit and not images.by_base:
+            if not args.dry_run and not item.prepared.own.fit and not images.by_base:
                 cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})
             advance(1)
     refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
@@ -141,21 +122,18 @@ def _destination(args: argparse.Namespace) -> str:
 
 def _prepare_all(args: argparse.Namespace, specs: Sequence[str], dest: Path, images: Images) -> list[Packaged]:
     from symphony_charts.adapters import specfile
-    from symphony_charts.cluster.packaging import prepare, template
-    from symphony_charts.cluster.pools import place
+    from symphony_charts.cluster.packaging import package, template
     from symphony_charts.cluster.workspace import with_images
     from symphony_charts.errors import SpecError
 
-    overrides, filled = overrides_of(args), template()
+    filled = template()
     packaged: list[Packaged] = []
     faults: list[Problem] = []
     with output.progress("packaging", len(specs)) as advance:
         for path in specs:
             try:
-                spec, fit = place(
-                    with_images(specfile.read(path), images.by_base), args.pools, force=args.force_unschedulable
-                )
-                packaged.append(prepare(spec, dest, filled, overrides=overrides, version=args.version, fit=fit))
+                spec = with_images(specfile.read(path), images.by_base)
+                packaged.append(package(prepared_of(args, spec), spec, dest, filled, version=args.version))
             except SpecError as error:
                 if len(specs) == 1:
                     raise
@@ -194,7 +172,6 @@ def refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
 
 def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
     from symphony_charts.cluster.workspace import images_of
-    from symphony_charts.workloads.ending import runs_on
 
     used = images_of(item.spec.experiment) if images.records else []
     return {
@@ -203,15 +180,24 @@ def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
         "last": item.last,
         "change": item.change.describe() if item.change is not None else "",
         "digest": item.chart.digest,
-        "fit": item.fit,
+        "fit": item.prepared.own.fit,
         "folder": str(item.folder),
         "archive": str(item.archive_path),
         "files": len(item.chart.files),
         "bytes": len(item.chart.archive),
         "written": touched,
-        "runsOn": [str(ref) for ref in runs_on(item.spec.experiment)],
+        "runsOn": _runs_on(item),
         **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
     }
+
+
+def _runs_on(item: Packaged) -> list[str]:
+    from symphony_charts.chart.release_model import build_model
+    from symphony_charts.workloads.ending import runs_on
+
+    model = build_model(item.prepared.values, item.prepared.own.release)
+    left = runs_on(model.values, model.groups, model.kind_name)
+    return [group if group == process else f"{group}/{process}" for group, process in left]
 
 
 def _columns() -> list[output.Column]:
@@ -231,7 +217,8 @@ def _print_one(item: Packaged, record: dict[str, object], *, dry_run: bool) -> N
 
     pods = pods_of(item.spec.experiment)
     processes = sum(len(pod.processes) for pod in pods.values())
-    counts = f"{_count(processes, 'process')} in {_count(len(pods), 'pod')}, {_count(len(item.services), 'service')}"
+    services = _count(len(item.prepared.services), "service")
+    counts = f"{_count(processes, 'process')} in {_count(len(pods), 'pod')}, {services}"
     output.line(f"{item.chart.name} {item.chart.version}   {counts}{_was(item)}")
     written = "nothing to write" if not dry_run and not record["written"] else "schema and README generated"
     if dry_run:
@@ -239,8 +226,8 @@ def _print_one(item: Packaged, record: dict[str, object], *, dry_run: bool) -> N
     output.line(f"  chart    {item.folder}/   {len(item.chart.files)} files, {written}")
     size = f"{len(item.chart.archive) / 1000:.1f} kB"
     output.line(f"  archive  {item.archive_path}   {size}   {item.chart.digest[:19]}…")
-    if item.fit:
-        output.line(f"  fit      {item.fit}")
+    if item.prepared.own.fit:
+        output.line(f"  fit      {item.prepared.own.fit}")
     runs_on = record["runsOn"]
     if isinstance(runs_on, list) and runs_on:
         output.line(f"  note     runs on after the end, until `helm uninstall`: {', '.join(runs_on)}")

@@ -6,13 +6,13 @@ import argparse
 import sys
 
 from symphony_charts.cli import common, output
+from symphony_charts.cli.overrides import add_values, prepared_of
 
 __all__ = ["configure", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from symphony_charts.placement.plan import Plan
-    from symphony_charts.placement.pool import Pools
     from symphony_charts.spec.model import Experiment
 
 _STATES = {"PROVEN": "good", "PACKABLE": "busy", "UNKNOWN": "busy", "NO": "bad"}
@@ -32,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--var", metavar="KEY=VALUE", action="append", default=[], help="a Terraform variable; may be repeated"
     )
+    add_values(parser)
     common.add_output(parser, ("table", "wide", "json", "yaml"))
     parser.add_argument("--explain", metavar="PROCESS", default=None, help="why this pool, and why not the others")
     parser.add_argument(
@@ -50,15 +51,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the plan; raises PlacementError (exit 4) when a group cannot be scheduled."""
     from symphony_charts.adapters import specfile
-    from symphony_charts.errors import PlacementError
-    from symphony_charts.placement.plan import check
+    from symphony_charts.errors import PlacementError, UsageError
 
     spec = specfile.read(args.spec)
-    plan = check(spec.experiment, _pools(args, spec.path, spec.experiment.placement.pools))
+    prepared = prepared_of(args, spec, force=True)
+    plan = prepared.plan
+    if plan is None:
+        hint = "add --pools FILE, or placement.pools to the spec; examples/pools shows what FILE can be"
+        raise UsageError("no node pools are known", str(spec.path), hint)
     if args.explain:
-        _explain(args, plan, _pod_named(spec.experiment, plan, args.explain))
+        _explain(args, plan, _pod_named(prepared.experiment, plan, args.explain))
         return 0
-    for path, text in _pictures(args, plan, spec.experiment):
+    for path, text in _pictures(args, plan, prepared.experiment):
         from pathlib import Path
 
         from symphony_charts.adapters.files import write_file
@@ -69,20 +73,6 @@ def run(args: argparse.Namespace) -> int:
     if lost:
         raise PlacementError(f"{lost} of {len(plan.groups)} groups cannot be scheduled")
     return 0
-
-
-def _pools(args: argparse.Namespace, spec: object, named: str | None) -> Pools:
-    from pathlib import Path
-
-    from symphony_charts.cluster.pools import pools_of_spec
-    from symphony_charts.errors import UsageError
-
-    variables: dict[str, object] = dict(common.parse_assignments(args.var, "--var"))
-    pools = pools_of_spec(Path(str(spec)), named, args.pools, variables=variables)
-    if pools is None:
-        hint = "add --pools FILE, or placement.pools to the spec; examples/pools shows what FILE can be"
-        raise UsageError("no node pools are known", str(spec), hint)
-    return pools
 
 
 def _pictures(args: argparse.Namespace, plan: Plan, experiment: Experiment) -> list[tuple[str, str]]:

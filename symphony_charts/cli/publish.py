@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph publish`."""
-    from symphony_charts.cli.package import add_values
+    from symphony_charts.cli.overrides import add_values
 
     common.add_specs(parser)
     parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
@@ -59,7 +59,8 @@ def add_publish_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Publish all specs in one commit, or none."""
-    from symphony_charts.cli.package import overrides_of, specs_of
+    from symphony_charts.cli.overrides import overrides_of
+    from symphony_charts.cli.package import specs_of
 
     publish(args, specs_of(args.specs), overrides_of(args))
     return 0

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from symphony_charts.cli import common, output
-from symphony_charts.cli.package import add_values, overrides_of
+from symphony_charts.cli.overrides import add_values, prepared_of
 
 __all__ = ["configure", "run"]
 
@@ -35,40 +35,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the objects: natively, or as real helm renders them."""
     from symphony_charts.adapters import specfile
-    from symphony_charts.chart.package import build_chart
     from symphony_charts.cluster.packaging import template
-    from symphony_charts.cluster.pools import place
-    from symphony_charts.network.services import allocate
 
-    spec, _ = place(specfile.read(args.spec), force=True)
-    services = allocate(spec.experiment, spec.pins)
-    chart = build_chart(spec.experiment, services, spec.lock.version or "0.1.0", template())
-    objects = _by_helm(args, chart) if args.helm else _native(args, chart)
+    spec = specfile.read(args.spec)
+    # Whether it fits is for `plan` and `package` to say; the objects are the same either way.
+    prepared = prepared_of(args, spec, force=True)
+    objects = list(prepared.under({}, release=args.release or "", namespace=args.namespace).objects)
+    if args.helm:
+        objects = _by_helm(args, prepared.chart(template(), spec.lock.version))
     if args.no_tests:
         objects = [item for item in objects if not _is_test(item)]
     _print(args, objects)
     return 0
 
 
-def _native(args: argparse.Namespace, chart: Chart) -> list[dict[str, object]]:
-    from symphony_charts.chart.assemble import Release, assemble
-    from symphony_charts.chart.merge import merge
-
-    release = Release(
-        name=args.release or chart.name,
-        namespace=args.namespace,
-        chart_name=chart.name,
-        chart_version=chart.version,
-    )
-    return assemble(merge(chart.values, overrides_of(args)), release)
-
-
 def _by_helm(args: argparse.Namespace, chart: Chart) -> list[dict[str, object]]:
     from symphony_charts.adapters.helm import template_chart
 
-    return template_chart(
-        chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values=overrides_of(args)
-    )
+    return template_chart(chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values={})
 
 
 def _is_test(item: dict[str, object]) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from symphony_charts.cli import common, output, release_options
 from symphony_charts.cli import gitops_options as shared
+from symphony_charts.cli.overrides import add_values, overrides_of, prepared_of
 
 __all__ = ["columns_of", "configure", "record_of", "run"]
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from symphony_charts.adapters.specfile import SpecFile
     from symphony_charts.cluster.sweep import Outcome, TrialRun
+    from symphony_charts.prepare import Prepared
     from symphony_charts.spec.sweep import Trial
 
 
@@ -65,6 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shared.add_change_options(parser, is_alone=False)
     parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
     common.add_output(parser)
+    add_values(parser)
     common.add_placement(parser)
     common.add_dry_run(parser)
     common.add_examples(
@@ -82,25 +85,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the chart and the trials' values or an Argo Workflow, or run the trials."""
     from symphony_charts.adapters import specfile
-    from symphony_charts.cluster.pools import place
     from symphony_charts.cluster.sweep import prepare_trials
 
     spec = specfile.read(args.spec)
     trials = _trials(args, spec.experiment.name)
     is_here = args.up and args.on == "tmux"
-    if not is_here:
-        spec, fit = place(spec, args.pools, force=args.force_unschedulable)
-        if fit:
-            output.note(f"fit of one trial: {fit}")
-    runs = prepare_trials(spec, trials, for_cluster=not is_here)
+    if is_here:
+        return _run(args, spec, None, prepare_trials(spec, trials, None))
+    base = prepared_of(args, spec)
+    if base.own.fit:
+        output.note(f"fit of one trial: {base.own.fit}")
+    runs = prepare_trials(spec, trials, base)
     if args.on == "argo":
-        return _argo(args, spec, runs)
+        return _argo(args, spec, base, runs)
     if args.dry_run:
         output.print_items(args, "Trial", [record_of(run.trial) for run in runs], columns_of(runs[0].trial))
         return 0
     if args.up:
-        return _run(args, spec, runs)
-    return _publish(args, spec, runs) if args.env else _write(args, spec, runs)
+        return _run(args, spec, base, runs)
+    return _publish(args, spec, runs) if args.env else _write(args, spec, base, runs)
 
 
 def _trials(args: argparse.Namespace, base: str) -> tuple[Trial, ...]:
@@ -118,12 +121,12 @@ def _trials(args: argparse.Namespace, base: str) -> tuple[Trial, ...]:
     return trials(base, [parse_axis(text) for text in args.grid], spans, draw=args.random, chance=chance)
 
 
-def _write(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
-    from symphony_charts.cluster.packaging import prepare, template, write
+def _write(args: argparse.Namespace, spec: SpecFile, base: Prepared, runs: Sequence[TrialRun]) -> int:
+    from symphony_charts.cluster.packaging import package, template, write
     from symphony_charts.cluster.sweep import write_trials
 
     dest = Path(args.dest)
-    packaged = prepare(spec, dest, template())
+    packaged = package(base, spec, dest, template())
     folder = dest / f"{packaged.chart.name}-trials"
     write(packaged)
     write_trials(runs, folder)
@@ -158,7 +161,7 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
         env=env,
         first_values={},
         env_values=None,
-        overrides={},
+        overrides=overrides_of(args),
         destination=place.destination if place else None,
         pools=args.pools or settings.pools,
         force_unschedulable=args.force_unschedulable,
@@ -186,13 +189,13 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
     return 0
 
 
-def _argo(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
+def _argo(args: argparse.Namespace, spec: SpecFile, base: Prepared, runs: Sequence[TrialRun]) -> int:
     from symphony_charts.cli.sweep_kube import write_or_submit
 
     if args.env:
         raise _clash("--env publishes releases, and --on argo makes a Workflow")
     columns = columns_of(runs[0].trial)
-    return write_or_submit(args, spec, runs, [record_of(run.trial) for run in runs], columns)
+    return write_or_submit(args, spec, base, runs, [record_of(run.trial) for run in runs], columns)
 
 
 def _clash(what: str) -> Exception:
@@ -201,7 +204,7 @@ def _clash(what: str) -> Exception:
     return UsageError(what, next="choose one")
 
 
-def _run(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
+def _run(args: argparse.Namespace, spec: SpecFile, base: Prepared | None, runs: Sequence[TrialRun]) -> int:
     """Run the trials and wait for them; the status is 1 when one fails."""
     from contextlib import ExitStack
 
@@ -215,10 +218,10 @@ def _run(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> 
         raise _clash("--env publishes the trials, and --up runs them")
     outcomes: list[Outcome] = []
     with ExitStack() as stack:
-        if args.on == "kube":
+        if base is not None:
             from symphony_charts.cli.sweep_kube import installed
 
-            going = installed(args, spec, runs, stack, started)
+            going = installed(args, spec, base, runs, stack, started)
         else:
             going = run_trials(runs, spec, parallel=args.parallel or 1, on_start=started)
         for outcome in going:

@@ -15,22 +15,24 @@ if TYPE_CHECKING:
 
     from symphony_charts.adapters.specfile import SpecFile
     from symphony_charts.cluster.sweep import Outcome, TrialRun
+    from symphony_charts.prepare import Prepared
     from symphony_charts.spec.sweep import Trial
 
 
 def installed(
     args: argparse.Namespace,
     spec: SpecFile,
+    base: Prepared,
     runs: Sequence[TrialRun],
     stack: ExitStack,
     started: Callable[[Trial], None],
 ) -> Iterator[Outcome]:
     """The outcomes of the trials as releases; `stack` holds their chart until all are through."""
-    from symphony_charts.cluster.release_source import experiment_chart
+    from symphony_charts.cluster.release_source import prepared_chart
     from symphony_charts.cluster.sweep_kube import Installation, install_trials
 
     folder = spec.path.absolute().parent
-    source = stack.enter_context(experiment_chart(spec.experiment, spec.pins, folder, spec.lock.version))
+    source = stack.enter_context(prepared_chart(base, folder, spec.lock.version))
     with release_options.open_releases(args) as there:
         namespace = args.namespace or source.namespace or there.namespace
     place = Installation(
@@ -49,6 +51,7 @@ _INSTALLED_AT_A_TIME, _AT_A_TIME = 8, 64
 def write_or_submit(
     args: argparse.Namespace,
     spec: SpecFile,
+    base: Prepared,
     runs: Sequence[TrialRun],
     items: Sequence[dict[str, object]],
     columns: Sequence[output.Column],
@@ -61,7 +64,7 @@ def write_or_submit(
     from symphony_charts.spec.yaml_text import dump_all
 
     namespace = args.namespace or spec.experiment.namespace or ""
-    objects = argo_objects(spec, runs, parallel=args.parallel, namespace=namespace or "default")
+    objects = argo_objects(base, runs, parallel=args.parallel, namespace=namespace or "default")
     name = objects[-1]["metadata"]["name"]
     shown = [{**item, "workflow": name} for item in items]
     output.print_items(args, "Trial", shown, [*columns, output.Column("WORKFLOW", "workflow")])

@@ -1,14 +1,13 @@
-"""The sides of a comparison: what the repository holds of an experiment, and what a spec file would make."""
+"""The sides of a comparison: what the repository holds of an experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from symphony_charts.adapters.specfile import SpecFile
-from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.merge import merge
-from symphony_charts.chart.package import Chart, ChartTemplate, build_chart
+from symphony_charts.chart.package import ChartTemplate
+from symphony_charts.chart.render_release import Release, render_release
 from symphony_charts.chart.values import Values
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.gitops import layout
@@ -16,10 +15,9 @@ from symphony_charts.gitops.comparison import Side
 from symphony_charts.gitops.objects import object_of
 from symphony_charts.gitops.pointer import Pointer, parse_pointer
 from symphony_charts.gitops.snapshot import Snapshot
-from symphony_charts.network.services import allocate
 from symphony_charts.spec.yaml_text import load
 
-__all__ = ["Published", "Read", "side_of_chart"]
+__all__ = ["Published", "Read"]
 
 Read: TypeAlias = Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]
 
@@ -63,12 +61,13 @@ class Published:
         if top.entry(chart) is None:
             known = ", ".join(sorted(top.folder(versions))) or "none"
             raise NotFound(f"the repository holds no {chart}", f"it holds {known}", "symph history says what ran")
-        seen = self._read([chart, templates], lambda _seen: [path])
+        schema = f"{chart}/values.schema.json"
+        seen = self._read([chart, templates], lambda _seen: [path, schema])
         values = load((seen.read(path) or b"").decode())
         if not isinstance(values, dict):
             raise SpecError.one("values.yaml holds no map", at=path)
         release = Release(name=self.name, namespace=namespace, chart_name=chart.split("/")[2])
-        objects = tuple(assemble(merge(values, env_values), release))
+        objects = tuple(render_release(merge(values, env_values), release, schema=seen.read(schema)))
         return Side(title=title, objects=objects, notes=self._notes(title, seen, templates))
 
     def _notes(self, title: str, seen: Snapshot, templates: str) -> tuple[str, ...]:
@@ -80,20 +79,3 @@ class Published:
         if any(theirs.get(path) != oid for path, oid in self._ours.items()):
             notes.append(f"{title}: made by another version of symph; compared as this one would render it")
         return tuple(notes)
-
-
-def side_of_chart(
-    spec: SpecFile,
-    ours: ChartTemplate,
-    env_values: Values,
-    namespace: str,
-    overrides: Mapping[str, object] | None = None,
-) -> tuple[Side, Chart]:
-    """What `spec`, whose placement is settled, would run under an environment's values; and its chart."""
-    services = allocate(spec.experiment, spec.pins)
-    chart = build_chart(
-        spec.experiment, services, spec.lock.version or "0.1.0", ours, overrides=dict(overrides) if overrides else None
-    )
-    release = Release(name=chart.name, namespace=namespace, chart_name=chart.name)
-    objects = tuple(assemble(merge(chart.values, env_values), release))
-    return Side(title=str(spec.path), objects=objects), chart

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.merge import merge
+from symphony_charts.chart.render_release import Release, render_release
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations import Change
@@ -20,17 +20,19 @@ __all__ = ["Render", "load_environment", "rendered_files"]
 _MANIFEST, _METADATA = "manifest.yaml", "hydrator.metadata"
 
 
-def rendered_files(pointer: Pointer, values: object, dry_sha: str) -> dict[str, bytes]:
+def rendered_files(pointer: Pointer, values: object, dry_sha: str, schema: bytes | None = None) -> dict[str, bytes]:
     """The files of one experiment: its manifests, and what they were made from.
 
-    Raises SpecError for bad values.
+    `schema` is the chart's own ``values.schema.json``. Raises SpecError for bad values.
     """
     if not isinstance(values, dict):
         raise SpecError.one("values.yaml holds no map", at=f"{pointer.chart}/values.yaml")
     release = Release(
         name=pointer.name, namespace=pointer.destination.namespace, chart_name=pointer.chart.split("/")[2]
     )
-    objects = [item for item in assemble(merge(values, pointer.values), release) if not _is_hook(item)]
+    objects = [
+        item for item in render_release(merge(values, pointer.values), release, schema=schema) if not _is_hook(item)
+    ]
     subject = f"{pointer.op} {pointer.team}/{pointer.name} {pointer.version} in {pointer.env}"
     return {_MANIFEST: dump_all(objects).encode(), _METADATA: _metadata(dry_sha, subject, pointer.at)}
 
@@ -110,8 +112,11 @@ def _is_hook(item: dict[str, object]) -> bool:
 
 def load_environment(
     read: Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot], env: str
-) -> tuple[str, list[tuple[Pointer, object]]]:
-    """The tip's commit, and every pointer of `env` with its chart's values. Raises NotFound for a missing chart."""
+) -> tuple[str, list[tuple[Pointer, object, bytes | None]]]:
+    """The tip's commit, and every pointer of `env` with its chart's values and their schema.
+
+    Raises NotFound for a missing chart.
+    """
     top = read([f"envs/{env}"], lambda _seen: [])
     teams = sorted(name for name, entry in top.folder(f"envs/{env}").items() if entry.is_folder)
     folders = [layout.pointer_folder(env, team) for team in teams]
@@ -122,12 +127,12 @@ def load_environment(
     pointers = [
         parse_pointer(content, path) for path, content in listed.files.items() if layout.pointer_name(path) is not None
     ]
-    charts = {pointer.chart: f"{pointer.chart}/values.yaml" for pointer in pointers}
-    seen = read([], lambda _seen: charts.values())
+    files = [f"{pointer.chart}/{name}" for pointer in pointers for name in ("values.yaml", "values.schema.json")]
+    seen = read([], lambda _seen: files)
     found = []
     for pointer in pointers:
-        content = seen.read(charts[pointer.chart])
+        content = seen.read(f"{pointer.chart}/values.yaml")
         if content is None:
             raise NotFound(f"{pointer.env} runs {pointer.chart}, which is not there", next="symph gitops lint")
-        found.append((pointer, load(content.decode())))
+        found.append((pointer, load(content.decode()), seen.read(f"{pointer.chart}/values.schema.json")))
     return top.commit, found

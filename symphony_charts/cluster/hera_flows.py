@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING
 
 from symphony_charts.adapters import specfile
 from symphony_charts.adapters.hera_workflows import built
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.chart.compile import compile_values
 from symphony_charts.chart.merge import merge
-from symphony_charts.network.services import allocate
-from symphony_charts.placement.assign import apply
-from symphony_charts.spec.check import finish
+from symphony_charts.prepare import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,9 +26,7 @@ def hera_flows(
     They are those of its chart, installed as `release` (its own name) under `values`, as kind argo whatever its own.
     Raises SpecError, and ToolMissing without hera.
     """
-    spec = specfile.read(path)
-    settled, _ = apply(finish(spec.experiment, for_cluster=True), None)
-    own = merge(compile_values(settled, allocate(settled, spec.pins)), {"workload": {"kind": "argo"}})
-    installed = Release(name=release or settled.name, chart_name=settled.name)
-    objects = assemble(merge(own, values or {}), installed)
+    overrides = merge({"workload": {"kind": "argo"}}, values or {})
+    prepared = prepare(specfile.read(path), overrides=overrides)
+    objects = prepared.under({}, release=release or "").objects
     return {str(item["kind"]): built(item) for item in objects if str(item["apiVersion"]).startswith("argoproj.io/")}

@@ -11,7 +11,7 @@ from symphony_charts.cluster.cluster import Cluster
 from symphony_charts.cluster.folder import save_experiment
 from symphony_charts.cluster.kube_watch import KubeWatcher
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, ToolMissing
-from symphony_charts.spec.check import finish
+from symphony_charts.placement.pool import Pools
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.yaml_text import dump_all
 
@@ -62,24 +62,24 @@ class KubeCluster(Cluster):
         runs and `force` is not given, where Git manages it, and for protected namespaces; SpecError with everything
         that the cluster does not take.
         """
-        from symphony_charts.cluster.render import objects_of
+        from symphony_charts.prepare import prepare_experiment
 
-        experiment = finish(experiment, for_cluster=True)
+        prepared = prepare_experiment(experiment, pins, pools=self._pools(experiment, folder))
         if dry_run:
-            objects = objects_of(experiment, pins)
-            sys.stdout.write(dump_all(objects))
-            return objects
+            sys.stdout.write(dump_all(prepared.objects))
+            return list(prepared.objects)
+        experiment = prepared.experiment
         from symphony_charts.cluster.current import set_current
         from symphony_charts.cluster.kube_removal import refuse_protected
-        from symphony_charts.cluster.release_source import experiment_chart
+        from symphony_charts.cluster.release_source import prepared_chart
 
         api = self._watcher.api
         namespace = self._namespace or experiment.namespace or api.namespace
         refuse_protected(namespace)
         there = KubeWatcher(namespace=namespace, context=self._target[1], kubeconfig=self._target[0])
         is_there = self._refuse_existing(there, experiment.name, namespace, force=force)
-        objects = objects_of(experiment, pins, namespace)
-        with experiment_chart(experiment, pins, folder) as source:
+        objects = prepared.under({}, namespace=namespace).objects
+        with prepared_chart(prepared, folder) as source:
             secret = source.secret(experiment.name, namespace)
             self._judge(objects, namespace)
             save_experiment(experiment, force=force)
@@ -94,6 +94,13 @@ class KubeCluster(Cluster):
                     api.apply(_marked(item, experiment.name, namespace), namespace)
         set_current(self._watcher.place, experiment.name)
         return there.describe(experiment.name, events=False)
+
+    @staticmethod
+    def _pools(experiment: Experiment, folder: Path) -> Pools | None:
+        """The pools that the experiment names itself."""
+        from symphony_charts.cluster.pools import pools_of_spec
+
+        return pools_of_spec(folder / experiment.name, experiment.placement.pools)
 
     def _refuse_existing(self, there: KubeWatcher, name: str, namespace: str, *, force: bool) -> bool:
         """Whether something runs under the name that may be replaced; raises Conflict where it may not."""
@@ -114,7 +121,7 @@ class KubeCluster(Cluster):
             raise Conflict(what, next=f"symph delete {name} --on kube, or launch(exp, force=True)")
         return True
 
-    def _judge(self, objects: list[Object], namespace: str) -> None:
+    def _judge(self, objects: Iterable[Object], namespace: str) -> None:
         """Let the cluster judge every object, changing nothing; raises SpecError with all that it does not take."""
         api = self._watcher.api
         # A namespace that is yet to be made cannot judge; any other can.

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from symphony_charts.cluster.local_machine import plan_here
 from symphony_charts.cluster.local_probe import probe
-from symphony_charts.cluster.render import objects_of
 from symphony_charts.local.manifest_view import view_of_manifests
 from symphony_charts.local.overrides import with_local
 from symphony_charts.local.view import ProcessView, differences, view_of_plan
 from symphony_charts.network.environment import SECRETS_DIR
 from symphony_charts.network.services import allocate
+from symphony_charts.placement.pool import Pools
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment
 
 __all__ = ["Difference", "Parity", "compare"]
@@ -37,19 +38,21 @@ class Parity:
     differences: tuple[Difference, ...]
 
 
-def compare(experiment: Experiment, pins: Mapping[str, int], folder: Path, *, probes: bool) -> Parity:
+def compare(
+    experiment: Experiment, pins: Mapping[str, int], folder: Path, *, probes: bool, pools: Pools | None = None
+) -> Parity:
     """The differences beyond the closed list between the local plan and the rendered manifests.
 
-    With `probes` also between a probe that really runs in tmux and both. What `local:` changes is taken as wanted.
+    `pools` settle where processes were sent. With `probes` also between a probe that really runs in tmux and both. What
+    `local:` changes is taken as wanted.
     """
     services = allocate(experiment, pins)
     planned = {
         name: replace(view, files=_without_secrets(view.files))
         for name, view in view_of_plan(plan_here(experiment, services, folder, "diff")).items()
     }
-    in_pods = view_of_manifests(
-        objects_of(with_local(experiment), {service.name: service.port for service in services})
-    )
+    pins = {service.name: service.port for service in services}
+    in_pods = view_of_manifests(prepare_experiment(with_local(experiment), pins, pools=pools, force=True).objects)
     passed = frozenset(experiment.local.pass_env)
     found = list(_compare("plan, manifests", planned, in_pods, passed))
     sides: tuple[str, ...] = ("the plan", "the manifests")

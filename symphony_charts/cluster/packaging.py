@@ -11,16 +11,16 @@ from symphony_charts.adapters import data
 from symphony_charts.adapters.files import write_file
 from symphony_charts.adapters.specfile import SpecFile
 from symphony_charts.chart.ownership import RECORD, WritePlan, is_users, plan_write
-from symphony_charts.chart.package import Chart, ChartTemplate, build_chart
+from symphony_charts.chart.package import Chart, ChartTemplate
 from symphony_charts.chart.values import Values
-from symphony_charts.chart.version import FIRST_VERSION, ValuesChange, compare_values, next_version
+from symphony_charts.chart.version import ValuesChange, compare_values, next_version
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.network.lock import Lock, render
-from symphony_charts.network.services import Service, allocate, pins_of
-from symphony_charts.spec.check import finish
+from symphony_charts.network.services import pins_of
+from symphony_charts.prepare import Prepared
 from symphony_charts.spec.yaml_text import load
 
-__all__ = ["Packaged", "prepare", "read_values", "template", "write"]
+__all__ = ["Packaged", "package", "read_values", "template", "write"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,18 +28,16 @@ class Packaged:
     """A chart that is ready to be written to `folder` and `archive_path`, and the lock file that goes with it.
 
     `last` is the version before, None for the first one; `change` says how its values differ, None if nothing does.
-    `fit` is the planner's verdict in one line, empty when no node pools are known.
     """
 
     spec: SpecFile
-    services: tuple[Service, ...]
+    prepared: Prepared
     chart: Chart
     last: str | None
     change: ValuesChange | None
     folder: Path
     plan: WritePlan
     lock: str
-    fit: str = ""
 
     @property
     def archive_path(self) -> Path:
@@ -52,44 +50,32 @@ def template() -> ChartTemplate:
     return ChartTemplate(data.folder("chart-template"))
 
 
-def prepare(
-    spec: SpecFile,
-    dest: Path,
-    filled: ChartTemplate,
-    *,
-    overrides: Values | None = None,
-    version: str | None = None,
-    fit: str = "",
+def package(
+    prepared: Prepared, spec: SpecFile, dest: Path, filled: ChartTemplate, *, version: str | None = None
 ) -> Packaged:
-    """The chart of `spec`, whose placement is settled (`cluster.pools.place`), as it will stand below `dest`.
-
-    Nothing is written; `fit` is only passed on.
+    """The chart of `spec`, `prepared`, as it will stand below `dest`; nothing is written.
 
     The version is the last one if the content is the same, else the next by what changed. Raises SpecError for what
     cannot be packaged, and Conflict where a generated file was edited.
     """
-    finish(spec.experiment, for_cluster=True)
-    services = allocate(spec.experiment, spec.pins)
-    folder = dest / spec.experiment.name
+    folder = dest / prepared.experiment.name
     present = _read_folder(folder)
     extra = {path: content for path, content in present.items() if path.startswith("templates/extra-")}
-    first = version or spec.lock.version or FIRST_VERSION
-    chart = build_chart(spec.experiment, services, first, filled, overrides=overrides, extra=extra)
+    chart = prepared.chart(filled, version or spec.lock.version, extra)
     change = _change(spec.lock, chart, present)
     if version is None and change is not None and spec.lock.version is not None:
         chart = chart.with_version(next_version(spec.lock.version, change))
     ours = {path: content for path, content in chart.files.items() if not is_users(path)}
-    lock = Lock(ports=pins_of(services), version=chart.version, digest=chart.digest)
+    lock = Lock(ports=pins_of(prepared.services), version=chart.version, digest=chart.digest)
     return Packaged(
         spec=spec,
-        services=services,
+        prepared=prepared,
         chart=chart,
         last=spec.lock.version,
         change=change,
         folder=folder,
         plan=plan_write(ours, present, str(folder)),
         lock=render(lock),
-        fit=fit,
     )
 
 

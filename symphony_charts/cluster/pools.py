@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from os.path import normpath
 from pathlib import Path
@@ -11,15 +10,12 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.adapters.dirs import state_dir
-from symphony_charts.adapters.specfile import SpecFile
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.placement.assign import apply
 from symphony_charts.placement.inputs import merge, read_pools
 from symphony_charts.placement.machines import Catalog, Machine, default_catalog
-from symphony_charts.placement.plan import check
 from symphony_charts.placement.pool import Pools
 
-__all__ = ["place", "pools_of_spec", "read_pool_files", "read_pools_file", "user_catalog", "user_catalog_path"]
+__all__ = ["pools_of_spec", "read_pool_files", "read_pools_file", "user_catalog", "user_catalog_path"]
 
 
 def user_catalog_path() -> Path:
@@ -78,21 +74,3 @@ def pools_of_spec(
     path = Path(named).expanduser()
     # normpath, not resolve: errors and plans name the file as the user would, not where a link leads.
     return read_pools_file(normpath(spec.parent / path), variables=variables)
-
-
-def place(spec: SpecFile, given: Sequence[str] = (), *, force: bool = False) -> tuple[SpecFile, str]:
-    """`spec` with every wish of its processes settled on a node pool, and the plan's verdict in one line.
-
-    The verdict is empty when no pools are known. Raises SpecError for a wish that needs pools when there are none,
-    PlacementError when a group cannot be scheduled, unless `force` is set.
-    """
-    pools = pools_of_spec(spec.path, spec.experiment.placement.pools, given)
-    experiment, _ = apply(spec.experiment, pools)
-    verdict = ""
-    if pools is not None:
-        plan = check(spec.experiment, pools)
-        refusal = plan.refusal()
-        if refusal is not None and not force:
-            raise refusal
-        verdict = plan.summary()
-    return replace(spec, experiment=experiment), verdict

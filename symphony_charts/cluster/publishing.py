@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 from symphony_charts.adapters.git.identity import source_commit
 from symphony_charts.adapters.specfile import SpecFile
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.chart.lint import lint
-from symphony_charts.chart.merge import merge
-from symphony_charts.chart.package import Chart, ChartTemplate, build_chart
+from symphony_charts.chart.lint import lint_release
+from symphony_charts.chart.package import Chart, ChartTemplate
 from symphony_charts.chart.values import Values
-from symphony_charts.cluster.pools import pools_of_spec
 from symphony_charts.cluster.secret_files import encrypted_secret, sealed_values, secret_name
 from symphony_charts.errors import CheckFailed, SpecError
 from symphony_charts.gitops.argocd import refused_kinds
@@ -20,13 +17,9 @@ from symphony_charts.gitops.layout import check_names, flux_secret_path
 from symphony_charts.gitops.pointer import Destination
 from symphony_charts.gitops.publish import Publish
 from symphony_charts.network.lock import Lock, render
-from symphony_charts.network.services import allocate, pins_of
-from symphony_charts.placement.assign import apply
-from symphony_charts.placement.demand_objects import demands_of_objects
-from symphony_charts.placement.plan import plan_demands
-from symphony_charts.placement.pool import Pools
+from symphony_charts.network.services import pins_of
+from symphony_charts.prepare import Prepared, prepare
 from symphony_charts.secrets.sealing import Certificate
-from symphony_charts.spec.check import finish
 from symphony_charts.spec.model import Experiment
 
 __all__ = ["Candidate", "prepare_publish", "team_of"]
@@ -70,14 +63,12 @@ def prepare_publish(
     cannot be packaged, and PlacementError and CheckFailed where the chart under its own defaults cannot be scheduled,
     or breaks a rule.
     """
-    known = pools_of_spec(spec.path, spec.experiment.placement.pools, pools)
-    experiment, _ = apply(spec.experiment, known)
-    finish(experiment, for_cluster=True)
+    prepared = prepare(spec, overrides=overrides or None, pools=pools, force=True)
+    experiment = prepared.experiment
     check_names(team=team, **({"env": env} if env else {}))
-    services = allocate(experiment, spec.pins)
-    chart = build_chart(experiment, services, version or "0.1.0", filled, overrides=overrides or None)
+    chart = prepared.chart(filled, version)
     namespace = destination.namespace if destination else experiment.namespace or "default"
-    check = _checker(chart, spec, namespace, None if force_unschedulable else known)
+    check = _checker(prepared, chart, spec, namespace, is_forced=force_unschedulable)
     if env is None:
         check({})
     sealed, secret_file = _secrets(spec, experiment, certificate, namespace, env, team) if env else ({}, None)
@@ -100,7 +91,7 @@ def prepare_publish(
         at=at,
         check=check,
     )
-    return Candidate(spec=spec, chart=chart, operation=operation, ports=dict(pins_of(services)))
+    return Candidate(spec=spec, chart=chart, operation=operation, ports=dict(pins_of(prepared.services)))
 
 
 def _secrets(
@@ -125,31 +116,27 @@ def _secrets(
     return {}, None
 
 
-def _checker(chart: Chart, spec: SpecFile, namespace: str, pools: Pools | None) -> Callable[[Values], None]:
+def _checker(
+    prepared: Prepared, chart: Chart, spec: SpecFile, namespace: str, *, is_forced: bool
+) -> Callable[[Values], None]:
     """What raises unless the chart under an environment's values keeps the rules and can be scheduled."""
 
     def check(env_values: Values) -> None:
-        findings = lint(chart, spec.experiment, overrides=env_values)
+        rendering = prepared.under(env_values, namespace=namespace)
+        findings = lint_release(chart, rendering.values, rendering.release, rendering.objects)
         errors = [finding for finding in findings if finding.severity == "error"]
         if errors:
             more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
             raise CheckFailed(
                 f"{errors[0].what}{more}", f"{spec.path}, {errors[0].path}", f"see all: symph lint {spec.path}"
             )
-        release = Release(name=chart.name, namespace=namespace, chart_name=chart.name)
-        objects = assemble(merge(chart.values, env_values), release)
-        refused = refused_kinds(objects)
+        refused = refused_kinds(rendering.objects)
         if refused:
             what = f"the project in Argo CD takes no {', '.join(refused)} from Git: who writes here could give rights"
             step = "make the service account by hand, and name it: workload.argo.service_account"
             raise CheckFailed(what, str(spec.path), step)
-        if pools is None:
-            return
-        plan = plan_demands(demands_of_objects(objects), pools)
-        refusal = plan.refusal()
-        if refusal is not None:
-            refusal.next = f"{refusal.next}; or publish it all the same: --force-unschedulable".lstrip("; ")
-            raise refusal
+        if not is_forced:
+            rendering.refuse_unschedulable()
 
     return check
 

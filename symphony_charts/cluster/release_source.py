@@ -14,20 +14,16 @@ from symphony_charts.adapters import specfile
 from symphony_charts.adapters.files import write_tree
 from symphony_charts.chart.assemble import Release
 from symphony_charts.chart.names import fullname, join
-from symphony_charts.chart.package import build_chart
-from symphony_charts.chart.version import FIRST_VERSION
+from symphony_charts.chart.values import Values
 from symphony_charts.cluster.packaging import template
-from symphony_charts.cluster.pools import place
 from symphony_charts.cluster.secret_files import read_secret_files
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.network.services import allocate
-from symphony_charts.placement.assign import apply
+from symphony_charts.prepare import Prepared, prepare
 from symphony_charts.secrets.existing import secret_object
-from symphony_charts.spec.check import finish
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.yaml_text import load
 
-__all__ = ["ReleaseSource", "chart_of", "experiment_chart"]
+__all__ = ["ReleaseSource", "chart_of", "prepared_chart"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,32 +58,37 @@ class ReleaseSource:
 
 
 @contextmanager
-def chart_of(source: str, pools: Sequence[str] = (), *, force: bool = False) -> Iterator[ReleaseSource]:
-    """The chart of `source`: a spec file, a chart's folder or an archive.
+def chart_of(
+    source: str, values: Values | None = None, pools: Sequence[str] = (), *, force: bool = False
+) -> Iterator[ReleaseSource]:
+    """The chart of `source`: a spec file, a chart's folder or an archive, to be installed with `values`.
 
-    A spec is placed on `pools` as `symph package` does. Raises NotFound, SpecError, PlacementError.
+    A spec is judged with them as `symph package` does, and its chart is that without them: helm is given the values.
+    Raises NotFound, SpecError, PlacementError.
     """
     path = Path(source).expanduser()
     if path.is_dir() or path.suffix == ".tgz":
         yield ReleaseSource(name=_chart_name(path), chart=path.absolute())
         return
-    spec, _fit = place(specfile.read(path), pools, force=force)
-    with experiment_chart(spec.experiment, spec.pins, path.absolute().parent, spec.lock.version) as made:
+    spec = specfile.read(path)
+    prepared = prepare(spec, overrides=values, pools=pools, force=force)
+    with prepared_chart(prepared, path.absolute().parent, spec.lock.version) as made:
         yield made
 
 
 @contextmanager
-def experiment_chart(
-    experiment: Experiment, pins: Mapping[str, int], folder: Path, version: str | None = None
-) -> Iterator[ReleaseSource]:
-    """The chart of a finished experiment, in a folder that is gone afterwards; its files count from `folder`."""
-    settled, _ = apply(finish(experiment, for_cluster=True), None)
-    chart = build_chart(settled, allocate(settled, pins), version or FIRST_VERSION, template())
-    with tempfile.TemporaryDirectory(prefix="symph-release-") as place_:
-        root = Path(place_) / chart.name
+def prepared_chart(prepared: Prepared, folder: Path, version: str | None = None) -> Iterator[ReleaseSource]:
+    """The chart of what was prepared, without the overrides, in a folder that is gone afterwards.
+
+    The experiment's own files count from `folder`.
+    """
+    chart = prepared.chart(template(), version, with_overrides=False)
+    experiment = prepared.experiment
+    with tempfile.TemporaryDirectory(prefix="symph-release-") as place:
+        root = Path(place) / chart.name
         write_tree(root, chart.packed)
         yield ReleaseSource(
-            name=chart.name, chart=root, namespace=settled.namespace or "", experiment=settled, folder=folder
+            name=chart.name, chart=root, namespace=experiment.namespace or "", experiment=experiment, folder=folder
         )
 
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from symphony_charts.adapters.files import write_file
 from symphony_charts.adapters.specfile import SpecFile
-from symphony_charts.chart.compile import compile_values
 from symphony_charts.chart.difference import overrides_between
 from symphony_charts.chart.values import Values
 from symphony_charts.cluster import local_run
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.services import allocate
-from symphony_charts.spec.check import finish
+from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sweep import Trial, apply
 from symphony_charts.spec.yaml_text import dump
@@ -43,19 +42,18 @@ class Outcome:
     error: str = ""
 
 
-def prepare_trials(spec: SpecFile, trials: Sequence[Trial], *, for_cluster: bool = True) -> list[TrialRun]:
-    """The trials as experiments, with the values that make the chart of `spec` each of them where `for_cluster`.
+def prepare_trials(spec: SpecFile, trials: Sequence[Trial], base: Prepared | None) -> list[TrialRun]:
+    """The trials as experiments, with the values that make the chart of `base` each of them; None: run here.
 
-    The placement of `spec` is settled already. Raises SpecError, the faults of all trials at once, for settings that
-    name nothing, that the spec refuses, or that values cannot express.
+    Raises SpecError, the faults of all trials at once, for settings that name nothing, that the spec refuses, or that
+    values cannot express, and PlacementError for a trial that cannot be scheduled where `base` can.
     """
     problems: dict[tuple[str, str], Problem] = {}
-    base = _values_of(spec.experiment, spec) if for_cluster else {}
     runs = []
     for trial in trials:
         try:
-            experiment = apply(spec.experiment, trial)
-            values = overrides_between(base, _values_of(experiment, spec)) if for_cluster else {}
+            experiment = apply(base.experiment if base is not None else spec.experiment, trial)
+            values = _values_over(base, experiment, spec) if base is not None else {}
             runs.append(TrialRun(trial=trial, experiment=experiment, values=values))
         except SpecError as error:
             # Most faults are those of the setting, the same in every trial that has it.
@@ -65,8 +63,13 @@ def prepare_trials(spec: SpecFile, trials: Sequence[Trial], *, for_cluster: bool
     return runs
 
 
-def _values_of(experiment: Experiment, spec: SpecFile) -> Values:
-    return compile_values(finish(experiment, for_cluster=True), allocate(experiment, spec.pins))
+def _values_over(base: Prepared, experiment: Experiment, spec: SpecFile) -> Values:
+    """What makes the chart of `base` that of `experiment`; its own overrides stay, but for what the trial sets."""
+    values = overrides_between(base.defaults, prepare_experiment(experiment, spec.pins).defaults)
+    trial = base.under(values)
+    if base.plan is None or base.plan.fits:
+        trial.refuse_unschedulable()
+    return values
 
 
 def write_trials(runs: Sequence[TrialRun], folder: Path) -> int:

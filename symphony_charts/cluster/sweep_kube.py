@@ -9,16 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symphony_charts.adapters.specfile import SpecFile
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.chart.compile import compile_values
 from symphony_charts.chart.merge import merge
 from symphony_charts.cluster.release_source import ReleaseSource
 from symphony_charts.cluster.releases import Releases
 from symphony_charts.cluster.sweep import Outcome, TrialRun, in_parallel
 from symphony_charts.errors import SymphError, ToolFailed
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.check import finish
+from symphony_charts.prepare import Prepared
 from symphony_charts.spec.sweep import Trial
 from symphony_charts.workloads.argo_sweep import TrialObjects, sweep_objects
 
@@ -38,21 +34,19 @@ class Installation:
 
 
 def argo_objects(
-    spec: SpecFile, runs: Sequence[TrialRun], *, parallel: int | None = None, namespace: str = "default"
+    base: Prepared, runs: Sequence[TrialRun], *, parallel: int | None = None, namespace: str = "default"
 ) -> list[dict[str, Any]]:
     """The Workflow that runs the trials, `parallel` at a time, after the rights that it needs.
 
     A trial's objects are those of its release, but for what only helm does: the pod that dials its services. Raises
     SpecError for a sweep that is too large.
     """
-    experiment = spec.experiment
-    base = compile_values(finish(experiment, for_cluster=True), allocate(experiment, spec.pins))
+    experiment = base.experiment
     # A Workflow inside of a Workflow would only wait for it.
     kind = {"workload": {"kind": "jobs"}} if experiment.workload.kind == "argo" else {}
     trials = []
     for run in runs:
-        release = Release(name=run.trial.name, namespace=namespace, chart_name=experiment.name)
-        made = assemble(merge(merge(base, run.values), kind), release)
+        made = base.under(merge(run.values, kind), release=run.trial.name, namespace=namespace).objects
         trials.append(TrialObjects(name=run.trial.name, objects=[item for item in made if item["kind"] != "Pod"]))
     account = experiment.workload.argo.service_account
     objects = sweep_objects(f"{experiment.name}-sweep", trials, parallel=parallel, service_account=account)

@@ -6,9 +6,9 @@ from typing import Any
 
 from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
 from symphony_charts.cluster.kube_cluster import KubeCluster as OurCluster
-from symphony_charts.cluster.render import objects_of
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.yaml_text import dump_all
 
 __all__ = [
@@ -28,7 +28,7 @@ class KubeExperimentSpec(ExperimentSpec):
 
     def compile(self) -> str:
         """The YAML documents of all objects that the experiment's chart makes; the same however often it is called."""
-        return dump_all(objects_of(self.finish(for_cluster=True)))
+        return dump_all(prepare_experiment(self.finish()).objects)
 
 
 class KubeBackend(OurCluster):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from symphony_charts.gitops.argocd_effect import Effect, Outcome, effect_of, outcome_of
 from symphony_charts.gitops.difference import Difference, compare
-from symphony_charts.placement.demand_objects import demands_of_objects
+from symphony_charts.placement.demand import demands_of
 from symphony_charts.placement.plan import plan_demands
 from symphony_charts.placement.pool import Pools
 
@@ -96,7 +96,7 @@ def _kept(objects: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]
 
 def _totals(objects: Iterable[Mapping[str, object]]) -> dict[str, int]:
     totals: dict[str, int] = {}
-    for demand in demands_of_objects(_kept(objects)):
+    for demand in demands_of(_kept(objects)):
         for name, amount in demand.shape.requests:
             totals[name] = totals.get(name, 0) + amount * demand.count
     return totals
@@ -105,7 +105,7 @@ def _totals(objects: Iterable[Mapping[str, object]]) -> dict[str, int]:
 def _price(objects: Iterable[Mapping[str, object]], pools: Pools | None) -> float | None:
     if pools is None:
         return None
-    prices = [use.price for use in plan_demands(demands_of_objects(_kept(objects)), pools).uses]
+    prices = [use.price for use in plan_demands(demands_of(_kept(objects)), pools).uses]
     known = [price for price in prices if price is not None]
     return round(sum(known), 4) if len(known) == len(prices) else None
 

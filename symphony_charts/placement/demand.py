@@ -1,33 +1,31 @@
-"""What an experiment asks of the cluster: pods of equal shape counted together, whatever process they belong to.
+"""What Kubernetes objects ask of the cluster: pods of equal shape counted together, whatever group they belong to.
 
-A pod's request follows Kubernetes: containers and sidecars add up, steps before them count by their peak. What a
-container does not ask for is `DEFAULT_REQUESTS`, which the chart writes into its values, too.
+The rendered pods are the only source: what the scheduler will see is what is planned.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.placement.filters import NodeAffinity, Requirement
 from symphony_charts.placement.inputs.fields import Faults, Fields
-from symphony_charts.placement.inputs.podspec import effective_requests, pod_ports, read_node_affinity, read_tolerations
-from symphony_charts.placement.pool import Amounts
-from symphony_charts.placement.quantity import amount_of
-from symphony_charts.spec.model import Experiment, Process, Step, Toleration
-from symphony_charts.spec.node_labels import selector_of
-from symphony_charts.spec.pods import Pod, pods_of
-from symphony_charts.spec.reserve import resources_of
-from symphony_charts.spec.sources import GitVolume
+from symphony_charts.placement.inputs.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
+from symphony_charts.spec.argo_manifest import manifests_of
+from symphony_charts.spec.dijob_object import tasks_of
+from symphony_charts.spec.model import Toleration
 
-__all__ = ["DEFAULT_REQUESTS", "Demand", "Shape", "demands_of", "in_order", "pod_affinity"]
+__all__ = ["Demand", "Shape", "demands_of", "in_order"]
 
-DEFAULT_REQUESTS: Mapping[str, str] = {"cpu": "100m", "memory": "128Mi"}
-HOSTNAME = "kubernetes.io/hostname"
-_NO_FAULTS = Faults()
-# What fills a volume from a Git repository asks for no more than any container.
-_CLONING = Step()
+_HOSTNAME = "kubernetes.io/hostname"
+_GROUP_LABEL = "symph.dev/group"
+# Those that filter nodes as kube-scheduler does: itself, GKE's profile of it, and the gang schedulers we support.
+_SCHEDULERS = frozenset(
+    {"", "default-scheduler", "gke.io/optimize-utilization-scheduler", "scheduler-plugins-scheduler", "volcano"}
+)
+_OUTSIDE = frozenset({"resourceClaims", "schedulingGates", "runtimeClassName", "os"})
+# Fields of an affinity term that say in which namespaces, or among which of its own pods, it counts.
+_SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +33,9 @@ class Shape:
     """All that the scheduler looks at in a pod.
 
     `repels` are the label selectors of required anti-affinity on one node: pods that match never share it. `labels`
-    are filled in only where somebody repels. `unproven` names constraints whose outcome depends on pods outside.
+    are filled in only where somebody repels. `unproven` names constraints whose outcome depends on what is outside of
+    the pods and pools, `unknown` what the model of the scheduler does not know; `is_unruly` says that such a pod may
+    take a node which its own rules forbid.
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -46,6 +46,8 @@ class Shape:
     repels: tuple[tuple[Requirement, ...], ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     unproven: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    is_unruly: bool = False
 
     def amount(self, resource: str) -> int:
         """How much of `resource` one pod requests."""
@@ -75,30 +77,105 @@ class Demand:
         return first if len(self.members) == 1 else f"{first} and {len(self.members) - 1} more"
 
 
-def demands_of(experiment: Experiment) -> list[Demand]:
-    """The demands of an experiment, sorted by shape, so that the order of processes changes nothing."""
-    pods = pods_of(experiment)
-    with_labels = any("podAntiAffinity" in str(pod.settings.pod_overlay) for pod in pods.values())
-    general = [step for step in experiment.prepare.values() if not step.groups]
-    special = [step for step in experiment.prepare.values() if step.groups]
-    cloned = {name for name, volume in experiment.volumes.items() if isinstance(volume, GitVolume)}
-    seen: dict[object, Demand] = {}
+def demands_of(objects: Iterable[Mapping[str, object]], *, scheduler: str = "") -> list[Demand]:
+    """The demands of all pods that `objects` make at a time, sorted by shape.
+
+    Known are Job, StatefulSet, Deployment, JobSet, Volcano's Job, AppWrapper, DIJob, WorkflowTemplate and lists of
+    these; other kinds make no pods. `scheduler` is one more that filters nodes as kube-scheduler does. Raises SpecError
+    for a pod that cannot be read.
+    """
+    faults = Faults()
+    found = [pod for item in objects for pod in _pods(Fields.of(dict(item), "", faults))]
+    faults.check()
+    with_labels = any(template.block("spec").block("affinity").has("podAntiAffinity") for _, template, _ in found)
     by_shape: dict[Shape, Demand] = {}
-    for name, pod in pods.items():
-        if pod.settings.replicas < 1:
-            continue
-        steps = [*general, *(step for step in special if name in step.groups)] if special else general
-        if cloned and any(mount.volume in cloned for process in pod.processes.values() for mount in process.mounts):
-            steps = [*steps, _CLONING]
-        key = _raw_key(pod, tuple(map(id, steps)), with_labels)
-        demand = seen.get(key)
-        if demand is None:
-            shape = _shape(pod, steps, experiment, with_labels)
-            demand = seen[key] = by_shape.setdefault(shape, Demand(shape))
-        demand.add(name, pod.settings.replicas)
+    for name, template, count in found:
+        if count > 0:
+            shape = _shape(template, _SCHEDULERS | {scheduler}, with_labels=with_labels)
+            by_shape.setdefault(shape, Demand(shape)).add(name, count)
+    faults.check()
     for demand in by_shape.values():
         demand.members.sort()
     return in_order(by_shape.values())
+
+
+def _pods(item: Fields) -> Iterator[tuple[str, Fields, int]]:
+    """Name, pod template and number at a time of every kind of pod that an object makes."""
+    kind, spec = item.text("kind"), item.block("spec")
+    name = item.block("metadata").text("name")
+    if kind == "Job" and spec.has("tasks"):
+        for task in spec.blocks("tasks"):
+            yield _named(task.block("template"), task.text("name")), task.block("template"), _count(task, "replicas")
+    elif kind in ("Job", "StatefulSet", "Deployment"):
+        template = spec.block("template")
+        yield _named(template, name), template, _at_a_time(kind, spec)
+    elif kind == "JobSet":
+        for job in spec.blocks("replicatedJobs"):
+            inner = job.block("template").block("spec")
+            template = inner.block("template")
+            yield _named(template, job.text("name")), template, _count(job, "replicas") * _at_a_time("Job", inner)
+    elif kind == "AppWrapper":
+        wrapped = [part.block("template") for part in spec.blocks("components")]
+        wrapped += [part.block("generictemplate") for part in spec.block("resources").blocks("GenericItems")]
+        for part in wrapped:
+            yield from _pods(part)
+    elif kind in ("DIJob", "WorkflowTemplate"):
+        for created in tasks_of(item.data) if kind == "DIJob" else manifests_of(item.data):
+            yield from _pods(Fields.of(created, item.path, item.faults))
+    elif kind == "List":
+        for part in item.blocks("items"):
+            yield from _pods(part)
+
+
+def _at_a_time(kind: str, spec: Fields) -> int:
+    if kind != "Job":
+        return _count(spec, "replicas")
+    return (
+        min(_count(spec, "parallelism"), _count(spec, "completions"))
+        if spec.has("completions")
+        else _count(spec, "parallelism")
+    )
+
+
+def _count(spec: Fields, key: str) -> int:
+    number = spec.number(key)
+    return 1 if number is None else number
+
+
+def _named(template: Fields, name: str) -> str:
+    return template.block("metadata").mapping("labels").get(_GROUP_LABEL) or name
+
+
+def _shape(template: Fields, schedulers: frozenset[str], *, with_labels: bool) -> Shape:
+    spec = template.block("spec")
+    repels, unproven = _pod_affinity(spec)
+    labels = template.block("metadata").mapping("labels") if with_labels else {}
+    is_unruly = spec.has("nodeName") or spec.text("schedulerName") not in schedulers
+    return Shape(
+        requests=tuple(sorted((name, amount) for name, amount in pod_requests(spec).items() if amount > 0)),
+        selector=tuple(sorted(spec.mapping("nodeSelector").items())),
+        affinity=read_node_affinity(spec),
+        tolerations=read_tolerations(spec),
+        ports=pod_ports(spec),
+        repels=repels,
+        labels=tuple(sorted(labels.items())),
+        unproven=unproven,
+        unknown=tuple(_unknown(spec, schedulers)) if is_unruly or not _OUTSIDE.isdisjoint(spec.data) else (),
+        is_unruly=is_unruly,
+    )
+
+
+def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
+    """What decides where the pod goes, and is outside of the model."""
+    if spec.has("nodeName"):
+        yield f"nodeName {spec.text('nodeName')}, which passes the scheduler by"
+    if spec.text("schedulerName") not in schedulers:
+        yield f"the scheduler {spec.text('schedulerName')}"
+    yield from (key for key in ("resourceClaims", "schedulingGates") if spec.has(key))
+    if spec.has("runtimeClassName"):
+        yield f"runtimeClassName {spec.text('runtimeClassName')}, which may add overhead and choose nodes"
+    if spec.block("os").text("name") not in ("", "linux"):
+        yield f"the operating system {spec.block('os').text('name')}"
 
 
 def in_order(demands: Iterable[Demand]) -> list[Demand]:
@@ -110,110 +187,20 @@ def _sort_key(shape: Shape) -> tuple[object, ...]:
     return (shape.requests, shape.selector, str(shape.affinity), str(shape.tolerations), sorted(shape.ports))
 
 
-def _raw_key(pod: Pod, steps: tuple[int, ...], with_labels: bool) -> object:
-    """A cheap key: pods with equal keys have equal shapes. Most experiments have few distinct ones."""
-    settings = pod.settings
-    parts: list[object] = [
-        steps,
-        tuple(selector_of(settings).items()),
-        tuple(settings.tolerations),
-        json.dumps(settings.pod_overlay, default=str) if settings.pod_overlay else "",
-        (pod.name, tuple(settings.labels.items())) if with_labels else "",
-    ]
-    for process in pod.processes.values():
-        parts += (
-            tuple(process.requests.items()),
-            tuple(process.limits.items()),
-            process.gpus,
-            process.reserve,
-            process.lifecycle,
-            json.dumps(process.container_overlay, default=str) if process.container_overlay else "",
-            # Ports count where an overlay takes those of the node.
-            (*process.binds.values(), *process.exposes.values()) if settings.pod_overlay else (),
-        )
-    return tuple(parts)
-
-
-def _shape(pod: Pod, steps: list[Step], experiment: Experiment, with_labels: bool) -> Shape:
-    settings = pod.settings
-    over = Fields.of(settings.pod_overlay.get("spec"), "spec", _NO_FAULTS)
-    repels, unproven = pod_affinity(over)
-    affinity = read_node_affinity(over)
-    selector = selector_of(settings) | over.mapping("nodeSelector")
-    labels = (
-        experiment.labels | settings.labels | {"symph.dev/group": pod.name, "symph.dev/experiment": experiment.name}
-    )
-    return Shape(
-        requests=tuple(sorted(_requests(pod, steps, over).items())),
-        selector=tuple(sorted(selector.items())),
-        affinity=affinity,
-        tolerations=(*settings.tolerations, *read_tolerations(over)),
-        ports=_ports(pod, over),
-        repels=repels,
-        labels=tuple(sorted(labels.items())) if with_labels else (),
-        unproven=unproven,
-    )
-
-
-def _requests(pod: Pod, steps: list[Step], over: Fields) -> Amounts:
-    """The effective request of the pod; services of a pod that ends are sidecars, steps come before them."""
-    containers, inits = [], [(_container(step.requests, step.limits), False) for step in steps]
-    for process in pod.processes.values():
-        amounts = _process(process)
-        if pod.is_finite and process.lifecycle == "service":
-            inits.append((amounts, True))
-        else:
-            containers.append(amounts)
-    overhead = {name: amount_of(name, over.block("overhead").text(name)) for name in over.block("overhead").data}
-    total = effective_requests(containers, inits, overhead)
-    if over.has("resources"):
-        resources = over.block("resources")
-        stated = resources.mapping("limits") | resources.mapping("requests")
-        total |= {name: amount_of(name, text) + overhead.get(name, 0) for name, text in stated.items()}
-    return {name: amount for name, amount in total.items() if amount > 0}
-
-
-def _process(process: Process) -> Amounts:
-    over = Fields.of(process.container_overlay.get("resources"), "resources", _NO_FAULTS)
-    requests, limits = resources_of(process)
-    return _container(requests | over.mapping("requests"), limits | over.mapping("limits"), process.gpus)
-
-
-def _container(requests: Mapping[str, str], limits: Mapping[str, str], gpus: int = 0) -> Amounts:
-    """Requests of one container as the chart emits it: limits stand in for requests, defaults for neither."""
-    text = {**DEFAULT_REQUESTS, **limits, **requests}
-    amounts = {name: amount_of(name, value) for name, value in text.items()}
-    if gpus:
-        amounts["nvidia.com/gpu"] = gpus
-    return amounts
-
-
-def _ports(pod: Pod, over: Fields) -> frozenset[tuple[str, int]]:
-    """Host ports: declared in overlays, and with hostNetwork all that the pod's processes listen on."""
-    found: set[tuple[str, int]] = set()
-    for process in pod.processes.values():
-        if process.container_overlay:
-            spec = {"containers": [process.container_overlay], "hostNetwork": over.data.get("hostNetwork")}
-            found |= pod_ports(Fields.of(spec, "", _NO_FAULTS))
-        if over.flag("hostNetwork"):
-            found |= {("TCP", port) for port in (*process.binds.values(), *process.exposes.values()) if port}
-    if over.has("containers"):
-        found |= pod_ports(over)
-    return frozenset(found)
-
-
-def pod_affinity(over: Fields) -> tuple[tuple[tuple[Requirement, ...], ...], tuple[str, ...]]:
+def _pod_affinity(spec: Fields) -> tuple[tuple[tuple[Requirement, ...], ...], tuple[str, ...]]:
     """Selectors that this pod keeps off its node, and the constraints that cannot be proven from here."""
     repels, unproven = [], []
-    affinity = over.block("affinity")
+    affinity = spec.block("affinity")
     for term in affinity.block("podAntiAffinity").blocks("requiredDuringSchedulingIgnoredDuringExecution"):
-        if term.text("topologyKey") == HOSTNAME:
+        if any(term.has(key) for key in _SCOPES):
+            unproven.append("anti-affinity of a scope of its own")
+        elif term.text("topologyKey") == _HOSTNAME:
             repels.append(_label_selector(term.block("labelSelector")))
         else:
             unproven.append(f"anti-affinity over {term.text('topologyKey')}")
     if any(True for _ in affinity.block("podAffinity").blocks("requiredDuringSchedulingIgnoredDuringExecution")):
         unproven.append("required pod affinity")
-    for spread in over.blocks("topologySpreadConstraints"):
+    for spread in spec.blocks("topologySpreadConstraints"):
         if spread.text("whenUnsatisfiable") != "ScheduleAnyway":
             unproven.append(f"topology spread over {spread.text('topologyKey')}")
     return tuple(repels), tuple(unproven)

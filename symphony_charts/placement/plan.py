@@ -7,13 +7,12 @@ quota are outside of every verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from symphony_charts.errors import PlacementError
-from symphony_charts.placement.assign import apply
-from symphony_charts.placement.demand import Demand, demands_of, in_order
+from symphony_charts.placement.demand import Demand, in_order
 from symphony_charts.placement.packing import Filled, Packing, orders, pack
 from symphony_charts.placement.patterns import is_worth_trying, pack_patterns, worth
 from symphony_charts.placement.pool import Pool, Pools
@@ -24,9 +23,8 @@ from symphony_charts.placement.rules import Decision
 from symphony_charts.placement.search import search
 from symphony_charts.placement.slices import is_whole, keep_slices_whole
 from symphony_charts.placement.supply import Cluster, make_cluster
-from symphony_charts.spec.model import Experiment
 
-__all__ = ["Group", "Plan", "PoolUse", "Verdict", "check", "plan_demands"]
+__all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 
 Verdict = Literal["PROVEN", "PACKABLE", "UNKNOWN", "NO"]
 _WORST: tuple[Verdict, ...] = ("NO", "UNKNOWN", "PACKABLE", "PROVEN")
@@ -97,34 +95,41 @@ class Plan:
         return f"{self.verdict} on {self.source}" + (f": {shown}" if shown else "")
 
 
-def check(experiment: Experiment, pools: Pools, *, prices: PriceTable | None = None) -> Plan:
-    """The plan of `experiment` on `pools`; every `assign_to` is resolved first.
+def plan_demands(
+    demands: list[Demand], pools: Pools, *, prices: PriceTable | None = None, gang: str = "none", experiment: str = ""
+) -> Plan:
+    """The plan of what `demands_of` read, as one gang of that kind unless ``none``; `experiment` is its title.
 
-    Raises SpecError for wrong use of the dispatcher. The same input gives the same plan, byte for byte, and the order
-    of processes changes nothing.
+    The same input gives the same plan, byte for byte, and the order of processes changes nothing.
     """
-    resolved, decisions = apply(experiment, pools)
-    demands = demands_of(resolved)
-    plan = plan_demands(demands, pools, prices=prices)
-    gang = resolved.workload.gang != "none"
-    groups = _as_gang(plan.groups, resolved.workload.gang) if gang else plan.groups
-    return replace(plan, experiment=resolved.name, groups=groups, decisions=tuple(decisions))
-
-
-def plan_demands(demands: list[Demand], pools: Pools, *, prices: PriceTable | None = None) -> Plan:
-    """The plan of demands that are ready; what `check` does without an experiment."""
     cluster = keep_slices_whole(make_cluster(pools.pools, in_order(demands)))
     packing, is_certain = _best_packing(cluster)
     table = prices or default_prices()
+    groups = _with_unknown(cluster, _groups(cluster, packing, pools, is_certain=is_certain))
+    groups = tuple(sorted(groups, key=lambda group: group.name))
     return Plan(
-        experiment="",
+        experiment=experiment,
         source=pools.source,
-        groups=tuple(sorted(_groups(cluster, packing, pools, is_certain=is_certain), key=lambda group: group.name)),
+        groups=groups if gang == "none" else _as_gang(groups, gang),
         uses=tuple(_uses(cluster, packing, table)),
         cluster=cluster,
         pools=pools,
         notes=tuple(_notes(cluster, pools)),
     )
+
+
+def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
+    """What the model does not know is neither PROVEN nor PACKABLE; nor is what shares nodes with pods without rules."""
+    unruly = next((demand for demand in cluster.demands if demand.shape.is_unruly), None)
+    for group in groups:
+        unknown = cluster.demands[group.demand].shape.unknown
+        if group.verdict == "NO" or not (unknown or unruly):
+            yield group
+        elif unknown:
+            yield replace(group, verdict="UNKNOWN", why=f"{', '.join(unknown)}: outside of the model", next="")
+        elif unruly:
+            why = f"{unruly.name} may take any node: {', '.join(unruly.shape.unknown)}"
+            yield replace(group, verdict="UNKNOWN", why=why, next="")
 
 
 def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.cluster.render import objects_of
 from symphony_charts.errors import SpecError
 from symphony_charts.importers.report import Log, Note
 from symphony_charts.importers.torchx import experiment_of
 from symphony_charts.importers.torchx_appdef import AppDef, read_appdef
 from symphony_charts.importers.torchx_objects import app_wrapper, volcano_job
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.dump import to_data
 from symphony_charts.spec.load import from_data
@@ -89,7 +89,7 @@ def request_of(
         raise SpecError.one(what, "cfg.app_id", f'use lower-case letters, digits and dashes: "{checked.name}"')
     request.experiment = to_data(checked)
     if options.on != "tmux":
-        request.objects = [_placed(item, request.namespace) for item in objects_of(checked)]
+        request.objects = [_placed(item, request.namespace) for item in prepare_experiment(checked).objects]
     return request, imported.notes
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from symphony_charts.adapters.files import write_file
 from symphony_charts.adapters.specfile import SpecFile, lock_path_of, read_lock
 from symphony_charts.cluster.cluster import Cluster
-from symphony_charts.cluster.packaging import prepare, template, write
-from symphony_charts.cluster.pools import place
+from symphony_charts.cluster.packaging import package, template, write
 from symphony_charts.cluster.status import ExperimentStatus
 from symphony_charts.errors import Conflict, UsageError
+from symphony_charts.prepare import prepare
 from symphony_charts.spec.dump import to_data, to_yaml
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.names import shorten
@@ -87,8 +87,6 @@ def _write_chart(experiment: Experiment, dest: Path) -> AppId:
     path = dest / f"{experiment.name}.yaml"
     lock_path = lock_path_of(path)
     spec = SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
-    placed, fit = place(spec, ())
-    packaged = prepare(placed, dest, template(), fit=fit)
-    write(packaged)
+    write(package(prepare(spec), spec, dest, template()))
     write_file(path, to_yaml(experiment).encode())
     return AppId(name=experiment.name, is_chart=True)

@@ -17,8 +17,9 @@ import yaml
 
 from symphony_charts.adapters import data, specfile
 from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.chart.compile import compile_values
 from symphony_charts.chart.merge import merge, parse_set
-from symphony_charts.chart.package import Chart, ChartTemplate, build_chart
+from symphony_charts.chart.package import Chart, ChartTemplate, make_chart
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.load import from_data
 from symphony_charts.spec.model import Experiment
@@ -60,7 +61,7 @@ def experiment_of(**data: object) -> Experiment:
 
 def chart_of(experiment: Experiment, version: str = "0.1.0") -> Chart:
     """Its chart."""
-    return build_chart(experiment, allocate(experiment), version, template())
+    return make_chart(experiment.name, compile_values(experiment, allocate(experiment)), version, template())
 
 
 @cache

@@ -26,7 +26,7 @@ from tests.chart.test_mutations import rich
 
 def rules(experiment: Experiment, *sets: str) -> set[str]:
     """The rules that find something in an experiment."""
-    return {finding.rule for finding in lint(chart_of(experiment), experiment, overrides=parse_set(sets))}
+    return {finding.rule for finding in lint(chart_of(experiment), overrides=parse_set(sets))}
 
 
 def process(**fields: object) -> Experiment:
@@ -81,7 +81,7 @@ def test_a_gang_passes_the_schemas_of_the_version_that_has_it(version: str) -> N
     experiment = experiment_of(processes={"a": {"command": ["x"]}}, workload=workload, placement=placement)
     (gang,) = [item for item in native_objects(chart_of(experiment)).values() if item["kind"] == "PodGroup"]
     assert gang["spec"]["schedulingConstraints"]  # type: ignore[index]  # an object
-    found = lint(chart_of(experiment), experiment)
+    found = lint(chart_of(experiment))
     assert not [finding for finding in found if finding.severity == "error"], found
 
 
@@ -246,7 +246,7 @@ def test_a_service_without_listener_is_found() -> None:
 
 def test_what_must_exist_outside_of_the_chart_is_said() -> None:
     experiment = experiment_of(processes={"p": {}}, secrets=[{"file": "/tmp/token"}])
-    said = [finding.what for finding in lint(chart_of(experiment), experiment) if finding.rule == "needs"]
+    said = [finding.what for finding in lint(chart_of(experiment)) if finding.rule == "needs"]
     assert said == ["Secret exp-secrets must exist in the namespace, with token"]
 
 

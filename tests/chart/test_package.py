@@ -111,10 +111,11 @@ _SCRIPT = """
 import sys, os
 os.umask(int(sys.argv[2], 8))
 from symphony_charts.adapters import data, specfile
-from symphony_charts.chart.package import ChartTemplate, build_chart
+from symphony_charts.chart.package import ChartTemplate
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.network.services import allocate
 exp = specfile.read(sys.argv[1]).experiment
-chart = build_chart(exp, allocate(exp), "0.1.0", ChartTemplate(data.folder("chart-template")))
+chart = prepare_experiment(exp).chart(ChartTemplate(data.folder("chart-template")))
 import hashlib
 print(hashlib.sha256(chart.archive).hexdigest())
 """

@@ -156,7 +156,7 @@ def test_rule_6_values_of_another_version_are_refused(version: str, tmp_path: Pa
 
 def test_rule_7_what_runs_on_is_a_warning() -> None:
     experiment = experiment_of(processes={**PAIR, "late": {"command": ["x"]}}, done_when=["client"])
-    warned = [finding.path for finding in lint(chart_of(experiment), experiment) if finding.rule == "runs-on"]
+    warned = [finding.path for finding in lint(chart_of(experiment)) if finding.rule == "runs-on"]
     assert sorted(warned) == ["processes.late", "processes.server"]
 
 
@@ -360,7 +360,7 @@ def test_rule_23_set_adds_a_volume_a_mount_and_a_variable() -> None:
 @pytest.mark.parametrize(("last", "warned"), [("python a.py", True), ("exec python a.py", False)])
 def test_rule_24_a_last_command_that_is_not_execed_is_found(last: str, warned: bool) -> None:
     experiment = experiment_of(processes={"p": {"cmds": ["cd /", last]}})
-    rules = {finding.rule for finding in lint(chart_of(experiment), experiment)}
+    rules = {finding.rule for finding in lint(chart_of(experiment))}
     assert ("cmds-exec" in rules) is warned
 
 

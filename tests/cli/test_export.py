@@ -71,7 +71,7 @@ def test_values_release_and_namespace_are_taken(symph: Symph) -> None:  # noqa: 
 
 
 def test_the_answer_goes_to_a_file_which_is_left_alone_where_it_is_the_same(symph: Symph, tmp_path: Path) -> None:  # noqa: F811 - the fixture
-    args = ("export", "appwrapper", "exp.yaml", "-f", "out/aw.yaml")
+    args = ("export", "appwrapper", "exp.yaml", "--to", "out/aw.yaml")
     assert "wrote out/aw.yaml" in symph(*args).stderr
     assert "unchanged: out/aw.yaml" in symph(*args).stderr
     assert (tmp_path / "out/aw.yaml").read_text() == symph(*args[:-2]).stdout
@@ -80,7 +80,7 @@ def test_the_answer_goes_to_a_file_which_is_left_alone_where_it_is_the_same(symp
 def test_a_dry_run_writes_nothing(symph: Symph, tmp_path: Path) -> None:  # noqa: F811 - the fixture
     assert (
         "would write 2 objects to aw.yaml"
-        in symph("export", "appwrapper", "exp.yaml", "-f", "aw.yaml", "--dry-run").stderr
+        in symph("export", "appwrapper", "exp.yaml", "--to", "aw.yaml", "--dry-run").stderr
     )
     assert not (tmp_path / "aw.yaml").exists()
 
@@ -107,7 +107,7 @@ def test_manifests_are_the_objects_of_the_chart_in_one_stream(symph: Symph) -> N
 
 
 def test_kustomize_is_a_folder_with_the_namespace_in_one_place(symph: Symph, tmp_path: Path) -> None:  # noqa: F811
-    symph("export", "kustomize", "exp.yaml", "-n", "rl", "-f", "base")
+    symph("export", "kustomize", "exp.yaml", "-n", "rl", "--to", "base")
     head = yaml.safe_load((tmp_path / "base/kustomization.yaml").read_text())
     assert head["namespace"] == "rl"
     assert sorted(path.name for path in (tmp_path / "base").iterdir()) == sorted(

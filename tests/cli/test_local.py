@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import pytest
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.cluster import local_run
 from symphony_charts.cluster.local_store import live_runs, runs_of
-from symphony_charts.spec.model import Experiment
+from symphony_charts.local.view import ProcessView
 
 SPEC = """
 name: exp
@@ -110,14 +110,12 @@ def test_parity_fails_with_the_field_when_one_side_is_broken(
 ) -> None:
     assert symph("local", "diff", str(spec)) == 0
     assert "2 processes see the same" in capsys.readouterr().out
-    from symphony_charts.cluster.render import objects_of as whole
+    from symphony_charts.local.manifest_view import view_of_manifests as whole
 
-    def broken(experiment: Experiment, pinned: dict[str, int]) -> list[dict[str, object]]:
-        text = json.dumps(whole(experiment, pinned)).replace("it's", "its")
-        changed: list[dict[str, object]] = json.loads(text)
-        return changed
+    def broken(objects: Sequence[dict[str, object]]) -> dict[str, ProcessView]:
+        return whole(json.loads(json.dumps(objects).replace("it's", "its")))
 
-    monkeypatch.setattr("symphony_charts.cluster.local_parity.objects_of", broken)
+    monkeypatch.setattr("symphony_charts.cluster.local_parity.view_of_manifests", broken)
     assert symph("local", "diff", str(spec)) == 1
     assert capsys.readouterr().out == "a/a: env LR: \"it's $HOME\" here, 'its $HOME' in the pod\n"
     assert symph("local", "diff", str(spec), "-o", "json") == 1

@@ -58,15 +58,14 @@ def test_5_one_name_with_two_contents_is_refused() -> None:
 
 def test_6_a_service_open_to_the_world_is_a_finding_of_lint() -> None:
     from symphony_charts.chart.lint import lint
-    from symphony_charts.chart.package import build_chart
     from symphony_charts.cluster.packaging import template
-    from symphony_charts.network.services import allocate
+    from symphony_charts.prepare import prepare_experiment
 
     exp, learner, agent = two()
     learner.exposes("tensorboard")
     agent.binds("inside")
     made = exp.finish()
-    findings = lint(build_chart(made, allocate(made), "0.1.0", template()), made)
+    findings = lint(prepare_experiment(made).chart(template()))
     assert [str(one) for one in findings if "tensorboard" in str(one) and "world" in str(one)]
     assert not [str(one) for one in findings if "inside" in str(one) and "world" in str(one)]
 

@@ -60,14 +60,14 @@ def test_23_shares_that_do_not_divide_and_more_than_a_machine_are_refused(dispat
 
 
 def test_23_a_request_that_no_node_of_the_pool_can_hold_is_a_no_of_the_planner(dispatcher: GKEDispatcher) -> None:
-    from symphony_charts.placement.plan import check
+    from symphony_charts.prepare import prepare_experiment
 
     exp, learner, _ = two()
     try:
         dispatcher.assign_to_node_pool(learner, node_pool_name=BIG, cpu=64)
     except SymphError:
         return
-    assert "NO" in str(check(exp.finish(), read_pools_file(CLOUDWISE)))
+    assert "NO" in str(prepare_experiment(exp.finish(), pools=read_pools_file(CLOUDWISE), force=True).plan)
 
 
 def test_24_two_processes_of_one_group_cannot_go_to_two_pools(dispatcher: GKEDispatcher) -> None:

@@ -15,10 +15,11 @@ import pytest
 from symphony_charts.cluster.config import SymphonyConfig
 from symphony_charts.cluster.kube_cluster import KubeCluster
 from symphony_charts.cluster.kube_watch import KubeWatcher
-from symphony_charts.cluster.release_source import experiment_chart
+from symphony_charts.cluster.release_source import prepared_chart
 from symphony_charts.cluster.releases import Releases
 from symphony_charts.cluster.status import LogQuery
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, UsageError
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.load import from_data
 from tests.e2e.programs import Programs, eventually
 from tests.tools import HELM_VERSIONS, helm
@@ -240,7 +241,7 @@ def test_following_goes_on_over_a_new_run_and_ends_with_the_experiment(
     reader.start()
     eventually(lambda: "one\n" in lines, 30, "the first run says nothing")
     changed = from_data({"name": "exp", "image": "python:3.12-slim", "processes": {"a": _saying("two")}})
-    with experiment_chart(changed, {}, tmp_path, "0.2.0") as source, Releases() as releases:
+    with prepared_chart(prepare_experiment(changed), tmp_path, "0.2.0") as source, Releases() as releases:
         releases.upgrade("exp", source.chart, namespace=namespace)
     eventually(lambda: "two\n" in lines, 60, "the second run is not followed")
     cluster.delete("exp")

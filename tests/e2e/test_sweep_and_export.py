@@ -82,6 +82,6 @@ def test_the_server_takes_what_is_exported(name: str, symph: Symph, programs: Pr
     stream = symph("export", "manifests", spec)
     assert stream.code == 0, stream.err
     programs.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", stdin=stream.out)
-    folder = symph("export", "kustomize", spec, "-f", "base")
+    folder = symph("export", "kustomize", spec, "--to", "base")
     assert folder.code == 0, folder.err
     programs.kubectl("apply", "--dry-run=server", "--validate=strict", "-k", str(tmp_path / "base"))

@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from symphony_charts.chart.package import Chart, build_chart
+from symphony_charts.chart.compile import compile_values
+from symphony_charts.chart.package import Chart, make_chart
 from symphony_charts.cluster.packaging import template
 from symphony_charts.gitops.publish import Publish
 from symphony_charts.network.services import allocate
@@ -29,7 +30,7 @@ def chart_of(name: str = "rl", replicas: int = 2, image: str = "busybox:1.37.0")
         },
     }
     experiment = from_data(data)
-    return build_chart(experiment, allocate(experiment), "0.1.0", template())
+    return make_chart(experiment.name, compile_values(experiment, allocate(experiment)), "0.1.0", template())
 
 
 def publish(chart: Chart, env: str | None = "dev", team: str = "team", **fields: Any) -> Publish:

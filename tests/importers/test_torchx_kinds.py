@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.cluster.render import objects_of
 from symphony_charts.importers.torchx import import_appdef
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.check import finish
 from symphony_charts.workloads.kinds import KINDS
 from tests.chart.harness import chart_of
@@ -55,7 +55,7 @@ def pods(value: object) -> Iterator[dict[str, Any]]:
 
 def objects(kind: str, **options: object) -> list[dict[str, Any]]:
     imported = import_appdef(app(ROLE), {**OPTIONS, "kind": kind, **options})
-    return objects_of(finish(imported.experiment, for_cluster=True))
+    return list(prepare_experiment(imported.experiment).objects)
 
 
 def pod(kind: str, **options: object) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def test_mounts_reach_the_container_and_a_device_makes_it_privileged(kind: str) 
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_a_device_nothing_is_privileged(kind: str) -> None:
     imported = import_appdef(app(role()), {"kind": kind})
-    assert "privileged" not in json.dumps(objects_of(finish(imported.experiment, for_cluster=True)))
+    assert "privileged" not in json.dumps(list(prepare_experiment(imported.experiment).objects))
 
 
 @pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper"])
@@ -130,14 +130,14 @@ def test_the_coscheduler_places_the_pods_together(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper"])
 def test_a_gang_waits_for_the_least_number_of_replicas(kind: str) -> None:
     imported = import_appdef(app({**ROLE, "min_replicas": 2}), {"coscheduler_name": "g", "kind": kind, **OPTIONS})
-    made = objects_of(finish(imported.experiment, for_cluster=True))
+    made = list(prepare_experiment(imported.experiment).objects)
     (group,) = [one for one in _every(made) if one.get("kind") == "PodGroup"]
     assert group["spec"]["minMember"] == 2
 
 
 def test_volcano_waits_for_the_least_number_of_replicas() -> None:
     imported = import_appdef(app({**ROLE, "min_replicas": 2}), {"kind": "volcano", **OPTIONS})
-    (job,) = [one for one in objects_of(finish(imported.experiment, for_cluster=True)) if one["kind"] == "Job"]
+    (job,) = [one for one in list(prepare_experiment(imported.experiment).objects) if one["kind"] == "Job"]
     assert _spec(job)["minAvailable"] == 2
 
 
@@ -183,7 +183,7 @@ def chart_size(kind: str, replicas: int) -> int:
 def object_size(said: dict[str, object], kind: str, replicas: int) -> int:
     """Bytes of all objects as JSON."""
     imported = import_appdef(app({**said, "num_replicas": replicas}), {**OPTIONS, "kind": kind})
-    return len(json.dumps(objects_of(finish(imported.experiment, for_cluster=True))))
+    return len(json.dumps(list(prepare_experiment(imported.experiment).objects)))
 
 
 def _spec(item: dict[str, object]) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from symphony_charts.errors import PlacementError, SpecError
 from symphony_charts.placement.assign import apply
 from symphony_charts.placement.inputs import pools_of_data, read_pools
-from symphony_charts.placement.plan import Group, Plan, check
+from symphony_charts.placement.plan import Group, Plan
 from symphony_charts.placement.pool import Pools
 from symphony_charts.placement.report import explain, plan_data, pool_rows
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.load import from_data
 from symphony_charts.spec.model import Experiment
@@ -36,6 +37,13 @@ def nodes(cpu: str = "4", memory: str = "8Gi", count: int = 2, **more: Any) -> P
 
 def experiment(processes: dict[str, Any], **more: Any) -> Experiment:
     return from_data({"name": "rl", "image": "img", "processes": processes, **more})
+
+
+def check(experiment: Experiment, pools: Pools) -> Plan:
+    """The plan of what the experiment's chart makes."""
+    plan = prepare_experiment(experiment, pools=pools, force=True).plan
+    assert plan is not None
+    return plan
 
 
 def asking(cpu: str = "1", memory: str = "1Gi", **more: Any) -> dict[str, Any]:
@@ -150,7 +158,7 @@ def test_an_exclusive_share_keeps_the_others_off_its_node() -> None:
 
 
 def test_a_gang_is_as_certain_as_its_least_certain_member() -> None:
-    gang = experiment({"a": asking(), "b": asking("40")}, workload={"gang": "kueue"})
+    gang = experiment({"a": asking(), "b": asking("40")}, workload={"gang": "kueue", "queue": "q"})
     assert {one.verdict for one in check(gang, nodes()).groups} == {"NO"}
     loose = experiment({"a": asking(), "b": asking("40")})
     assert group(check(loose, nodes()), "a").verdict == "PROVEN"

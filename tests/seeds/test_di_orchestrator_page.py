@@ -157,7 +157,7 @@ def test_environment_and_resources_are_those_of_the_page() -> None:
 def test_its_chart_is_a_job_for_the_operator_of_the_page() -> None:
     experiment = finish(imported().experiment, for_cluster=True)
     chart = chart_of(experiment)
-    assert [one for one in lint(chart, experiment) if one.severity == "error"] == []
+    assert [one for one in lint(chart) if one.severity == "error"] == []
     objects = native_objects(chart)
     (job,) = [item for (kind, _), item in objects.items() if kind == "DIJob"]
     assert job["apiVersion"] == "diengine.opendilab.org/v1alpha1"
@@ -169,7 +169,7 @@ def test_its_chart_is_a_job_for_the_operator_of_the_page() -> None:
 @pytest.mark.parametrize("kind", ["jobs", "jobset"])
 def test_it_needs_no_operator_on_other_kinds(kind: str) -> None:
     experiment = finish(imported(kind).experiment, for_cluster=True)
-    assert [one for one in lint(chart_of(experiment), experiment) if one.severity == "error"] == []
+    assert [one for one in lint(chart_of(experiment)) if one.severity == "error"] == []
 
 
 DING = f"""#!{sys.executable}

@@ -22,7 +22,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/dijob.md").read_text(encodin
 def test_its_experiment_is_a_job_without_faults() -> None:
     (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     experiment = finish(from_data(yaml.safe_load(text)), for_cluster=True)
-    assert [one for one in lint(chart_of(experiment), experiment) if one.severity == "error"] == []
+    assert [one for one in lint(chart_of(experiment)) if one.severity == "error"] == []
 
 
 @pytest.mark.parametrize("field", [*DijobSettings.__struct_fields__, "retries"])

@@ -16,7 +16,7 @@ from symphony_charts.adapters import specfile
 from symphony_charts.chart.lint import lint, lint_objects
 from symphony_charts.cluster.kube_parts import parts_of, verdict_of
 from symphony_charts.errors import SpecError
-from symphony_charts.placement.demand_objects import demands_of_objects
+from symphony_charts.placement.demand import demands_of
 from symphony_charts.spec.argo_manifest import as_text, manifest, manifests_of, parameter
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.load import from_data
@@ -259,7 +259,7 @@ def test_lint_looks_into_the_jobs_of_a_flow() -> None:
 
 def test_a_flow_asks_for_what_its_jobs_ask_for() -> None:
     wanted, got = (
-        demands_of_objects([dict(item) for (kind, _), item in native(f"workload.kind={name}").items() if kind == of])
+        demands_of([dict(item) for (kind, _), item in native(f"workload.kind={name}").items() if kind == of])
         for name, of in (("jobs", "Job"), ("argo", "WorkflowTemplate"))
     )
     assert got == wanted

@@ -11,7 +11,7 @@ import pytest
 from symphony_charts.chart.lint import lint
 from symphony_charts.cluster.local_parity import compare
 from symphony_charts.gitops.comparison import Side, compare_sides
-from symphony_charts.placement.demand_objects import demands_of_objects
+from symphony_charts.placement.demand import demands_of
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.opened import opened
 from tests.chart.harness import chart_of, experiment_of, native_objects
@@ -148,7 +148,7 @@ def test_the_roles_of_operator_v0_are_in_the_job_also_where_they_serve() -> None
 
 
 def test_the_plan_counts_the_pods_of_every_task() -> None:
-    demands = demands_of_objects(objects(made()))
+    demands = demands_of(objects(made()))
     assert sum(one.count for one in demands for name, _ in one.members if name in ("learner", "collector")) >= 3
 
 
@@ -176,18 +176,18 @@ def test_on_other_kinds_they_see_their_ranks_too(kind: str, tmp_path: Path) -> N
 )
 def test_what_the_operator_ignores_is_warned_of(process: dict[str, object], rule: str) -> None:
     experiment = made({"learner": {**RUN, **process}})
-    assert rule in {finding.rule for finding in lint(chart_of(experiment), experiment)}
+    assert rule in {finding.rule for finding in lint(chart_of(experiment))}
 
 
 @pytest.mark.parametrize("operator", ["v1.1", "v1.1.0"])
 def test_a_plain_job_has_no_fault(operator: str) -> None:
     experiment = made(operator=operator)
-    assert {one.rule for one in lint(chart_of(experiment), experiment)} == {"runs-on"}
+    assert {one.rule for one in lint(chart_of(experiment))} == {"runs-on"}
 
 
 def test_a_field_of_pods_that_the_operator_does_not_know_is_found() -> None:
     experiment = made({"learner": {**RUN, "pod_overlay": {"spec": {"schedulingGates": [{"name": "x"}]}}}})
-    found = [one for one in lint(chart_of(experiment), experiment) if one.rule == "schema"]
+    found = [one for one in lint(chart_of(experiment)) if one.rule == "schema"]
     assert any("schedulingGates" in one.what for one in found)
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from symphony_charts.chart.names import Release
+from symphony_charts.chart.release_model import build_model
 from symphony_charts.workloads.ending import runs_on
 from tests.chart.harness import chart_of, experiment_of, run_helm, write_chart
 
@@ -29,7 +31,9 @@ _KINDS = [
 @pytest.mark.parametrize(("kind", "done", "left"), _KINDS)
 def test_what_runs_on_follows_from_the_kind(kind: str, done: list[str], left: list[str]) -> None:
     experiment = experiment_of(processes=_PROCESSES, workload={"kind": kind}, done_when=done)
-    assert [str(ref) for ref in runs_on(experiment)] == left
+    model = build_model(chart_of(experiment).values, Release(name="r", chart_name="r"))
+    found = runs_on(model.values, model.groups, model.kind_name)
+    assert sorted(group for group, _ in found) == sorted(left)
 
 
 @pytest.mark.parametrize(("kind", "done", "left"), _KINDS)

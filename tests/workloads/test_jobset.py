@@ -90,4 +90,4 @@ def test_lint_says_of_services_alone_that_they_run_on() -> None:
 
 def running_on(experiment: Experiment) -> list[str]:
     """The paths of what lint says runs on."""
-    return sorted(one.path for one in lint(chart_of(experiment), experiment) if one.rule == "runs-on")
+    return sorted(one.path for one in lint(chart_of(experiment)) if one.rule == "runs-on")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +13,7 @@ __all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "pod_of", "title"]
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-Objects = list[dict[str, object]]
+Objects = Sequence[dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,168 @@
+"""Rules about a release as a whole: what its values say that a cluster does not do, or does otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from symphony_charts.chart.lint.finding import Finding
+from symphony_charts.chart.lint.security import Level
+from symphony_charts.chart.release_model import Model
+from symphony_charts.chart.values import Values, integer, is_true, scalar, texts
+from symphony_charts.network.commands import SHELL
+from symphony_charts.spec.nested import sub
+from symphony_charts.workloads.ending import runs_on
+from symphony_charts.workloads.gang import GANGS_OF_PODS
+from symphony_charts.workloads.group import Group
+
+__all__ = ["check_release", "promised_level"]
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|CREDENTIALS)(?:_|$)", re.IGNORECASE
+)
+_SHELL_WORDS = ("cd ", "export ", "set ", "exec ", "#", "exit", "wait")
+# What DI-orchestrator since v1.0 adds to every container.
+_OWNED = {"DI_JOB_ID", "DI_NODES", "DI_RANK", "DI_SERVER_URL"}
+# What Kubernetes takes for a Job that says nothing, and we for a pod that restarts on failure.
+_BACKOFF_LIMIT = 6
+
+
+def promised_level(values: Mapping[str, object]) -> Level:
+    """The Pod Security level that the defaults of the values were made for."""
+    defaults = sub(values, "defaults")
+    if is_true(sub(defaults, "podSecurityContext").get("runAsNonRoot")):
+        return "restricted"
+    hardened = sub(defaults, "securityContext").get("allowPrivilegeEscalation")
+    return "baseline" if hardened is not None and not is_true(hardened) else "privileged"
+
+
+def check_release(model: Model) -> Iterator[Finding]:
+    """Warnings with paths in the values."""
+    yield from _ends(model)
+    yield from _queue(model)
+    yield from _argo(model)
+    for group in model.groups.values():
+        for name, container in sorted(sub(dict(group.values), "containers").items()):
+            path = f"groups.{group.name}.containers.{name}"
+            yield from _container(container if isinstance(container, dict) else {}, group, path)
+    if model.kind_name == "dijob":
+        yield from _dijob(model)
+
+
+def _ends(model: Model) -> Iterator[Finding]:
+    """What nothing stops."""
+    for group, process in runs_on(model.values, model.groups, model.kind_name):
+        yield Finding(
+            rule="runs-on",
+            severity="warning",
+            path=f"groups.{group}.containers.{process}",
+            what=f"{group if group == process else f'{group}/{process}'} runs on after the experiment is done;"
+            " nothing stops it",
+            next="uninstall the release when the rest is done",
+        )
+
+
+def _queue(model: Model) -> Iterator[Finding]:
+    """A scheduler counts pods that run: a new pod of a Job waits for members of its gang that have finished."""
+    workload = sub(model.values, "workload")
+    is_mcad = model.kind_name == "appwrapper" and sub(workload, "appwrapper").get("version") == "v1beta1"
+    if workload.get("priority") is not None and not is_mcad:
+        what = "only MCAD, by kind appwrapper v1beta1, queues by a number"
+        step = "use queuePriority (Kueue) or defaults.priorityClassName (pods)"
+        yield _warning("priority", "workload.priority", what, step)
+    if workload.get("gang") not in GANGS_OF_PODS or workload.get("gangScope") == "group":
+        return
+    finite = [group for group in model.groups.values() if group.is_finite]
+    for group in finite:
+        makes_pods = _retries(group) > 0 and group.values.get("restartPolicy") != "OnFailure"
+        if makes_pods and group.min_replicas is None and len(finite) > 1:
+            what = "a pod that is tried again after another group has finished waits for ever for its gang"
+            step = "set workload.gangScope: group, restartPolicy: OnFailure, or minReplicas"
+            yield _warning("gang-retry", f"groups.{group.name}.backoffLimit", what, step)
+
+
+def _retries(group: Group) -> int:
+    usual = _BACKOFF_LIMIT if group.values.get("restartPolicy") == "OnFailure" else 0
+    return integer(group.values.get("backoffLimit"), usual, f"groups.{group.name}.backoffLimit")
+
+
+def _argo(model: Model) -> Iterator[Finding]:
+    if model.kind_name == "argo" and not sub(model.values, "workload", "argo").get("serviceAccount"):
+        what = "the chart makes a service account with rights on Jobs, which Argo CD does not take from Git"
+        step = "make one by hand, once for the namespace, and name it (docs/argo.md)"
+        path = "workload.argo.serviceAccount"
+        yield Finding(rule="argo-rights", severity="info", path=path, what=what, next=step)
+
+
+def _container(container: Values, group: Group, path: str) -> Iterator[Finding]:
+    command = texts(container.get("command"))
+    if len(command) == len(SHELL) + 1 and command[:-1] == list(SHELL):
+        yield from _script(command[-1], path)
+    for name, value in sorted(sub(container, "env").items()):
+        text = "" if isinstance(value, dict) else scalar(value)
+        if text and "$(" not in text and _SECRET_NAME.search(name):
+            what = f"{name} looks like a secret, and its value would stand in the chart"
+            yield _warning("secret-in-env", f"{path}.env.{name}", what, f"use `{name}: {{secret: NAME, key: KEY}}`")
+    if is_true(sub(container, "securityContext").get("privileged")):
+        for mount in sorted(sub(container, "mounts")):
+            source = sub(dict(group.values), "volumes", mount, "hostPath").get("path")
+            if isinstance(source, str) and source.startswith("/dev/"):
+                what = "a device of the node makes the container privileged"
+                yield _warning(
+                    "privileged-device", f"{path}.mounts.{mount}", what, "use a device plugin if there is one"
+                )
+
+
+def _script(script: str, path: str) -> Iterator[Finding]:
+    lines = [line.strip() for line in script.splitlines() if line.strip()]
+    if lines and not lines[-1].startswith(_SHELL_WORDS):
+        what = "the shell stays process 1 and passes no TERM on: what it runs is killed after the grace period"
+        yield _warning("cmds-exec", f"{path}.command", what, "begin the last line with `exec`")
+
+
+def _dijob(model: Model) -> Iterator[Finding]:
+    """What DI-orchestrator ignores, or does otherwise.
+
+    Source: opendilab/DI-orchestrator v1.1.3, pkg/controllers/dijob.go and pkg/context/pod.go; v1.0.0; v0.2.2.
+    """
+    operator = str(sub(model.values, "workload", "dijob").get("operator") or "v1.1")
+    for group in (one for one in model.groups.values() if one.in_unit):
+        path = f"groups.{group.name}"
+        for field in ("labels", "annotations"):
+            if sub(dict(group.values), field):
+                yield _dropped(field, f"{path}.{field}")
+        yield from _dijob_restarts(group, operator, path)
+        containers = sub(dict(group.values), "containers")
+        for name in containers:
+            for variable in sorted(_OWNED & set(sub(containers, name, "env"))):
+                what = f"DI-orchestrator sets {variable} itself, after what is said here"
+                yield _warning("dijob-env", f"{path}.containers.{name}.env.{variable}", what, "leave it out")
+        if len(containers) > 1:
+            what = "the operator counts containers for pods: a job with several in a pod never leaves Starting"
+            yield _warning("dijob-containers", path, what, "give each process a pod of its own")
+    if sub(model.values, "annotations"):
+        yield _dropped("annotations", "annotations")
+
+
+def _dropped(field: str, path: str) -> Finding:
+    what = f"DI-orchestrator drops {field} of pods"
+    return _warning("dijob-labels", path, what, "use another workload.kind if something reads them")
+
+
+def _dijob_restarts(group: Group, operator: str, path: str) -> Iterator[Finding]:
+    if group.values.get("restartPolicy") == "OnFailure":
+        what = "DI-orchestrator never restarts a container in place"
+        yield _warning("dijob-restart", f"{path}.restartPolicy", what, "use retries, or another workload.kind")
+    if not _retries(group):
+        return
+    if operator in ("v0", "v1.0"):
+        what = f"operator {operator} starts no failed pod again"
+        step = "use a newer operator, or another workload.kind"
+    else:
+        what = "a pod that comes back has the rank after the last, which DI_NODES does not have: only the last bears it"
+        step = "use jobset with compat: di-engine"
+    yield _warning("dijob-retries", f"{path}.backoffLimit", what, step)
+
+
+def _warning(rule: str, path: str, what: str, next: str) -> Finding:
+    return Finding(rule=rule, severity="warning", path=path, what=what, next=next)

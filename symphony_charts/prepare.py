@@ -1,0 +1,193 @@
+"""The one road from a spec to what runs: experiment, services, values, objects, and whether they fit.
+
+Every verb that reads a spec takes it, so that no two of them can mean different things by the same file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from symphony_charts.adapters.specfile import SpecFile
+from symphony_charts.chart.compile import compile_values, losses, with_digest
+from symphony_charts.chart.merge import merge
+from symphony_charts.chart.package import Chart, ChartTemplate, make_chart
+from symphony_charts.chart.render_release import Release, render_release
+from symphony_charts.chart.values import Values
+from symphony_charts.chart.version import FIRST_VERSION
+from symphony_charts.cluster.pools import pools_of_spec
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.network.services import Service, allocate
+from symphony_charts.placement.assign import apply
+from symphony_charts.placement.demand import demands_of
+from symphony_charts.placement.plan import Plan, plan_demands
+from symphony_charts.placement.pool import Pools
+from symphony_charts.placement.rules import Decision
+from symphony_charts.spec.check import finish
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.nested import sub
+from symphony_charts.workloads.gang import GANGS_OF_PODS
+
+__all__ = ["Prepared", "Rendering", "prepare", "prepare_experiment"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rendering:
+    """A release: merged `values`, the `objects` that they make, and the node pools that they are to fit on."""
+
+    values: Values
+    release: Release
+    objects: tuple[dict[str, object], ...]
+    pools: Pools | None = None
+    decisions: tuple[Decision, ...] = ()
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """What runs where, and how certain that is, read from the objects; None where no pools are known."""
+        if self.pools is None:
+            return None
+        gang = str(sub(self.values, "workload").get("gang") or "none")
+        # Whoever schedules pods as a gang names its scheduler; elsewhere a name that we do not know says nothing.
+        scheduler = sub(self.values, "defaults").get("schedulerName") if gang in GANGS_OF_PODS else ""
+        demands = demands_of(self.objects, scheduler=str(scheduler or ""))
+        plan = plan_demands(demands, self.pools, gang=gang, experiment=self.release.chart_name)
+        return replace(plan, decisions=self.decisions)
+
+    @property
+    def fit(self) -> str:
+        """The verdict in one line; empty where no pools are known."""
+        return self.plan.summary() if self.plan is not None else ""
+
+    def refuse_unschedulable(self) -> None:
+        """Raise PlacementError where a group cannot be scheduled on the pools."""
+        refusal = self.plan.refusal() if self.plan is not None else None
+        if refusal is not None:
+            refusal.next = f"{refusal.next}; or go on all the same: --force-unschedulable".lstrip("; ")
+            raise refusal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """An experiment whose placement is settled, and all that follows from it.
+
+    `defaults` are the values that it compiles to, and `own` the release of its own name with the overrides in its
+    values. `losses` name what the spec says and no chart carries.
+    """
+
+    experiment: Experiment
+    services: tuple[Service, ...]
+    defaults: Values
+    own: Rendering
+    losses: tuple[Problem, ...] = ()
+
+    @property
+    def values(self) -> Values:
+        """The defaults of its chart, the overrides in them."""
+        return self.own.values
+
+    @property
+    def objects(self) -> tuple[dict[str, object], ...]:
+        """What its chart makes as a release of its own name."""
+        return self.own.objects
+
+    @property
+    def plan(self) -> Plan | None:
+        """What runs where; None where no pools are known."""
+        return self.own.plan
+
+    def under(
+        self, values: Mapping[str, object], *, release: str = "", namespace: str = "", service: str = ""
+    ) -> Rendering:
+        """A release with `values` over the chart's own. Raises SpecError as `render_release` does."""
+        own = self.own.release
+        there = replace(
+            own,
+            name=release or own.name,
+            namespace=namespace or own.namespace,
+            service=service or own.service,
+        )
+        merged = merge(self.values, values)
+        objects = tuple(render_release(merged, there))
+        return Rendering(
+            values=merged, release=there, objects=objects, pools=self.own.pools, decisions=self.own.decisions
+        )
+
+    def chart(
+        self,
+        template: ChartTemplate,
+        version: str | None = None,
+        extra: Mapping[str, bytes] | None = None,
+        *,
+        with_overrides: bool = True,
+    ) -> Chart:
+        """The chart, with the user's own files (``templates/extra-*``). Raises SpecError for what helm cannot read."""
+        values = self.values if with_overrides else self.defaults
+        return make_chart(self.experiment.name, values, version or FIRST_VERSION, template, extra=extra)
+
+
+def prepare(
+    spec: SpecFile,
+    *,
+    overrides: Values | None = None,
+    pools: Sequence[str] = (),
+    variables: Mapping[str, object] | None = None,
+    force: bool = False,
+) -> Prepared:
+    """What becomes of a spec file: `overrides` are merged into its chart's values as helm would merge them.
+
+    It is placed on the node pools of the files `pools`, else of its own `placement.pools`; `variables` are Terraform's.
+    Raises SpecError with everything that helm would refuse, before anything is written, and PlacementError where a
+    group cannot be scheduled, unless `force` is set.
+    """
+    known = pools_of_spec(spec.path, spec.experiment.placement.pools, pools, variables=variables)
+    try:
+        return prepare_experiment(
+            spec.experiment, spec.pins, overrides=overrides, pools=known, force=force, version=spec.lock.version
+        )
+    except SpecError as error:
+        raise SpecError(_located(problem, spec, overrides or {}) for problem in error.problems) from error
+
+
+def prepare_experiment(
+    experiment: Experiment,
+    pins: Mapping[str, int] | None = None,
+    *,
+    overrides: Values | None = None,
+    pools: Pools | None = None,
+    force: bool = False,
+    version: str | None = None,
+) -> Prepared:
+    """The same for an experiment that stands in no file; `pins` are the ports that its services keep."""
+    settled, decisions = apply(finish(experiment, for_cluster=True), pools)
+    services = allocate(settled, pins)
+    defaults = compile_values(settled, services)
+    values = with_digest(merge(defaults, overrides)) if overrides else defaults
+    release = Release(
+        name=settled.name,
+        namespace=settled.namespace or "default",
+        chart_name=settled.name,
+        chart_version=version or FIRST_VERSION,
+    )
+    objects = tuple(render_release(values, release))
+    own = Rendering(values=values, release=release, objects=objects, pools=pools, decisions=tuple(decisions))
+    if not force:
+        own.refuse_unschedulable()
+    return Prepared(experiment=settled, services=services, defaults=defaults, own=own, losses=tuple(losses(settled)))
+
+
+def _located(problem: Problem, spec: SpecFile, overrides: Values) -> Problem:
+    """The problem with where it was said: the overrides, where they hold its path, else the file."""
+    if problem.path.startswith(str(spec.path)):
+        return problem
+    is_override = bool(problem.path) and _holds(overrides, problem.path.split("."))
+    where = "--set or --values" if is_override else str(spec.path)
+    return Problem(what=problem.what, path=", ".join(filter(None, (where, problem.path))), next=problem.next)
+
+
+def _holds(values: object, steps: Sequence[str]) -> bool:
+    for step in steps:
+        if not isinstance(values, dict) or step not in values:
+            return False
+        values = values[step]
+    return True

@@ -1,0 +1,257 @@
+"""The law of one road: all verbs that read a spec agree on its objects, its faults, and whether it fits.
+
+Each verb is run through the command itself, in this process; `disagreements` compares what they said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from symphony_charts.chart.render_release import Release, render_release
+from symphony_charts.cli.main import main
+from symphony_charts.cluster.release_source import chart_of
+from symphony_charts.errors import SymphError
+from symphony_charts.spec.yaml_text import load
+from tests.chart.strategies import experiments
+
+__all__ = ["POOLS", "Answer", "Case", "cases", "disagreements"]
+
+# Nodes on which some generated experiments fit and others do not.
+POOLS = {"pools": [{"name": "big", "machine_type": "n1-standard-16", "max_nodes": 3}]}
+_FAULTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """An experiment, and the values on the command line."""
+
+    data: dict[str, Any]
+    sets: tuple[str, ...] = ()
+    values: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a verb answered: its exit status, stdout as JSON where it is, and stderr."""
+
+    status: int
+    data: Any
+    error: str
+
+
+def disagreements(case: Case, folder: Path, repository: Path) -> list[str]:
+    """What the verbs do not agree on for one case; empty if the law holds."""
+    spec, options = _write(case, folder)
+    pools = ("--pools", str(folder / "pools.json"))
+    answers = {
+        "render": _run("render", spec, *options, "-o", "json"),
+        "lint": _run("lint", spec, *options, "-o", "json"),
+        "export": _run("export", "manifests", spec, *options),
+        "plan": _run("plan", spec, *options, *pools, "-o", "json"),
+        "package": _run("package", spec, *options, "--dry-run", "-o", "json"),
+        "package on pools": _run("package", spec, *options, *pools, "--dry-run", "-o", "json"),
+        "publish": _run("publish", spec, *options, *pools, "--chart-only", "--team", "ml", *_repo(repository)),
+        "install": _install(spec, case, ()),
+        "install on pools": _install(spec, case, (str(folder / "pools.json"),)),
+    }
+    return [*_faults(answers), *_objects(answers, spec), *_verdicts(answers)]
+
+
+def _repo(repository: Path) -> tuple[str, ...]:
+    return ("--repo", str(repository), "--dry-run", "-o", "json")
+
+
+def _write(case: Case, folder: Path) -> tuple[str, list[str]]:
+    """The spec's path, and the options that change its values."""
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = folder / "experiment.json"
+    spec.write_text(json.dumps(case.data))
+    (folder / "pools.json").write_text(json.dumps(POOLS))
+    options = [word for text in case.sets for word in ("--set", text)]
+    if case.values is not None:
+        (folder / "values.json").write_text(json.dumps(case.values))
+        options += ["--values", str(folder / "values.json")]
+    return str(spec), options
+
+
+def _run(*words: str) -> Answer:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(words)
+    text = out.getvalue()
+    with contextlib.suppress(ValueError):
+        return Answer(status=status, data=json.loads(text), error=err.getvalue())
+    return Answer(status=status, data=text, error=err.getvalue())
+
+
+def _install(spec: str, case: Case, pools: Sequence[str]) -> Answer:
+    """What `install` would hand to helm: the chart's own values, and those of the command line, as objects."""
+    from symphony_charts.chart.merge import merge, parse_set
+
+    values = merge(case.values or {}, parse_set(case.sets))
+    try:
+        with chart_of(spec, values, pools) as source:
+            defaults = load((source.chart / "values.yaml").read_text())
+            assert isinstance(defaults, dict)
+            release = Release(name=source.name, chart_name=source.name)
+            made = render_release(merge(defaults, values), release)
+            return Answer(status=0, data={"items": json.loads(json.dumps(made))}, error="")
+    except SymphError as error:
+        return Answer(status=error.exit_code, data=None, error=f"error: {error}\n")
+
+
+def _faults(answers: dict[str, Answer]) -> Iterator[str]:
+    """Faults of the input are the same everywhere, in the same words."""
+    refused = {verb: answer for verb, answer in answers.items() if answer.status == _FAULTS}
+    if refused and len(refused) < len(answers):
+        fine = {verb: answer.status for verb, answer in answers.items() if verb not in refused}
+        yield f"{sorted(refused)} refuse it ({next(iter(refused.values())).error.strip()[:300]}), and not {fine}"
+    if len({_said(answer) for answer in refused.values()}) > 1:
+        yield "they refuse it in other words: " + json.dumps({verb: _said(one) for verb, one in refused.items()})
+    strange = {verb: answer for verb, answer in answers.items() if answer.status not in (0, 1, _FAULTS, 4)}
+    yield from (f"{verb} ended with {answer.status}: {answer.error[-500:]}" for verb, answer in strange.items())
+
+
+def _said(answer: Answer) -> str:
+    lines = [line.replace("error: ", "", 1).rstrip() for line in answer.error.splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith(("reading", "packaging", "linting")))
+
+
+def _objects(answers: dict[str, Answer], spec: str) -> Iterator[str]:
+    """The objects are the same, but for the label of who manages them and what only helm runs."""
+    if answers["render"].status != 0:
+        return
+    wanted = _index(answers["render"].data["items"])
+    others = {
+        "export": list(_documents(answers["export"].data)),
+        "install": (answers["install"].data or {"items": []})["items"],
+    }
+    for verb, items in others.items():
+        if answers[verb].status == 0 and _index(items) != wanted:
+            yield f"{verb} makes other objects than render of {spec}: {_difference(wanted, _index(items))}"
+
+
+def _documents(text: object) -> Iterator[Any]:
+    for part in str(text).split("\n---\n"):
+        if part.strip():
+            yield load(part.removeprefix("---\n"))
+
+
+def _index(items: list[Any]) -> dict[str, Any]:
+    found = {}
+    for item in items:
+        notes = item["metadata"].get("annotations") or {}
+        if "helm.sh/hook" in notes:
+            continue
+        text = json.dumps(item, sort_keys=True)
+        text = text.replace('"app.kubernetes.io/managed-by": "symph"', '"app.kubernetes.io/managed-by": "Helm"')
+        found[f"{item['kind']}/{item['metadata']['name']}"] = text
+    return found
+
+
+def _difference(wanted: dict[str, Any], got: dict[str, Any]) -> str:
+    changed = [name for name in {*wanted, *got} if wanted.get(name) != got.get(name)]
+    name = sorted(changed)[0]
+    return f"{len(changed)} objects, {name}: {wanted.get(name)} and {got.get(name)}"
+
+
+def _verdicts(answers: dict[str, Answer]) -> Iterator[str]:
+    """Whether it fits is said alike wherever pools are known."""
+    plan = answers["plan"]
+    if plan.status not in (0, 4):
+        return
+    verdict = plan.data["verdict"]
+    if (verdict == "NO") != (plan.status == 4):
+        yield f"plan says {verdict} and exits with {plan.status}"
+    for verb in ("package on pools", "install on pools"):
+        if answers[verb].status != plan.status:
+            yield f"plan ends with {plan.status}, {verb} with {answers[verb].status}: {answers[verb].error}"
+    packaged = answers["package on pools"]
+    if packaged.status == 0 and not packaged.data["items"][0]["fit"].startswith(verdict):
+        yield f"plan says {verdict}, package {packaged.data['items'][0]['fit']}"
+    lint, publish = answers["lint"], answers["publish"]
+    if lint.status == 0 and publish.status != plan.status:
+        yield f"plan ends with {plan.status}, publish with {publish.status}: {publish.error}"
+    if lint.status == 1 and publish.status != 1:
+        yield f"lint finds errors, publish ends with {publish.status}"
+
+
+_OVERLAYS: tuple[dict[str, Any], ...] = (
+    {"spec": {"containers": [{"name": "proxy", "image": "envoy:1", "resources": {"requests": {"cpu": "12"}}}]}},
+    {"spec": {"initContainers": [{"name": "fetch", "image": "git:1", "resources": {"requests": {"cpu": "13"}}}]}},
+    {"spec": {"initContainers": [{"name": "side", "image": "log:1", "restartPolicy": "Always"}]}},
+    {"spec": {"tolerations": [{"key": "team", "operator": "Exists"}]}},
+    {"spec": {"hostNetwork": True}},
+    {"spec": {"nodeSelector": {"disk": "ssd"}}},
+    {"spec": {"runtimeClassName": "gvisor"}},
+    {"spec": {"nodeName": "n1"}},
+    {"spec": {"schedulerName": "other"}},
+    {"spec": {"securityContext": {"fsGroup": 1000}}},
+    {"metadata": {"labels": {"team": "a"}, "annotations": {"note": "x"}}},
+    {"spec": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "gone", "operator": "Exists"}]}]}}}}},
+)  # fmt: skip
+_CONTAINER_OVERLAYS: tuple[dict[str, Any], ...] = (
+    {"resources": {"requests": {"cpu": "15"}}},
+    {"env": [{"name": "MODE", "value": "fast"}]},
+    {"args": ["other"], "workingDir": "/elsewhere"},
+    {"securityContext": {"runAsUser": 1000}},
+    {"ports": [{"containerPort": 9000, "hostPort": 9000}]},
+)
+_SETS = (
+    "groups.a.replicas=3",
+    "groups.a.replica=3",
+    "groups.agent.replicas=100",
+    "runKey=again",
+    "hold=true",
+    "workload.kind=jobz",
+    "workload.gang=none",
+    "services.x.port=70000",
+    "networkPolicy.enable=true",
+    "networkPolicy.enabled=true",
+    "defaults.resources.requests.cpu=14",
+    "defaults.tolerations[0].operator=Exists",
+    "defaults.nodeSelector.disk=ssd",
+    "extra.any.thing=1",
+    "labels.team=b",
+)
+_VALUES: tuple[dict[str, Any] | None, ...] = (
+    None,
+    None,
+    {"runKey": "file"},
+    {"defaults": {"nodeSelector": {"x": "y"}}},
+    {"doneWhen": "a"},
+    {"nothing": 1},
+)
+_KINDS = ("jobs", "jobs", "jobs", "jobset", "appwrapper", "volcano", "argo", "dijob")
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """An experiment with overlays of every sort, of any kind, under values that fit or do not."""
+    data: dict[str, Any] = draw(experiments())
+    data.setdefault("workload", {})["kind"] = draw(st.sampled_from(_KINDS))
+    for pod in [*data.get("groups", {}).values(), *data.get("processes", {}).values()]:
+        if draw(st.integers(0, 2)) == 0:
+            pod["pod_overlay"] = draw(st.sampled_from(_OVERLAYS))
+        processes = pod.get("processes", {"": pod}).values()
+        for process in processes:
+            if draw(st.integers(0, 3)) == 0:
+                process["container_overlay"] = draw(st.sampled_from(_CONTAINER_OVERLAYS))
+    if draw(st.integers(0, 19)) == 0:
+        data.pop("image", None)
+    sets = tuple(draw(st.lists(st.sampled_from(_SETS), max_size=2)))
+    return Case(data=data, sets=sets, values=draw(st.sampled_from(_VALUES)))
+
+
+def example_cases(root: Path) -> list[Path]:
+    """The specs of all examples."""
+    return sorted(path for path in root.glob("examples/*/experiment.*") if not path.name.endswith(".lock.yaml"))
