@@ -229,7 +229,7 @@ def _cell(text: str) -> str:
 
 
 def _amounts(comparison: Comparison) -> str:
-    from symphony_charts.placement.quantity import cores_text, gib_text
+    from symphony_charts.spec.quantity import cores_text, gib_text
 
     parts = []
     for name, (old, new) in comparison.amounts.items():

@@ -14,10 +14,10 @@ from symphony_charts.placement.filters import NodeAffinity, Requirement
 from symphony_charts.placement.inputs.fields import Faults, Fields
 from symphony_charts.placement.inputs.podspec import effective_requests, pod_ports, read_node_affinity, read_tolerations
 from symphony_charts.placement.pool import Amounts
-from symphony_charts.placement.quantity import amount_of
 from symphony_charts.spec.model import Experiment, Process, Step, Toleration
 from symphony_charts.spec.node_labels import selector_of
 from symphony_charts.spec.pods import Pod, pods_of
+from symphony_charts.spec.quantity import amount_of
 from symphony_charts.spec.reserve import resources_of
 from symphony_charts.spec.sources import GitVolume
 
