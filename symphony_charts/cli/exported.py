@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.cli import common
+from symphony_charts.cli.values_options import add_values
 
 __all__ = ["Exported", "add_chart_options", "chart_objects"]
 
@@ -32,10 +32,7 @@ def add_chart_options(parser: argparse.ArgumentParser) -> None:
     """Add what says which release the objects are of, and under which values."""
     parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
     parser.add_argument("-n", "--namespace", default=None, help="a namespace to write into every object")
-    parser.add_argument(
-        "--values", metavar="FILE", action="append", default=[], help="values to put over the experiment's"
-    )
-    common.add_set(parser)
+    add_values(parser, "--values")
 
 
 def chart_objects(
@@ -48,7 +45,7 @@ def chart_objects(
     from symphony_charts.chart.assemble import Release, assemble
     from symphony_charts.chart.merge import merge
     from symphony_charts.chart.package import build_chart
-    from symphony_charts.cli.package import overrides_of
+    from symphony_charts.cli.values_options import user_values_of
     from symphony_charts.cluster.packaging import template
     from symphony_charts.cluster.pools import place
     from symphony_charts.network.services import allocate
@@ -56,7 +53,7 @@ def chart_objects(
     settled, _ = place(spec, force=True)
     services = allocate(settled.experiment, settled.pins)
     chart = build_chart(settled.experiment, services, settled.lock.version or "0.1.0", template())
-    merged = merge(merge(merge(chart.values, overrides_of(args)), {"tests": {"enabled": False}}), values or {})
+    merged = merge(merge(merge(chart.values, user_values_of(args)), {"tests": {"enabled": False}}), values or {})
     release = Release(
         name=args.release or chart.name,
         chart_name=chart.name,

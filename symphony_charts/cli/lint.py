@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from symphony_charts.cli import common, findings, output
-from symphony_charts.cli.package import add_values, overrides_of, specs_of
+from symphony_charts.cli.package import specs_of
+from symphony_charts.cli.values_options import add_values, user_values_of
 
 __all__ = ["configure", "run"]
 
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from symphony_charts.chart.lint import lint
     from symphony_charts.cluster.packaging import template
 
-    filled, overrides = template(), overrides_of(args)
+    filled, overrides = template(), user_values_of(args)
     found: list[tuple[str, Finding]] = []
     specs = specs_of(args.specs)
     with output.progress("linting", len(specs)) as advance:

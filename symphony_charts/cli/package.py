@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 
 from symphony_charts.cli import common, output
+from symphony_charts.cli.values_options import add_values, user_values_of
 
-__all__ = ["add_values", "configure", "located", "overrides_of", "refuse_twins", "run", "specs_of"]
+__all__ = ["configure", "located", "refuse_twins", "run", "specs_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from symphony_charts.chart.values import Values
     from symphony_charts.cli.workspace import Images
     from symphony_charts.cluster.packaging import Packaged
     from symphony_charts.errors import Problem
@@ -54,25 +54,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_values(parser: argparse.ArgumentParser) -> None:
-    """Add `-f FILE` and `--set KEY=VALUE`, which change values as they do for helm."""
-    parser.add_argument(
-        "-f", "--values", metavar="FILE", action="append", default=[], help="values to put over the experiment's"
-    )
-    common.add_set(parser)
-
-
-def overrides_of(args: argparse.Namespace) -> Values:
-    """What `-f` and `--set` say, the latter over the former."""
-    from symphony_charts.chart.merge import merge, parse_set
-    from symphony_charts.cluster.packaging import read_values
-
-    values: Values = {}
-    for file in args.values:
-        values = merge(values, read_values(Path(file)))
-    return merge(values, parse_set(args.set))
-
-
 def run(args: argparse.Namespace) -> int:
     """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
     from symphony_charts.cli.workspace import push_workspace
@@ -82,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if args.push:
         from symphony_charts.cli.publish import publish
 
-        publish(args, specs_of(args.specs), overrides_of(args), images.by_base)
+        publish(args, specs_of(args.specs), user_values_of(args), images.by_base)
     return status
 
 
@@ -107,7 +88,7 @@ def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images
     """The records of all charts, in order; what has not changed since the last time is not even read."""
     from symphony_charts.cluster.package_cache import PackageCache
 
-    cache = PackageCache(dest, {"overrides": overrides_of(args), "version": args.version})
+    cache = PackageCache(dest, {"overrides": user_values_of(args), "version": args.version})
     # What fits depends on files that the cache does not know.
     known = [] if args.pools or images.by_base else specs
     fresh = {spec: record for spec in known if (record := cache.fresh(spec)) is not None}
@@ -146,7 +127,7 @@ def _prepare_all(args: argparse.Namespace, specs: Sequence[str], dest: Path, ima
     from symphony_charts.cluster.workspace import with_images
     from symphony_charts.errors import SpecError
 
-    overrides, filled = overrides_of(args), template()
+    overrides, filled = user_values_of(args), template()
     packaged: list[Packaged] = []
     faults: list[Problem] = []
     with output.progress("packaging", len(specs)) as advance:

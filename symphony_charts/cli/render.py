@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from symphony_charts.cli import common, output
-from symphony_charts.cli.package import add_values, overrides_of
+from symphony_charts.cli.values_options import add_values, user_values_of
 
 __all__ = ["configure", "run"]
 
@@ -60,14 +60,14 @@ def _native(args: argparse.Namespace, chart: Chart) -> list[dict[str, object]]:
         chart_name=chart.name,
         chart_version=chart.version,
     )
-    return assemble(merge(chart.values, overrides_of(args)), release)
+    return assemble(merge(chart.values, user_values_of(args)), release)
 
 
 def _by_helm(args: argparse.Namespace, chart: Chart) -> list[dict[str, object]]:
     from symphony_charts.adapters.helm import template_chart
 
     return template_chart(
-        chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values=overrides_of(args)
+        chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values=user_values_of(args)
     )
 
 
