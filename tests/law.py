@@ -15,7 +15,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from symphony_charts.chart.merge import merge
 from symphony_charts.chart.render_release import Release, render_release
+from symphony_charts.chart.set_values import Overrides, user_values
 from symphony_charts.cli.main import main
 from symphony_charts.cluster.release_source import chart_of
 from symphony_charts.errors import SymphError
@@ -94,9 +96,8 @@ def _run(*words: str) -> Answer:
 
 def _install(spec: str, case: Case, pools: Sequence[str]) -> Answer:
     """What `install` would hand to helm: the chart's own values, and those of the command line, as objects."""
-    from symphony_charts.chart.merge import merge, parse_set
-
-    values = merge(case.values or {}, parse_set(case.sets))
+    files = () if case.values is None else (case.values,)
+    values = user_values(Overrides(files=files, sets=case.sets))
     try:
         with chart_of(spec, values, pools) as source:
             defaults = load((source.chart / "values.yaml").read_text())

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     from symphony_charts.cluster.pools import read_pool_files
-    from symphony_charts.placement.quantity import cores_text, gib_text
+    from symphony_charts.spec.quantity import cores_text, gib_text
 
     pools = read_pool_files(args.files, variables=dict(common.parse_assignments(args.var, "--var")))
     rows = [

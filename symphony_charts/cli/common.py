@@ -20,7 +20,6 @@ __all__ = [
     "add_on",
     "add_output",
     "add_placement",
-    "add_set",
     "add_specs",
     "add_yes",
     "backend_of",
@@ -120,13 +119,6 @@ def add_specs(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
         parser.add_argument("specs", metavar="SPEC", nargs="+", help=text)
     else:
         parser.add_argument("spec", metavar="SPEC", help=text)
-
-
-def add_set(parser: argparse.ArgumentParser) -> None:
-    """Add `--set key=value` (args.set, a list of texts), given once for each value."""
-    parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], help="change one value; may be repeated"
-    )
 
 
 def add_placement(parser: argparse.ArgumentParser) -> None:

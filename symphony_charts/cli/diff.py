@@ -6,7 +6,7 @@ import argparse
 
 from symphony_charts.cli import common, output
 from symphony_charts.cli import gitops_options as shared
-from symphony_charts.cli.overrides import add_values, prepared_of
+from symphony_charts.cli.values_options import add_values, prepared_of
 
 __all__ = ["configure", "run"]
 
@@ -233,7 +233,7 @@ def _cell(text: str) -> str:
 
 
 def _amounts(comparison: Comparison) -> str:
-    from symphony_charts.placement.quantity import cores_text, gib_text
+    from symphony_charts.spec.quantity import cores_text, gib_text
 
     parts = []
     for name, (old, new) in comparison.amounts.items():

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.cli.overrides import add_values, prepared_of
+from symphony_charts.cli.values_options import add_values, prepared_of
 
 __all__ = ["Exported", "add_chart_options", "chart_objects"]
 

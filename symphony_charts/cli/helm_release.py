@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
     """Install or upgrade what `args.source` is."""
-    from symphony_charts.cli.overrides import overrides_of
+    from symphony_charts.cli.values_options import user_values_of
     from symphony_charts.cluster.release_source import chart_of
     from symphony_charts.errors import UsageError
 
     if getattr(args, "create_namespace", False) and is_upgrade and not args.install:
         raise UsageError("--create-namespace needs --install", next="symph upgrade SPEC --install --create-namespace")
-    values = overrides_of(args)
+    values = user_values_of(args)
     with (
         chart_of(args.source, values, args.pools, force=args.force_unschedulable) as source,
         shared.open_releases(args) as there,

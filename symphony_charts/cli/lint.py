@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from symphony_charts.cli import common, findings, output
-from symphony_charts.cli.overrides import add_values, prepared_of
 from symphony_charts.cli.package import specs_of
+from symphony_charts.cli.values_options import add_values, prepared_of
 
 __all__ = ["configure", "run"]
 

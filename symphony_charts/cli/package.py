@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from symphony_charts.cli import common, output
-from symphony_charts.cli.overrides import add_values, overrides_of, prepared_of
+from symphony_charts.cli.values_options import add_values, prepared_of, user_values_of
 
 __all__ = ["configure", "located", "refuse_twins", "run", "specs_of"]
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if args.push:
         from symphony_charts.cli.publish import publish
 
-        publish(args, specs_of(args.specs), overrides_of(args), images.by_base)
+        publish(args, specs_of(args.specs), user_values_of(args), images.by_base)
     return status
 
 
@@ -88,7 +88,7 @@ def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images
     """The records of all charts, in order; what has not changed since the last time is not even read."""
     from symphony_charts.cluster.package_cache import PackageCache
 
-    cache = PackageCache(dest, {"overrides": overrides_of(args), "version": args.version})
+    cache = PackageCache(dest, {"overrides": user_values_of(args), "version": args.version})
     # What fits depends on files that the cache does not know.
     known = [] if args.pools or images.by_base else specs
     fresh = {spec: record for spec in known if (record := cache.fresh(spec)) is not None}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph publish`."""
-    from symphony_charts.cli.overrides import add_values
+    from symphony_charts.cli.values_options import add_values
 
     common.add_specs(parser)
     parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
@@ -59,10 +59,10 @@ def add_publish_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Publish all specs in one commit, or none."""
-    from symphony_charts.cli.overrides import overrides_of
     from symphony_charts.cli.package import specs_of
+    from symphony_charts.cli.values_options import user_values_of
 
-    publish(args, specs_of(args.specs), overrides_of(args))
+    publish(args, specs_of(args.specs), user_values_of(args))
     return 0
 
 
@@ -185,17 +185,13 @@ def _check_secrets(candidates: Sequence[Candidate], settings: Settings, env: str
 
 def _env_values(args: argparse.Namespace) -> dict[str, object] | None:
     """The environment's own values, None to keep those that it has."""
-    from pathlib import Path
-
-    from symphony_charts.chart.merge import merge, parse_set
-    from symphony_charts.cluster.packaging import read_values
+    from symphony_charts.chart.set_values import Overrides, user_values
+    from symphony_charts.cluster.values_files import read_values
 
     if not args.env_values and not args.env_set:
         return None
-    values: dict[str, object] = {}
-    for file in args.env_values:
-        values = merge(values, read_values(Path(file)))
-    return merge(values, parse_set(args.env_set))
+    files = tuple(read_values(path) for path in args.env_values)
+    return user_values(Overrides(files=files, sets=tuple(args.env_set)))
 
 
 def _write_locks(candidates: Sequence[Candidate], changes: Sequence[Change]) -> None:

@@ -6,6 +6,7 @@ import argparse
 import re
 
 from symphony_charts.cli import common
+from symphony_charts.cli.values_options import add_values
 
 __all__ = ["add_source", "add_target", "add_waiting", "open_releases", "seconds", "target_is_given"]
 
@@ -29,10 +30,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     """Add what is installed, its name, and the values over its own."""
     parser.add_argument("source", metavar="SPEC|CHART", help="experiment file, chart folder, or .tgz archive")
     parser.add_argument("--name", default=None, help="the release (default: the experiment's name)")
-    parser.add_argument(
-        "-f", "--values", metavar="FILE", action="append", default=[], help="values to put over the chart's own"
-    )
-    common.add_set(parser)
+    add_values(parser)
     common.add_placement(parser)
 
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from symphony_charts.cli import common, output
-from symphony_charts.cli.overrides import add_values, prepared_of
+from symphony_charts.cli.values_options import add_values, prepared_of
 
 __all__ = ["configure", "run"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from symphony_charts.cli import common, output, release_options
 from symphony_charts.cli import gitops_options as shared
-from symphony_charts.cli.overrides import add_values, overrides_of, prepared_of
+from symphony_charts.cli.values_options import add_values, prepared_of, user_values_of
 
 __all__ = ["columns_of", "configure", "record_of", "run"]
 
@@ -161,7 +161,7 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
         env=env,
         first_values={},
         env_values=None,
-        overrides=overrides_of(args),
+        overrides=user_values_of(args),
         destination=place.destination if place else None,
         pools=args.pools or settings.pools,
         force_unschedulable=args.force_unschedulable,

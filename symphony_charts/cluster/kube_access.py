@@ -133,7 +133,7 @@ def visit(watcher: KubeWatcher, name: str, service: str) -> Iterator[str]:
 
 def usage_of(api: KubeApi, status: ExperimentStatus) -> Mapping[str, Usage]:
     """What the metrics server says of each instance; empty without one."""
-    from symphony_charts.placement.quantity import quantity_value
+    from symphony_charts.spec.quantity import quantity
 
     if not api.has_group("metrics.k8s.io"):
         return {}
@@ -142,7 +142,7 @@ def usage_of(api: KubeApi, status: ExperimentStatus) -> Mapping[str, Usage]:
         (pod["metadata"]["name"], one["name"]): one["usage"] for pod in api.listed(path) for one in pod["containers"]
     }
     return {
-        one.path: Usage(cpu=float(quantity_value(used["cpu"])), memory=int(quantity_value(used["memory"])))
+        one.path: Usage(cpu=float(quantity(used["cpu"])), memory=int(quantity(used["memory"])))
         for one in status.instances
         if (used := measured.get((one.pod, one.process)))
     }

@@ -12,15 +12,14 @@ from symphony_charts.adapters.files import write_file
 from symphony_charts.adapters.specfile import SpecFile
 from symphony_charts.chart.ownership import RECORD, WritePlan, is_users, plan_write
 from symphony_charts.chart.package import Chart, ChartTemplate
-from symphony_charts.chart.values import Values
 from symphony_charts.chart.version import ValuesChange, compare_values, next_version
-from symphony_charts.errors import SpecError, ToolFailed
+from symphony_charts.errors import ToolFailed
 from symphony_charts.network.lock import Lock, render
 from symphony_charts.network.services import pins_of
 from symphony_charts.prepare import Prepared
 from symphony_charts.spec.yaml_text import load
 
-__all__ = ["Packaged", "package", "read_values", "template", "write"]
+__all__ = ["Packaged", "package", "template", "write"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,19 +111,6 @@ def _update(folder: Path, plan: WritePlan) -> int:
     # The record comes last: if writing stops half-way, the next run sees files of ours that it may replace.
     ordered = sorted(plan.writes.items(), key=lambda item: item[0] == RECORD)
     return len(plan.removes) + sum(write_file(folder / path, content) for path, content in ordered)
-
-
-def read_values(path: Path) -> Values:
-    """The values file `path`. Raises SpecError when it holds anything but a map."""
-    try:
-        values = load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SpecError.one(f"cannot read values: {error}", at=str(path)) from error
-    if values is None:
-        return {}
-    if not isinstance(values, dict):
-        raise SpecError.one("a values file holds a map", at=str(path))
-    return values
 
 
 def _change(lock: Lock, chart: Chart, present: Mapping[str, bytes]) -> ValuesChange | None:

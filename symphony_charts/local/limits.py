@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from symphony_charts.local.records import Limit, Limiter
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import processes_of
-from symphony_charts.spec.quantity import quantity
+from symphony_charts.spec.quantity import amount_of
 from symphony_charts.spec.reserve import resources_of
 
 __all__ = ["limits_note", "limits_of", "rlimit_lines", "scope_words", "verdict_script"]
@@ -43,10 +43,9 @@ if [ "$status" != 0 ]; then echo "memory limited to @ by rlimit" >limit; fi
 def limits_of(process: Process | Step, limiter: Limiter) -> tuple[Limit, ...]:
     """The limits of a process that `limiter` can hold it to."""
     limits = resources_of(process)[1] if isinstance(process, Process) else dict(process.limits)
-    factors = {"memory": 1, "cpu": 1000}
     return tuple(
-        Limit(resource=name, amount=int(quantity(limits[name]) * factor), said=limits[name], by=by)
-        for name, factor in factors.items()
+        Limit(resource=name, amount=amount_of(name, limits[name]), said=limits[name], by=by)
+        for name in ("memory", "cpu")
         if name in limits and (by := limiter.by.get(name))
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from symphony_charts.placement.os_reserved import disk_reserved, memory_reserved
-from symphony_charts.placement.quantity import GIB, MIB
+from symphony_charts.spec.quantity import GIB, MIB
 
 __all__ = ["NodeSpec", "allocatable", "capacity", "kube_reserved_cpu", "kube_reserved_disk", "kube_reserved_memory"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from symphony_charts.placement.drawing import FRAME, INK, MUTED, box, color, fitted, svg, text
 from symphony_charts.placement.packing import Filled
 from symphony_charts.placement.plan import Plan, PoolUse
-from symphony_charts.placement.quantity import cores_text, gib_text
 from symphony_charts.placement.report import total_line
+from symphony_charts.spec.quantity import cores_text, gib_text
 
 __all__ = ["draw_nodes"]
 

@@ -7,11 +7,11 @@ from symphony_charts.placement.demand import Shape
 from symphony_charts.placement.filters import labels_match, untolerated
 from symphony_charts.placement.machines import Catalog, Machine
 from symphony_charts.placement.pool import Amounts, Pool
-from symphony_charts.placement.quantity import MIB, cores_text
 from symphony_charts.placement.slices import slice_fault
 from symphony_charts.placement.supply import Cluster
 from symphony_charts.placement.system_pods import memory_margin, system_profile
 from symphony_charts.spec.paths import nearest
+from symphony_charts.spec.quantity import MIB, cores_text
 
 __all__ = ["amount_text", "obstacles", "why_left_over", "why_not"]
 

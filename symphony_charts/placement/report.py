@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from symphony_charts.placement.plan import Group, Plan, PoolUse
-from symphony_charts.placement.quantity import gib_text
 from symphony_charts.placement.reasons import obstacles
+from symphony_charts.spec.quantity import gib_text
 
 __all__ = ["explain", "group_rows", "plan_data", "pool_rows", "total_line"]
 

@@ -16,9 +16,9 @@ import msgspec
 from symphony_charts.errors import SpecError
 from symphony_charts.placement.machines import GPU_ALIASES, gpu_matches
 from symphony_charts.placement.pool import GKE_POOL_LABEL, Pool, Pools
-from symphony_charts.placement.quantity import MIB, cores_text
 from symphony_charts.spec.model import Assignment, Toleration
 from symphony_charts.spec.paths import nearest
+from symphony_charts.spec.quantity import MIB, cores_text
 
 __all__ = ["DEVICE_TOLERATIONS", "Decision", "decide", "named_pool", "pool_selector", "pool_tolerations"]
 

@@ -7,7 +7,7 @@ gke-metrics-agent 21m/145Mi, ip-masq-agent 10m/16Mi, kube-proxy 100m, netd 8m/65
 
 from __future__ import annotations
 
-from symphony_charts.placement.quantity import MIB
+from symphony_charts.spec.quantity import MIB
 
 __all__ = ["memory_margin", "system_profile"]
 

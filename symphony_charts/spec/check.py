@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.spec.argo import argo_faults
+from symphony_charts.spec.check_amounts import resource_faults
 from symphony_charts.spec.check_env import env_faults
 from symphony_charts.spec.check_names import name_faults, with_clean_names
 from symphony_charts.spec.check_network import network_faults
@@ -17,7 +18,7 @@ from symphony_charts.spec.places import places_of
 
 __all__ = ["finish"]
 
-_CHECKS = (network_faults, reference_faults, pod_faults, env_faults, storage_faults, text_faults)
+_CHECKS = (network_faults, reference_faults, pod_faults, resource_faults, env_faults, storage_faults, text_faults)
 
 
 def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from symphony_charts.errors import Problem
 from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup, Step, Toleration
 from symphony_charts.spec.places import Place
-from symphony_charts.spec.quantity import is_quantity, quantity
 
-__all__ = ["image_faults", "pod_faults"]
+__all__ = ["image_faults", "is_label_key", "pod_faults"]
 
 _LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _LABEL_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
@@ -35,11 +34,9 @@ def pod_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]
         else:
             yield from _settings_faults(process, path, process.lifecycle == "finite")
         yield from _command_faults(process, path)
-        yield from _resource_faults(process, path)
-        yield from _amount_faults(process, path)
+        yield from _count_faults(process, path)
     for name, step in experiment.prepare.items():
         yield from _command_faults(step, f"prepare.{name}")
-        yield from _resource_faults(step, f"prepare.{name}")
     if experiment.workload.retries < 0:
         yield Problem(what="fewer retries than none", path="workload.retries", next="0 means no retry")
 
@@ -142,23 +139,7 @@ def _command_faults(process: Process | Step, path: str) -> Iterator[Problem]:
             yield Problem(what=what, path=f"{path}.local.cmds", next="keep `cmds`, or command and args")
 
 
-def _resource_faults(process: Process | Step, path: str) -> Iterator[Problem]:
-    for field, amounts in (("requests", process.requests), ("limits", process.limits)):
-        for name, amount in amounts.items():
-            here = f"{path}.{field}.{name}"
-            if not is_quantity(amount):
-                next_step = 'write it as Kubernetes does: "500m", "1.5", "2Gi"'
-                yield Problem(what=f'"{amount}" is no amount of {name}', path=here, next=next_step)
-            elif not _is_label_key(name):
-                yield Problem(what=f'"{name}" cannot be a resource', path=here, next="cpu, memory, vendor.com/name")
-    for name in process.requests.keys() & process.limits.keys():
-        request, limit = process.requests[name], process.limits[name]
-        if is_quantity(request) and is_quantity(limit) and quantity(request) > quantity(limit):
-            what = f"requests {request} of {name}, above its limit of {limit}"
-            yield Problem(what=what, path=f"{path}.requests.{name}", next="raise the limit, or ask for less")
-
-
-def _amount_faults(process: Process, path: str) -> Iterator[Problem]:
+def _count_faults(process: Process, path: str) -> Iterator[Problem]:
     if process.gpus < 0:
         yield Problem(what=f"{process.gpus} GPUs", path=f"{path}.gpus", next="0 or more")
     local = process.local
@@ -183,7 +164,7 @@ def _label_faults(
     for key, value in labels.items():
         here = f"{path}.{key}"
         prefix = key.partition("/")[0] if "/" in key else ""
-        if not _is_label_key(key):
+        if not is_label_key(key):
             next_step = "letters, digits, dashes, dots: name, or example.com/name"
             yield Problem(what=f'"{key}" cannot be a key here', path=here, next=next_step)
         elif prefix and any(prefix == domain or prefix.endswith(f".{domain}") for domain in ours):
@@ -193,7 +174,8 @@ def _label_faults(
             yield Problem(what=f'"{value}" cannot be the value of a label', path=here, next=next_step)
 
 
-def _is_label_key(key: str) -> bool:
+def is_label_key(key: str) -> bool:
+    """Whether `key` may name a label, and so a resource: a name, or a name after a domain and a slash."""
     prefix, slash, name = key.rpartition("/")
     if slash and (not _LABEL_PREFIX.fullmatch(prefix) or len(prefix) > 253):
         return False

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from symphony_charts.errors import Problem
+from symphony_charts.spec.check_amounts import amount_faults
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.paths import nearest
 from symphony_charts.spec.places import Place
-from symphony_charts.spec.quantity import is_quantity
 from symphony_charts.spec.sources import (
     AnyVolume,
     ClaimVolume,
@@ -106,8 +106,8 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
             yield from _object_faults(volume.config, f"{path}.config")
             yield from _mode_faults(volume.mode, f"{path}.mode")
         case EmptyDirVolume():
-            if volume.size is not None and not is_quantity(volume.size):
-                yield Problem(what=f'"{volume.size}" is no size', path=f"{path}.size", next='write it as in "2Gi"')
+            if volume.size is not None:
+                yield from amount_faults("storage", volume.size, f"{path}.size")
         case GitVolume():
             if not volume.repository or volume.repository.startswith("-") or volume.revision.startswith("-"):
                 what = "a repository and a revision cannot be empty or begin with a dash"

@@ -1,34 +1,132 @@
-"""Kubernetes quantities (``"1500m"``, ``"2Gi"``) as exact numbers."""
+"""Kubernetes quantities (``"1500m"``, ``"2Gi"``): as exact numbers, and as the integers that the scheduler counts.
+
+Source: k8s.io/apimachinery, pkg/api/resource (quantity.go, suffix.go). Where the library is lax, so is this: a mantissa
+without a digit is zero, and exponents wrap at 32 bits.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
-__all__ = ["is_quantity", "quantity"]
+__all__ = [
+    "GIB",
+    "MIB",
+    "MOST",
+    "QuantityOverflowError",
+    "amount_of",
+    "cores_text",
+    "gib_text",
+    "is_quantity",
+    "quantity",
+]
 
-_QUANTITY = re.compile(
-    r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E|[eE][+-]?[0-9]{1,3})?", re.ASCII
-)
-_BINARY = {suffix: 1024**power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)}
-_DECIMAL = {suffix: 1000**power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), start=1)}
-_SMALL = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000)}
+MIB = 1 << 20
+GIB = 1 << 30
+MOST = (1 << 63) - 1
+"""The largest number that Kubernetes counts with."""
+
+_PARTS = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)")
+_EXPONENT = re.compile(r"[eE]([+-]?)(?=[0-9])0*([0-9]*)")
+_SUFFIXES = {
+    "": (10, 0),
+    **{suffix: (10, -3 * power) for power, suffix in enumerate("mun", start=1)},
+    **{suffix: (10, 3 * power) for power, suffix in enumerate("kMGTPE", start=1)},
+    **{f"{suffix}i": (2, 10 * power) for power, suffix in enumerate("KMGTPE", start=1)},
+}
+_NANO = 10**9
+# A mantissa without a digit is taken for zero on the library's fast path alone: from nano on, and up to Ti.
+_WITHOUT_DIGITS = {10: range(-9, 1 << 31), 2: range(41)}
+# Powers of ten from which on a number needs no arithmetic: it is above all that counts, or below a billionth.
+_ABOVE_ALL, _BELOW_ALL = 40, -40
+
+
+class QuantityOverflowError(ValueError):
+    """A quantity that Kubernetes can write down and not count."""
+
+
+@lru_cache(maxsize=4096)
+def quantity(text: str) -> Fraction:
+    """The number that `text` stands for, rounded away from zero to a billionth.
+
+    Raises ValueError for text that is no quantity, and QuantityOverflowError for a decimal one beyond `MOST`; binary
+    ones beyond it are `MOST`, as in Kubernetes.
+    """
+    parts = _PARTS.fullmatch(text)
+    unit = _unit(parts[4]) if parts and text else None
+    if parts is None or unit is None:
+        raise ValueError(f'"{text}" is no quantity')
+    (base, exponent), whole, decimals = unit, parts[2], parts[3] or ""
+    if not whole + decimals and exponent not in _WITHOUT_DIGITS[base]:
+        raise ValueError(f'"{text}" is no quantity')
+    nano = _nano(whole, decimals, base, exponent)
+    if nano > MOST * _NANO:
+        if base == 10:
+            raise QuantityOverflowError(f'"{text}" is more than Kubernetes can count')
+        nano = MOST * _NANO
+    return Fraction(-nano if parts[1] == "-" else nano, _NANO)
 
 
 def is_quantity(text: str) -> bool:
-    """Whether `text` is a quantity of nothing or more."""
-    return _QUANTITY.fullmatch(text) is not None and not text.startswith("-")
+    """Whether `text` is a quantity of nothing or more, that Kubernetes can count."""
+    try:
+        return quantity(text) >= 0
+    except ValueError:
+        return False
 
 
-def quantity(text: str) -> Fraction:
-    """The number that `text` stands for; raises ValueError if it is no quantity.
+@lru_cache(maxsize=4096)
+def amount_of(resource: str, text: str) -> int:
+    """A quantity of `resource` as the scheduler counts it: millicores of ``cpu``, else units, rounded up.
 
-    Source: kubernetes/apimachinery, pkg/api/resource/quantity.go.
+    Raises ValueError for what is no quantity or less than nothing, QuantityOverflowError for what 64 bits do not hold.
     """
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is no quantity")
-    number, suffix = Fraction(found[1].rstrip(".")), found[2] or ""
-    if suffix[:1] in ("e", "E") and len(suffix) > 1:
-        return number * Fraction(10) ** int(suffix[1:])
-    return number * (_BINARY.get(suffix) or _DECIMAL.get(suffix) or _SMALL.get(suffix) or 1)
+    number = quantity(text) * (1000 if resource == "cpu" else 1)
+    if number < 0:
+        raise ValueError(f'"{text}" is less than nothing')
+    if number > MOST:
+        raise QuantityOverflowError(f'"{text}" is more than Kubernetes can count of {resource}')
+    return math.ceil(number)
+
+
+def cores_text(millis: int) -> str:
+    """Millicores as a number of cores: 7526 -> ``7.526``."""
+    return f"{Decimal(millis) / 1000:.3f}".rstrip("0").rstrip(".")
+
+
+def gib_text(amount: int) -> str:
+    """Bytes as GiB with one digit."""
+    return f"{amount / GIB:.1f}"
+
+
+def _unit(suffix: str) -> tuple[int, int] | None:
+    """The base and the exponent that `suffix` stands for; None if it is none."""
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    found = _EXPONENT.fullmatch(suffix)
+    if found is None or len(found[2]) > len(str(MOST)):
+        return None
+    exponent = int(f"{found[1]}{found[2] or 0}")
+    return (10, _wrapped(exponent)) if -MOST - 1 <= exponent <= MOST else None
+
+
+def _wrapped(number: int) -> int:
+    """`number` as a signed integer of 32 bits."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def _nano(whole: str, decimals: str, base: int, exponent: int) -> int:
+    """The number of billionths, rounded up; beyond what counts it is only known to be so."""
+    digits = (whole + decimals).lstrip("0")
+    if not digits:
+        return 0
+    scale = _wrapped((exponent if base == 10 else 0) - len(decimals))
+    if len(digits) + scale > _ABOVE_ALL:
+        return (MOST + 1) * _NANO
+    if len(digits) + scale < _BELOW_ALL:
+        return 1
+    number = Fraction(Decimal(f"{whole or 0}.{decimals or 0}")) * Fraction(base) ** exponent
+    return math.ceil(number * _NANO)

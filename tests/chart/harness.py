@@ -18,8 +18,8 @@ import yaml
 from symphony_charts.adapters import data, specfile
 from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.compile import compile_values
-from symphony_charts.chart.merge import merge, parse_set
 from symphony_charts.chart.package import Chart, ChartTemplate, make_chart
+from symphony_charts.chart.set_values import Overrides, apply_overrides, user_values
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.load import from_data
 from symphony_charts.spec.model import Experiment
@@ -112,9 +112,14 @@ def native_objects(
     chart: Chart, sets: Sequence[str] = (), values: Mapping[str, object] | None = None, release: str = "r1"
 ) -> Objects:
     """What `assemble` gives, after JSON as helm's are."""
-    merged = merge(merge(chart.values, values or {}), parse_set(sets))
+    merged = apply_overrides(chart.values, Overrides(files=(values or {},), sets=tuple(sets)))
     made = assemble(merged, Release(name=release, chart_name=chart.name, chart_version=chart.version))
     return index(json.loads(json.dumps(made)))
+
+
+def set_values(sets: Sequence[str]) -> dict[str, object]:
+    """What `--set` texts say."""
+    return user_values(Overrides(sets=tuple(sets)))
 
 
 def index(objects: object) -> Objects:

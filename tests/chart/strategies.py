@@ -58,6 +58,7 @@ _NAMES = st.sampled_from(
 )
 _LONG = st.sampled_from(["a-very-long-name-of-a-group-xx", "b"])
 _ENV_KEYS = st.sampled_from(["A", "LR", "N", "ON", "n", "y", "PATH_X", "Z_LAST", "SYMPH_EXTRA", "off"])
+_COUNT = st.sampled_from(["1", "2k"])
 _QUANTITY = st.sampled_from(["1", "500m", "0.5", "2Gi", "1.7", "100Mi"])
 _LIMIT = st.sampled_from(["4Gi", "8.5Gi"])  # no request is above it
 
@@ -86,7 +87,9 @@ def _process(draw: st.DrawFn, name: str, volumes: Mapping[str, object], *, group
                 ]
             )
         )
-    process["requests"] = draw(st.dictionaries(st.sampled_from(["cpu", "memory", "rdma/ib"]), _QUANTITY, max_size=2))
+    process["requests"] = draw(
+        st.fixed_dictionaries({}, optional={"cpu": _QUANTITY, "memory": _QUANTITY, "rdma/ib": _COUNT})
+    )
     process["limits"] = draw(st.dictionaries(st.sampled_from(["memory", "ephemeral-storage"]), _LIMIT, max_size=1))
     process["gpus"] = draw(st.sampled_from([0, 0, 2]))
     mounts = draw(st.lists(st.sampled_from(sorted(volumes)), max_size=2, unique=True)) if volumes else []

@@ -15,18 +15,17 @@ from symphony_charts.chart.lint.kubernetes import check_schemas
 from symphony_charts.chart.lint.references import check_references
 from symphony_charts.chart.lint.sarif import to_sarif
 from symphony_charts.chart.lint.security import check_security, violations
-from symphony_charts.chart.merge import parse_set
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.load import from_data
 from symphony_charts.spec.model import Experiment
-from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, native_objects
+from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, native_objects, set_values
 from tests.chart.strategies import experiments
 from tests.chart.test_mutations import rich
 
 
 def rules(experiment: Experiment, *sets: str) -> set[str]:
     """The rules that find something in an experiment."""
-    return {finding.rule for finding in lint(chart_of(experiment), overrides=parse_set(sets))}
+    return {finding.rule for finding in lint(chart_of(experiment), overrides=set_values(sets))}
 
 
 def process(**fields: object) -> Experiment:

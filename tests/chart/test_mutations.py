@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.chart.compile import with_digest
-from symphony_charts.chart.merge import merge, parse_set
+from symphony_charts.chart.merge import merge
 from symphony_charts.chart.package import Chart, make_chart
-from tests.chart.harness import Objects, chart_of, experiment_of, helm_objects, native_objects, template, write_chart
+from tests.chart.harness import (
+    Objects,
+    chart_of,
+    experiment_of,
+    helm_objects,
+    native_objects,
+    set_values,
+    template,
+    write_chart,
+)
 
 _SET = re.compile(r"^\{\{- \$_ := set \$?\.?(?!group \"workload\")\S+ .*-\}\}\n", re.MULTILINE)
 _MUTATED = (
@@ -156,7 +165,7 @@ def rich() -> Chart:
     sets = ["defaults.resources.limits.ephemeral-storage=1Gi", "groups.many.backoffLimit=2"]
     probe = {"readinessProbe": {"tcpSocket": {"port": "8080"}}}
     values = merge(chart.values, {"groups": {"keep": {"containers": {"keep": probe}}}})
-    return make_chart(chart.name, with_digest(merge(values, parse_set(sets))), "0.1.0", template())
+    return make_chart(chart.name, with_digest(merge(values, set_values(sets))), "0.1.0", template())
 
 
 def mutations(chart: Chart) -> list[tuple[str, int]]:

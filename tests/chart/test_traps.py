@@ -13,10 +13,10 @@ import pytest
 
 from symphony_charts.chart.assemble import Release, assemble
 from symphony_charts.chart.lint import lint
-from symphony_charts.chart.merge import merge, parse_set
+from symphony_charts.chart.merge import merge
 from symphony_charts.chart.package import Chart
 from symphony_charts.errors import SpecError
-from tests.chart.harness import Objects, chart_of, experiment_of, native_objects, run_helm, write_chart
+from tests.chart.harness import Objects, chart_of, experiment_of, native_objects, run_helm, set_values, write_chart
 from tests.tools import HELM_VERSIONS
 
 PAIR = {
@@ -194,7 +194,7 @@ def test_rule_12_numbers_are_never_printed_with_an_exponent() -> None:
 
 def test_rule_12_a_null_in_a_list_is_refused() -> None:
     chart = pair()
-    merged = merge(chart.values, parse_set(["groups.client.containers.client.args[1]=b.py"]))
+    merged = merge(chart.values, set_values(["groups.client.containers.client.args[1]=b.py"]))
     with pytest.raises(SpecError, match=r"args\[0\] is null"):
         assemble(merged, Release(name="r1", chart_name="exp"))
 

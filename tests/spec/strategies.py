@@ -27,6 +27,7 @@ _assignments: list[dict[str, Any]] = [
     {"assign_to": "resource", "cpu": 1.5, "memory_m": 512.0},
 ]
 _label_values = st.sampled_from(["a", "n", "on", "1", "v1.2", "x_y"])
+_counts = st.sampled_from(["1", "2k"])
 _quantities = st.sampled_from(["1", "500m", "2Gi", "1.5", "1e3"])
 
 
@@ -45,7 +46,7 @@ def _process(draw: st.DrawFn, name: str, dials: list[str], listens: list[str], v
         "cwd": st.sampled_from(["/work", "sub/dir"]),
         "preamble": st.lists(texts, max_size=2),
         "lifecycle": st.sampled_from(["finite", "service"]),
-        "requests": st.dictionaries(st.sampled_from(["cpu", "memory", "rdma/ib"]), _quantities, max_size=2),
+        "requests": st.fixed_dictionaries({}, optional={"cpu": _quantities, "memory": _quantities, "rdma/ib": _counts}),
         "gpus": st.integers(0, 8),
         "reserve": st.booleans(),
         "ready": st.sampled_from(_probes),

@@ -176,7 +176,12 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         "volumes.v.kind",
         "no kind",
     ),
-    ("size", lambda: whole(volumes={"v": {"type": "empty_dir", "size": "2GB"}}), "volumes.v.size", "no size"),
+    (
+        "size",
+        lambda: whole(volumes={"v": {"type": "empty_dir", "size": "2GB"}}),
+        "volumes.v.size",
+        "no amount of storage",
+    ),
     ("claim", lambda: whole(volumes={"v": {"type": "claim", "claim": "A B"}}), "volumes.v.claim", "Kubernetes object"),
     (
         "device permission",
@@ -220,6 +225,30 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         "in place of",
     ),
     ("amount", lambda: one(requests={"memory": "2GB"}), "processes.a.requests.memory", "no amount"),
+    ("amount without a number", lambda: one(limits={"memory": "Gi"}), "processes.a.limits.memory", "no amount"),
+    ("endless amount", lambda: one(limits={"memory": "1e400"}), "processes.a.limits.memory", "can count of memory"),
+    ("as many CPUs", lambda: one(limits={"cpu": "9E"}), "processes.a.limits.cpu", "can count of cpu"),
+    ("half a device", lambda: one(limits={"a.b/c": "500m"}), "processes.a.limits.a.b/c", "whole ones"),
+    (
+        "amount in an overlay",
+        lambda: one(container_overlay={"resources": {"requests": {"memory": "2GB"}}}),
+        "processes.a.container_overlay.resources.requests.memory",
+        "no amount",
+    ),
+    (
+        "amount of a pod",
+        lambda: lone(a={"pod_overlay": {"spec": {"overhead": {"cpu": -1}}}}),
+        "processes.a.pod_overlay.spec.overhead.cpu",
+        "no amount",
+    ),
+    (
+        "amount of a container that an overlay adds",
+        lambda: lone(
+            a={"pod_overlay": {"spec": {"containers": [{"name": "x", "resources": {"limits": {"cpu": "?"}}}]}}}
+        ),
+        "processes.a.pod_overlay.spec.containers[0].resources.limits.cpu",
+        "no amount",
+    ),
     ("negative amount", lambda: one(limits={"cpu": "-1"}), "processes.a.limits.cpu", "no amount"),
     (
         "request above limit",

@@ -10,7 +10,6 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.chart.merge import parse_set
 from symphony_charts.spec.gojson import dumps
 from tests.chart.harness import run_helm
 from tests.tools import HELM_VERSIONS
@@ -40,16 +39,6 @@ def test_numbers_and_texts_are_written_as_helm_writes_them(version: str, printer
     file = tmp_path / "values.json"
     file.write_text(json.dumps(values, ensure_ascii=False) + "\n")
     assert printed(version, printer, "-f", file) == dumps(values)
-
-
-SETS = ["a.b=1", "a.c=x", "l={1,true,null,x}", "e={}", "g={a,,b}", r"k=1\,2", r"h.i\.j=1", "n=007", "m=-5", "o=1.5"]
-SETS += ["p[0].q=1", "p[1].q=2", "r=", "s=99999999999999999999", "t=null", "u=true,v=false", "w[2]=x", "x=a=b"]
-
-
-@pytest.mark.parametrize("version", HELM_VERSIONS)
-def test_set_is_read_as_helm_reads_it(version: str, printer: Path) -> None:
-    args = [word for text in SETS for word in ("--set", text)]
-    assert json.loads(printed(version, printer, *args)) == parse_set(SETS)
 
 
 _NUMBERS = st.floats(allow_nan=False, allow_infinity=False)

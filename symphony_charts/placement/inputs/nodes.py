@@ -15,8 +15,8 @@ from symphony_charts.placement.inputs.fields import Faults, Fields
 from symphony_charts.placement.inputs.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
 from symphony_charts.placement.machines import Catalog, slice_hosts
 from symphony_charts.placement.pool import GKE_POOL_LABEL, Amounts, Node, Pool, Provisioning, Taint, Tpu
-from symphony_charts.placement.quantity import amount_of
 from symphony_charts.placement.system_pods import system_profile
+from symphony_charts.spec.quantity import amount_of
 
 __all__ = ["read_nodes"]
 

@@ -21,7 +21,7 @@ from symphony_charts.placement.inputs.facts import PoolFacts, make_pool, read_ta
 from symphony_charts.placement.inputs.fields import Fields
 from symphony_charts.placement.machines import Catalog
 from symphony_charts.placement.pool import Amounts, Pool, Provisioning
-from symphony_charts.placement.quantity import amount_of
+from symphony_charts.spec.quantity import amount_of
 
 __all__ = ["read_plain"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from symphony_charts.placement.filters import NodeAffinity, Requirement, Term
 from symphony_charts.placement.inputs.fields import Fields
 from symphony_charts.placement.pool import Amounts
-from symphony_charts.placement.quantity import amount_of
 from symphony_charts.spec.model import Toleration
+from symphony_charts.spec.quantity import amount_of
 
 __all__ = ["effective_requests", "pod_ports", "pod_requests", "read_node_affinity", "read_tolerations"]
 

@@ -87,6 +87,7 @@ _ALL = (
         asks=("--version",),
         oldest=(0, 24),
     ),
+    Tool(name="quantity", group="quantity", package="."),
     Tool(name="argocd", group="argocd", package="."),
     Tool(name="argo", group="argo", package="."),
     Tool(name="sops", group="sops", package="github.com/getsops/sops/v3/cmd/sops", asks=("--version",), oldest=(3, 8)),

@@ -1,0 +1,158 @@
+"""`-f` and `--set` with its sisters mean what they mean to helm; real helm 3.19 and 4.3 judge."""
+
+from __future__ import annotations
+
+import copy
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.chart.set_values import Overrides, apply_overrides, paths_of, user_values
+from symphony_charts.errors import UsageError
+from tests.chart.set_cases import Judge, generated, sorted_out
+from tests.tools import HELM_VERSIONS
+
+_BATCH = 50
+_SOAK = int(os.environ.get("SYMPH_SOAK") or 0)
+_BATCHES = max(_SOAK // _BATCH, 3)
+# A run that decides whether a change lands tries the same cases each time; everywhere else new ones are looked for.
+_SEED = int(os.environ.get("SYMPH_SEED") or (0 if os.environ.get("CI") else random.SystemRandom().randrange(1 << 32)))
+
+
+@pytest.mark.parametrize("number", range(_BATCHES))
+def test_generated_overrides_give_the_values_that_helm_gives(number: int, tmp_path: Path) -> None:
+    batch = generated(_SEED + number, _BATCH)
+    judge = Judge(tmp_path)
+    taken, refused = sorted_out(batch, judge.folder)
+    assert [found for version in HELM_VERSIONS for found in judge.differences(version, taken)] == [], _SEED
+    assert [
+        case for case in refused if all(judge.values(version, [case]) is not None for version in HELM_VERSIONS)
+    ] == []
+
+
+DEFAULTS = {"list": ["a", "b"], "map": {"x": 1, "y": 2}}
+FILE = {"list": ["c", "d"], "map": {"y": 3}}
+
+
+def values(
+    *,
+    json: tuple[str, ...] = (),
+    sets: tuple[str, ...] = (),
+    strings: tuple[str, ...] = (),
+    from_files: tuple[str, ...] = (),
+    literals: tuple[str, ...] = (),
+) -> dict[str, object]:
+    """What flags alone say."""
+    return user_values(Overrides(json=json, sets=sets, strings=strings, from_files=from_files, literals=literals))
+
+
+def test_an_index_changes_one_item_of_a_list_in_a_file() -> None:
+    given = Overrides(files=(FILE,), sets=("list[0]=x",))
+    assert apply_overrides(DEFAULTS, given) == {"list": ["x", "d"], "map": {"x": 1, "y": 3}}
+
+
+def test_an_index_replaces_a_list_of_the_chart() -> None:
+    assert apply_overrides(DEFAULTS, Overrides(sets=("list[1]=x",)))["list"] == [None, "x"]
+
+
+def test_null_takes_away_a_default_even_where_a_file_has_set_it() -> None:
+    assert apply_overrides(DEFAULTS, Overrides(files=(FILE,), sets=("map.y=null",)))["map"] == {"x": 1}
+
+
+def test_a_null_in_one_file_takes_away_a_default_when_another_file_says_no_more() -> None:
+    given = Overrides(files=({"map": {"x": None}}, {"map": {"y": 3}}))
+    assert apply_overrides(DEFAULTS, given)["map"] == {"y": 3}
+
+
+def test_files_and_defaults_are_not_changed() -> None:
+    before = copy.deepcopy((DEFAULTS, FILE))
+    apply_overrides(DEFAULTS, Overrides(files=(FILE,), sets=("list[0]=x", "map.y=9"), json=('{"map":{"z":1}}',)))
+    assert before == (DEFAULTS, FILE)
+
+
+def test_kinds_of_flags_have_an_order_of_their_own() -> None:
+    given = values(literals=("c=4",), strings=("b=3,c=3",), sets=("a=2,b=2",), json=("a=1",))
+    assert given == {"a": 2, "b": "3", "c": "4"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("TRUE", True),
+        ("False", False),
+        ("Null", None),
+        ("-0", 0),
+        ("+5", 5),
+        ("007", "007"),
+        ("-007", -7),
+        ("9223372036854775807", 2**63 - 1),
+        ("9223372036854775808", "9223372036854775808"),
+        ("1.5", "1.5"),
+        ("1e3", "1e3"),
+        ("", ""),
+        ("{}", [""]),
+        ("{a,1,null}", ["a", 1, None]),
+        (r"a\,b\=c\.d", "a,b=c.d"),
+        ("a=b.c", "a=b.c"),
+    ],
+)
+def test_a_value_has_the_type_that_helm_gives_it(text: str, value: object) -> None:
+    found = values(sets=(f"k={text}",))["k"]
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_a_text_stays_one() -> None:
+    assert values(strings=("a=1,b=true,c={1,null}",)) == {"a": "1", "b": "true", "c": ["1", "null"]}
+
+
+def test_a_literal_is_all_that_follows() -> None:
+    assert values(literals=(r"a.b=x,y={1}\,=",)) == {"a": {"b": r"x,y={1}\,="}}
+
+
+def test_an_object_is_merged_and_an_assignment_replaces() -> None:
+    base = ({"a": {"b": 1}},)
+    assert user_values(Overrides(files=base, json=('{"a":{"c":2}}',))) == {"a": {"b": 1, "c": 2}}
+    assert user_values(Overrides(files=base, json=('a={"c":2}',))) == {"a": {"c": 2}}
+
+
+def test_the_files_of_a_text_are_known_before_they_are_read() -> None:
+    assert paths_of("a=x,b.c={y,z}") == ["x", "y", "z"]
+    given = Overrides(from_files=("a=x",), contents={"x": "one\n"})
+    assert user_values(given) == {"a": "one\n"}
+
+
+@pytest.mark.parametrize(
+    ("flag", "text", "words"),
+    [
+        ("sets", "a", 'key "a" has no value'),
+        ("sets", "a=1,b", 'key "b" has no value'),
+        ("sets", "a,b=1", 'key "a" has no value'),
+        ("sets", "a=1,a.b=2", '"a" is a single value'),
+        ("sets", "a=null,a[0]=2", '"a" is null'),
+        ("sets", "a[0]=1,a.b=2", '"a" is a list'),
+        ("sets", "a.b=1,a[0]=2", '"a" is a map'),
+        ("sets", "a[-1]=1", '"-1" is no index'),
+        ("sets", "a[65537]=1", "above the highest index"),
+        ("sets", "a[0", "not closed"),
+        ("sets", "a={b", "not closed"),
+        ("sets", "a[0]b=1", "stands after an index"),
+        ("sets", "a.=1", 'nothing is set in "a"'),
+        ("sets", f"{'a.' * 31}a=1", "more than 30 names"),
+        ("sets", f"a{'[0]' * 5000}=1", "more than 100 lists"),
+        ("json", "a=[1", "no JSON"),
+        ("json", "a=NaN", "no JSON"),
+        ("json", f"a={'[' * 5000}", "no JSON"),
+        ("json", f"a={'[' * 400}{']' * 400}", "more than 100 levels"),
+        ("json", '{"a":1}x', "after the object"),
+        ("from_files", "a=missing", "was not read"),
+        ("literals", "a[x]=1", "no index"),
+    ],
+)
+def test_what_helm_refuses_is_refused_with_the_text_and_a_way_out(flag: str, text: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        values(**{flag: (text,)})
+    assert words in caught.value.what
+    assert text in caught.value.at
+    assert caught.value.next

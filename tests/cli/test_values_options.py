@@ -1,0 +1,56 @@
+"""The options that change values, typed at `symph` and at helm: the same words, the same objects, the same refusals."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.chart.harness import index, objects_in, run_helm
+from tests.cli.test_package import Symph, spec, symph  # noqa: F401 - fixtures
+from tests.tools import HELM_VERSIONS
+
+pytestmark = pytest.mark.usefixtures("spec")
+
+ENV = "groups.client.containers.client.env"
+
+
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+def test_symph_renders_what_helm_renders_under_every_option(
+    version: str,
+    symph: Symph,  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "one.yaml").write_text("groups: {client: {replicas: 5, containers: {client: {args: [a, b]}}}}\n")
+    (tmp_path / "two.yaml").write_text("services: {data: {port: 7777}}\n")
+    (tmp_path / "note.txt").write_bytes(b"two\nlines, and \xff\n")
+    files = f"{tmp_path}/one.yaml,{tmp_path}/two.yaml"
+    args = ["-f", files, "--set", "groups.client.containers.client.args[1]=c,groups.client.replicas=3"]
+    args += ["--set-literal", f"{ENV}.LITERAL=a,b={{c}}", "--set-file", f"{ENV}.NOTE={tmp_path}/note.txt"]
+    args += ["--set-string", f"{ENV}.TEXT=007\\,8", "--set-json", f'{ENV}.JSON="x"']
+    symph("package", "exp.yaml")
+    ours = json.loads(symph("render", "exp.yaml", "-o", "json", "--release", "r1", *args).stdout)["items"]
+    assert index(ours) == objects_in(run_helm(version, "template", "r1", tmp_path / "dist/exp", *args).stdout)
+
+
+@pytest.mark.parametrize("verb", ["render", "lint", "package"])
+def test_a_text_that_helm_refuses_is_wrong_usage(verb: str, symph: Symph) -> None:  # noqa: F811 - the fixture
+    said = symph(verb, "exp.yaml", "--set", "groups.client.replicas", status=2).stderr
+    assert 'key "replicas" has no value' in said
+    assert "at:   --set groups.client.replicas" in said
+    assert "next: write KEY=VALUE" in said
+
+
+@pytest.mark.parametrize("option", ["--values=none.yaml", "--set-file=a=none.yaml"])
+def test_a_file_that_is_not_there_is_named(option: str, symph: Symph) -> None:  # noqa: F811 - the fixture
+    assert "none.yaml" in symph("render", "exp.yaml", option, status=3).stderr
+
+
+def test_values_come_from_a_pipe(spec: Path) -> None:  # noqa: F811 - the fixture
+    argv = [sys.executable, "-m", "symphony_charts", "render", spec.name, "-o", "json", "-f", "-"]
+    text = "groups: {client: {replicas: 5}}\n"
+    ended = subprocess.run(argv, cwd=spec.parent, input=text, capture_output=True, text=True, timeout=60, check=False)
+    assert '"completions": 5' in ended.stdout, ended.stderr
