@@ -10,11 +10,13 @@ from symphony_charts.cluster.local_machine import plan_here
 from symphony_charts.cluster.local_probe import probe
 from symphony_charts.cluster.render import objects_of
 from symphony_charts.local.manifest_view import view_of_manifests
+from symphony_charts.local.overlays import foreign_containers
 from symphony_charts.local.overrides import with_local
 from symphony_charts.local.view import ProcessView, differences, view_of_plan
 from symphony_charts.network.environment import SECRETS_DIR
 from symphony_charts.network.services import allocate
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import pods_of
 
 __all__ = ["Difference", "Parity", "compare"]
 
@@ -48,7 +50,9 @@ def compare(experiment: Experiment, pins: Mapping[str, int], folder: Path, *, pr
         for name, view in view_of_plan(plan_here(experiment, services, folder, "diff")).items()
     }
     in_pods = view_of_manifests(
-        objects_of(with_local(experiment), {service.name: service.port for service in services})
+        objects_of(with_local(experiment), {service.name: service.port for service in services}),
+        # `up` says of these that it does not run them.
+        without={name: foreign_containers(pod) for name, pod in pods_of(experiment).items()},
     )
     passed = frozenset(experiment.local.pass_env)
     found = list(_compare("plan, manifests", planned, in_pods, passed))
