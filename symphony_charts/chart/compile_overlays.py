@@ -1,6 +1,7 @@
 """Overlays of pods and containers: what the values have a place for goes there, so that it can still be overridden.
 
-The rest stays an `overlay` that the templates merge into the finished pod or container.
+What has a field of the experiment is that field already. The rest stays an `overlay` that the templates merge into the
+finished pod or container.
 """
 
 from __future__ import annotations
@@ -8,82 +9,52 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
-from symphony_charts.chart.values import Values, overlay
-from symphony_charts.spec.nested import sub
+from symphony_charts.chart.values import Values
+from symphony_charts.spec.nested import maps, sub
+from symphony_charts.spec.overlay_fields import merge_probe
+from symphony_charts.spec.overlay_merge import merge_overlay
 
 __all__ = ["absorb_container", "absorb_pod"]
 
-_CONTAINER_PLAIN = frozenset({"image", "imagePullPolicy", "command", "args", "workingDir", "securityContext"})
-_POD_PLAIN = frozenset(
-    {
-        "affinity",
-        "automountServiceAccountToken",
-        "priorityClassName",
-        "securityContext",
-        "serviceAccountName",
-        "schedulerName",
-        "terminationGracePeriodSeconds",
-        "tolerations",
-        "topologySpreadConstraints",
-    }
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_CONTAINER = (*_PROBES, "resources", "securityContext")
+_POD = (
+    "affinity",
+    "automountServiceAccountToken",
+    "schedulerName",
+    "securityContext",
+    "tolerations",
+    "topologySpreadConstraints",
 )
 
 
 def absorb_container(values: Values, over: Mapping[str, object]) -> Values:
     """The values of a container with `over`, the shape of a Kubernetes container, in them."""
     result, rest = dict(values), copy.deepcopy(dict(over))
-    for key in list(rest):
-        if key in _CONTAINER_PLAIN and rest[key]:
-            result[key] = rest.pop(key)
-        elif key == "resources" and _is_plain_resources(rest[key]):
-            result["resources"] = overlay(sub(values, "resources"), rest.pop(key))
-        elif key == "env" and _is_env(rest[key]):
-            result["env"] = {**sub(values, "env"), **_env_map(rest.pop(key))}
+    for key in _CONTAINER:
+        if sub(rest, key):
+            merge = merge_probe if key in _PROBES else merge_overlay
+            result[key] = merge(sub(values, key), sub(rest, key))
+            del rest[key]
+    if _is_env(rest.get("env")):
+        result["env"] = sub(values, "env") | {str(item["name"]): _source(item) for item in maps(rest, "env")}
+        del rest["env"]
     return {**result, "overlay": rest} if rest else result
 
 
 def absorb_pod(values: Values, over: Mapping[str, object]) -> Values:
-    """The values of a group with `over`, a pod's ``metadata`` and ``spec``, in them.
-
-    Containers that `over` names are those of the group; others are added to the pod as they are.
-    """
+    """The values of a group with `over`, a pod's ``metadata`` and ``spec``, in them."""
     result, rest = dict(values), copy.deepcopy(dict(over))
     metadata, spec = sub(rest, "metadata"), sub(rest, "spec")
     for key in ("labels", "annotations"):
         if sub(metadata, key):
             result[key] = {**sub(values, key), **sub(metadata, key)}
             del metadata[key]
-    for key in [key for key in spec if key in _POD_PLAIN and spec[key]]:
-        result[key] = spec.pop(key)
-    if sub(spec, "nodeSelector"):
-        result["nodeSelector"] = {**sub(values, "nodeSelector"), **sub(spec, "nodeSelector")}
-        del spec["nodeSelector"]
-    _absorb_members(result, spec)
+    for key in _POD:
+        if spec.get(key):
+            result[key] = spec.pop(key)
     kept = {key: value for key, value in {**rest, "metadata": metadata, "spec": spec}.items() if value}
     return {**result, "overlay": kept} if kept else result
-
-
-def _absorb_members(group: Values, spec: Values) -> None:
-    """Moves the overlays of the group's own containers out of `spec` into their values."""
-    listed = spec.get("containers")
-    if not isinstance(listed, list):
-        return
-    containers, foreign = dict(sub(group, "containers")), []
-    for item in listed:
-        name = item.get("name") if isinstance(item, dict) else None
-        if isinstance(name, str) and name in containers:
-            fields = {key: value for key, value in item.items() if key != "name"}
-            containers[name] = absorb_container(sub(containers, name), fields)
-        else:
-            foreign.append(item)
-    group["containers"] = containers
-    spec.pop("containers")
-    if foreign:
-        spec["containers"] = foreign
-
-
-def _is_plain_resources(value: object) -> bool:
-    return isinstance(value, dict) and set(value) <= {"requests", "limits"}
 
 
 def _is_env(value: object) -> bool:
@@ -93,6 +64,5 @@ def _is_env(value: object) -> bool:
     )
 
 
-def _env_map(value: object) -> Values:
-    entries = value if isinstance(value, list) else []
-    return {item["name"]: item.get("value", item.get("valueFrom")) for item in entries}
+def _source(item: Mapping[str, object]) -> object:
+    return item.get("value", item.get("valueFrom"))

@@ -10,17 +10,21 @@ from typing import Literal
 from symphony_charts.chart import names
 from symphony_charts.chart.release_model import LiveService, Model
 from symphony_charts.chart.scripts import RANK_SCRIPT, hold_script
-from symphony_charts.chart.values import Values, is_true, overlay, scalar, strings, texts
+from symphony_charts.chart.values import Values, is_true, scalar, strings, texts
 from symphony_charts.errors import SpecError
 from symphony_charts.network.di_engine import di_environment
 from symphony_charts.network.environment import CONFIG_DIR, SECRETS_DIR
-from symphony_charts.spec.nested import sub
+from symphony_charts.spec.nested import maps, sub
+from symphony_charts.spec.overlay_merge import merge_overlay
 from symphony_charts.workloads.group import Group
 
 __all__ = ["Role", "container", "secret_volume"]
 
 Role = Literal["main", "sidecar", "step"]
 
+# kubernetes/kubernetes pkg/apis/core/validation, ValidateSecurityContext.
+_AGAINST_PRIVILEGE = ("allowPrivilegeEscalation", "capabilities")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _DIGITS = re.compile(r"[1-9][0-9]{0,9}")
 _INDEX_OF_STATEFUL_SET = "metadata.labels['apps.kubernetes.io/pod-index']"
 
@@ -38,13 +42,13 @@ def container(model: Model, group: Group, name: str, values: Values, role: Role)
         "envFrom": [{"configMapRef": {"name": model.addresses_name}}] if model.addresses else None,
         "resources": _resources(values, model.defaults),
         "volumeMounts": list(_mounts(model, group, name, values, role)),
-        "securityContext": values.get("securityContext") or model.defaults.get("securityContext"),
+        "securityContext": _security_context(sub(model.defaults, "securityContext"), sub(values, "securityContext")),
         "ports": [{"containerPort": service.port, "protocol": "TCP"} for service in listening],
-        "readinessProbe": _probe(values, model.services) if role != "step" else None,
+        **(_probes(values, model.services) if role != "step" else {}),
         "restartPolicy": "Always" if role == "sidecar" else None,
     }
     result = {"name": name, "image": image, "env": _env(model, group, name, values, role, listening)}
-    return overlay({**result, **{key: value for key, value in entries.items() if value}}, values.get("overlay"))
+    return merge_overlay(result | {key: value for key, value in entries.items() if value}, sub(values, "overlay"))
 
 
 def secret_volume(model: Model, group: Group, name: str, role: Role) -> Values | None:
@@ -61,6 +65,13 @@ def secret_volume(model: Model, group: Group, name: str, role: Role) -> Values |
 
 def _may_see(only: object, path: str, role: Role) -> bool:
     return not only or (role != "step" and isinstance(only, list) and path in only)
+
+
+def _security_context(defaults: Values, own: Values) -> Values:
+    """The defaults with the container's own merged in; what is privileged cannot forbid that at the same time."""
+    if is_true(own.get("privileged")):
+        defaults = {key: value for key, value in defaults.items() if key not in _AGAINST_PRIVILEGE}
+    return merge_overlay(defaults, own)
 
 
 def _listening(model: Model, group: Group, name: str, role: Role) -> list[LiveService]:
@@ -160,9 +171,13 @@ def _mounts(model: Model, group: Group, name: str, values: Values, role: Role) -
         yield {"name": secrets["name"], "mountPath": SECRETS_DIR, "readOnly": True}
 
 
-def _probe(values: Values, services: Mapping[str, LiveService]) -> Values | None:
-    """The readiness probe with service names turned into ports; None when the service is gone."""
-    probe = copy.deepcopy(sub(values, "readinessProbe"))
+def _probes(values: Values, services: Mapping[str, LiveService]) -> Values:
+    """The probes with service names turned into ports; without those of a service that is gone."""
+    probes = {name: _probe(copy.deepcopy(sub(values, name)), values, services) for name in _PROBES}
+    return {name: probe for name, probe in probes.items() if probe}
+
+
+def _probe(probe: Values, values: Values, services: Mapping[str, LiveService]) -> Values | None:
     for kind in ("tcpSocket", "httpGet"):
         handler = sub(probe, kind)
         port = handler.get("port")
@@ -172,6 +187,6 @@ def _probe(values: Values, services: Mapping[str, LiveService]) -> Values | None
             handler["port"] = int(port)
         elif port in services:
             handler["port"] = services[port].port
-        else:
+        elif port not in {entry.get("name") for entry in maps(sub(values, "overlay"), "ports")}:
             return None
     return probe

@@ -69,7 +69,7 @@ _PROGRAM = (
     ("mounts.*.volume", "text", "The volume, when the mount is not named after it."),
     ("mounts.*.readOnly", "bool", "Whether it can only be read."),
     ("mounts.*.subPath", "text", "The part of the volume that is seen."),
-    ("securityContext", "object", "In place of defaults.securityContext."),
+    ("securityContext", "object", "Merged into defaults.securityContext."),
     ("overlay", "object", "Merged into the finished container."),
 )
 
@@ -93,7 +93,7 @@ _POD = (
     ("automountServiceAccountToken", "bool", "Whether the pods get its token."),
     ("priorityClassName", "text", "The priority class."),
     ("schedulerName", "text", "The scheduler."),
-    ("securityContext", "object", "In place of defaults.podSecurityContext."),
+    ("securityContext", "object", "Merged into defaults.podSecurityContext."),
     ("volumes.*", "object", "A volume of the pods, as Kubernetes writes its source."),
     ("overlay", "object", "Merged into the finished pod: metadata and spec."),
 )
@@ -102,6 +102,8 @@ _MAIN = (
     ("lifecycle", "text", "finite: it ends by itself; service: it runs until the experiment ends."),
     ("connects", "texts", "The services it dials; the network policy lets exactly these through."),
     ("readinessProbe", "object", "Kubernetes' probe; a port may be the name of a service."),
+    ("livenessProbe", "object", "The same; a process that fails it is started again."),
+    ("startupProbe", "object", "The same; the other probes wait for it."),
 )
 
 FIELDS: tuple[Field, ...] = (

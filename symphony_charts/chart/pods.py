@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from symphony_charts.chart.containers import Role, container, secret_volume
 from symphony_charts.chart.release_model import Model
-from symphony_charts.chart.values import Values, integer, is_true, ordered, overlay, strings, texts
+from symphony_charts.chart.values import Values, integer, is_true, ordered, strings, texts
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.nested import sub
+from symphony_charts.spec.overlay_merge import merge_overlay
 from symphony_charts.workloads.group import Group
 
 __all__ = ["pod_template"]
@@ -32,7 +33,7 @@ def pod_template(model: Model, group: Group) -> Values:
         "volumes": _volumes(model, group),
         **{key: values.get(key) or defaults.get(key) for key in _PASSED_ON},
         "nodeSelector": {**strings(defaults.get("nodeSelector")), **strings(values.get("nodeSelector"))},
-        "securityContext": values.get("securityContext") or defaults.get("podSecurityContext"),
+        "securityContext": merge_overlay(sub(defaults, "podSecurityContext"), sub(values, "securityContext")),
         "imagePullSecrets": [{"name": name} for name in texts(defaults.get("imagePullSecrets"))],
         "subdomain": group.pods if group.is_indexed and not group.selector_patterns else None,
     }
@@ -45,7 +46,7 @@ def pod_template(model: Model, group: Group) -> Values:
         **{key: value for key, value in optional.items() if value},
     }
     metadata = {"labels": _labels(model, group), "annotations": _annotations(model, group, str(main[0]["name"]))}
-    return overlay({"metadata": metadata, "spec": spec}, values.get("overlay"))
+    return merge_overlay({"metadata": metadata, "spec": spec}, sub(values, "overlay"))
 
 
 def _containers(model: Model, group: Group) -> tuple[list[Values], list[Values]]:

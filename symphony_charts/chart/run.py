@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from symphony_charts.chart import names
 from symphony_charts.chart.pods import pod_template
 from symphony_charts.chart.release_model import Model
-from symphony_charts.chart.values import Values, integer, overlay, scalar, texts
+from symphony_charts.chart.values import Values, integer, scalar, texts
 from symphony_charts.spec import gojson
 from symphony_charts.spec.nested import sub
+from symphony_charts.spec.overlay_merge import merge_overlay
 from symphony_charts.workloads import gang, jobs
 from symphony_charts.workloads.gang import Gang
 from symphony_charts.workloads.group import Group, Member, Unit
@@ -143,10 +144,10 @@ def _of_run(group: Group, template: Values, run: str, settings: Values, made: li
         return template
     if group.selector_patterns:
         return _without(template, {_RUN: run})
-    template = overlay(template, {"metadata": {"labels": {"symph.dev/run": run}}})
+    template = merge_overlay(template, {"metadata": {"labels": {"symph.dev/run": run}}})
     for name in _gangs_of(group, made):
         scheduler = sub(template, "spec").get("schedulerName")
-        template = overlay(template, gang.pod_fields(scalar(settings.get("gang")), name, scheduler))
+        template = merge_overlay(template, gang.pod_fields(scalar(settings.get("gang")), name, scheduler))
     return template
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from symphony_charts.errors import SpecError
 from symphony_charts.spec import gojson
 
-__all__ = ["Values", "integer", "is_true", "normalise", "ordered", "overlay", "scalar", "strings", "texts"]
+__all__ = ["Values", "integer", "is_true", "normalise", "ordered", "scalar", "strings", "texts"]
 
 Values: TypeAlias = dict[str, object]
 
@@ -68,42 +68,6 @@ def ordered(items: Mapping[str, object], order: object) -> list[str]:
     """The keys of `items`: those that `order` lists first, the rest sorted."""
     listed = [key for key in dict.fromkeys(texts(order)) if key in items]
     return [*listed, *sorted(set(items).difference(listed))]
-
-
-def overlay(base: object, over: object) -> Values:
-    """`base` with `over` merged into it: maps merge, lists of named items merge by name, all else is replaced.
-
-    Neither is changed; what did not have to be merged is shared with the result.
-    """
-    result: Values = dict(base) if isinstance(base, dict) else {}
-    for key, value in over.items() if isinstance(over, dict) else ():
-        old = result.get(key)
-        if isinstance(value, dict) and isinstance(old, dict):
-            result[key] = overlay(old, value)
-        elif _is_named(value) and _is_named(old):
-            result[key] = _overlay_list(old, value)
-        else:
-            result[key] = value
-    return result
-
-
-def _overlay_list(base: object, over: object) -> list[object]:
-    result = list(base) if isinstance(base, list) else []
-    for item in over if isinstance(over, list) else ():
-        places = [index for index, old in enumerate(result) if old["name"] == item["name"]]
-        for index in places:
-            result[index] = overlay(result[index], item)
-        if not places:
-            result.append(item)
-    return result
-
-
-def _is_named(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in value)
-    )
 
 
 def _pruned_map(values: Mapping[str, object], path: str) -> Values:

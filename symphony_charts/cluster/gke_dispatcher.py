@@ -15,9 +15,9 @@ import msgspec
 
 from symphony_charts.cluster.pools import read_pools_file, user_catalog
 from symphony_charts.errors import SpecError
-from symphony_charts.placement.assign import ANNOTATION, exclusive_overlay
+from symphony_charts.placement.anti_affinity import repelling
+from symphony_charts.placement.assign import ANNOTATION, exclusive_term
 from symphony_charts.placement.inputs import pools_of_data
-from symphony_charts.placement.overlay import merge_overlay
 from symphony_charts.placement.pool import Pool, Pools
 from symphony_charts.placement.rules import Decision, decide, named_pool
 from symphony_charts.placement.symphony_rules import decide_like_symphony
@@ -233,6 +233,6 @@ def _write(process: ProcessSpec, pod: ProcessSpec | ProcessGroupSpec, decision: 
     if decision.is_exclusive:
         data = pod.to_data().get("pod_overlay")
         present = data if isinstance(data, dict) else {}
-        pod.set(pod_overlay=merge_overlay(exclusive_overlay(pod.name), present))
+        pod.set(pod_overlay=repelling(present, exclusive_term(pod.name)))
     if decision.pool:
         pod.add_annotation(ANNOTATION, f"{decision.mode}: {decision.pool}")

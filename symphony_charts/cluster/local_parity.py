@@ -9,6 +9,7 @@ from pathlib import Path
 from symphony_charts.cluster.local_machine import plan_here
 from symphony_charts.cluster.local_probe import probe
 from symphony_charts.local.manifest_view import view_of_manifests
+from symphony_charts.local.overlays import foreign_containers
 from symphony_charts.local.overrides import with_local
 from symphony_charts.local.view import ProcessView, differences, view_of_plan
 from symphony_charts.network.environment import SECRETS_DIR
@@ -16,6 +17,7 @@ from symphony_charts.network.services import allocate
 from symphony_charts.placement.pool import Pools
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import pods_of
 
 __all__ = ["Difference", "Parity", "compare"]
 
@@ -52,7 +54,11 @@ def compare(
         for name, view in view_of_plan(plan_here(experiment, services, folder, "diff")).items()
     }
     pins = {service.name: service.port for service in services}
-    in_pods = view_of_manifests(prepare_experiment(with_local(experiment), pins, pools=pools, force=True).objects)
+    in_pods = view_of_manifests(
+        prepare_experiment(with_local(experiment), pins, pools=pools, force=True).objects,
+        # `up` says of these that it does not run them.
+        without={name: foreign_containers(pod) for name, pod in pods_of(experiment).items()},
+    )
     passed = frozenset(experiment.local.pass_env)
     found = list(_compare("plan, manifests", planned, in_pods, passed))
     sides: tuple[str, ...] = ("the plan", "the manifests")

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from symphony_charts.importers.pod_container import GPU
 from symphony_charts.importers.pod_objects import (
     env_object,
-    merged,
     mount_object,
     probe_object,
     toleration_object,
@@ -25,6 +24,7 @@ from symphony_charts.network.environment import (
 from symphony_charts.network.services import Service
 from symphony_charts.spec.dijob import Operator
 from symphony_charts.spec.model import Experiment, Process, Step
+from symphony_charts.spec.overlay_merge import merge_overlay
 from symphony_charts.spec.pods import Pod, ProcessRef
 from symphony_charts.spec.sources import EnvSource, EnvValue, Mount
 
@@ -90,7 +90,7 @@ class PodWriter:
         if settings.labels or settings.annotations:
             self.log.note(pod.path, "an operator drops labels and annotations of pods")
         overlay = settings.pod_overlay.get("spec")
-        return merged(spec, overlay) if isinstance(overlay, dict) else spec
+        return merge_overlay(spec, overlay) if isinstance(overlay, dict) else spec
 
     def with_volumes(self, template: dict[str, object], pod: Pod | None = None) -> dict[str, object]:
         """The template with the volumes that `pod` mounts (all, without it), for shapes that have none at the job."""
@@ -171,7 +171,7 @@ class PodWriter:
                 for key in ("requests", "limits"):
                     resources[key] = {**resources.get(key, {}), GPU: str(process.gpus)}
         container |= {key: value for key, value in said.items() if value not in (None, [])}
-        return merged(container, process.container_overlay)
+        return merge_overlay(container, process.container_overlay)
 
     def _step(self, name: str, step: Step, pod: Pod) -> dict[str, object]:
         first = next(iter(pod.processes.values()))

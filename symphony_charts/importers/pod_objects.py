@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from symphony_charts.importers.report import Log
 from symphony_charts.spec import model, sources
 
-__all__ = ["env_object", "merged", "mount_object", "probe_object", "toleration_object", "volume_object"]
+__all__ = ["env_object", "mount_object", "probe_object", "toleration_object", "volume_object"]
 
 
 def env_object(name: str, value: sources.EnvValue) -> dict[str, object]:
@@ -92,30 +92,6 @@ def toleration_object(item: model.Toleration) -> dict[str, object]:
         "tolerationSeconds": item.seconds,
     }
     return {key: value for key, value in said.items() if value is not None}
-
-
-def merged(base: dict[str, object], overlay: Mapping[str, object]) -> dict[str, object]:
-    """`base` with an overlay on top: maps merge, lists of named items merge by name, everything else is replaced."""
-    result = dict(base)
-    for key, value in overlay.items():
-        old = result.get(key)
-        if isinstance(old, dict) and isinstance(value, dict):
-            result[key] = merged(old, value)
-        elif isinstance(old, list) and isinstance(value, list) and _are_named([*old, *value]):
-            result[key] = _merged_lists(old, value)
-        else:
-            result[key] = value
-    return result
-
-
-def _merged_lists(old: list[dict[str, object]], new: list[dict[str, object]]) -> list[object]:
-    by_name = {item["name"]: item for item in new}
-    known = [merged(item, by_name.pop(item["name"])) if item["name"] in by_name else item for item in old]
-    return [*known, *by_name.values()]
-
-
-def _are_named(items: list[object]) -> bool:
-    return all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in items)
 
 
 def _port(port: int | str, ports: Mapping[str, int]) -> int | str:

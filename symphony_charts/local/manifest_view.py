@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 from symphony_charts.local.expand import expand
@@ -26,23 +27,30 @@ _POD_IP = "203.0.113.7"
 _GROUP, _RUN = "symph.dev/group", "symph.dev/run"
 
 
-def view_of_manifests(objects: Sequence[Object]) -> dict[str, ProcessView]:
+def view_of_manifests(
+    objects: Sequence[Object], without: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> dict[str, ProcessView]:
     """The view of every container of what `objects` run, by ``pod/process``; steps left out.
 
-    Pods are named as on one machine: the group, with the replica's index where there are several.
+    Pods are named as on one machine: the group, with the replica's index where there are several. `without` names
+    containers of a group that are left out, too.
     """
     objects = opened(map(dict, objects))
     maps = {_text(sub(item, "metadata"), "name"): item for item in objects if item.get("kind") == "ConfigMap"}
     hosts, groups, views = _hosts(objects), {_group_of(item) for item in objects}, {}
     for item in objects:
         if kind_of(item) in ("Job", "StatefulSet"):
-            for view in _workload_views(item, maps, hosts, groups):
+            for view in _workload_views(item, maps, hosts, groups, without.get(_group_of(item), ())):
                 views[view.name] = view
     return views
 
 
 def _workload_views(
-    item: Object, maps: Mapping[str, Object], hosts: frozenset[str], groups: Collection[str]
+    item: Object,
+    maps: Mapping[str, Object],
+    hosts: frozenset[str],
+    groups: Collection[str],
+    without: Collection[str],
 ) -> Iterator[ProcessView]:
     spec, name = sub(item, "spec"), _text(sub(item, "metadata"), "name")
     count = _count(item)
@@ -50,7 +58,8 @@ def _workload_views(
     labels = sub(sub(template, "metadata"), "labels")
     first_rank = int(_text(sub(sub(template, "metadata"), "annotations"), RANK) or 0)
     pod = sub(template, "spec")
-    sidecars = [c for c in _list(pod, "initContainers") if c.get("restartPolicy") == "Always"]
+    sidecars = [one for one in _list(pod, "initContainers") if one.get("restartPolicy") == "Always"]
+    containers = [one for one in [*sidecars, *_list(pod, "containers")] if one.get("name") not in without]
     for index in range(count):
         here = replica_name(str(labels[_GROUP]), index, count, groups)
         fields = {
@@ -63,7 +72,7 @@ def _workload_views(
             f"metadata.annotations['{RANK}']": str(first_rank + index),
             **{f"metadata.labels['{key}']": str(value) for key, value in labels.items()},
         }
-        for container in [*sidecars, *_list(pod, "containers")]:
+        for container in containers:
             env = _environment(container, maps, fields)
             words = [*_words(container, "command"), *_words(container, "args")]
             if words[3:4] == ["symph-rank"]:

@@ -16,6 +16,7 @@ from symphony_charts.local.gpus import VISIBLE, gpu_environment
 from symphony_charts.local.limits import limits_note, limits_of, scope_words
 from symphony_charts.local.mounts import checkouts_of, config_dir, layout, mount_binds, own_secrets, secrets_dir
 from symphony_charts.local.order import without_cycles
+from symphony_charts.local.overlays import overlay_notes
 from symphony_charts.local.overrides import local_process
 from symphony_charts.local.probes import checks_of, health_of
 from symphony_charts.local.records import Bind, Check, Checkout, LocalPlan, Machine, PlannedProcess, Wait
@@ -59,7 +60,14 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
         ports={service.name: service.port for service in services},
         moved=dict(machine.moved),
         is_sharing_gpus=machine.gpus.is_shared,
-        notes=(*machine.notes, *files.notes, *_relocations(planned, machine), *limits, *machine.gpus.notes),
+        notes=(
+            *machine.notes,
+            *files.notes,
+            *_relocations(planned, machine),
+            *limits,
+            *machine.gpus.notes,
+            *overlay_notes(experiment),
+        ),
     )
 
 
@@ -251,7 +259,7 @@ class _Context:
             ports = [self.addresses[service.name].port_of(replica.index) for service in own]
             listening = [(service.name, port) for service, port in zip(own, ports, strict=True)]
             moved = {service.port: port for service, port in zip(own, ports, strict=True)}
-            for check in find(process, replica.pod, ref.process, replica.address, listening):
+            for check in find(process, replica.address, listening):
                 # A probe may name the pod's number of a port that has another one here.
                 yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
 

@@ -12,7 +12,7 @@ from typing import Literal
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.local.records import Check
 from symphony_charts.spec.model import Probe, Process
-from symphony_charts.spec.pods import Pod
+from symphony_charts.spec.overlay_fields import merge_probe
 
 __all__ = ["checks_of", "health_of"]
 
@@ -26,11 +26,9 @@ _TIMES = {
 }
 
 
-def checks_of(
-    process: Process, pod: Pod, name: str, address: str, listening: Sequence[tuple[str, int]]
-) -> Iterator[Check]:
-    """What makes the process `name` of `pod` ready: its probe, or else a connection to each port of `listening`."""
-    over = _overlay(process, pod, name).get("readinessProbe")
+def checks_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
+    """What makes `process` ready: its probe, or else a connection to each port of `listening`."""
+    over = process.container_overlay.get("readinessProbe")
     if process.ready is None and not over:
         for _, port in listening:
             yield Check(kind="tcp", host=address, port=port, automatic=True)
@@ -42,26 +40,16 @@ def checks_of(
         # As in the chart: the overlay is laid over a connection to the first port.
         probe = {"tcpSocket": {"port": listening[0][1]}}
     path = "ready" if process.ready is not None else "container_overlay.readinessProbe"
-    yield _check("ready", _merged(probe, _map(over, path)), address, dict(listening), path)
+    yield _check("ready", merge_probe(probe, _map(over, path)), address, dict(listening), path)
 
 
-def health_of(
-    process: Process, pod: Pod, name: str, address: str, listening: Sequence[tuple[str, int]]
-) -> Iterator[Check]:
-    """The startup and liveness probes that overlays give the process `name` of `pod`."""
-    over, roles = _overlay(process, pod, name), (("started", "startupProbe"), ("alive", "livenessProbe"))
+def health_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
+    """The startup and liveness probes that the overlay of `process` asks for."""
+    over, roles = process.container_overlay, (("started", "startupProbe"), ("alive", "livenessProbe"))
     for role, key in roles:
         if over.get(key):
             path = f"container_overlay.{key}"
             yield _check(role, _map(over[key], path), address, dict(listening), path)  # type: ignore[arg-type]  # a literal of `roles`
-
-
-def _overlay(process: Process, pod: Pod, name: str) -> dict[str, object]:
-    """What is laid over the container: by its process, and by name in the overlay of its pod."""
-    spec = pod.settings.pod_overlay.get("spec")
-    listed = spec.get("containers") if isinstance(spec, dict) else None
-    found = [item for item in listed if isinstance(item, dict) and item.get("name") == name] if listed else []
-    return _merged(process.container_overlay, found[0] if found else {})
 
 
 def _in_kubernetes_words(probe: Probe) -> dict[str, object]:
@@ -136,15 +124,6 @@ def _map(value: object, path: str) -> dict[str, object]:
     if not isinstance(value, dict):
         raise _fault("a map was expected", path)
     return value
-
-
-def _merged(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
-    """Maps merge, everything else is replaced, as in the chart."""
-    result = dict(base)
-    for key, value in over.items():
-        old = result.get(key)
-        result[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return result
 
 
 def _fault(what: str, path: str) -> SpecError:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from symphony_charts.spec.model import Process, Step
+from symphony_charts.spec.model import CMDS_SHELL, Process, Step
 
-__all__ = ["SHELL", "EntryPoint", "entry_point"]
-
-SHELL = ("/bin/sh", "-e", "-c")
+__all__ = ["EntryPoint", "entry_point"]
 
 
 class EntryPoint(NamedTuple):
@@ -28,8 +26,8 @@ def entry_point(process: Process | Step, preamble: Sequence[str] = ()) -> EntryP
     """
     lines = [*preamble, *(process.preamble if isinstance(process, Process) else ())]
     if process.cmds is not None:
-        return EntryPoint([*SHELL, "\n".join([*lines, *process.cmds])], None)
+        return EntryPoint([*CMDS_SHELL, "\n".join([*lines, *process.cmds])], None)
     if lines and process.command:
         script = "\n".join([*lines, 'exec "$@"'])
-        return EntryPoint([*SHELL, script, "sh", *process.command], process.args)
+        return EntryPoint([*CMDS_SHELL, script, "sh", *process.command], process.args)
     return EntryPoint(process.command, process.args)

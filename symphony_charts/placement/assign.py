@@ -8,15 +8,15 @@ from dataclasses import replace
 import msgspec
 
 from symphony_charts.errors import PlacementError, Problem, SpecError
+from symphony_charts.placement.anti_affinity import repelling
 from symphony_charts.placement.launch import add_launch_features
-from symphony_charts.placement.overlay import merge_overlay
 from symphony_charts.placement.pool import Pools
 from symphony_charts.placement.rules import Decision, decide
 from symphony_charts.placement.symphony_rules import decide_like_symphony
 from symphony_charts.spec.model import Assignment, Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["ANNOTATION", "apply", "decision_for", "exclusive_overlay", "settle"]
+__all__ = ["ANNOTATION", "apply", "decision_for", "exclusive_term", "settle"]
 
 # Where the emitted pods say which pool was chosen. Outside of symph.dev, whose keys the chart alone may set.
 ANNOTATION = "symphony-charts/assigned-to"
@@ -82,11 +82,10 @@ def settle(process: Process, decision: Decision) -> Process:
     )
 
 
-def exclusive_overlay(pod: str) -> dict[str, object]:
-    """Anti-affinity that keeps every pod of the namespace but this group's own off the node."""
+def exclusive_term(pod: str) -> dict[str, object]:
+    """The anti-affinity term that keeps every pod of the namespace but this group's own off the node."""
     selector = {"matchExpressions": [{"key": GROUP_LABEL, "operator": "NotIn", "values": [pod]}]}
-    term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
-    return {"spec": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}}
+    return {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
 
 
 def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems: list[Problem]) -> dict[str, Decision]:
@@ -133,7 +132,7 @@ def _settle_pod(pod: Pod, made: Mapping[str, Decision]) -> PodSettings:
         selector.update(decision.selector)
         tolerations += [one for one in decision.tolerations if one not in tolerations]
         if decision.is_exclusive:
-            overlay = merge_overlay(exclusive_overlay(pod.name), overlay)
+            overlay = repelling(overlay, exclusive_term(pod.name))
         if decision.pool:
             notes[ANNOTATION] = f"{decision.mode}: {decision.pool}"
     changes: dict[str, object] = {

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from symphony_charts.placement.overlay import merge_overlay
+from symphony_charts.placement.anti_affinity import repelling
 from symphony_charts.placement.pool import Pool, Pools
 from symphony_charts.placement.rules import DEVICE_TOLERATIONS, pool_selector
 from symphony_charts.spec.model import Experiment, Placement, PodSettings, Process, Toleration
@@ -53,7 +53,7 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
         selector |= _compact(experiment, pools, settings.node_selector)
     overlay: Mapping[str, object] = settings.pod_overlay
     if placement.exclusive and experiment.workload.kind != "jobset":
-        overlay = merge_overlay(_exclusive(experiment, placement.exclusive), overlay)
+        overlay = repelling(overlay, _exclusive(experiment, placement.exclusive))
     changes: dict[str, object] = {}
     if not selector.items() <= settings.node_selector.items():
         changes["node_selector"] = {**selector, **settings.node_selector}
@@ -131,12 +131,11 @@ def _topology(wanted: str | None) -> dict[str, str]:
 
 
 def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:
-    """No pod of another experiment in the same topology domain."""
+    """The term that keeps pods of other experiments out of the same topology domain."""
     selector = {
         "matchExpressions": [
             {"key": "symph.dev/experiment", "operator": "Exists"},
             {"key": "symph.dev/experiment", "operator": "NotIn", "values": [experiment.name]},
         ]
     }
-    term = {"labelSelector": selector, "topologyKey": topology}
-    return {"spec": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}}
+    return {"labelSelector": selector, "topologyKey": topology}

@@ -13,7 +13,7 @@ from symphony_charts.spec import dump
 from symphony_charts.spec.builder_group import ProcessGroupSpec, find_named
 from symphony_charts.spec.builder_parts import Data, clean_name, known_fields
 from symphony_charts.spec.builder_process import ProcessSpec
-from symphony_charts.spec.builder_views import Viewed, alone, take_mounts
+from symphony_charts.spec.builder_views import alone
 from symphony_charts.spec.load import from_data, to_record
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.names import prefix_owner, sanitize
@@ -173,9 +173,6 @@ class ExperimentSpec:
     def to_data(self) -> Data:
         """The experiment as data that `symphony_charts.spec.load.from_data` reads."""
         data: Data = {"name": self.name, **deepcopy(self._data)}
-        volumes = self._edited_volumes()
-        if volumes:
-            data["volumes"] = volumes
         if self._groups:
             data["groups"] = {name: group.to_data() for name, group in self._groups.items()}
         if self._processes:
@@ -184,8 +181,6 @@ class ExperimentSpec:
         usual = [_ref(process) for group in self._groups.values() for process in group.list_processes()]
         if order != [*usual, *self._processes]:
             data["order"] = order
-        if volumes:
-            take_mounts(data, volumes)
         return data
 
     def finish(self, *, for_cluster: bool = False) -> Experiment:
@@ -247,17 +242,6 @@ class ExperimentSpec:
             except SpecError:
                 continue
         return None
-
-    def _edited_volumes(self) -> Data:
-        """Declared volumes, and those that edits of `pod_yml` added; raises SpecError for a name with two contents."""
-        volumes = dict(cast("Data", self._data.get("volumes", {})))
-        builders: list[Viewed] = [*self._groups.values(), *self._processes.values()]
-        for builder in builders:
-            for name, volume in builder._data_volumes().items():
-                if volumes.setdefault(name, volume) != volume:
-                    path = f"volumes.{name}"
-                    raise SpecError.one(f'the volume "{name}" has two contents', path, "use another name")
-        return volumes
 
     def _declare(self, process: ProcessSpec) -> None:
         process.experiment = self

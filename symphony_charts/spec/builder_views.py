@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from symphony_charts.spec.builder_parts import Data, merge
-from symphony_charts.spec.overlay_fields import container_fields, mount_fields, pod_fields, volume_fields
+from symphony_charts.spec.builder_parts import Data
+from symphony_charts.spec.overlay_fields import ADDED, container_fields, pod_fields
 from symphony_charts.spec.overlay_merge import merge_overlay
 
 if TYPE_CHECKING:
     from symphony_charts.spec.builder import ExperimentSpec
 
-__all__ = ["Viewed", "alone", "take_mounts"]
+__all__ = ["Viewed", "alone"]
 
 # What an experiment says of a pod beside the pod itself.
 _POD_CONTEXT: tuple[str, ...] = ("name", "owner", "team", "image", "volumes", "security", "workload")
-_ADDED = frozenset(("env", "requests", "limits", "labels", "annotations", "node_selector"))
 
 
 class Viewed:
@@ -46,34 +45,16 @@ class Viewed:
 
     def record(self, kind: str, overlay: Data) -> None:
         """Take an edit: as fields where they exist, the rest into the overlay."""
-        if kind == "container":
-            fields, rest = container_fields(overlay)
-        else:
-            fields, rest = pod_fields(overlay)
-            volumes, spec = volume_fields(cast("Mapping[str, object]", rest.get("spec", {})))
-            self._data_volumes().update(volumes)
-            rest = {key: value for key, value in {**rest, "spec": spec}.items() if value}
+        fields, rest = container_fields(overlay) if kind == "container" else pod_fields(overlay)
         for field, value in fields.items():
-            self._data[field] = merge(self._data.get(field, {}), value) if field in _ADDED else value
+            if value is None:
+                self._data.pop(field, None)
+            else:
+                old = cast("Data", self._data.get(field, {})) if field in ADDED else {}
+                self._data[field] = {**old, **cast("Data", value)} if field in ADDED else value
         if rest:
             field = f"{kind}_overlay"
-            self._data[field] = merge_overlay(self._data.get(field, {}), rest)
-
-    def _data_volumes(self) -> dict[str, Data]:
-        """Volumes that edits of the pod have declared, by name."""
-        return cast("dict[str, Data]", vars(self).setdefault("_volumes", {}))
-
-
-def take_mounts(data: Data, volumes: Data) -> None:
-    """Turn mounts of `volumes` that edits of `container_yml` added into mounts of the processes."""
-    groups = cast("dict[str, dict[str, dict[str, Data]]]", data.get("groups", {}))
-    lone = cast("dict[str, Data]", data.get("processes", {}))
-    for process in [*(item for group in groups.values() for item in group["processes"].values()), *lone.values()]:
-        overlay = process.get("container_overlay")
-        if isinstance(overlay, dict):
-            mounts, rest = mount_fields(overlay, volumes)
-            process["mounts"] = [*cast("list[object]", process.get("mounts", [])), *mounts]
-            process["container_overlay"] = rest
+            self._data[field] = merge_overlay(cast("Data", self._data.get(field, {})), rest)
 
 
 def alone(data: Data, name: str) -> Data:

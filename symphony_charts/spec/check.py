@@ -14,6 +14,7 @@ from symphony_charts.spec.check_storage import storage_faults
 from symphony_charts.spec.check_text import text_faults
 from symphony_charts.spec.dijob import dijob_faults
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.overlays import with_overlays_as_fields
 from symphony_charts.spec.places import places_of
 
 __all__ = ["finish"]
@@ -22,12 +23,13 @@ _CHECKS = (network_faults, reference_faults, pod_faults, resource_faults, env_fa
 
 
 def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
-    """`exp` with sanitised names and the owner's prefix, and nothing left that could be wrong.
+    """`exp` with sanitised names, the owner's prefix and its overlays as fields, and nothing left that could be wrong.
 
     `for_cluster` adds what only a cluster needs, such as an image for each process. Finishing twice changes nothing.
     Raises SpecError with all faults at once.
     """
     experiment, problems = with_clean_names(exp)
+    experiment = with_overlays_as_fields(experiment)
     problems += name_faults(experiment)
     places = places_of(experiment)
     if not places:

@@ -10,7 +10,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.places import Place
 from symphony_charts.spec.sources import EnvSource, EnvValue
 
-__all__ = ["env_faults", "references_in"]
+__all__ = ["env_faults", "may_be_set", "references_in"]
 
 # Kubernetes' relaxed rule allows more; a shell, a C program and tmux agree on this one.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -30,6 +30,11 @@ def env_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]
     for name, step in experiment.prepare.items():
         yield from _faults(step.env, f"prepare.{name}.env")
     yield from _faults(experiment.local.env, "local.env")
+
+
+def may_be_set(name: str) -> bool:
+    """Whether a variable of this name may be set by an experiment."""
+    return _NAME.fullmatch(name) is not None and name not in _OURS
 
 
 def references_in(text: str) -> list[str]:

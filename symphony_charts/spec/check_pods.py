@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from symphony_charts.errors import Problem
 from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup, Step, Toleration
 from symphony_charts.spec.places import Place
 
-__all__ = ["image_faults", "is_label_key", "pod_faults"]
+__all__ = ["OUR_DOMAINS", "image_faults", "is_in_domain", "is_label_key", "pod_faults"]
 
 _LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _LABEL_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
-_OURS = ("symph.dev", "app.kubernetes.io", "helm.sh")
+# Keys of labels that the chart sets; of annotations it is the first domain alone.
+OUR_DOMAINS = ("symph.dev", "app.kubernetes.io", "helm.sh")
 # Kubernetes: pkg/apis/batch/validation, maxParallelismForIndexed.
 _MOST_REPLICAS = 100_000
 _POD_DEFAULTS = PodSettings()
@@ -21,8 +22,8 @@ _POD_DEFAULTS = PodSettings()
 
 def pod_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
     """Faults of groups, processes and steps that stand in one of them alone."""
-    yield from _label_faults(experiment.labels, "labels", with_values=True, ours=_OURS)
-    yield from _label_faults(experiment.annotations, "annotations", with_values=False, ours=("symph.dev",))
+    yield from _label_faults(experiment.labels, "labels", with_values=True, ours=OUR_DOMAINS)
+    yield from _label_faults(experiment.annotations, "annotations", with_values=False, ours=OUR_DOMAINS[:1])
     for name, group in experiment.groups.items():
         path = f"groups.{name}"
         yield from _settings_faults(group, path, any(p.lifecycle == "finite" for p in group.processes.values()))
@@ -39,6 +40,12 @@ def pod_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]
         yield from _command_faults(step, f"prepare.{name}")
     if experiment.workload.retries < 0:
         yield Problem(what="fewer retries than none", path="workload.retries", next="0 means no retry")
+
+
+def is_in_domain(key: str, domains: Iterable[str]) -> bool:
+    """Whether the key of a label belongs to one of `domains`, or to a domain below it."""
+    prefix, slash, _ = key.partition("/")
+    return bool(slash) and any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
 
 
 def image_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
@@ -104,8 +111,8 @@ def _settings_faults(settings: PodSettings, path: str, is_finite: bool) -> Itera
         what = "`restart: always` would run finite work for ever"
         next_step = "set `lifecycle: service`, or restart: on-failure or never"
         yield Problem(what=what, path=f"{path}.restart", next=next_step)
-    yield from _label_faults(settings.labels, f"{path}.labels", with_values=True, ours=_OURS)
-    yield from _label_faults(settings.annotations, f"{path}.annotations", with_values=False, ours=("symph.dev",))
+    yield from _label_faults(settings.labels, f"{path}.labels", with_values=True, ours=OUR_DOMAINS)
+    yield from _label_faults(settings.annotations, f"{path}.annotations", with_values=False, ours=OUR_DOMAINS[:1])
     yield from _label_faults(settings.node_selector, f"{path}.node_selector", with_values=True)
     yield from _label_faults(settings.capabilities, f"{path}.capabilities", with_values=True)
     for index, toleration in enumerate(settings.tolerations):
@@ -163,11 +170,10 @@ def _label_faults(
 ) -> Iterator[Problem]:
     for key, value in labels.items():
         here = f"{path}.{key}"
-        prefix = key.partition("/")[0] if "/" in key else ""
         if not is_label_key(key):
             next_step = "letters, digits, dashes, dots: name, or example.com/name"
             yield Problem(what=f'"{key}" cannot be a key here', path=here, next=next_step)
-        elif prefix and any(prefix == domain or prefix.endswith(f".{domain}") for domain in ours):
+        elif is_in_domain(key, ours):
             yield Problem(what=f'"{key}" is set by symph itself', path=here, next="use a prefix of your own")
         if with_values and value and not _LABEL_NAME.fullmatch(value):
             next_step = "63 letters, digits, dashes, dots and underscores at most"

@@ -17,6 +17,7 @@ from symphony_charts.spec.sources import AnyVolume, ConfigFile, EnvValue, Mount,
 from symphony_charts.spec.workload import Workload
 
 __all__ = [
+    "CMDS_SHELL",
     "Assignment",
     "ExecProbe",
     "Experiment",
@@ -125,6 +126,10 @@ class SecuritySettings(Record, frozen=True, kw_only=True):
     read_only_root: bool = False
     network_policy: bool = False
     service_account_token: bool = False
+
+
+# What `cmds` are run by, as one script.
+CMDS_SHELL = ("/bin/sh", "-e", "-c")
 
 
 # --- processes and groups --------------------------------------------------------------------------------------------

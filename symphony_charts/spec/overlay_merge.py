@@ -1,62 +1,93 @@
-"""How an overlay changes an object: maps merge, lists of named things merge by name, everything else is replaced."""
+"""The one rule by which an overlay changes an object: Kubernetes' strategic merge, as `kubectl patch` does it.
+
+Maps merge. Lists that have a merge key (`symphony_charts.spec.merge_keys`) merge item by item: what is there keeps its
+place, what is new comes after it. Everything else is replaced, other lists as a whole. Unlike in a patch, new items
+stand last, so that a variable may refer to those before it, and nothing is deleted: an overlay holds no null.
+The templates' ``symph.overlay`` is the twin. Source: k8s.io/apimachinery, pkg/util/strategicpatch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
-__all__ = ["is_named_list", "merge_overlay", "place"]
+from symphony_charts.spec.merge_keys import MERGE_KEYS
 
-
-def merge_overlay(base: object, over: object) -> object:
-    """`base` with `over` laid on it; neither is changed."""
-    if isinstance(base, Mapping) and isinstance(over, Mapping):
-        merged = dict(base)
-        for key, value in over.items():
-            merged[key] = merge_overlay(merged[key], value) if key in merged else value
-        return merged
-    if is_named_list(base) and is_named_list(over):
-        return _merge_named(base, over)
-    return over
+__all__ = ["is_merged_by_item", "merge_overlay", "place"]
 
 
-def is_named_list(value: object) -> bool:
-    """Whether `value` is a list whose items are all maps with a `name`; an empty list is none."""
-    return (
-        isinstance(value, (list, tuple))
-        and bool(value)
-        and all(isinstance(item, Mapping) and isinstance(item.get("name"), str) for item in value)
-    )
+def merge_overlay(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
+    """`base` with `over` laid on it; neither is changed, and what did not have to be merged is shared."""
+    merged = dict(base)
+    for key, value in over.items():
+        merged[key] = _merge(merged[key], value, key) if key in merged else value
+    return merged
 
 
-def place(path: Sequence[str | int], value: object, whole: object) -> object:
-    """The overlay that puts `value` at `path` of the object `whole`.
+def is_merged_by_item(field: str, value: object) -> bool:
+    """Whether the list `value` of the field `field` is merged item by item, not replaced."""
+    key = MERGE_KEYS.get(field)
+    return key is not None and _is_list(value) and (_are_keyed(value, key) if key else _are_plain(value))
 
-    A step into a list of named things becomes the name; into any other list, the whole list is written again.
+
+def place(path: Sequence[str | int], value: object, whole: object, field: str = "") -> object:
+    """The overlay that puts `value` at `path` of the object `whole`, which stands in `field`.
+
+    A step into a list that merges by item becomes the item's key; into any other, the whole list is written again.
     """
     if not path:
         return value
     step, rest = path[0], path[1:]
     if isinstance(step, str):
         inside = whole.get(step) if isinstance(whole, Mapping) else None
-        return {step: place(rest, value, inside)}
-    items = list(whole) if isinstance(whole, (list, tuple)) else []
-    changed = merge_overlay(items[step], placed) if rest and (placed := place(rest, value, items[step])) else value
-    if rest and is_named_list(items):
-        return [{"name": items[step]["name"], **_mapping(place(rest, value, items[step]))}]
-    return [*items[:step], changed, *items[step + 1 :]]
+        return {step: place(rest, value, inside, step)}
+    items = list(whole) if _is_list(whole) else []
+    placed, key = place(rest, value, items[step]), MERGE_KEYS.get(field)
+    if rest and key and _are_keyed(items, key) and isinstance(placed, Mapping):
+        return [{key: items[step][key], **placed}]
+    return [*items[:step], _merge(items[step], placed, "") if rest else value, *items[step + 1 :]]
 
 
-def _merge_named(base: object, over: object) -> list[object]:
-    merged: dict[str, object] = {item["name"]: item for item in _items(base)}
-    for item in _items(over):
-        name = item["name"]
-        merged[name] = merge_overlay(merged[name], item) if name in merged else item
-    return list(merged.values())
+def _merge(base: object, over: object, field: str) -> object:
+    if isinstance(base, Mapping) and isinstance(over, Mapping):
+        return merge_overlay(base, over)
+    key = MERGE_KEYS.get(field)
+    if key is not None and _is_list(base) and _is_list(over):
+        if key and _are_keyed(base, key) and _are_keyed(over, key):
+            return _merge_items(base, over, key)
+        if not key and _are_plain(base) and _are_plain(over):
+            return list(dict.fromkeys([*base, *over]))
+    return over
 
 
-def _items(value: object) -> list[dict[str, str]]:
-    return list(value) if isinstance(value, (list, tuple)) else []
+def _merge_items(
+    base: Sequence[Mapping[str, object]], over: Sequence[Mapping[str, object]], key: str
+) -> list[Mapping[str, object]]:
+    merged = list(base)
+    places: dict[object, int] = {}
+    for index, item in enumerate(merged):
+        places.setdefault(item[key], index)
+    for item in over:
+        index = places.setdefault(item[key], len(merged))
+        if index == len(merged):
+            merged.append(item)
+        else:
+            merged[index] = merge_overlay(merged[index], item)
+    return merged
 
 
-def _mapping(value: object) -> dict[str, object]:
-    return dict(value) if isinstance(value, Mapping) else {}
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, (list, tuple))
+
+
+def _are_keyed(items: Sequence[object], key: str) -> TypeGuard[Sequence[Mapping[str, object]]]:
+    """Whether every item is a map with a text or a number at `key`."""
+    return all(isinstance(item, Mapping) and _is_key(item.get(key)) for item in items)
+
+
+def _is_key(value: object) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
+def _are_plain(items: Sequence[object]) -> TypeGuard[Sequence[str]]:
+    return all(isinstance(item, str) for item in items)

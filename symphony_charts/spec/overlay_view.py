@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.overlay_merge import is_named_list, place
+from symphony_charts.spec.overlay_merge import is_merged_by_item, place
 from symphony_charts.spec.yaml_write import dump
 
 __all__ = ["OverlayView", "ViewedList"]
@@ -124,8 +124,8 @@ class OverlayView:
         if isinstance(value, Mapping) and isinstance(here, Mapping):
             for key, item in value.items():
                 self._set_deep((*path, key), item)
-        elif isinstance(value, (list, tuple)) and isinstance(here, (list, tuple)) and not is_named_list(value):
-            self._write(path, [*here, *_plain_list(value)])
+        elif isinstance(value, (list, tuple)) and isinstance(here, (list, tuple)):
+            self._write(path, _added(path, here, value))
         else:
             self._write(path, _plain(value))
 
@@ -149,10 +149,8 @@ class ViewedList:
         self.extend([item])
 
     def extend(self, items: Iterable[object]) -> None:
-        """Add items; of named things one of the same name is changed instead."""
-        added = _plain_list(items)
-        written = added if is_named_list(added) else [*self.to_list(), *added]
-        _record(self._recorder, self._kind, self._path, written)
+        """Add items; in a list that merges item by item, one of the same key is changed instead."""
+        _record(self._recorder, self._kind, self._path, _added(self._path, self.to_list(), items))
 
     def __getitem__(self, index: int) -> Any:
         here = self.to_list()
@@ -185,6 +183,12 @@ def _record(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: o
     overlay = place(path, value, recorder.rendered(kind))
     if isinstance(overlay, dict):
         recorder.record(kind, overlay)
+
+
+def _added(path: tuple[str | int, ...], here: Iterable[object], items: Iterable[object]) -> list[object]:
+    """What an overlay says to add `items` to the list `here` at `path`: all of it, unless it merges item by item."""
+    added = _plain_list(items)
+    return added if path and is_merged_by_item(str(path[-1]), added) else [*here, *added]
 
 
 def _view(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: object) -> object:

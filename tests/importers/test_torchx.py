@@ -126,11 +126,11 @@ def test_values_that_name_a_field_of_the_pod_are_taken_from_it() -> None:
 
 def test_pod_overlays_become_overlays_and_say_what_differs() -> None:
     overlay: dict[str, object] = {
-        "spec": {"nodeSelector": {"a": "b"}, "__put__:tolerations": [], "__del__:hostNetwork": None}
+        "spec": {"nodeSelector": {"a": "b"}, "__put__:schedulingGates": [], "__del__:hostNetwork": None}
     }
     imported = import_appdef(app(role(metadata={"kubernetes": overlay})))
-    expected = {"spec": {"nodeSelector": {"a": "b"}, "tolerations": []}}
-    assert imported.experiment.processes["trainer"].pod_overlay == expected
+    trainer = imported.experiment.processes["trainer"]
+    assert (trainer.node_selector, trainer.pod_overlay) == ({"a": "b"}, {"spec": {"schedulingGates": []}})
     assert "cannot be removed" in notes_of(imported)
 
 

@@ -10,7 +10,6 @@ from symphony_charts.cluster.render import render_pod
 from symphony_charts.cluster.specs import ExperimentSpec
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.builder import ProcessSpec
-from symphony_charts.spec.overlay_merge import merge_overlay
 from symphony_charts.spec.sources import EnvSource, Mount, NfsVolume
 
 
@@ -139,14 +138,3 @@ def test_what_is_absent_is_a_key_error() -> None:
 
 def test_the_text_of_a_pod_is_yaml() -> None:
     assert process().yml().startswith("metadata:\n")
-
-
-def test_overlays_merge_maps_and_named_lists_and_replace_the_rest() -> None:
-    base = {"a": {"x": 1}, "b": [1, 2], "c": [{"name": "p", "v": 1}, {"name": "q", "v": 2}]}
-    over = {"a": {"y": 2}, "b": [3], "c": [{"name": "q", "w": 3}, {"name": "r"}]}
-    assert merge_overlay(base, over) == {
-        "a": {"x": 1, "y": 2},
-        "b": [3],
-        "c": [{"name": "p", "v": 1}, {"name": "q", "v": 2, "w": 3}, {"name": "r"}],
-    }
-    assert base["b"] == [1, 2]

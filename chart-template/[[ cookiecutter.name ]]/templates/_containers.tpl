@@ -5,6 +5,7 @@ and role is main, sidecar or step. They return JSON.
 
 {{- define "symph.container" -}}
 {{- $defaults := .model.values.defaults -}}
+{{- $model := .model -}}
 {{- $c := .container -}}
 {{- $image := required (printf "groups.%s: container %s needs an image" .group.name .name) $c.image -}}
 {{- $out := dict "name" .name "image" $image "env" (include "symph.env" . | fromJsonArray) -}}
@@ -41,15 +42,17 @@ and role is main, sidecar or step. They return JSON.
 {{- with (include "symph.mounts" . | fromJsonArray) -}}
 {{- $_ := set $out "volumeMounts" . -}}
 {{- end -}}
-{{- with ($c.securityContext | default $defaults.securityContext) -}}
+{{- with (include "symph.securityContext" (dict "defaults" $defaults.securityContext "own" $c.securityContext) | fromJson) -}}
 {{- $_ := set $out "securityContext" . -}}
 {{- end -}}
 {{- if ne .role "step" -}}
 {{- with (include "symph.containerPorts" . | fromJsonArray) -}}
 {{- $_ := set $out "ports" . -}}
 {{- end -}}
-{{- with (include "symph.probe" . | fromJson) -}}
-{{- $_ := set $out "readinessProbe" . -}}
+{{- range $key := list "livenessProbe" "readinessProbe" "startupProbe" -}}
+{{- with (include "symph.probe" (dict "model" $model "container" $c "probe" (index $c $key)) | fromJson) -}}
+{{- $_ := set $out $key . -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if eq .role "sidecar" -}}
@@ -227,9 +230,18 @@ and role is main, sidecar or step. They return JSON.
 {{- end -}}
 {{- end -}}
 
-{{- /* symph.probe: the readiness probe, with service names turned into ports; none when the service is gone. */ -}}
+{{- /*
+symph.probe (dict "model" "container" "probe"): a probe with service names turned into ports; none when the service is
+gone. A name that the overlay gives to a port is left to Kubernetes.
+*/ -}}
 {{- define "symph.probe" -}}
-{{- $probe := .container.readinessProbe | default dict | deepCopy -}}
+{{- $probe := .probe | default dict | deepCopy -}}
+{{- $named := list -}}
+{{- range (.container.overlay | default dict).ports -}}
+{{- if kindIs "map" . -}}
+{{- $named = append $named .name -}}
+{{- end -}}
+{{- end -}}
 {{- $services := .model.services -}}
 {{- $out := $probe -}}
 {{- range $kind := list "tcpSocket" "httpGet" -}}
@@ -239,11 +251,24 @@ and role is main, sidecar or step. They return JSON.
 {{- $_ := set . "port" (int64 .port) -}}
 {{- else if hasKey $services .port -}}
 {{- $_ := set . "port" (index $services .port).port -}}
-{{- else -}}
+{{- else if not (has .port $named) -}}
 {{- $out = dict -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $out -}}
+{{- end -}}
+
+{{- /*
+symph.securityContext (dict "defaults" "own"): the defaults with the container's own merged in. What is privileged
+cannot forbid that at the same time, nor would Kubernetes take it.
+*/ -}}
+{{- define "symph.securityContext" -}}
+{{- $base := deepCopy (.defaults | default dict) -}}
+{{- $own := .own | default dict -}}
+{{- if eq (toString $own.privileged) "true" -}}
+{{- $base = omit $base "allowPrivilegeEscalation" "capabilities" -}}
+{{- end -}}
+{{- include "symph.overlay" (dict "base" $base "over" $own) -}}
 {{- end -}}

@@ -22,7 +22,7 @@
 {{- with (include "symph.overlay" (dict "base" (include "symph.strings" $defaults.nodeSelector | fromJson) "over" (include "symph.strings" $g.nodeSelector | fromJson)) | fromJson) -}}
 {{- $_ := set $spec "nodeSelector" . -}}
 {{- end -}}
-{{- with ($g.securityContext | default $defaults.podSecurityContext) -}}
+{{- with (include "symph.overlay" (dict "base" (deepCopy ($defaults.podSecurityContext | default dict)) "over" ($g.securityContext | default dict)) | fromJson) -}}
 {{- $_ := set $spec "securityContext" . -}}
 {{- end -}}
 {{- with $defaults.imagePullSecrets -}}

@@ -101,17 +101,27 @@
 {{- toJson $out -}}
 {{- end -}}
 
-{{- /* symph.overlay (dict "base" "over"): maps merge, lists of named items merge by name, all else is replaced. */ -}}
+{{- /*
+symph.overlay (dict "base" "over"): Kubernetes' strategic merge. Maps merge, lists with a merge key merge item by item
+with what is new last, all else is replaced. `keys` is the table of merge keys, handed down.
+*/ -}}
 {{- define "symph.overlay" -}}
 {{- $base := .base -}}
-{{- range $key, $over := .over -}}
-{{- $old := index $base $key -}}
+{{- $keys := .keys | default (include "symph.mergeKeys" . | fromJson) -}}
+{{- range $field, $over := .over -}}
+{{- $old := index $base $field -}}
+{{- $key := "-" -}}
+{{- if and (hasKey $keys $field) (kindIs "slice" $over) (kindIs "slice" $old) -}}
+{{- $key = index $keys $field -}}
+{{- end -}}
 {{- if and (kindIs "map" $over) (kindIs "map" $old) -}}
-{{- $_ := set $base $key (include "symph.overlay" (dict "base" $old "over" $over) | fromJson) -}}
-{{- else if and (include "symph.isNamed" $over) (include "symph.isNamed" $old) -}}
-{{- $_ := set $base $key (include "symph.overlayList" (dict "base" $old "over" $over) | fromJsonArray) -}}
+{{- $_ := set $base $field (include "symph.overlay" (dict "base" $old "over" $over "keys" $keys) | fromJson) -}}
+{{- else if and (eq $key "") (include "symph.arePlain" $over) (include "symph.arePlain" $old) -}}
+{{- $_ := set $base $field (concat $old $over | uniq) -}}
+{{- else if and (ne $key "-") (ne $key "") (include "symph.areKeyed" (list $over $key)) (include "symph.areKeyed" (list $old $key)) -}}
+{{- $_ := set $base $field (include "symph.overlayList" (dict "base" $old "over" $over "key" $key "keys" $keys) | fromJsonArray) -}}
 {{- else -}}
-{{- $_ := set $base $key $over -}}
+{{- $_ := set $base $field $over -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $base -}}
@@ -119,13 +129,15 @@
 
 {{- define "symph.overlayList" -}}
 {{- $base := .base -}}
+{{- $key := .key -}}
+{{- $keys := .keys -}}
 {{- range $item := .over -}}
 {{- $merged := list -}}
 {{- $found := false -}}
 {{- range $old := $base -}}
-{{- if eq $old.name $item.name -}}
+{{- if and (not $found) (eq (toJson (index $old $key)) (toJson (index $item $key))) -}}
 {{- $found = true -}}
-{{- $merged = append $merged (include "symph.overlay" (dict "base" $old "over" $item) | fromJson) -}}
+{{- $merged = append $merged (include "symph.overlay" (dict "base" $old "over" $item "keys" $keys) | fromJson) -}}
 {{- else -}}
 {{- $merged = append $merged $old -}}
 {{- end -}}
@@ -138,17 +150,27 @@
 {{- toJson $base -}}
 {{- end -}}
 
-{{- /* symph.isNamed: "true" for a list whose items all are maps with a name. */ -}}
-{{- define "symph.isNamed" -}}
-{{- if and (kindIs "slice" .) . -}}
-{{- $named := true -}}
-{{- range . -}}
+{{- /* symph.areKeyed (list items key): "true" for a list whose items all are maps with a text or a number at `key`. */ -}}
+{{- define "symph.areKeyed" -}}
+{{- $key := index . 1 -}}
+{{- $keyed := true -}}
+{{- range index . 0 -}}
 {{- if not (kindIs "map" .) -}}
-{{- $named = false -}}
-{{- else if not (kindIs "string" (index . "name")) -}}
-{{- $named = false -}}
+{{- $keyed = false -}}
+{{- else if not (has (kindOf (index . $key)) (list "string" "float64" "int" "int64")) -}}
+{{- $keyed = false -}}
 {{- end -}}
 {{- end -}}
-{{- if $named -}}true{{- end -}}
+{{- if $keyed -}}true{{- end -}}
 {{- end -}}
+
+{{- /* symph.arePlain: "true" for a list of nothing but text. */ -}}
+{{- define "symph.arePlain" -}}
+{{- $plain := true -}}
+{{- range . -}}
+{{- if not (kindIs "string" .) -}}
+{{- $plain = false -}}
+{{- end -}}
+{{- end -}}
+{{- if $plain -}}true{{- end -}}
 {{- end -}}

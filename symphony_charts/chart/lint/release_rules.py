@@ -9,7 +9,7 @@ from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.chart.lint.security import Level
 from symphony_charts.chart.release_model import Model
 from symphony_charts.chart.values import Values, integer, is_true, scalar, texts
-from symphony_charts.network.commands import SHELL
+from symphony_charts.spec.model import CMDS_SHELL
 from symphony_charts.spec.nested import sub
 from symphony_charts.workloads.ending import runs_on
 from symphony_charts.workloads.gang import GANGS_OF_PODS
@@ -96,7 +96,7 @@ def _argo(model: Model) -> Iterator[Finding]:
 
 def _container(container: Values, group: Group, path: str) -> Iterator[Finding]:
     command = texts(container.get("command"))
-    if len(command) == len(SHELL) + 1 and command[:-1] == list(SHELL):
+    if len(command) == len(CMDS_SHELL) + 1 and command[:-1] == list(CMDS_SHELL):
         yield from _script(command[-1], path)
     for name, value in sorted(sub(container, "env").items()):
         text = "" if isinstance(value, dict) else scalar(value)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.chart.values import Values
-from symphony_charts.spec.nested import sub
+from symphony_charts.spec.nested import maps, sub
 
 __all__ = ["check_values"]
 
@@ -26,12 +27,12 @@ def check_values(values: Values) -> Iterator[Finding]:
 
 
 def _container(container: object, path: str, services: set[str]) -> Iterator[Finding]:
-    probe = sub(container, "readinessProbe")
-    for kind in ("tcpSocket", "httpGet"):
-        port = sub(probe, kind).get("port")
-        if isinstance(port, str) and not port.isdigit() and port not in services:
-            what = f'no service "{port}", so the process has no probe'
-            yield Finding(rule="probe-service", severity="warning", path=f"{path}.readinessProbe", what=what)
+    known = services | {str(port.get("name")) for port in maps(sub(container, "overlay"), "ports")}
+    for probe, kind in product(("livenessProbe", "readinessProbe", "startupProbe"), ("tcpSocket", "httpGet")):
+        port = sub(container, probe, kind).get("port")
+        if isinstance(port, str) and not port.isdigit() and port not in known:
+            what = f'no service "{port}", so the process has no such probe'
+            yield Finding(rule="probe-service", severity="warning", path=f"{path}.{probe}", what=what)
     connects = container.get("connects") if isinstance(container, dict) else None
     for name in connects if isinstance(connects, list) else []:
         if name not in services:

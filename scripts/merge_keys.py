@@ -1,0 +1,84 @@
+"""Writes by which key Kubernetes' strategic merge joins the lists of a pod, from the schemas that `symph lint` carries.
+
+Those keep the marks of the API's OpenAPI documents (``x-kubernetes-patch-strategy``, ``x-kubernetes-patch-merge-key``).
+A list of one name is merged alike wherever it stands in a pod, in every version; otherwise this fails. One table is
+written twice: for Python, and for the chart's templates.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["generated_files", "merge_keys"]
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMAS = ROOT / "symphony_charts" / "chart" / "lint" / "schemas"
+MODULE = "symphony_charts/spec/merge_keys.py"
+TEMPLATE = "chart-template/[[ cookiecutter.name ]]/templates/_merge_keys.tpl"
+_TEMPLATE_OF_PODS = "io.k8s.api.core.v1.PodTemplateSpec"
+_PYTHON = '''"""By which key Kubernetes' strategic merge joins the lists of a pod; written by scripts/merge_keys.py.
+
+A list with an empty key holds plain values and is a set. A list that is not here is replaced as a whole.
+Source: {source}.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MERGE_KEYS"]
+
+MERGE_KEYS = {{
+{rows}}}
+'''
+_GO = """{{{{- /* Written by scripts/merge_keys.py: the keys by which a pod's lists merge; a set has none. */ -}}}}
+{{{{- define "symph.mergeKeys" -}}}}
+{table}
+{{{{- end -}}}}
+"""
+
+
+def merge_keys() -> dict[str, str]:
+    """Field -> merge key of all lists in a pod template that merge, in any of the versions."""
+    marks: dict[str, set[str | None]] = {}
+    for file in sorted(SCHEMAS.glob("v1.*.json.gz")):
+        definitions = json.loads(gzip.decompress(file.read_bytes()))["definitions"]
+        for field, key in _lists(definitions, _TEMPLATE_OF_PODS, set()):
+            marks.setdefault(field, set()).add(key)
+    torn = sorted(field for field, keys in marks.items() if len(keys) > 1)
+    if torn:
+        raise SystemExit(f"merged in two ways, so the name of the field does not say how: {', '.join(torn)}")
+    keys = {field: key for field, (key,) in marks.items()}
+    return {field: key for field, key in sorted(keys.items()) if key is not None}
+
+
+def _lists(definitions: dict[str, object], name: str, seen: set[str]) -> Iterator[tuple[str, str | None]]:
+    """Every list below the definition `name` with its merge key; None for one that is replaced."""
+    seen.add(name)
+    definition = definitions[name]
+    properties = definition.get("properties", {}) if isinstance(definition, dict) else {}
+    for field, schema in properties.items():
+        if schema.get("type") == "array":
+            merges = "merge" in schema.get("x-kubernetes-patch-strategy", "").split(",")
+            yield field, schema.get("x-kubernetes-patch-merge-key", "") if merges else None
+        for part in (schema, schema.get("items", {}), schema.get("additionalProperties", {})):
+            reference = part.get("$ref", "").rpartition("/")[2] if isinstance(part, dict) else ""
+            if reference and reference not in seen:
+                yield from _lists(definitions, reference, seen)
+
+
+def generated_files() -> dict[str, str]:
+    """The files by their path in the repository."""
+    table = merge_keys()
+    source = "x-kubernetes-patch-merge-key in Kubernetes' OpenAPI documents, 1.29 to 1.37"
+    rows = "".join(f"    {json.dumps(field)}: {json.dumps(key)},\n" for field, key in table.items())
+    return {
+        MODULE: _PYTHON.format(source=source, rows=rows),
+        TEMPLATE: _GO.format(table=json.dumps(table, separators=(",", ":"))),
+    }
+
+
+if __name__ == "__main__":
+    for path, text in generated_files().items():
+        (ROOT / path).write_text(text)

@@ -1,0 +1,300 @@
+"""What overlays say becomes fields once, in `finish`; what no field can say stays an overlay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from symphony_charts.cluster.specs import ExperimentSpec
+from symphony_charts.errors import SpecError
+from symphony_charts.spec import dump
+from symphony_charts.spec.check import finish
+from symphony_charts.spec.load import from_data
+from symphony_charts.spec.model import CMDS_SHELL, Experiment, HttpProbe, Probe, Process, Toleration
+from symphony_charts.spec.sources import EmptyDirVolume, EnvSource, HostPathVolume, Mount
+from tests.spec.overlay_strategies import container_overlays, pod_overlays
+
+SOME = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def made(container: object = None, pod: object = None, **fields: Any) -> Process:
+    """The one process of a finished experiment, a container named `p`, under these overlays."""
+    return experiment(container, pod, **fields).processes["p"]
+
+
+def experiment(container: object = None, pod: object = None, **fields: Any) -> Experiment:
+    """The experiment around it."""
+    start = {} if "cmds" in fields else {"command": ["run"]}
+    overlays = {"container_overlay": container or {}, "pod_overlay": pod or {}}
+    return from_data({"name": "e", "image": "u:1", "processes": {"p": {**start, **overlays, **fields}}})
+
+
+def spec(**fields: object) -> dict[str, object]:
+    """An overlay of a pod's spec."""
+    return {"spec": fields}
+
+
+def own(**fields: object) -> dict[str, object]:
+    """An overlay of a pod that speaks of its own container `p`."""
+    return spec(containers=[{"name": "p", **fields}])
+
+
+FIELDS: list[tuple[dict[str, Any], str, object]] = [
+    ({"image": "v:2"}, "image", "v:2"),
+    ({"imagePullPolicy": "Always"}, "image_pull_policy", "Always"),
+    ({"workingDir": "/w"}, "cwd", "/w"),
+    ({"command": ["other", "x"]}, "command", ["other", "x"]),
+    ({"command": []}, "command", None),
+    ({"args": ["--lr", 1]}, "args", ["--lr", "1"]),
+    ({"env": [{"name": "A", "value": "2"}]}, "env", {"A": "2", "B": "1"}),
+    ({"env": [{"name": "C"}]}, "env", {"A": "1", "B": "1", "C": ""}),
+    (
+        {"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "s", "key": "k", "optional": True}}}]},
+        "env",
+        {"A": EnvSource(config="s", key="k", optional=True), "B": "1"},
+    ),
+    (
+        {"env": [{"name": "C", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}}]},
+        "env",
+        {"A": "1", "B": "1", "C": EnvSource(field="status.podIP")},
+    ),
+    ({"resources": {"requests": {"cpu": 2}}}, "requests", {"memory": "1Gi", "cpu": "2"}),
+    ({"resources": {"limits": {"memory": "2Gi"}}}, "limits", {"memory": "2Gi"}),
+    ({"resources": {"limits": {"nvidia.com/gpu": "2"}}}, "gpus", 2),
+    (
+        {"readinessProbe": {"httpGet": {"port": 80, "path": "/ok"}, "periodSeconds": 3}},
+        "ready",
+        Probe(http=HttpProbe(port=80, path="/ok"), period=3),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "lay", [lambda over: {"container": over}, lambda over: {"pod": own(**over)}], ids=["own", "pod"]
+)
+@pytest.mark.parametrize(
+    ("over", "field", "value"), FIELDS, ids=[f"{field}-{index}" for index, (_, field, _) in enumerate(FIELDS)]
+)
+def test_what_is_said_of_a_container_is_the_field(lay: Any, over: Any, field: str, value: object) -> None:
+    process = made(**lay(over), env={"A": "1", "B": "1"}, requests={"memory": "1Gi"})
+    assert getattr(process, field) == value
+    assert process.container_overlay == process.pod_overlay == {}
+
+
+POD_FIELDS: list[tuple[dict[str, Any], str, object]] = [
+    (spec(nodeSelector={"pool": 1}), "node_selector", {"pool": "1", "zone": "a"}),
+    (spec(serviceAccountName="runner"), "service_account", "runner"),
+    (spec(priorityClassName="high"), "priority_class", "high"),
+    (spec(terminationGracePeriodSeconds=5), "grace_period", 5),
+    (spec(restartPolicy="OnFailure"), "restart", "on-failure"),
+    (
+        spec(tolerations=[{"key": "gpu", "operator": "Exists", "effect": ""}]),
+        "tolerations",
+        [Toleration(key="gpu", operator="Exists")],
+    ),
+    (spec(tolerations=[]), "tolerations", []),
+    ({"metadata": {"labels": {"tier": True}}}, "labels", {"tier": "true"}),
+    ({"metadata": {"annotations": {"note": "x"}}}, "annotations", {"note": "x"}),
+]
+
+
+@pytest.mark.parametrize(("over", "field", "value"), POD_FIELDS)
+def test_what_is_said_of_a_pod_is_the_field(over: Any, field: str, value: object) -> None:
+    process = made(pod=over, node_selector={"pool": "x", "zone": "a"}, tolerations=[{"operator": "Exists"}])
+    assert getattr(process, field) == value
+    assert process.pod_overlay == {}
+
+
+def test_a_group_has_the_fields_of_the_pod_and_its_processes_those_of_their_containers() -> None:
+    overlay = spec(
+        containers=[{"name": "b", "args": ["x"]}, {"name": "other", "image": "s:1"}], priorityClassName="high"
+    )
+    group = {"processes": {"a": {"command": ["a"]}, "b": {"command": ["b"]}}, "pod_overlay": overlay}
+    found = from_data({"name": "e", "image": "u:1", "groups": {"g": group}}).groups["g"]
+    assert (found.priority_class, found.processes["a"].args, found.processes["b"].args) == ("high", None, ["x"])
+    assert found.pod_overlay == spec(containers=[{"name": "other", "image": "s:1"}])
+
+
+def test_a_service_beside_finite_processes_is_found_among_the_init_containers() -> None:
+    overlay = spec(initContainers=[{"name": "s", "args": ["x"]}, {"name": "f", "args": ["y"]}])
+    processes = {"s": {"command": ["s"], "lifecycle": "service"}, "f": {"command": ["f"]}}
+    found = from_data({"name": "e", "groups": {"g": {"processes": processes, "pod_overlay": overlay}}}).groups["g"]
+    assert (found.processes["s"].args, found.processes["f"].args) == (["x"], None)
+    assert found.pod_overlay == spec(initContainers=[{"name": "f", "args": ["y"]}])
+
+
+def test_the_overlay_of_the_pod_has_the_last_word() -> None:
+    process = made({"image": "a", "env": [{"name": "X", "value": "1"}], "tty": True}, own(image="b", stdin=True))
+    assert (process.image, process.env, process.container_overlay) == ("b", {"X": "1"}, {"tty": True, "stdin": True})
+
+
+def test_a_command_takes_the_place_of_shell_lines() -> None:
+    process = made({"command": ["run"]}, cmds=["echo 1"], preamble=["export A=1"])
+    assert (process.command, process.cmds, process.preamble) == (["run"], None, [])
+
+
+def test_arguments_behind_shell_lines_are_those_of_the_shell() -> None:
+    process = made({"args": ["zero", "one"]}, cmds=['echo "$1"'], preamble=["set -u"])
+    assert (process.command, process.args) == ([*CMDS_SHELL, 'set -u\necho "$1"'], ["zero", "one"])
+
+
+def test_what_an_overlay_asks_for_is_not_lowered_by_reserve() -> None:
+    process = made({"resources": {"requests": {"cpu": "4"}}}, reserve=True)
+    assert (process.requests, process.container_overlay) == ({}, {"resources": {"requests": {"cpu": "4"}}})
+
+
+KEPT: list[dict[str, Any]] = [
+    {"env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"containerName": "p", "resource": "limits.cpu"}}}]},
+    {"env": [{"name": "SYMPH_INDEX", "value": "7"}]},
+    {"image": ""},
+    {"imagePullPolicy": "Sometimes"},
+    {"args": {"a": "b"}, "command": {"a": "b"}},
+    {"resources": {"claims": [{"name": "gpu"}]}},
+    {"resources": {"requests": {"cpu": "much"}}},
+    {"readinessProbe": {"grpc": {"port": 80}}},
+    {"readinessProbe": {"httpGet": {"port": "web"}}},
+    {"readinessProbe": {"periodSeconds": 5}},
+    {"volumeMounts": [{"name": "v", "mountPath": "/v", "mountPropagation": "None"}]},
+    {"securityContext": {"runAsUser": 1}, "tty": True, "ports": [{"containerPort": 80}]},
+]
+
+
+@pytest.mark.parametrize("over", KEPT, ids=str)
+def test_what_no_field_can_hold_stays_an_overlay(over: dict[str, Any]) -> None:
+    process = made(over)
+    assert process.container_overlay == over
+    assert msgspec.structs.replace(process, container_overlay={}) == made()
+
+
+KEPT_OF_PODS: list[dict[str, Any]] = [
+    spec(hostNetwork=True, activeDeadlineSeconds=5, imagePullSecrets=[{"name": "s"}]),
+    spec(tolerations=[{"key": "a", "operator": "Gt", "value": "1"}]),
+    spec(serviceAccountName="", restartPolicy="Sometimes", terminationGracePeriodSeconds="5"),
+    spec(volumes=[{"name": "nobody-mounts-it", "emptyDir": {}}]),
+    {"metadata": {"labels": {"app.kubernetes.io/version": "1"}, "finalizers": ["a/b"]}},
+]
+
+
+@pytest.mark.parametrize("over", KEPT_OF_PODS, ids=str)
+def test_what_no_field_of_a_pod_can_hold_stays_an_overlay(over: dict[str, Any]) -> None:
+    assert made(pod=over).pod_overlay == over
+
+
+def test_a_variable_that_stays_in_the_overlay_is_no_field_too() -> None:
+    entry = {"name": "A", "valueFrom": {"fileKeyRef": {"path": "f", "key": "k", "volumeName": "v"}}}
+    process = made({"env": [entry]}, env={"A": "1", "B": "2"})
+    assert (process.env, process.container_overlay) == ({"B": "2"}, {"env": [entry]})
+
+
+def test_a_variable_that_a_later_overlay_sets_leaves_the_earlier_one() -> None:
+    entry = {"name": "A", "valueFrom": {"fileKeyRef": {"path": "f", "key": "k", "volumeName": "v"}}}
+    process = made({"env": [entry]}, own(env=[{"name": "A", "value": "1"}]))
+    assert (process.env, process.container_overlay) == ({"A": "1"}, {})
+
+
+def test_a_probe_laid_on_ready_changes_what_it_says_alone() -> None:
+    process = made({"readinessProbe": {"timeoutSeconds": 9}}, ready={"tcp": 80, "period": 3})
+    assert process.ready == made(ready={"tcp": 80, "period": 3, "timeout": 9}).ready
+
+
+def test_a_probe_that_asks_in_another_way_asks_in_that_way_alone() -> None:
+    process = made({"readinessProbe": {"exec": {"command": ["true"]}}}, ready={"tcp": 80, "period": 3})
+    assert process.ready == made(ready={"exec": ["true"], "period": 3}).ready
+
+
+def test_a_volume_that_a_container_mounts_is_the_experiments() -> None:
+    overlay = spec(volumes=[{"name": "v", "hostPath": {"path": "/x"}}, {"name": "w", "emptyDir": {}}])
+    found = experiment({"volumeMounts": [{"name": "v", "mountPath": "/v"}]}, overlay)
+    assert found.volumes == {"v": HostPathVolume(path="/x")}
+    assert found.processes["p"].mounts == [Mount(volume="v", at="/v")]
+    assert found.processes["p"].pod_overlay == spec(volumes=[{"name": "w", "emptyDir": {}}])
+
+
+def test_a_mount_at_a_known_path_changes_that_mount() -> None:
+    mounts = [{"at": "/v", "empty_dir": {}, "name": "v"}]
+    found = made({"volumeMounts": [{"mountPath": "/v", "readOnly": True}]}, mounts=mounts)
+    assert found.mounts == [Mount(volume="v", at="/v", read_only=True)]
+
+
+def test_two_contents_of_a_volume_of_one_name_are_kept_apart() -> None:
+    def pod(path: str) -> dict[str, object]:
+        volumes = [{"name": "v", "hostPath": {"path": path}}]
+        return {
+            "command": ["x"],
+            "pod_overlay": spec(volumes=volumes),
+            "container_overlay": {"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+        }
+
+    found = from_data({"name": "e", "processes": {"a": pod("/a"), "b": pod("/b"), "c": pod("/a")}})
+    assert found.volumes == {"v": HostPathVolume(path="/a")}
+    assert [len(process.mounts) for process in found.processes.values()] == [1, 0, 1]
+    assert found.processes["b"].pod_overlay == pod("/b")["pod_overlay"]
+    assert found.processes["b"].container_overlay == pod("/b")["container_overlay"]
+
+
+def test_a_volume_of_the_experiment_can_be_mounted_by_an_overlay() -> None:
+    data = {
+        "name": "e",
+        "volumes": {"v": {"type": "empty_dir"}},
+        "processes": {
+            "p": {"command": ["x"], "container_overlay": {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}}
+        },
+    }
+    found = from_data(data)
+    assert (found.volumes, found.processes["p"].mounts) == ({"v": EmptyDirVolume()}, [Mount(volume="v", at="/v")])
+
+
+@pytest.mark.parametrize(
+    ("over", "words"),
+    [
+        (spec(restartPolicy="Always"), "run finite work for ever"),
+        (spec(terminationGracePeriodSeconds=-1), "too little"),
+        (own(env=[{"name": "A", "value": "$(A)"}]), "refers to itself"),
+        (own(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}), "above its limit"),
+    ],
+)
+def test_what_a_field_refuses_is_refused_of_an_overlay(over: object, words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        made(pod=over)
+
+
+def test_an_edit_in_python_and_an_overlay_in_yaml_are_the_same_experiment() -> None:
+    over: Any = {"args": ["x"], "env": [{"name": "A", "value": "1"}], "workingDir": "/w", "tty": True}
+    pod: Any = spec(priorityClassName="high", hostNetwork=True, volumes=[{"name": "v", "emptyDir": {}}])
+    builder = ExperimentSpec("e", image="u:1")
+    agent = builder.new_process("p", command="run")
+    agent.container_yml.set_attr({**over, "volumeMounts": [{"name": "v", "mountPath": "/v"}]})
+    agent.pod_yml.set_attr(pod)
+    assert builder.finish() == experiment({**over, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}, pod)
+
+
+@st.composite
+def overlaid(draw: st.DrawFn) -> dict[str, Any]:
+    """Data of an experiment with overlays of every sort, two of which may declare the same volumes."""
+    process: dict[str, Any] = {"command": ["run"], "env": {"A": "1"}, "container_overlay": draw(container_overlays)}
+    lines: dict[str, Any] = {"cmds": ["run"], "preamble": ["x"], "container_overlay": draw(container_overlays)}
+    members = {"q": {"command": ["q"], "lifecycle": "service"}, "r": lines}
+    return {
+        "name": "e",
+        "image": "u:1",
+        "processes": {"p": {**process, "pod_overlay": draw(pod_overlays("p"))}},
+        "groups": {"g": {"processes": members, "pod_overlay": draw(pod_overlays("q", "r"))}},
+    }
+
+
+@SOME
+@given(overlaid())
+def test_finishing_twice_changes_nothing(data: dict[str, Any]) -> None:
+    once = from_data(data)
+    assert finish(once) == once
+
+
+@SOME
+@given(overlaid())
+def test_text_and_back_is_the_same_experiment(data: dict[str, Any]) -> None:
+    once = from_data(data)
+    assert from_data(dump.to_data(once)) == once
