@@ -20,10 +20,11 @@ from symphony_charts.cluster.pools import pools_of_spec
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.services import Service, allocate
 from symphony_charts.placement.assign import apply
-from symphony_charts.placement.demand import demands_of
+from symphony_charts.placement.demand import demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pool import Pools
 from symphony_charts.placement.rules import Decision
+from symphony_charts.placement.shares import has_shares, share_out, without_shares
 from symphony_charts.spec.check import finish
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.nested import sub
@@ -161,14 +162,17 @@ def prepare_experiment(
     """The same for an experiment that stands in no file; `pins` are the ports that its services keep."""
     settled, decisions = apply(finish(experiment, for_cluster=True), pools)
     services = allocate(settled, pins)
-    defaults = compile_values(settled, services)
-    values = with_digest(merge(defaults, overrides)) if overrides else defaults
     release = Release(
         name=settled.name,
         namespace=settled.namespace or "default",
         chart_name=settled.name,
         chart_version=version or FIRST_VERSION,
     )
+    if has_shares(settled):
+        bare = compile_values(without_shares(settled), services)
+        settled = share_out(settled, running_requests(render_release(bare, release)))
+    defaults = compile_values(settled, services)
+    values = with_digest(merge(defaults, overrides)) if overrides else defaults
     objects = tuple(render_release(values, release))
     own = Rendering(values=values, release=release, objects=objects, pools=pools, decisions=tuple(decisions))
     if not force:

@@ -16,7 +16,7 @@ import msgspec
 from symphony_charts.cluster.pools import read_pools_file, user_catalog
 from symphony_charts.errors import SpecError
 from symphony_charts.placement.anti_affinity import repelling
-from symphony_charts.placement.assign import ANNOTATION, exclusive_term
+from symphony_charts.placement.assign import ANNOTATION, SHARED, exclusive_term
 from symphony_charts.placement.inputs import pools_of_data
 from symphony_charts.placement.pool import Pool, Pools
 from symphony_charts.placement.rules import Decision, decide, named_pool
@@ -221,6 +221,7 @@ def _refuse_second_pool(pod: ProcessSpec | ProcessGroupSpec, process: ProcessSpe
 
 def _write(process: ProcessSpec, pod: ProcessSpec | ProcessGroupSpec, decision: Decision) -> None:
     process.resource_request(cpu=decision.cpu, memory=decision.memory)
+    process.set(pod_share=[name for name in SHARED if getattr(decision, name) is not None])
     if decision.gpus:
         process.resource_limit(gpu=decision.gpus)
     if decision.tpus:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Literal
 
 import msgspec
 
@@ -16,11 +17,13 @@ from symphony_charts.placement.symphony_rules import decide_like_symphony
 from symphony_charts.spec.model import Assignment, Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["ANNOTATION", "apply", "decision_for", "exclusive_term", "settle"]
+__all__ = ["ANNOTATION", "SHARED", "apply", "decision_for", "exclusive_term", "settle"]
 
 # Where the emitted pods say which pool was chosen. Outside of symph.dev, whose keys the chart alone may set.
 ANNOTATION = "symphony-charts/assigned-to"
 GROUP_LABEL = "symph.dev/group"
+# What a process gets of a machine for its whole pod.
+SHARED: tuple[Literal["cpu", "memory"], ...] = ("cpu", "memory")
 
 
 def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list[Decision]]:
@@ -76,6 +79,7 @@ def settle(process: Process, decision: Decision) -> Process:
     return msgspec.structs.replace(
         process,
         requests={**requests, **process.requests},
+        pod_share=[name for name in SHARED if name in requests and name not in process.requests],
         limits={**limits, **process.limits},
         gpus=process.gpus or decision.gpus or 0,
         assign_to=None,

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from symphony_charts.placement.filters import NodeAffinity, Requirement
 from symphony_charts.placement.inputs.fields import Faults, Fields
 from symphony_charts.placement.inputs.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
+from symphony_charts.placement.pool import Amounts
 from symphony_charts.spec.argo_manifest import manifests_of
 from symphony_charts.spec.dijob_object import tasks_of
 from symphony_charts.spec.model import Toleration
 
-__all__ = ["Demand", "Shape", "demands_of", "in_order"]
+__all__ = ["Demand", "Shape", "demands_of", "in_order", "running_requests"]
 
 _HOSTNAME = "kubernetes.io/hostname"
 _GROUP_LABEL = "symph.dev/group"
@@ -97,6 +98,15 @@ def demands_of(objects: Iterable[Mapping[str, object]], *, scheduler: str = "") 
     for demand in by_shape.values():
         demand.members.sort()
     return in_order(by_shape.values())
+
+
+def running_requests(objects: Iterable[Mapping[str, object]]) -> dict[str, Amounts]:
+    """What one pod of each group requests while it runs: its containers and sidecars, not the steps before them."""
+    faults = Faults()
+    pods = {name: template for item in objects for name, template, _ in _pods(Fields.of(dict(item), "", faults))}
+    found = {name: pod_requests(template.block("spec"), with_steps=False) for name, template in pods.items()}
+    faults.check()
+    return found
 
 
 def _pods(item: Fields) -> Iterator[tuple[str, Fields, int]]:

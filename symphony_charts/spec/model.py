@@ -200,6 +200,7 @@ class Process(PodSettings, frozen=True, kw_only=True):
     limits: dict[str, str] = {}
     gpus: int = 0
     reserve: bool = False
+    pod_share: list[Literal["cpu", "memory"]] = []
     mounts: list[Mount] = []
     ready: Probe | None = None
     after: list[str] = []

@@ -40,10 +40,15 @@ def effective_requests(
     return peak | {"pods": 1}
 
 
-def pod_requests(spec: Fields) -> Amounts:
-    """The effective request of a pod spec; pod-level resources override the sum of the containers."""
+def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
+    """The effective request of a pod spec; pod-level resources override the sum of the containers.
+
+    Without `with_steps` init containers that end count for nothing.
+    """
     containers = [_container(item) for item in spec.blocks("containers")]
     inits = [(_container(item), item.text("restartPolicy") == "Always") for item in spec.blocks("initContainers")]
+    if not with_steps:
+        inits = [(amounts, is_sidecar) for amounts, is_sidecar in inits if is_sidecar]
     overhead = _amounts(spec.block("overhead"))
     total = effective_requests(containers, inits, overhead)
     for name, amount in _container(spec).items():
