@@ -21,7 +21,7 @@ from symphony_charts.placement.inputs import pools_of_data
 from symphony_charts.placement.pool import Pool, Pools
 from symphony_charts.placement.rules import Decision, decide, named_pool
 from symphony_charts.placement.symphony_rules import decide_like_symphony
-from symphony_charts.spec.builder import ProcessGroupSpec, ProcessSpec
+from symphony_charts.spec.builder import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.model import Assignment
 
 __all__ = ["GKEDispatcher"]
@@ -51,12 +51,14 @@ class GKEDispatcher:
     ) -> None:
         if formula not in ("allocatable", "symphony"):
             raise SpecError.one(f'no formula "{formula}"', "formula", 'use "allocatable" or "symphony"')
+        self._file = ""
         if isinstance(source, Pools):
             self.pools = source
         elif isinstance(source, Mapping):
             self.pools = pools_of_data(dict(source), catalog=user_catalog())
         else:
             self.pools = read_pools_file(source)
+            self._file = str(Path(source).expanduser().absolute())
         self.formula = formula
         self.decisions: list[Decision] = []
 
@@ -196,9 +198,19 @@ class GKEDispatcher:
             decision = decide(assignment, self.pools)
         _refuse_second_pool(pod, process, decision)
         _write(process, pod, decision)
+        self._name_pools(pod.experiment)
         decision = replace(decision, process=process.name)
         self.decisions.append(decision)
         return decision
+
+    def _name_pools(self, experiment: ExperimentSpec | None) -> None:
+        """Let an experiment that names no node pools name the file of these, so that every verb proves its fit."""
+        if experiment is None or not self._file:
+            return
+        placement = experiment.to_data().get("placement")
+        said = placement if isinstance(placement, dict) else {}
+        if not said.get("pools"):
+            experiment.set(placement={**said, "pools": self._file})
 
 
 def _pod_of(process: ProcessSpec, group: ProcessGroupSpec | None) -> ProcessSpec | ProcessGroupSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.cluster.cluster import Cluster
 from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
-from symphony_charts.errors import SpecError
+from symphony_charts.errors import PlacementError, SpecError
 from symphony_charts.placement.inputs import pools_of_data
 from symphony_charts.placement.plan import Plan
 from symphony_charts.prepare import Prepared, prepare_experiment
@@ -108,3 +109,15 @@ def test_n_pods_of_an_nth_fill_a_machine_and_never_overflow(
     made = prepared(share, *asks, replicas=parts, **overlay)
     assert made.plan is not None
     assert [(use.pool.name, use.nodes) for use in made.plan.uses] == [("std8", 1)]
+
+
+def test_an_experiment_that_is_dispatched_from_a_file_is_refused_by_launch_as_by_package(tmp_path: Path) -> None:
+    pools = tmp_path / "pools.yaml"
+    pools.write_text("pools:\n- {name: std8, machine_type: n1-standard-8, max_nodes: 1}\n")
+    cluster = Cluster.new("kubernetes")
+    experiment = cluster.new_experiment("e", image="a:1")
+    process = experiment.new_process_group("g").new_process("learner")
+    GKEDispatcher(pools).assign_to_machine(process, node_pool_name="std8")
+    process.group.set(replicas=2)
+    with pytest.raises(PlacementError, match="cannot be scheduled"):
+        cluster.launch(experiment, dry_run=True)
