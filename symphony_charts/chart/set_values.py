@@ -8,7 +8,6 @@ chart's defaults: an index changes one item of a list in a file, and replaces a 
 from __future__ import annotations
 
 import contextlib
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -53,8 +52,7 @@ def user_values(overrides: Overrides) -> Values:
     values: Values = {}
     for file in overrides.files:
         values = _over(values, file)
-    # What is assigned must not reach into the contents of the files.
-    values = copy.deepcopy(values)
+    values = {key: _own(value) for key, value in values.items()}
     for text in overrides.json:
         whole = json_object(text)
         if whole is None:
@@ -88,6 +86,13 @@ def _over(base: Mapping[str, object], over: Mapping[str, object]) -> Values:
         old = result.get(key)
         result[key] = _over(old, value) if isinstance(value, Mapping) and isinstance(old, Mapping) else value
     return result
+
+
+def _own(value: object) -> object:
+    """A copy that shares nothing, not even within: an anchor and its aliases in a file are values of their own."""
+    if isinstance(value, Mapping):
+        return {key: _own(item) for key, item in value.items()}
+    return [_own(item) for item in value] if isinstance(value, list) else value
 
 
 def _content(overrides: Overrides, text: str) -> Convert:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 from symphony_charts.chart.values import Values
@@ -38,4 +39,10 @@ def read_text(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    return sys.stdin.buffer.read() if path.strip() == "-" else Path(path).read_bytes()
+    return _stdin() if path.strip() == "-" else Path(path).read_bytes()
+
+
+@cache
+def _stdin() -> bytes:
+    """All of stdin, which can be read once and may be asked for again."""
+    return sys.stdin.buffer.read()

@@ -19,7 +19,7 @@ from symphony_charts.spec.gojson import dumps
 from tests.chart.harness import run_helm
 from tests.tools import HELM_VERSIONS
 
-__all__ = ["Case", "Judge", "generated", "ours", "sorted_out"]
+__all__ = ["Case", "Judge", "generated", "ours", "sorted_out", "systematic"]
 
 _FLAGS = {
     "--set-json": "json",
@@ -85,6 +85,9 @@ _VALUES = {
     "--set-file": (["f1", "f2", "f1,@.b=f2", "{f1,f2}", ""], ["missing", "{}", " f1"]),
     "--set-literal": (_TYPED, _BAD_TYPED),
 }
+_BROKEN_OFF = ["", ".", ".e", ".e.", ".e[0]", ".e[0].", ".e[0].a", ".e[0].a=", ".e[0][1]", ".e[0]=", ".e[0", ".e,"]
+_BROKEN_OFF += [".b[0]", ".b[0].a=", ".b[3].a=", ".b[2][0]", ".b[2][1].a=", ".e=,", ".e={a}", ".e={a},", ".e={", "=,"]
+_BROKEN_OFF += [",", r".e\ "]
 # No argument holds NUL.
 _HOSTILE = [*"=,.[]{}\\ \t\n@a0", "\u00e9", "\u2028", "\U0001f600", ""]
 _OBJECTS = ['{"@":{"b":2}}', ' {"@": {"a": null, "b": [1]}} ', '{"@":{"a":1},"@":{"c":2}}', "{}"]
@@ -95,6 +98,22 @@ def generated(seed: int, count: int) -> list[Case]:
     """Cases of which helm takes about two in three; the same for the same seed."""
     chance = random.Random(seed)
     return [_case(chance) for _ in range(count)]
+
+
+def systematic() -> list[Case]:
+    """Each form of a value with each flag, and each form of a name on what stands in a file."""
+    texts = [(flag, f"@.a={value}") for flag, forms in _VALUES.items() for values in forms for value in values]
+    texts += [(flag, f"@.a={value},@.b=1") for flag, forms in _VALUES.items() for value in forms[0]]
+    texts += [("--set-json", text) for text in [*_OBJECTS, *_BAD_OBJECTS]]
+    data = {"a": {"a": 1}, "b": [1, {"a": 1}, [1]], "c": "x", "d": None}
+    texts += [
+        (flag, f"@.{key}{step}=2") for flag in _FLAGS for key in data for step in [".a", "[0]", "[1].a", "[2][0]"]
+    ]
+    texts += [
+        (flag, f"@.e{step}{end}") for flag in ("--set", "--set-literal") for step in _STEPS for end in ("=2", "=")
+    ]
+    texts += [("--set", f"@.e{step}=2") for step in _BAD_STEPS] + [("--set", f"@{end}") for end in _BROKEN_OFF]
+    return [Case(default=data["b"], files=(data,), flags=(text,)) for text in texts]
 
 
 def _case(chance: random.Random) -> Case:

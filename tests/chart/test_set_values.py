@@ -11,7 +11,8 @@ import pytest
 
 from symphony_charts.chart.set_values import Overrides, apply_overrides, paths_of, user_values
 from symphony_charts.errors import UsageError
-from tests.chart.set_cases import Judge, generated, sorted_out
+from symphony_charts.spec.yaml_read import load
+from tests.chart.set_cases import Case, Judge, generated, sorted_out, systematic
 from tests.tools import HELM_VERSIONS
 
 _BATCH = 50
@@ -21,15 +22,22 @@ _BATCHES = max(_SOAK // _BATCH, 3)
 _SEED = int(os.environ.get("SYMPH_SEED") or (0 if os.environ.get("CI") else random.SystemRandom().randrange(1 << 32)))
 
 
+def differences(batch: list[Case], folder: Path) -> list[object]:
+    """The cases that a helm takes otherwise, and those that all helms take and we do not."""
+    judge = Judge(folder)
+    taken, refused = sorted_out(batch, folder)
+    found: list[object] = [found for version in HELM_VERSIONS for found in judge.differences(version, taken)]
+    return found + [case for case in refused if judge.takes(case)]
+
+
 @pytest.mark.parametrize("number", range(_BATCHES))
 def test_generated_overrides_give_the_values_that_helm_gives(number: int, tmp_path: Path) -> None:
-    batch = generated(_SEED + number, _BATCH)
-    judge = Judge(tmp_path)
-    taken, refused = sorted_out(batch, judge.folder)
-    assert [found for version in HELM_VERSIONS for found in judge.differences(version, taken)] == [], _SEED
-    assert [
-        case for case in refused if all(judge.values(version, [case]) is not None for version in HELM_VERSIONS)
-    ] == []
+    assert differences(generated(_SEED + number, _BATCH), tmp_path) == [], f"SYMPH_SEED={_SEED + number}"
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_every_form_of_names_and_values_gives_what_helm_gives(number: int, tmp_path: Path) -> None:
+    assert differences(systematic()[number::4], tmp_path) == []
 
 
 DEFAULTS = {"list": ["a", "b"], "map": {"x": 1, "y": 2}}
@@ -70,6 +78,12 @@ def test_files_and_defaults_are_not_changed() -> None:
     before = copy.deepcopy((DEFAULTS, FILE))
     apply_overrides(DEFAULTS, Overrides(files=(FILE,), sets=("list[0]=x", "map.y=9"), json=('{"map":{"z":1}}',)))
     assert before == (DEFAULTS, FILE)
+
+
+def test_an_alias_in_a_file_is_a_value_of_its_own() -> None:
+    file = load("a: &anchor {x: [1]}\nb: *anchor\n")
+    assert isinstance(file, dict)
+    assert user_values(Overrides(files=(file,), sets=("a.x[0]=2",))) == {"a": {"x": [2]}, "b": {"x": [1]}}
 
 
 def test_kinds_of_flags_have_an_order_of_their_own() -> None:
