@@ -147,7 +147,7 @@ def _shape(pod: Pod, steps: list[Step], experiment: Experiment, with_labels: boo
         requests=tuple(sorted(_requests(pod, steps, over).items())),
         selector=tuple(sorted(selector.items())),
         affinity=affinity,
-        tolerations=(*settings.tolerations, *read_tolerations(over)),
+        tolerations=read_tolerations(over) if over.has("tolerations") else tuple(settings.tolerations),
         ports=_ports(pod, over),
         repels=repels,
         labels=tuple(sorted(labels.items())) if with_labels else (),
