@@ -24,13 +24,13 @@ def data_of(**fields: object) -> dict[str, object]:
     return {"name": "e", "image": "u:1", "processes": {"p": {"command": ["run"], "env": {"A": "1"}, **fields}}}
 
 
-def container_of(sets: list[str] | None = None, **fields: object) -> Any:
+def container_of(sets: list[str] | None = None, **fields: Any) -> Any:
     """The container of the process."""
     pod: Any = pod_of(sets, **fields)
     return pod["containers"][0]
 
 
-def pod_of(sets: list[str] | None = None, **fields: object) -> Any:
+def pod_of(sets: list[str] | None = None, **fields: Any) -> Any:
     """The spec of its pod."""
     objects = native_objects(chart_of(from_data(data_of(**fields))), sets or [])
     (job,) = [item for (kind, _), item in objects.items() if kind == "Job"]
@@ -114,7 +114,7 @@ def test_helm_agrees_on_lists_that_an_override_lays_on(tmp_path: Path) -> None:
 
 
 def test_probes_name_services_as_ports(tmp_path: Path) -> None:
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "binds": {"api": 7000},
         "container_overlay": {
             "ports": [{"containerPort": 80, "name": "web"}],
