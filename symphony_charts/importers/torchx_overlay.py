@@ -24,7 +24,7 @@ def overlay_of(role: Role) -> object:
 
 
 def pod_overlay_of(role: Role, log: Log) -> dict[str, object]:
-    """The patch as an experiment's `pod_overlay`: maps merge, named lists merge by name, other lists are replaced."""
+    """The patch as an experiment's `pod_overlay`, which merges by Kubernetes' rule."""
     overlay = overlay_of(role)
     path = f"{role.path}.metadata.kubernetes"
     if overlay is None:

@@ -34,4 +34,5 @@ def overlay_notes(experiment: Experiment) -> Iterator[str]:
             unseen = [key for key in _UNSEEN if process.container_overlay.get(key)]
             if unseen:
                 who = f"{pod.name}/{name}" if pod.is_group else name
-                yield f'process "{who}" does not see `{"`, `".join(unseen)}` of its overlay here'
+                seen_nowhere = ", ".join(f"`{key}`" for key in unseen)
+                yield f'process "{who}" does not see {seen_nowhere} of its overlay here'

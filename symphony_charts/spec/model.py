@@ -154,8 +154,8 @@ class PodSettings(Record, frozen=True, kw_only=True):
     """What belongs to a pod, and so to a lone process or to a group, never to a process inside a group.
 
     `restart` None means: `never` for finite pods, `always` for services. `retries` is the number of times a failed
-    pod is started again. `keep` lets a service pod survive a new run. `overlay` is merged into the emitted pod
-    (top level ``metadata`` and ``spec``): maps merge, named lists merge by name, other lists are replaced.
+    pod is started again. `keep` lets a service pod survive a new run. `pod_overlay` is laid on the emitted pod (top
+    level ``metadata`` and ``spec``) by Kubernetes' strategic merge; what is a field becomes that field in `finish`.
     """
 
     replicas: int = 1
@@ -181,7 +181,7 @@ class Process(PodSettings, frozen=True, kw_only=True):
     `command` and `args` are Kubernetes' (entry point and arguments); `cmds` are shell lines instead, run as one
     ``sh -e`` script in both worlds, after the lines of `preamble`. `binds` and `exposes` map a service name to a
     fixed port or None; `connects` lists service names. `after` lists processes that must be ready (services) or
-    done (finite ones) first. `container_overlay` is merged into the emitted container like `pod_overlay`.
+    done (finite ones) first. `container_overlay` is laid on the emitted container like `pod_overlay`.
     """
 
     image: str | None = None

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
+from tests.spec.overlay_strategies import container_overlays, pod_overlays
+
 __all__ = ["HOSTILE", "experiments", "hostile_text"]
 
 HOSTILE = (
@@ -96,13 +98,15 @@ def _process(draw: st.DrawFn, name: str, volumes: Mapping[str, object], *, group
     process["mounts"] = [{"volume": volume, "at": f"/mnt/{index}/{name}"} for index, volume in enumerate(mounts)]
     if draw(st.booleans()):
         process["cwd"] = "/work"
+    if draw(st.integers(0, 2)) == 0:
+        process["container_overlay"] = draw(container_overlays)
     if not grouped:
-        process |= draw(_pod_settings(process["lifecycle"] == "finite"))
+        process |= draw(_pod_settings(process["lifecycle"] == "finite", [name]))
     return process
 
 
 @st.composite
-def _pod_settings(draw: st.DrawFn, finite: bool) -> dict[str, object]:
+def _pod_settings(draw: st.DrawFn, finite: bool, members: list[str]) -> dict[str, object]:
     settings: dict[str, object] = {"replicas": draw(st.sampled_from([1, 1, 2, 12]))}
     optional: dict[str, st.SearchStrategy[object]] = {
         "node_selector": st.just({"pool": "n"}),
@@ -112,7 +116,10 @@ def _pod_settings(draw: st.DrawFn, finite: bool) -> dict[str, object]:
         "service_account": st.just("runner"),
         "priority_class": st.just("high"),
         "grace_period": st.sampled_from([0, 5]),
-        "pod_overlay": st.just({"spec": {"hostNetwork": True, "volumes": [{"name": "symph-config", "x": "1"}]}}),
+        "pod_overlay": st.one_of(
+            st.just({"spec": {"hostNetwork": True, "volumes": [{"name": "symph-config", "x": "1"}]}}),
+            pod_overlays(*members),
+        ),
     }
     if finite:
         optional |= {
@@ -173,7 +180,7 @@ def experiments(draw: st.DrawFn) -> dict[str, object]:
         inside = draw(st.lists(_NAMES, min_size=1, max_size=3, unique=True))
         group = {inner: draw(_process(inner, volumes, grouped=True)) for inner in inside}
         finite = any(process["lifecycle"] == "finite" for process in group.values())
-        groups[name] = {**draw(_pod_settings(finite)), "processes": group}
+        groups[name] = {**draw(_pod_settings(finite, inside)), "processes": group}
         members += group.items()
     _wire(draw, members)
     data |= {"processes": processes, "groups": groups, "volumes": volumes}

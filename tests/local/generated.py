@@ -61,7 +61,7 @@ _ENV_NAMES = ("A", "B", "LR", "on", "N", "_x", "PYTHONPATH", "Z9")
 
 
 def generated(seed: int) -> dict[str, Any]:
-    """The experiment of `seed`: two to five pods, lone or grouped, with services, files and `local:` overrides."""
+    """The experiment of `seed`: two to five pods, lone or grouped, with services, files, overlays and `local:`."""
     rng = random.Random(seed)
     services: list[str] = []
     pods = rng.sample(_POD_NAMES, rng.randint(2, 5))
@@ -71,9 +71,10 @@ def generated(seed: int) -> dict[str, Any]:
         replicas = rng.choice((1, 1, 1, 2))
         if rng.random() < 0.3:
             inner = {f"p{index}": _process(rng, services, f"g{number}-{index}") for index in range(rng.randint(1, 3))}
-            groups[name] = {"processes": inner, "replicas": replicas}
+            groups[name] = {"processes": inner, "replicas": replicas, "pod_overlay": _pod_overlay(rng, list(inner))}
         else:
-            processes[name] = {**_process(rng, services, f"s{number}"), "replicas": replicas}
+            process = {**_process(rng, services, f"s{number}"), "replicas": replicas}
+            processes[name] = {**process, "pod_overlay": _pod_overlay(rng, [name])}
     for process in [*processes.values(), *(one for group in groups.values() for one in group["processes"].values())]:
         process["connects"] = sorted(rng.sample(services, rng.randint(0, len(services))))
     data: dict[str, Any] = {"name": f"gen-{seed}", "image": "example.org/i:1", "processes": processes, "groups": groups}
@@ -112,4 +113,42 @@ def _process(rng: random.Random, services: list[str], service: str) -> dict[str,
         process["env"]["IP"] = {"field": "status.podIP"}
     if rng.random() < 0.2:
         process["local"] = {"env": {"LR": rng.choice(NASTY), "OWN": "1"}, "tty": False}
+    if rng.random() < 0.4:
+        process["container_overlay"] = _container_overlay(rng)
     return process
+
+
+def _container_overlay(rng: random.Random) -> dict[str, Any]:
+    """Words of Kubernetes about a container, most of which are fields of its process."""
+    env: list[dict[str, Any]] = [
+        {"name": name, "value": rng.choice([value for value in NASTY if (name, value) != ("A", "$(A)")])}
+        for name in rng.sample(_ENV_NAMES, rng.randint(0, 3))
+    ]
+    said: dict[str, Any] = {
+        "env": [*env, {"name": "WHERE", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+        "command": ["laid", rng.choice(NASTY)],
+        "args": [rng.choice(NASTY) for _ in range(rng.randint(0, 3))],
+        "workingDir": rng.choice(("/", "/tmp")),
+        "volumeMounts": [{"name": "laid", "mountPath": "/mnt/laid"}],
+        "resources": {"requests": {"cpu": "10m"}},
+        "securityContext": {"runAsUser": 1000},
+        "tty": True,
+    }
+    return {key: said[key] for key in rng.sample(sorted(said), rng.randint(1, 4))}
+
+
+def _pod_overlay(rng: random.Random, members: list[str]) -> dict[str, Any]:
+    """Words of Kubernetes about a pod, its own containers and one more; often none."""
+    if rng.random() < 0.6:
+        return {}
+    containers: list[dict[str, Any]] = [{"name": rng.choice(members), **_container_overlay(rng)}]
+    if rng.random() < 0.5:
+        containers.append({"name": "sidecar", "image": "s:1", "args": [rng.choice(NASTY)]})
+    spec = {
+        "containers": containers,
+        "volumes": [{"name": "laid", "emptyDir": {}}],
+        "tolerations": [{"operator": "Exists"}],
+        "terminationGracePeriodSeconds": 5,
+        "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["db"]}],
+    }
+    return {"metadata": {"labels": {"laid": "on"}}, "spec": spec}

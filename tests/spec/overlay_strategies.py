@@ -69,13 +69,19 @@ def _container() -> dict[str, st.SearchStrategy[Any]]:
             mountPropagation=st.just("None"),
         ),
         "resources": _maps(
-            requests=st.dictionaries(st.sampled_from(["cpu", "memory"]), st.sampled_from(["1", "2"])),
-            limits=st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]), st.sampled_from(["4", "8"])),
+            requests=_maps(cpu=st.sampled_from(["1", "500m"]), memory=st.sampled_from(["1Mi", "2Mi"])),
+            limits=_maps(
+                **{"memory": st.sampled_from(["16Gi", "32Gi"]), "nvidia.com/gpu": st.sampled_from(["1", "4"])}
+            ),
         ),
         "securityContext": _maps(**_SECURITY),
         "livenessProbe": _maps(
             exec=st.fixed_dictionaries({"command": st.lists(_WORDS, min_size=1, max_size=2)}),
             periodSeconds=st.integers(1, 9),
+        ),
+        "readinessProbe": _maps(
+            httpGet=st.fixed_dictionaries({"port": st.sampled_from([80, "web"])}, optional={"path": st.just("/ok")}),
+            timeoutSeconds=st.integers(1, 9),
         ),
         "tty": st.booleans(),
     }

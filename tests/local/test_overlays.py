@@ -1,0 +1,81 @@
+"""What an overlay says of a process counts on one machine as in the pod; what does not count is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.cluster import local_run
+from symphony_charts.cluster.local_machine import plan_here
+from symphony_charts.cluster.local_parity import compare
+from symphony_charts.local.records import PlannedProcess
+from symphony_charts.network.services import allocate
+from symphony_charts.spec.load import from_data
+from tests.local.runs import log_of, python, start
+
+PRINT = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['MODE'], os.getcwd()]))"
+
+
+def plan_of(folder: Path, process: dict[str, Any], **more: object) -> tuple[PlannedProcess, list[str]]:
+    """The plan of an experiment with one process `p`, and its notes about overlays."""
+    experiment = from_data({"name": "e", "image": "u:1", "processes": {"p": {"command": ["run"], **process}}, **more})
+    plan = plan_here(experiment, allocate(experiment), folder, "r")
+    assert compare(experiment, {}, folder, probes=False).differences == ()
+    return plan.processes[-1], [note for note in plan.notes if "overlay" in note]
+
+
+@pytest.mark.usefixtures("tmux")
+def test_up_runs_the_arguments_variables_and_folder_of_an_overlay(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    process = python(PRINT)
+    overlay = {
+        "env": [{"name": "MODE", "value": "laid"}],
+        "args": ["--laid", "on"],
+        "workingDir": str(work),
+    }
+    run = start(tmp_path, processes={"p": {**process, "args": ["--old"], "container_overlay": overlay}})
+    assert local_run.wait(run) == 0
+    assert json.loads(log_of(run, "p")) == [["--laid", "on"], "laid", str(work)]
+
+
+def test_the_overlay_of_the_pod_counts_for_its_own_container(tmp_path: Path) -> None:
+    own = {"name": "p", "args": ["x"], "env": [{"name": "A", "value": "1"}], "workingDir": "/tmp"}
+    overlay = {"spec": {"containers": [own], "terminationGracePeriodSeconds": 7}}
+    process, notes = plan_of(tmp_path, {"pod_overlay": overlay})
+    assert (process.argv, process.env["A"], process.cwd, process.grace_s) == (("run", "x"), "1", "/tmp", 7)
+    assert notes == []
+
+
+def test_a_volume_that_only_overlays_speak_of_is_mounted_here(tmp_path: Path) -> None:
+    overlay = {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}
+    mounts = {"volumeMounts": [{"name": "v", "mountPath": "/mnt/v"}]}
+    process, notes = plan_of(tmp_path, {"pod_overlay": overlay, "container_overlay": mounts})
+    assert [bind.target for bind in process.binds] == ["/mnt/v"]
+    assert notes == []
+
+
+def test_a_container_that_an_overlay_adds_is_said_not_to_run(tmp_path: Path) -> None:
+    overlay = {
+        "spec": {"containers": [{"name": "proxy", "image": "x"}], "initContainers": [{"name": "get", "image": "x"}]}
+    }
+    _, notes = plan_of(tmp_path, {"pod_overlay": overlay, "replicas": 2})
+    assert notes == [
+        'container "proxy" of pod_overlay of "p" is not run here',
+        'container "get" of pod_overlay of "p" is not run here',
+    ]
+
+
+def test_an_overlay_of_a_step_is_said_not_to_count(tmp_path: Path) -> None:
+    overlay = {"spec": {"initContainers": [{"name": "fetch", "args": ["x"]}]}}
+    _, notes = plan_of(tmp_path, {"pod_overlay": overlay}, prepare={"fetch": {"command": ["get"]}})
+    assert notes == ['what pod_overlay of "p" says of the step "fetch" does not count here']
+
+
+def test_what_a_process_does_not_see_of_its_overlay_is_told(tmp_path: Path) -> None:
+    overlay = {"lifecycle": {"preStop": {"exec": {"command": ["x"]}}}, "envFrom": [{"secretRef": {"name": "s"}}]}
+    _, notes = plan_of(tmp_path, {"container_overlay": overlay})
+    assert notes == ['process "p" does not see `envFrom`, `lifecycle` of its overlay here']
