@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from symphony_charts.cli import common, output
+from symphony_charts.cli.values_options import add_values
 
 __all__ = ["configure", "run"]
 
@@ -59,6 +60,7 @@ def _add_env(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_diff(parser: argparse.ArgumentParser) -> None:
+    add_values(parser)
     common.add_specs(parser, many=False)
     parser.add_argument("--probe", action="store_true", help="also start a program in tmux that looks around there")
     common.add_output(parser, ("table", "json", "yaml"), headers=False)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from symphony_charts.cli import output
+from symphony_charts.cli.values_options import spec_here
 
 __all__ = ["diff", "env", "render"]
 
@@ -46,12 +47,11 @@ def env(args: argparse.Namespace) -> int:
 
 def diff(args: argparse.Namespace) -> int:
     """Compare plan, manifests and, when asked, a probe; 1 when something differs that nobody asked for."""
-    from symphony_charts.adapters import specfile
     from symphony_charts.cluster.local_parity import compare
     from symphony_charts.cluster.pools import pools_of_spec
     from symphony_charts.local.overrides import overridden
 
-    spec = specfile.read(args.spec)
+    spec = spec_here(args)
     pools = pools_of_spec(spec.path, spec.experiment.placement.pools)
     result = compare(spec.experiment, spec.pins, spec.path.parent, probes=args.probe, pools=pools)
     wanted = overridden(spec.experiment)

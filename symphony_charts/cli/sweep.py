@@ -85,12 +85,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the chart and the trials' values or an Argo Workflow, or run the trials."""
     from symphony_charts.adapters import specfile
+    from symphony_charts.cluster.local_values import under_values
     from symphony_charts.cluster.sweep import prepare_trials
 
     spec = specfile.read(args.spec)
     trials = _trials(args, spec.experiment.name)
     is_here = args.up and args.on == "tmux"
     if is_here:
+        spec = under_values(spec, user_values_of(args))
         return _run(args, spec, None, prepare_trials(spec, trials, None))
     base = prepared_of(args, spec)
     if base.own.fit:

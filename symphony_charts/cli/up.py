@@ -7,6 +7,7 @@ import contextlib
 import time
 
 from symphony_charts.cli import common, output
+from symphony_charts.cli.values_options import add_values, spec_here
 
 __all__ = ["configure", "run"]
 
@@ -31,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--share-gpus", action="store_true", help="let processes have the same GPUs in turn, and not hold them alone"
     )
+    add_values(parser)
     common.add_output(parser, ("table", "json", "yaml"))
     common.add_dry_run(parser, "print what would be started, without values of variables")
     common.add_examples(
@@ -39,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph up experiment.yaml --wait      # the exit status is that of the first process that failed",
         "symph up experiment.yaml             # again: starts again only what has changed",
         "symph up experiment.yaml --watch agent.py:agent --watch lib --ignore '*.ckpt'",
+        "symph up experiment.yaml --set groups.agent.replicas=8",
         "symph up experiment.yaml --dry-run",
     )
 
@@ -57,11 +60,10 @@ def run(args: argparse.Namespace) -> int:
     began = time.monotonic()
     with contextlib.nullcontext() if args.dry_run else contextlib.closing(NewSupervisor.ahead()) as spare:
         # What follows takes long to import; meanwhile the supervisor does the same.
-        from symphony_charts.adapters import specfile
         from symphony_charts.cluster import local_run
         from symphony_charts.network.services import allocate
 
-        spec = specfile.read(args.spec)
+        spec = spec_here(args)
         started = local_run.up(
             spec.experiment,
             allocate(spec.experiment, spec.pins),

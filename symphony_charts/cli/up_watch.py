@@ -83,8 +83,8 @@ class _Storm:
 
 def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: FileWatch) -> Run:
     """The run after the change, which is told; an experiment that is wrong now changes nothing."""
-    from symphony_charts.adapters import specfile
     from symphony_charts.cli.failures import tell
+    from symphony_charts.cli.values_options import spec_here
     from symphony_charts.cluster import local_run
     from symphony_charts.cluster.local_reload import touched_slots
     from symphony_charts.errors import NotFound, SymphError
@@ -92,7 +92,7 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
 
     began = time.monotonic()
     try:
-        spec = specfile.read(args.spec)
+        spec = spec_here(args)
         services = allocate(spec.experiment, spec.pins)
         for is_last in (False, True):
             touched = touched_slots(run, changed, files.watched) if run.is_live else {}

@@ -6,7 +6,7 @@ import argparse
 
 from symphony_charts.cli import common
 
-__all__ = ["add_values", "overrides_of", "prepared_of", "user_values_of"]
+__all__ = ["add_values", "overrides_of", "prepared_of", "spec_here", "user_values_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,6 +72,14 @@ def prepared_of(args: argparse.Namespace, spec: SpecFile, *, force: bool | None 
     variables: dict[str, object] = dict(common.parse_assignments(getattr(args, "var", []), "--var"))
     pools = getattr(args, "pools", ())
     return prepare(spec, overrides=user_values_of(args), pools=pools, variables=variables, force=is_forced)
+
+
+def spec_here(args: argparse.Namespace) -> SpecFile:
+    """The spec as this machine runs it: with the command line's values in it. Raises SpecError."""
+    from symphony_charts.adapters import specfile
+    from symphony_charts.cluster.local_values import under_values
+
+    return under_values(specfile.read(args.spec), user_values_of(args))
 
 
 def _split(texts: list[str]) -> list[str]:

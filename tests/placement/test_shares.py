@@ -116,8 +116,7 @@ def test_an_experiment_that_is_dispatched_from_a_file_is_refused_by_launch_as_by
     pools.write_text("pools:\n- {name: std8, machine_type: n1-standard-8, max_nodes: 1}\n")
     cluster = Cluster.new("kubernetes")
     experiment = cluster.new_experiment("e", image="a:1")
-    process = experiment.new_process_group("g").new_process("learner")
-    GKEDispatcher(pools).assign_to_machine(process, node_pool_name="std8")
-    process.group.set(replicas=2)
+    group = experiment.new_process_group("g", replicas=2)
+    GKEDispatcher(pools).assign_to_machine(group.new_process("learner"), node_pool_name="std8")
     with pytest.raises(PlacementError, match="cannot be scheduled"):
         cluster.launch(experiment, dry_run=True)
