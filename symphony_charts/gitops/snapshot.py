@@ -44,7 +44,8 @@ class NotLoadedError(LookupError):
 class Snapshot:
     """The loaded part of the tree of `commit`: entries by folder (``""`` is the root), contents by path of file.
 
-    `commit` is empty for a branch that does not exist yet. What is there and not loaded is NotLoadedError, never absent.
+    `commit` is empty for a branch that does not exist yet. What is there and not loaded raises
+    NotLoadedError: it is never taken for absent.
     """
 
     commit: str = ""
