@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+
+from symphony_charts.cli.streams import is_cut_off, leave_quietly, prepare_streams
 
 __all__ = ["INTERRUPTED", "status_of", "tell"]
 
@@ -12,6 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from symphony_charts.errors import SymphError, ToolFailed
 
+# What the kernel says when a machine has run out of something.
+_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+
+OUTPUT_LOST = 6
 BUG = 70
 INTERRUPTED = 130
 # What a shell reports of a program that died of SIGPIPE, as `git log | head` does.
@@ -22,23 +30,35 @@ def status_of(action: Callable[[], int], is_verbose: Callable[[], bool]) -> int:
     """Run `action` and return the exit status of the command.
 
     An expected error is printed with what failed, where and what to do next; anything else is a bug of ours, whose
-    traceback goes to a log file that is named. A reader that closed our stdout ends the command quietly.
+    traceback goes to a log file that is named. A reader that closed our output ends the command quietly.
     """
+    prepare_streams()
     try:
-        status = action()
+        try:
+            status = action()
+        except SystemExit as exit:
+            status = _status_of_exit(exit)
+        except KeyboardInterrupt:
+            _say("interrupted")
+            status = INTERRUPTED
+        except Exception as error:
+            if isinstance(error, BrokenPipeError) and is_cut_off():
+                raise
+            status = _status_of_error(error, is_verbose())
         sys.stdout.flush()
-    except SystemExit as exit:
-        return _status_of_exit(exit)
-    except KeyboardInterrupt:
-        _say("interrupted")
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Python flushes stdout once more at exit and would complain there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
-    except Exception as error:
-        return _status_of_error(error, is_verbose())
+    except OSError as error:
+        return _status_of_output(error)
     return status
+
+
+def _status_of_output(error: OSError) -> int:
+    """What was said could not be written: somebody has seen enough, or the disk is full."""
+    is_pipe = isinstance(error, BrokenPipeError)
+    if not is_pipe:
+        with suppress(OSError):
+            _say(f"error: cannot write the output: {error.strerror or error}")
+    leave_quietly()
+    return BROKEN_PIPE if is_pipe else OUTPUT_LOST
 
 
 def _status_of_exit(exit: SystemExit) -> int:
@@ -52,6 +72,8 @@ def _status_of_exit(exit: SystemExit) -> int:
 def _status_of_error(error: Exception, verbose: bool) -> int:
     from symphony_charts.errors import SymphError, ToolFailed
 
+    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+        error = _of_the_machine(error)
     if not isinstance(error, SymphError):
         return _report_bug(error, verbose)
     _say(_blocks(error))
@@ -60,6 +82,17 @@ def _status_of_error(error: Exception, verbose: bool) -> int:
     if verbose:
         _say_traceback(error)
     return error.exit_code
+
+
+def _of_the_machine(error: OSError) -> ToolFailed:
+    """No code of ours can help where the machine has no room left, whatever was being written just then."""
+    from symphony_charts.errors import ToolFailed
+
+    failed = ToolFailed(
+        f"this machine refuses: {error.strerror}", str(error.filename or ""), "make room, and try again"
+    )
+    failed.__cause__ = error
+    return failed
 
 
 def tell(error: SymphError) -> None:

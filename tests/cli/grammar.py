@@ -1,4 +1,4 @@
-"""The command line as the parsers know it: every verb and what stands below it, with the least that each must be given."""
+"""The command line as the parsers know it: every action, and the least that each must be given."""
 
 from __future__ import annotations
 
