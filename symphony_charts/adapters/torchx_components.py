@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from symphony_charts.errors import NotFound, SymphError, ToolFailed, ToolMissing
+from symphony_charts.errors import NotFound, SpecError, SymphError, ToolFailed, ToolMissing
 
 __all__ = ["load_appdef", "plain_data"]
 
@@ -71,7 +71,7 @@ def _import(name: str) -> object:
 def _load_file(path: Path) -> object:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise NotFound(f"cannot read {path}", at=str(path))
+        raise SpecError.one(f"cannot read {path}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -74,8 +74,8 @@ def test_a_wrong_file_is_refused_with_name_and_line(tmp_path: Path, capsys: pyte
     assert f"{file}:3, roles" in capsys.readouterr().err
 
 
-def test_a_file_that_is_not_there_is_not_found(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["import", "dijob", "/nowhere/job.yaml"]) == 8
+def test_a_file_that_is_not_there_is_a_fault_of_the_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "dijob", "/nowhere/job.yaml"]) == 3
     assert "/nowhere/job.yaml" in capsys.readouterr().err
 
 

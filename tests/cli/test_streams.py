@@ -18,24 +18,18 @@ processes:
 """
 LOCALES = [
     {"PYTHONIOENCODING": "latin-1"},
-    {"PYTHONIOENCODING": "ascii"},
-    {"PYTHONIOENCODING": "ascii:strict", "LC_ALL": "C"},
-    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    {"PYTHONIOENCODING": "ascii:strict"},
     {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    {"LANG": "de_DE.ISO-8859-1", "PYTHONUTF8": "0"},
 ]
 VERBS = [
-    ["package", "rl.yaml"],
-    ["package", "rl.yaml", "-o", "json"],
-    ["render", "rl.yaml"],
-    ["render", "rl.yaml", "-o", "json"],
-    ["lint", "rl.yaml"],
-    ["diff", "rl.yaml"],
-    ["export", "manifests", "rl.yaml"],
-    ["init", "n\u00e9w"],
-    ["render", "d\u00e9jà.yaml"],
-    ["up", "rl.yaml", "--dry-run"],
-    ["doctor"],
+    (["package", "rl.yaml"], 0),
+    (["package", "rl.yaml", "-o", "json"], 0),
+    (["render", "rl.yaml"], 0),
+    (["lint", "rl.yaml"], 0),
+    (["export", "manifests", "rl.yaml"], 0),
+    (["init", "n\u00e9w"], 3),
+    (["render", "d\u00e9j\u00e0.yaml"], 3),
+    (["up", "rl.yaml", "--dry-run"], 0),
 ]
 
 
@@ -52,12 +46,13 @@ def symph(env: dict[str, str], words: list[str], end: str = "") -> subprocess.Co
     return subprocess.run(argv, cwd=env["HOME"], env=env, capture_output=True, timeout=120, check=False)
 
 
-@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+@pytest.mark.parametrize(("words", "status"), VERBS)
 @pytest.mark.parametrize("locale", LOCALES, ids=str)
-def test_no_locale_makes_a_verb_fail(env: dict[str, str], locale: dict[str, str], words: list[str]) -> None:
-    usual = symph(env, words)
+def test_no_locale_makes_a_verb_fail(
+    env: dict[str, str], locale: dict[str, str], words: list[str], status: int
+) -> None:
     ended = symph({**env, **locale}, words)
-    assert ended.returncode == usual.returncode
+    assert ended.returncode == status, ended.stderr
     assert b"Traceback" not in ended.stderr
 
 
@@ -122,5 +117,5 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(env: dict[str, s
 
 
 def test_a_reader_of_messages_that_has_gone_is_no_fault(env: dict[str, str]) -> None:
-    ended = symph(env, ["render", "nowhere.yaml"], "2>&1 >/dev/null | true; exit ${PIPESTATUS:-0}")
+    ended = symph(env, ["render", "nowhere.yaml"], "2>&1 >/dev/null | true")
     assert b"Traceback" not in ended.stderr
