@@ -33,7 +33,7 @@ def load_appdef(component: str, arguments: Sequence[str]) -> object:
     except SystemExit as error:  # TorchX parses the arguments with argparse, which exits
         raise ToolFailed(f"component {component} refused its arguments", next="see what it says above") from error
     except Exception as error:  # the component is the user's own code: whatever it raises is its answer
-        raise ToolFailed(f"component {component} failed: {type(error).__name__}: {error}") from error
+        raise SpecError.one(f"component {component} failed: {type(error).__name__}: {error}") from error
     if not dataclasses.is_dataclass(app) or isinstance(app, type):
         raise ToolFailed(f"component {component} gave a {type(app).__name__}, not an AppDef")
     return plain_data(dataclasses.asdict(app))
@@ -54,7 +54,8 @@ def _find(component: str) -> Callable[..., object]:
     except AttributeError as error:
         raise NotFound(f'{module_name} has no component "{name}"') from error
     except Exception as error:  # importing runs the user's code; TorchX's finder has its own errors
-        raise NotFound(f"no component {component}: {type(error).__name__}: {error}") from error
+        what = f"no component {component}: {type(error).__name__}: {error}"
+        raise (SpecError.one(what) if module_name else NotFound(what)) from error
     if not callable(found):
         raise NotFound(f"{component} is no function")
     return found

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # What the kernel says when a machine has run out of something.
 _OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
+SCRIPT = 3
 OUTPUT_LOST = 6
 BUG = 70
 INTERRUPTED = 130
@@ -75,8 +76,10 @@ def _status_of_error(error: Exception, verbose: bool) -> int:
     if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
         error = _of_the_machine(error)
     if not isinstance(error, SymphError):
-        return _report_bug(error, verbose)
+        return _report_unexpected(error, verbose)
     _say(_blocks(error))
+    if error.__cause__ is not None and error.exit_code == SCRIPT:
+        _say_script(error.__cause__)
     if isinstance(error, ToolFailed):
         _say(_tool_output(error, verbose))
     if verbose:
@@ -114,6 +117,30 @@ def _tool_output(error: ToolFailed, verbose: bool) -> str:
     text = [f"  ran: {' '.join(error.argv)}", f"  exit status {error.status} after {error.seconds:.2f} s"]
     text += [f"  | {line}" for line in [*error.stdout.rstrip().splitlines(), *heard]]
     return "\n".join(text)
+
+
+def _report_unexpected(error: Exception, verbose: bool) -> int:
+    """An error that nobody foresaw: of a script that we were given to run, or of ours."""
+    from symphony_charts.cli.scripts import their_error
+
+    theirs = their_error(error)
+    if theirs is None:
+        return _report_bug(error, verbose)
+    _say(f"error: {theirs.what}")
+    _say(f"  at:   {theirs.place}\n  next: the script itself raised this")
+    _say("\n".join(f"  | {line}" for line in theirs.lines))
+    if verbose:
+        _say_traceback(error)
+    return SCRIPT
+
+
+def _say_script(cause: BaseException) -> None:
+    """Where an error began in somebody's script, its own traceback."""
+    from symphony_charts.cli.scripts import their_error
+
+    theirs = their_error(cause)
+    if theirs is not None:
+        _say("\n".join(f"  | {line}" for line in theirs.lines))
 
 
 def _report_bug(error: Exception, verbose: bool) -> int:
