@@ -23,8 +23,8 @@ def load_appdef(component: str, arguments: Sequence[str]) -> object:
     """
     if importlib.util.find_spec("torchx") is None:
         raise ToolMissing(
-            f"the component {component} needs TorchX, which is not installed",
-            next="pip install 'symphony-charts[torchx]', or give the AppDef as a JSON file",
+            f"the component {component} needs TorchX, which is not installed; its AppDef as JSON does not",
+            extra="torchx",
         )
     builders = importlib.import_module("torchx.specs.builders")
     function = _find(component)

@@ -105,6 +105,11 @@ def tell(error: SymphError) -> None:
 
 def _blocks(error: SymphError) -> str:
     """The error's text with ``error:`` before each fault; further lines of a fault are indented already."""
+    extra = getattr(error, "extra", "")
+    if extra:
+        from symphony_charts.adapters.installation import command_for_extra
+
+        error.next = f"{error.next}: {command_for_extra(extra)}"
     lines = str(error).split("\n")
     return "\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines)
 

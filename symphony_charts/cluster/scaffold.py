@@ -66,6 +66,7 @@ def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> 
     """
     from cookiecutter.exceptions import CookiecutterException
     from cookiecutter.main import cookiecutter
+    from jinja2 import TemplateError
 
     config = scratch / "config.yaml"
     config.write_text(json.dumps({"replay_dir": str(scratch / "replay"), "cookiecutters_dir": str(scratch / "c")}))
@@ -78,6 +79,6 @@ def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> 
             config_file=str(config),
             accept_hooks=False,
         )
-    except CookiecutterException as error:
+    except (CookiecutterException, TemplateError, OSError, ValueError) as error:
         raise ToolFailed(f"the template {source} does not work: {error}") from error
     return Path(made)

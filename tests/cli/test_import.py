@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,7 @@ def test_a_component_without_torchx_says_how_to_get_it(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["import", "torchx", "my.components:trainer"]) == 5
-    assert "symphony-charts[torchx]" in capsys.readouterr().err
+    assert re.search(r"next: install .* with the extra `torchx`: pip install .*\[torchx\]", capsys.readouterr().err)
 
 
 def test_the_folder_of_a_compose_file_is_where_its_names_count_from(
