@@ -25,6 +25,8 @@ OLDEST = "3.14.0"
 def find_helm() -> str:
     """The helm to use: $HELM_BIN, else the one on PATH. Raises ToolMissing without one."""
     program = os.environ.get("HELM_BIN") or shutil.which("helm")
+    if program and shutil.which(program) is None:
+        raise ToolMissing("HELM_BIN names no program", program, "unset it, or let it name helm")
     if not program:
         raise ToolMissing(
             "helm is not installed", "", f"install helm {OLDEST} or newer; `symph` makes and checks charts without it"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from symphony_charts.cli import common
 from symphony_charts.cli.verbs import GROUPS, Verb
 
-__all__ = ["MasterParser", "Parser", "fill_defaults", "plain_words", "refuse_verb", "split_remainder"]
+__all__ = ["MasterParser", "Parser", "fill_defaults", "plain_words", "refuse_bytes", "refuse_verb", "split_remainder"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,6 +97,15 @@ def split_remainder(words: Sequence[str]) -> tuple[list[str], list[str], bool]:
     if not places:
         return list(words), [], False
     return list(words[: places[0]]), list(words[places[0] + 1 :]), True
+
+
+def refuse_bytes(words: Sequence[str]) -> None:
+    """Raise UsageError for a word that is no UTF-8: no name, and no file that we write, can hold it."""
+    for word in words:
+        if any("\ud800" <= letter <= "\udfff" for letter in word):
+            from symphony_charts.errors import UsageError
+
+            raise UsageError(f"{word!a} is no UTF-8", "", "rename the file, or set LC_ALL=C.UTF-8")
 
 
 def plain_words(words: Sequence[str]) -> list[str]:

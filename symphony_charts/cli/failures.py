@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from symphony_charts.cli.streams import is_cut_off, leave_quietly, prepare_streams
 
@@ -16,13 +16,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from symphony_charts.errors import SymphError, ToolFailed
 
-# What the kernel says when a machine has run out of something.
-_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-
 SCRIPT = 3
 OUTPUT_LOST = 6
 BUG = 70
 INTERRUPTED = 130
+# What pathlib says of `~` without a home.
+_NO_HOME = "Could not determine home directory."
 # What a shell reports of a program that died of SIGPIPE, as `git log | head` does.
 BROKEN_PIPE = 141
 
@@ -73,8 +72,6 @@ def _status_of_exit(exit: SystemExit) -> int:
 def _status_of_error(error: Exception, verbose: bool) -> int:
     from symphony_charts.errors import SymphError, ToolFailed
 
-    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
-        error = _of_the_machine(error)
     if not isinstance(error, SymphError):
         return _report_unexpected(error, verbose)
     _say(_blocks(error))
@@ -87,15 +84,29 @@ def _status_of_error(error: Exception, verbose: bool) -> int:
     return error.exit_code
 
 
-def _of_the_machine(error: OSError) -> ToolFailed:
-    """No code of ours can help where the machine has no room left, whatever was being written just then."""
-    from symphony_charts.errors import ToolFailed
+def _of_the_machine(error: Exception) -> SymphError | None:
+    """What the operating system refused and no code of ours foresaw; None for any other error.
 
-    failed = ToolFailed(
-        f"this machine refuses: {error.strerror}", str(error.filename or ""), "make room, and try again"
-    )
-    failed.__cause__ = error
-    return failed
+    A path that cannot be used and a disk that is full are faults of the machine, wherever they are met.
+    """
+    from symphony_charts.errors import ToolFailed, UsageError
+
+    if isinstance(error, RuntimeError) and str(error) == _NO_HOME:
+        return UsageError("a path begins with ~, and no home folder is known for it", "", "write the whole path")
+    if not isinstance(error, OSError) or error.errno is None:
+        return None
+    if error.filename is None and not _has_folder():
+        return ToolFailed("the current folder is not there any more", "", "go to another: cd")
+    step = "SYMPH_STATE_DIR, SYMPH_RUNTIME_DIR and TMPDIR say where symph keeps files of its own"
+    return ToolFailed(f"this machine refuses: {error.strerror}", os.fsdecode(str(error.filename or "")), step)
+
+
+def _has_folder() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
 
 
 def tell(error: SymphError) -> None:
@@ -130,7 +141,11 @@ def _report_unexpected(error: Exception, verbose: bool) -> int:
 
     theirs = their_error(error)
     if theirs is None:
-        return _report_bug(error, verbose)
+        refused = _of_the_machine(error)
+        if refused is None:
+            return _report_bug(error, verbose)
+        refused.__cause__ = error
+        return _status_of_error(refused, verbose)
     _say(f"error: {theirs.what}")
     _say(f"  at:   {theirs.place}\n  next: the script itself raised this")
     _say("\n".join(f"  | {line}" for line in theirs.lines))

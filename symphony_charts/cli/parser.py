@@ -164,6 +164,7 @@ class SymphonyParser:
         """The arguments of one command line. What follows a lone ``--`` is args.remainder; args.has_remainder says
         whether there was one. Raises UsageError.
         """
+        arguments.refuse_bytes(words)
         ours, remainder, has_remainder = arguments.split_remainder(words)
         self._prepare(ours)
         args = self.master_parser.parse_args(ours)

@@ -98,7 +98,9 @@ def lay_out() -> None:
 def _pipes(folder: str, names: list[str]) -> list[str]:
     """Sockets and pipes of the run that is over: they cannot be copied."""
     kinds = {name: (Path(folder) / name).lstat().st_mode for name in names}
-    return [name for name, mode in kinds.items() if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))]
+    return [
+        name for name, mode in kinds.items() if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+    ]
 
 
 def damage(name: str, how: str, chance: random.Random) -> None:

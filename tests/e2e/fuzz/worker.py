@@ -67,7 +67,12 @@ def run_case(case: Case) -> tuple[str, int | None, str, float]:
     _end_all()
     out, err = (_read(f"/tmp/{name}") for name in ("out", "err"))
     changed = sandbox.digest(sandbox.BOX / "work") != before
-    return _judge(case, status, err, changed), status, f"{out[-600:]}\n--\n{err[-1500:]}{_logged()}", time.monotonic() - began
+    return (
+        _judge(case, status, err, changed),
+        status,
+        f"{out[-600:]}\n--\n{err[-1500:]}{_logged()}",
+        time.monotonic() - began,
+    )
 
 
 def _judge(case: Case, status: int | None, err: str, changed: bool) -> str:
