@@ -145,7 +145,7 @@ def _words(chance: random.Random, command: Command) -> list[str]:
             words.append(chance.choice(action.option_strings))
             if action.nargs != 0 and chance.random() < 0.97:
                 words.append(_value(chance, action))
-    if chance.random() < 0.03:
+    if chance.random() < 0.015:
         words.insert(chance.randrange(len(words) + 1), chance.choice(ODD))
     if chance.random() < 0.04:
         words += ["--", *chance.choice([[], ["true"], ["sh", "-c", "exit 3"], ["nowhere"]])]
@@ -153,7 +153,7 @@ def _words(chance: random.Random, command: Command) -> list[str]:
 
 
 def _value(chance: random.Random, action: argparse.Action) -> str:
-    if chance.random() < 0.12:
+    if chance.random() < 0.06:
         return chance.choice(ODD)
     if action.choices and chance.random() < 0.93:
         return str(chance.choice(list(action.choices)))

@@ -34,13 +34,13 @@ def can_isolate() -> bool:
     )
 
 
-def run_cases(first: int, count: int, *, workers: int = 2, helm: str | None = None) -> list[dict[str, Any]]:
+def run_cases(first: int, count: int, *, workers: int = 2, helm: Path | str | None = None) -> list[dict[str, Any]]:
     """The records of cases that went wrong, and the last ones of the workers. Raises RuntimeError for a dead worker."""
     root = Path(__file__).parents[3]
     started = []
     for number in range(workers):
         share = len(range(number, count, workers))
-        words = [str(first + number), str(share), str(workers), helm or ""]
+        words = [str(first + number), str(share), str(workers), str(helm or "")]
         argv = ["sh", "-c", _ENTER, "sh", str(root / ".symph-fuzz-canary")]
         argv += [sys.executable, "-m", "tests.e2e.fuzz.worker", *words]
         started.append(subprocess.Popen([*_UNSHARE, *argv], cwd=root, stdout=subprocess.PIPE, text=True))

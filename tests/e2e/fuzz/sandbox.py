@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import re
 import shutil
 import stat
 import subprocess
@@ -153,12 +154,14 @@ def _damaged(data: bytes, how: str, chance: random.Random) -> bytes:
         case "flip" if data:
             at = min(cut, len(data) - 1)
             return data[:at] + bytes([data[at] ^ (1 << chance.randrange(8))]) + data[at + 1 :]
-        case "twist":
+        case "twist" if b":" in data:
             words = [
                 word for word in (b"name", b"replicas", b"url", b"version", b"env", b"pid", b"server") if word in data
             ]
-            values = [b": 3 #", b": [] #", b": null #", b": {} #", b": 'x' #", b": -1 #"]
-            return data.replace(chance.choice(words) + b":", b"x" + chance.choice(values), 1) if words else data
+            values = [b": 3", b": []", b": null", b": {}", b': "x"', b": -1", b": 1e999"]
+            return re.sub(
+                rb"(\"?%s\"?): ?[^,\n}]*" % chance.choice(words), rb"\1" + chance.choice(values), data, count=1
+            )
         case _:
             return b""
 

@@ -52,7 +52,7 @@ def main(first: int, count: int, step: int, helm: str | None) -> int:
 
 
 def run_case(case: Case) -> tuple[str, int | None, str, float]:
-    """What is wrong with how a case ended (empty: nothing), its status (None: it was stopped), what it said, seconds."""
+    """What is wrong with how a case ended, its status (None: it was stopped), what it said, and the seconds it took."""
     sandbox.lay_out()
     chance = random.Random(case.seed)
     for name, how in case.damages:
@@ -223,7 +223,7 @@ def _warm() -> None:
 
 def _logged() -> str:
     """The tracebacks of faults of ours."""
-    logs = [*Path("/tmp").glob("symph-*.log"), *sandbox.BOX.rglob("logs/symph-*.log")]  # noqa: S108 - of the namespace
+    logs = [*Path("/tmp").glob("symph-*.log"), *sandbox.BOX.rglob("logs/symph-*.log")]
     texts = [_read(str(path)) for path in logs]
     for path in logs:
         path.unlink()
@@ -240,4 +240,4 @@ def _tell(record: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(*map(int, sys.argv[1:4]), sys.argv[4] or None))  # type: ignore[arg-type]  # three numbers
+    raise SystemExit(main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] or None))
