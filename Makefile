@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup check fmt lint type imports test golden demo e2e-tools e2e oracle bench docs build clean
+.PHONY: help setup check fmt lint type imports test golden demo e2e-tools e2e matrix oracle soak bench docs build clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ e2e-tools: setup ## build the control plane and chart tools for e2e from Go modu
 e2e: e2e-tools ## the heavy suites: charts on a real control plane
 	@start=$$SECONDS; SYMPH_REQUIRE_TOOLS=1 python -m pytest -q -n 3 --dist worksteal tests/e2e -m "e2e or slow" -p no:cacheprovider; \
 	echo "e2e took $$((SECONDS - start)) s"
+
+matrix: e2e-tools ## the wheel at both ends of every dependency and of Python; EVERY=1: each extra apart
+	@python -m tests.matrix $(if $(EVERY),--every-extra)
 
 oracle: setup ## placement against the real kube-scheduler: make oracle N=200
 	@python -m tests.e2e.oracle $(or $(N),50)

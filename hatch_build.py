@@ -1,4 +1,4 @@
-"""Keeps the entry points of TorchX schedulers in the order of pyproject.toml; the build backend sorts them by name.
+"""Registers the TorchX schedulers of pyproject.toml in their order; the build backend sorts entry points by name.
 
 TorchX runs on the first one that it finds unless told otherwise, and release 0.7.0 knows its own schedulers only as
 long as nobody registers one. So its own are registered along with ours, in its own order, and nothing changes for
@@ -24,15 +24,14 @@ class Place(str):
 
 
 class InOrder(MetadataHookInterface):
-    """Marks the names of the group with their places."""
+    """Adds the group, which is a dynamic field so that a wheel built from the sdist has it in order, too."""
 
     PLUGIN_NAME = "custom"
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Called by hatchling before it reads the entry points."""
-        groups = metadata.get("entry-points", {})
-        if GROUP in groups:
-            groups[GROUP] = {_placed(name, place): groups[GROUP][name] for place, name in enumerate(groups[GROUP])}
+        named: dict[str, str] = self.config[GROUP]
+        metadata["entry-points"] = {GROUP: {_placed(name, place): named[name] for place, name in enumerate(named)}}
 
 
 def _placed(name: str, place: int) -> Place:

@@ -12,7 +12,7 @@ FOLDERS = ("chart-template", "gitops", "local")
 
 _PACKAGE = Path(__file__).parent.parent
 # What a checkout holds that is not part of the content.
-_NOT_CONTENT = (".gitkeep", "__pycache__")
+_NOT_CONTENT = ("__pycache__",)
 
 
 def folder(name: str) -> dict[str, bytes]:

@@ -68,11 +68,14 @@ def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> 
     from cookiecutter.main import cookiecutter
     from jinja2 import TemplateError
 
+    # An installer compiles what it installs, templates too, and cookiecutter would take the bytecode for content.
+    clean = scratch / "template"
+    shutil.copytree(source, clean, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
     config = scratch / "config.yaml"
     config.write_text(json.dumps({"replay_dir": str(scratch / "replay"), "cookiecutters_dir": str(scratch / "c")}))
     try:
         made = cookiecutter(
-            str(source.resolve()),
+            str(clean),
             no_input=True,
             extra_context={"name": name, **answers},
             output_dir=str(scratch / "out"),

@@ -72,6 +72,26 @@ def test_a_new_experiment_can_be_read(template: str, tmp_path: Path) -> None:
     assert specfile.read(spec).experiment.name == "my-exp"
 
 
+def test_bytecode_in_a_template_is_no_part_of_the_experiment(tmp_path: Path) -> None:
+    template = tmp_path / "t"
+    compiled = template / "{{ cookiecutter.name }}" / "__pycache__"
+    compiled.mkdir(parents=True)
+    (template / "cookiecutter.json").write_text('{"name": "x"}')
+    (compiled.parent / "a.py").write_text("")
+    for path in (compiled / "a.cpython-313.pyc", compiled.parent / "b.pyc"):
+        path.write_bytes(b"")
+    assert main(["init", "exp", "-t", str(template), "-d", str(tmp_path)]) == 0
+    assert [path.name for path in (tmp_path / "exp").rglob("*")] == ["a.py"]
+
+
+@pytest.mark.parametrize("template", ["yaml", "python"])
+def test_a_new_experiment_comes_with_pools_on_which_it_fits(template: str, tmp_path: Path) -> None:
+    main(["init", "exp", "-t", template, "-d", str(tmp_path)])
+    [spec] = (tmp_path / "exp").glob("experiment.*")
+    planned = symph("plan", str(spec), "--pools", str(tmp_path / "exp" / "pools.yaml"))
+    assert (planned.returncode, "PROVEN" in planned.stdout) == (0, True)
+
+
 def test_init_leaves_nothing_in_the_home(tmp_path: Path, private_places: Path) -> None:
     symph("init", "exp", "-d", str(tmp_path))
     assert list((private_places / "home").iterdir()) == []

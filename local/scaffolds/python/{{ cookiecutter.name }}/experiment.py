@@ -1,7 +1,8 @@
 """{{ cookiecutter.name }}: a server that counts, and clients that ask it.
 
-symph up experiment.py --wait     here, in tmux
-symph package experiment.py       a Helm chart for Kubernetes
+symph up experiment.py --wait                    here, in tmux
+symph plan experiment.py --pools pools.yaml      does it fit, and what does it cost
+symph package experiment.py                      a Helm chart for Kubernetes
 """
 
 from symphony_charts import Cluster

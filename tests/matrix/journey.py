@@ -1,0 +1,114 @@
+"""A user of the installed command, in an empty folder and an empty home: each step, with what it must say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Failure", "Journey"]
+
+_TIMEOUT_S = 120
+_SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A command that did not do what it must: its words, what was wrong, and what it printed."""
+
+    words: tuple[str, ...]
+    why: str
+    said: str
+
+
+@dataclass(kw_only=True)
+class Journey:
+    """One user: `programs` holds the installed command, `folder` is all that he has; `passed` and `failures` grow."""
+
+    programs: Path
+    folder: Path
+    tools: Sequence[Path] = ()
+    kubeconfig: Path | None = None
+    passed: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def work(self) -> Path:
+        """Where he works."""
+        return self.folder / "work"
+
+    def begin(self) -> None:
+        """Make the empty folders."""
+        for name in ("work", "home", "tools", "run"):
+            (self.folder / name).mkdir(parents=True)
+        for tool in self.tools:
+            (self.folder / "tools" / tool.name.partition("-")[0]).symlink_to(tool)
+
+    def symph(self, *words: str, status: int = 0, says: str = "", stdin: str = "") -> str:
+        """Run one command; its stdout. It must end with `status` and print `says` on stdout or stderr."""
+        return self.run(str(self.programs / "symph"), *words, status=status, says=says, stdin=stdin)
+
+    def run(self, *words: str, status: int = 0, says: str = "", stdin: str = "") -> str:
+        """Run any program as `symph` does."""
+        try:
+            ended = subprocess.run(
+                words,
+                capture_output=True,
+                text=True,
+                input=stdin,
+                cwd=self.work,
+                env=self._env(),
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            self._fail(words, f"did not end within {_TIMEOUT_S} s", "")
+            return ""
+        said = ended.stdout + ended.stderr
+        if ended.returncode != status:
+            self._fail(words, f"exit status {ended.returncode}, not {status}", said)
+        elif says not in said:
+            self._fail(words, f"does not say {says!r}", said)
+        else:
+            self.passed += 1
+        return ended.stdout
+
+    def expect(self, title: str, holds: bool, saw: object) -> None:
+        """Count something that must hold."""
+        if holds:
+            self.passed += 1
+        else:
+            self._fail((title,), "does not hold", str(saw))
+
+    def until(self, title: str, look: Callable[[], bool], timeout_s: float = 60) -> None:
+        """Wait until `look` holds."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            if look():
+                self.passed += 1
+                return
+            time.sleep(0.2)
+        self._fail((title,), f"did not happen within {timeout_s:g} s", "")
+
+    def write(self, path: str, content: object) -> str:
+        """Write a text, or JSON, below the work folder; its relative path."""
+        target = self.work / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    def _env(self) -> dict[str, str]:
+        path = [str(self.programs), str(self.folder / "tools"), _SYSTEM_PATH]
+        env = {"PATH": ":".join(path), "HOME": str(self.folder / "home"), "LANG": "C.UTF-8", "TERM": "dumb"}
+        env |= {"XDG_RUNTIME_DIR": str(self.folder / "run"), "TMUX_TMPDIR": str(self.folder / "run")}
+        env |= {"GIT_AUTHOR_NAME": "u", "GIT_AUTHOR_EMAIL": "u@example.org"}
+        env |= {"GIT_COMMITTER_NAME": "u", "GIT_COMMITTER_EMAIL": "u@example.org"}
+        return env | ({"KUBECONFIG": str(self.kubeconfig)} if self.kubeconfig else {})
+
+    def _fail(self, words: tuple[str, ...], why: str, said: str) -> None:
+        self.failures.append(
+            Failure(words=tuple(Path(words[0]).name if not n else w for n, w in enumerate(words)), why=why, said=said)
+        )
