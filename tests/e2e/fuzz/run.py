@@ -44,11 +44,16 @@ def run_cases(first: int, count: int, *, workers: int = 2, helm: Path | str | No
         argv = ["sh", "-c", _ENTER, "sh", str(root / ".symph-fuzz-canary")]
         argv += [sys.executable, "-m", "tests.e2e.fuzz.worker", *words]
         started.append(subprocess.Popen([*_UNSHARE, *argv], cwd=root, stdout=subprocess.PIPE, text=True))
-    records: list[dict[str, Any]] = []
-    for process in started:
-        out, _ = process.communicate()
-        found = [json.loads(line) for line in out.splitlines()]
-        if process.returncode or not found or "done" not in found[-1]:
-            raise RuntimeError(f"a worker ended with {process.returncode} after {found[-1:]}")
-        records += found
-    return records
+    try:
+        return [record for process in started for record in _records_of(process)]
+    finally:
+        for process in started:
+            process.kill()  # and by --kill-child all that is in its namespace
+
+
+def _records_of(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
+    out, _ = process.communicate()
+    found: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
+    if process.returncode or not found or "done" not in found[-1]:
+        raise RuntimeError(f"a worker ended with {process.returncode} after {found[-1:]}")
+    return found

@@ -160,7 +160,10 @@ def _damaged(data: bytes, how: str, chance: random.Random) -> bytes:
             ]
             values = [b": 3", b": []", b": null", b": {}", b': "x"', b": -1", b": 1e999"]
             return re.sub(
-                rb"(\"?%s\"?): ?[^,\n}]*" % chance.choice(words), rb"\1" + chance.choice(values), data, count=1
+                rb"(\"?%s\"?): ?[^,\n}]*" % chance.choice(words or [b"x"]),
+                rb"\1" + chance.choice(values),
+                data,
+                count=1,
             )
         case _:
             return b""
