@@ -97,10 +97,17 @@ class PlacementError(SymphError, ValueError):
     exit_code = 4
 
 
+@dataclass(eq=False)
 class ToolMissing(SymphError):
-    """A program that the step needs (helm, git, tmux...) is absent or too old."""
+    """A program that the step needs (helm, git, tmux...) is absent or too old, or an `extra` of ours."""
+
+    extra: str = ""
 
     exit_code = 5
+
+    def __post_init__(self) -> None:
+        if self.extra and not self.next:
+            self.next = f"install symphony-charts with the extra `{self.extra}`"
 
 
 @dataclass(eq=False)

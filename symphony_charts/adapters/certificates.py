@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from symphony_charts.adapters.runner import run
-from symphony_charts.errors import NotFound, SpecError, ToolFailed
+from symphony_charts.errors import SpecError, ToolFailed
 
 __all__ = ["fetch_certificate"]
 
@@ -23,7 +23,8 @@ def fetch_certificate(
 ) -> bytes:
     """The PEM text of the certificate: a path, an ``https://`` address, or ``cluster`` to ask the controller.
 
-    Raises NotFound, ToolFailed where it cannot be had, SpecError for an address that others could change on its way.
+    Raises ToolFailed where it cannot be had, SpecError for a file that cannot be read and for an address that others
+    could change on its way.
     """
     if source == "cluster":
         path = _IN_CLUSTER.format(namespace=namespace, service=service)
@@ -34,7 +35,7 @@ def fetch_certificate(
         return Path(source).expanduser().read_bytes()
     except OSError as error:
         hint = "kubeseal --fetch-cert > FILE, or --cert cluster"
-        raise NotFound(f"cannot read the certificate {source}: {error.strerror}", next=hint) from error
+        raise SpecError.one(f"cannot read the certificate {source}: {error.strerror}", next=hint) from error
 
 
 def _fetch(address: str) -> bytes:

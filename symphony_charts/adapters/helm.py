@@ -16,15 +16,20 @@ from symphony_charts.adapters.files import write_tree
 from symphony_charts.adapters.runner import Completed, run
 from symphony_charts.errors import ToolFailed, ToolMissing
 
-__all__ = ["find_helm", "lint_chart", "template_chart"]
+__all__ = ["OLDEST", "find_helm", "lint_chart", "template_chart"]
+
+# The oldest helm whose releases we read and write.
+OLDEST = "3.14.0"
 
 
 def find_helm() -> str:
     """The helm to use: $HELM_BIN, else the one on PATH. Raises ToolMissing without one."""
     program = os.environ.get("HELM_BIN") or shutil.which("helm")
+    if program and shutil.which(program) is None:
+        raise ToolMissing("HELM_BIN names no program", program, "unset it, or let it name helm")
     if not program:
         raise ToolMissing(
-            "helm is not installed", "", "install helm 3.17 or newer; `symph` makes and checks charts without it"
+            "helm is not installed", "", f"install helm {OLDEST} or newer; `symph` makes and checks charts without it"
         )
     return program
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pyhelm3 import Client, errors
 
+from symphony_charts.adapters.helm import OLDEST
 from symphony_charts.adapters.helm_command import HelmCommand, Target
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, SymphError, ToolFailed, ToolMissing
 
@@ -21,9 +22,6 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d+)?\s*(Z|[+-]\d
 _PLACE = re.compile(r"at '([^']*)': (.*)")
 _T = TypeVar("_T")
 Object = dict[str, Any]
-
-# What `symph doctor` asks for.
-_OLDEST = "3.14.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +46,8 @@ class HelmReleases:
         # pyhelm3 asserts that its program exists and asks its version, both through our command.
         self._client = Client(self._command, executable=self._command.program)
         self.version = str(self._client.version)
-        if self._client.version < type(self._client.version).parse(_OLDEST):
-            raise ToolMissing(f"helm {self.version} is too old", self._command.program, f"install {_OLDEST} or newer")
+        if self._client.version < type(self._client.version).parse(OLDEST):
+            raise ToolMissing(f"helm {self.version} is too old", self._command.program, f"install {OLDEST} or newer")
 
     def apply(
         self,

@@ -27,7 +27,7 @@ def built(item: Item) -> Built:
         from hera.workflows import CronWorkflow, Workflow, WorkflowTemplate
         from hera.workflows.models import WorkflowTemplateRef
     except ImportError as error:
-        raise ToolMissing("hera is not installed", next="pip install 'symphony-charts[argo]'") from error
+        raise ToolMissing("hera is not installed", extra="argo") from error
     kinds: dict[str, Callable[..., Built]] = {
         "WorkflowTemplate": WorkflowTemplate,
         "CronWorkflow": CronWorkflow,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.adapters import runner
-from symphony_charts.errors import ToolFailed
+from symphony_charts.errors import ToolFailed, ToolMissing
 
 __all__ = [
     "Pane",
@@ -16,6 +17,7 @@ __all__ = [
     "is_terminal_of",
     "kill_server",
     "list_panes",
+    "need_tmux",
     "respawn",
     "select",
     "server_pid",
@@ -52,6 +54,12 @@ def start(socket: Path, prefix: Sequence[str], env: dict[str, str]) -> None:
     argv = [*prefix, "tmux", "-S", str(socket), "-f", "/dev/null", *stay]
     only = {**dict.fromkeys(os.environ), **env, "LC_ALL": None}
     _check(runner.run(argv, env=only, timeout_s=_START_S, check=False))
+
+
+def need_tmux() -> None:
+    """Raise ToolMissing where there is no tmux, before anything is started that it would have to hold."""
+    if shutil.which("tmux") is None:
+        raise ToolMissing("tmux is not installed", "", "install tmux, then: symph doctor")
 
 
 def source_file(socket: Path, commands: Path) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from symphony_charts.errors import NotFound, SymphError, ToolFailed, ToolMissing
+from symphony_charts.errors import NotFound, SpecError, SymphError, ToolFailed, ToolMissing
 
 __all__ = ["load_appdef", "plain_data"]
 
@@ -23,8 +23,8 @@ def load_appdef(component: str, arguments: Sequence[str]) -> object:
     """
     if importlib.util.find_spec("torchx") is None:
         raise ToolMissing(
-            f"the component {component} needs TorchX, which is not installed",
-            next="pip install 'symphony-charts[torchx]', or give the AppDef as a JSON file",
+            f"the component {component} needs TorchX, which is not installed; its AppDef as JSON does not",
+            extra="torchx",
         )
     builders = importlib.import_module("torchx.specs.builders")
     function = _find(component)
@@ -33,7 +33,7 @@ def load_appdef(component: str, arguments: Sequence[str]) -> object:
     except SystemExit as error:  # TorchX parses the arguments with argparse, which exits
         raise ToolFailed(f"component {component} refused its arguments", next="see what it says above") from error
     except Exception as error:  # the component is the user's own code: whatever it raises is its answer
-        raise ToolFailed(f"component {component} failed: {type(error).__name__}: {error}") from error
+        raise SpecError.one(f"component {component} failed: {type(error).__name__}: {error}") from error
     if not dataclasses.is_dataclass(app) or isinstance(app, type):
         raise ToolFailed(f"component {component} gave a {type(app).__name__}, not an AppDef")
     return plain_data(dataclasses.asdict(app))
@@ -54,7 +54,8 @@ def _find(component: str) -> Callable[..., object]:
     except AttributeError as error:
         raise NotFound(f'{module_name} has no component "{name}"') from error
     except Exception as error:  # importing runs the user's code; TorchX's finder has its own errors
-        raise NotFound(f"no component {component}: {type(error).__name__}: {error}") from error
+        what = f"no component {component}: {type(error).__name__}: {error}"
+        raise (SpecError.one(what) if module_name else NotFound(what)) from error
     if not callable(found):
         raise NotFound(f"{component} is no function")
     return found
@@ -71,7 +72,7 @@ def _import(name: str) -> object:
 def _load_file(path: Path) -> object:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise NotFound(f"cannot read {path}", at=str(path))
+        raise SpecError.one(f"cannot read {path}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

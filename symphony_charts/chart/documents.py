@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from symphony_charts.chart.fields import FIELDS, TOP
+from symphony_charts.chart.release_model import kind_name
 from symphony_charts.chart.values import Values, integer, scalar
 from symphony_charts.spec.nested import sub
 from symphony_charts.spec.yaml_text import dump
@@ -48,7 +49,7 @@ def _comment(key: str) -> str:
 
 
 def _kind(values: Values) -> tuple[str, str]:
-    return _KINDS[scalar(sub(values, "workload").get("kind") or "jobs")]
+    return _KINDS[kind_name(values)]
 
 
 def _usage(name: str, secrets: Sequence[str], controller: str) -> str:

@@ -12,11 +12,21 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.environment import env_prefix
 from symphony_charts.spec import gojson
 from symphony_charts.spec.nested import sub
+from symphony_charts.spec.paths import nearest
 from symphony_charts.workloads.combination import faults_of
 from symphony_charts.workloads.group import Group
 from symphony_charts.workloads.kinds import KINDS, Kind
 
-__all__ = ["ConfigData", "LiveService", "Model", "build_model", "check_workload", "kind_of", "service_addresses"]
+__all__ = [
+    "ConfigData",
+    "LiveService",
+    "Model",
+    "build_model",
+    "check_workload",
+    "kind_name",
+    "kind_of",
+    "service_addresses",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,11 +156,21 @@ def _refuse(faults: Iterable[Problem]) -> None:
         raise SpecError(found)
 
 
-def kind_of(values: Values) -> Kind:
-    """The kind of workload that `values` ask for. Raises SpecError for one that is unknown."""
+def kind_name(values: Values) -> str:
+    """What the kind of workload is called that `values` ask for. Raises SpecError for one that is unknown."""
     name = scalar(sub(values, "workload").get("kind") or "jobs")
     if name not in KINDS:
-        raise SpecError.one(f'workload.kind "{name}" is none of {", ".join(KINDS)}', path="workload.kind")
+        near = nearest(name, KINDS)
+        hint = f'did you mean "{near}"? ' if near else ""
+        raise SpecError.one(
+            f'workload.kind "{name}" is none of {", ".join(KINDS)}', "workload.kind", f"{hint}give one of them"
+        )
+    return name
+
+
+def kind_of(values: Values) -> Kind:
+    """The kind of workload that `values` ask for. Raises SpecError for one that is unknown."""
+    name = kind_name(values)
     version = scalar(sub(sub(values, "workload"), name).get("operator") or "")
     return KINDS[name].variants.get(version, KINDS[name])
 

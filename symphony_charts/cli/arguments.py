@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
+from symphony_charts.cli import common
 from symphony_charts.cli.verbs import GROUPS, Verb
 
-__all__ = ["MasterParser", "Parser", "fill_defaults", "plain_words", "refuse_extra", "refuse_verb", "split_remainder"]
+__all__ = ["MasterParser", "Parser", "fill_defaults", "plain_words", "refuse_bytes", "refuse_verb", "split_remainder"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _WITH_VALUE = ("--color",)
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse whose faults are raised as UsageError and whose flags are never abbreviated."""
+    """argparse whose faults are raised as UsageError with the nearest name, and whose flags are never abbreviated."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
@@ -30,6 +31,34 @@ class Parser(argparse.ArgumentParser):
         from symphony_charts.errors import UsageError
 
         raise UsageError(message, "", f"{self.prog} --help")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """The arguments, all of them known: the parser that got them knows which of its flags was meant."""
+        known, extra = super().parse_known_args(args, namespace)
+        if extra:
+            flags = [flag for action in self._actions for flag in action.option_strings]
+            self.error(f"unrecognized arguments: {' '.join(extra)}{_nearest(extra[0].partition('=')[0], flags)}")
+        return known, extra
+
+    def add_subparsers(self, **options: Any) -> Any:
+        """argparse's own; what stands below a verb takes the options that every verb takes."""
+        options.setdefault("parser_class", NestedParser)
+        return super().add_subparsers(**options)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += _nearest(str(value), [str(choice) for choice in action.choices or ()])
+            raise
+
+
+class NestedParser(Parser):
+    """The parser of an action below a verb, as `lint` in `symph gitops lint`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        common.add_global_options(self, is_verb=True)
 
 
 class MasterParser(Parser):
@@ -70,6 +99,15 @@ def split_remainder(words: Sequence[str]) -> tuple[list[str], list[str], bool]:
     return list(words[: places[0]]), list(words[places[0] + 1 :]), True
 
 
+def refuse_bytes(words: Sequence[str]) -> None:
+    """Raise UsageError for a word that is no UTF-8: no name, and no file that we write, can hold it."""
+    for word in words:
+        if any("\ud800" <= letter <= "\udfff" for letter in word):
+            from symphony_charts.errors import UsageError
+
+            raise UsageError(f"{word!a} is no UTF-8", "", "rename the file, or set LC_ALL=C.UTF-8")
+
+
 def plain_words(words: Sequence[str]) -> list[str]:
     """The words that may be a verb: no flags, and no values of the flags that stand before verbs."""
     previous = ["", *words]
@@ -90,14 +128,14 @@ def refuse_verb(prog: str, word: str, verbs: Sequence[Verb]) -> NoReturn:
     raise UsageError(f'{prog} has no verb "{word}"', "", f"{hint}all verbs: {prog} --help")
 
 
-def refuse_extra(parser: argparse.ArgumentParser, extra: Sequence[str]) -> NoReturn:
-    """Raise UsageError for arguments that nobody takes, naming the nearest flag."""
+def _nearest(word: str, names: Sequence[str]) -> str:
+    """The name that was probably meant, as a hint; flags are compared without their dashes, which all share."""
     from difflib import get_close_matches
 
-    flags = [flag for action in parser._actions for flag in action.option_strings]
-    near = get_close_matches(extra[0].partition("=")[0], flags, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    parser.error(f"unrecognized arguments: {' '.join(extra)}{hint}")
+    bare = {name.lstrip("-"): name for name in names if name.startswith("--") or not word.startswith("--")}
+    typed = word.lstrip("-")
+    near = [name for name in bare if typed and name.startswith(typed)] or get_close_matches(typed, bare, n=1)
+    return f" (did you mean {bare[near[0]]}?)" if near else ""
 
 
 def fill_defaults(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

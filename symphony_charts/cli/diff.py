@@ -110,10 +110,11 @@ def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
     """Two environments, or two versions under one environment's values."""
     from symphony_charts.cluster.comparing import Published
     from symphony_charts.cluster.packaging import template
-    from symphony_charts.errors import NotFound, UsageError
+    from symphony_charts.errors import SpecError, UsageError
 
     if "/" not in args.what and args.what.endswith((".yaml", ".yml", ".json", ".py")):
-        raise NotFound(f"no such file: {args.what}", next="give an experiment file, or the name of a published one")
+        next_step = "give an experiment file, or the name of a published one"
+        raise SpecError.one(f"no such file: {args.what}", next=next_step)
     args.experiment_name = args.what
     if args.before and args.after and not args.versions:
         envs = [settings.environment(args.before), settings.environment(args.after)]

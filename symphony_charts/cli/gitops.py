@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from symphony_charts.cli import common, findings, output
@@ -62,7 +63,18 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
         "--sops-secret", metavar="NAME", default="", help="with --flux: the Secret with the keys that open SOPS files"
     )
     parser.add_argument(
-        "--owners", metavar="@WHO", default="@platform", help="who owns bootstrap/ and the last environment"
+        "--owners",
+        metavar="@WHO",
+        type=_owners,
+        default="@platform",
+        help="who owns bootstrap/ and the last environment",
+    )
+    parser.add_argument(
+        "--install-from",
+        metavar="WHERE",
+        default=None,
+        help="what the repository's check installs symph from: git+https://HOST/REPOSITORY@COMMIT, git+ssh://..., or "
+        "https://HOST/FILE.whl#sha256=HASH (default: where this symph came from)",
     )
     parser.add_argument(
         "--protect", action="store_true", help="keep what runs when a pointer vanishes (retire then needs a hand)"
@@ -107,6 +119,7 @@ def _init(args: argparse.Namespace) -> int:
     files = setup_files(
         setup,
         environments,
+        requirement=_requirement(args),
         owners=args.owners,
         uses_flux=args.flux,
         sops_secret=args.sops_secret,
@@ -127,6 +140,27 @@ def _init(args: argparse.Namespace) -> int:
     return 0
 
 
+def _owners(text: str) -> str:
+    """Names as a CODEOWNERS file has them: accounts, teams and addresses of mail, with blanks between."""
+    if not re.fullmatch(r"[\w.+-]*@[\w./-]+( [\w.+-]*@[\w./-]+)*", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no owner: write @user, @org/team or a mail address")
+    return text
+
+
+def _requirement(args: argparse.Namespace) -> str:
+    """What the check of the repository installs. Raises UsageError where nobody else could install the same."""
+    from symphony_charts.adapters import installation
+    from symphony_charts.errors import UsageError
+
+    if args.install_from is not None:
+        return installation.requirement(installation.check_pinned(args.install_from))
+    where = installation.pinned_source()
+    if where is None:
+        what = "what shall the repository's check install? This symph did not come from where others find the same"
+        raise UsageError(what, "", f"--install-from WHERE: {installation.FORMS}")
+    return installation.requirement(where)
+
+
 def _environments(args: argparse.Namespace, settings: Settings) -> dict[str, Destination]:
     from symphony_charts.cluster.settings import Environment
     from symphony_charts.gitops.layout import check_names
@@ -140,13 +174,18 @@ def _environments(args: argparse.Namespace, settings: Settings) -> dict[str, Des
 
 def _lint(args: argparse.Namespace) -> int:
     from symphony_charts.adapters.git.checkout import changed_since, count_refs, read_checkout
-    from symphony_charts.gitops.repository_rules import RepositoryFiles, check_repository
+    from symphony_charts.errors import CheckFailed
+    from symphony_charts.gitops.repository_rules import RepositoryFiles, check_repository, holds_anything
     from symphony_charts.gitops.repository_size import size_findings
 
     folder = Path(args.folder)
     files, links = read_checkout(folder)
     changed = changed_since(folder, args.base) if args.base else ()
-    found = check_repository(RepositoryFiles(files=files, links=links, changed=changed))
+    tree = RepositoryFiles(files=files, links=links, changed=changed)
+    if not holds_anything(tree):
+        what = f"{folder} holds no charts, environments, bootstrap or manifests: there is nothing to check"
+        raise CheckFailed(what, "", "give a checkout of the repository, with the branch that the cluster reads")
+    found = check_repository(tree)
     if args.action == "doctor":
         found += [("", finding) for finding in size_findings(files, count_refs(folder))]
     findings.print_found(args, found, str(folder))

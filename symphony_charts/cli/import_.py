@@ -182,12 +182,14 @@ def _compose(args: argparse.Namespace, source: Source) -> Imported:
 def _read_text(name: str) -> str:
     from pathlib import Path
 
-    from symphony_charts.errors import NotFound
+    from symphony_charts.errors import SpecError
 
     try:
         return Path(name).read_text("utf-8")
-    except (OSError, UnicodeError) as error:
-        raise NotFound(f"cannot read {name}: {error}", at=name) from error
+    except OSError as error:
+        raise SpecError.one(f"cannot read {name}: {error.strerror or error}") from error
+    except UnicodeError as error:
+        raise SpecError.one(f"{name} is not UTF-8 text", next="save it as UTF-8") from error
 
 
 def _is_component(text: str) -> bool:
@@ -205,7 +207,7 @@ def _read(name: str, *, is_legacy: bool) -> Source:
     import sys
     from pathlib import Path
 
-    from symphony_charts.errors import NotFound
+    from symphony_charts.errors import SpecError
     from symphony_charts.importers.source import read
 
     if name == "-":
@@ -213,7 +215,7 @@ def _read(name: str, *, is_legacy: bool) -> Source:
     try:
         content = Path(name).read_bytes()
     except OSError as error:
-        raise NotFound(f"cannot read {name}: {error.strerror or error}", at=name) from error
+        raise SpecError.one(f"cannot read {name}: {error.strerror or error}") from error
     return read(content, name, python_tags=is_legacy)
 
 

@@ -164,13 +164,11 @@ class SymphonyParser:
         """The arguments of one command line. What follows a lone ``--`` is args.remainder; args.has_remainder says
         whether there was one. Raises UsageError.
         """
+        arguments.refuse_bytes(words)
         ours, remainder, has_remainder = arguments.split_remainder(words)
         self._prepare(ours)
-        args, extra = self.master_parser.parse_known_args(ours)
+        args = self.master_parser.parse_args(ours)
         self._args = args
-        if extra:
-            verb = find_verb(args.action or "", self._all_verbs())
-            arguments.refuse_extra(self._parsers[verb.name] if verb else self.master_parser, extra)
         args.remainder, args.has_remainder, args.symphony = remainder, has_remainder, self
         return args
 

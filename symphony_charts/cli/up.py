@@ -48,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Start it, say where, and with --wait how it ended; with --watch follow its files until interrupted."""
+    from symphony_charts.adapters.tmux import need_tmux
     from symphony_charts.cluster.local_supervised import NewSupervisor
     from symphony_charts.errors import UsageError
 
@@ -57,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
         from symphony_charts.cli.up_watch import check
 
         check(args)
+    if not args.dry_run:
+        need_tmux()
     began = time.monotonic()
     with contextlib.nullcontext() if args.dry_run else contextlib.closing(NewSupervisor.ahead()) as spare:
         # What follows takes long to import; meanwhile the supervisor does the same.

@@ -12,7 +12,7 @@ from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.gitops.layout import ancestors
 from symphony_charts.gitops.objects import Edits, object_of, tree_id
 from symphony_charts.gitops.operations import Change, Operation
-from symphony_charts.gitops.snapshot import FILE, FOLDER, SYMLINK, Entry, Snapshot
+from symphony_charts.gitops.snapshot import FILE, FOLDER, SYMLINK, Entry, NotLoadedError, Snapshot, ask
 
 __all__ = ["apply_to_checkout", "preview_in_checkout"]
 
@@ -25,12 +25,19 @@ def preview_in_checkout(checkout: Path, operations: Sequence[Operation]) -> tupl
     if not (checkout / ".git").exists():
         raise NotFound(f"{checkout} is no checkout of a Git repository", next="give the folder that holds .git")
     folders = [folder for operation in operations for folder in operation.folders()]
-    seen = Snapshot(commit="checkout", folders=_folders(checkout, folders))
-    files = [path for operation in operations for path in operation.files(seen)]
-    folders += [path.rpartition("/")[0] for path in files]
-    contents = {path: (checkout / path).read_bytes() for path in files if (checkout / path).is_file()}
-    snapshot = Snapshot(commit="checkout", folders=_folders(checkout, folders), files=contents)
-    return tuple(operation.change(snapshot) for operation in operations)
+    snapshot = Snapshot(commit="checkout", folders=_folders(checkout, folders))
+
+    def load(snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
+        files = [item.path for item in missing if not item.is_folder]
+        wanted = [item.path for item in missing if item.is_folder] + [path.rpartition("/")[0] for path in files]
+        contents = {path: (checkout / path).read_bytes() for path in files}
+        return Snapshot(
+            commit=snapshot.commit,
+            folders={**_folders(checkout, wanted), **snapshot.folders},
+            files={**snapshot.files, **contents},
+        )
+
+    return ask(snapshot, [operation.change for operation in operations], load)[1]
 
 
 def apply_to_checkout(checkout: Path, edits: Edits) -> int:

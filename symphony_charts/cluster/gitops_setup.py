@@ -19,20 +19,26 @@ def setup_files(
     setup: ArgoSetup,
     environments: dict[str, Destination],
     *,
+    requirement: str,
     owners: str = "@platform",
     uses_flux: bool = False,
     sops_secret: str = "",
     suspended_as: str = "Suspended",
 ) -> dict[str, bytes]:
-    """Every file by its path in the repository. Raises ToolFailed when the template does not work."""
+    """Every file by its path in the repository; `requirement` is what its check installs.
+
+    Raises ToolFailed when the template does not work.
+    """
     names = list(environments)
+    # Those with an underscore are users' own text, which cookiecutter takes as it is; it renders the others.
     answers = {
-        "url": setup.url,
-        "branch": setup.branch,
+        "_url": setup.url,
+        "_branch": setup.branch,
         "environments": ", ".join(names),
         "first": names[0],
         "last": names[-1],
-        "owners": owners,
+        "_owners": owners,
+        "_requirement": requirement,
         "tool": "flux" if uses_flux else "argocd",
     }
     with tempfile.TemporaryDirectory(prefix="symph-gitops-") as scratch:

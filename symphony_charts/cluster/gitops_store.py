@@ -16,12 +16,12 @@ from symphony_charts.adapters.git.packs import write_pack
 from symphony_charts.adapters.git.program import git_version
 from symphony_charts.adapters.git.reading import find_commit
 from symphony_charts.adapters.git.remote import Answer, ToolUnreachable, fetch_tip, push
-from symphony_charts.cluster.gitops_reading import load
+from symphony_charts.cluster.gitops_reading import load, load_more
 from symphony_charts.cluster.gitops_receipt import Author, Receipt, Run, joined, lost, timed
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.gitops.objects import Edits, GitObject, build_tree, commit_object
 from symphony_charts.gitops.operations import Change, Operation, message_of
-from symphony_charts.gitops.snapshot import Snapshot
+from symphony_charts.gitops.snapshot import NotLoadedError, Snapshot, ask
 
 __all__ = ["Author", "Receipt", "Store"]
 
@@ -234,7 +234,10 @@ class Store:
         snapshot = load(
             self.cache, tip, folders, lambda seen: [path for operation in operations for path in operation.files(seen)]
         )
-        return snapshot, tuple(operation.change(snapshot) for operation in operations)
+        return ask(snapshot, [operation.change for operation in operations], self._load_more)
+
+    def _load_more(self, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
+        return load_more(self.cache, snapshot, missing)
 
     def _can_begin_again(self, error: SymphError, run: Run) -> bool:
         """A cache that cannot be read is made anew, once; what an operation says is an answer."""
@@ -247,7 +250,7 @@ class Store:
 
     def _write(self, snapshot: Snapshot, edits: Edits, changes: Sequence[Change], run: Run) -> str:
         self._guard({path: content for path, content in edits.items() if content is not None})
-        tree = build_tree(snapshot, edits)
+        snapshot, (tree,) = ask(snapshot, [lambda seen: build_tree(seen, edits)], self._load_more)
         commit = self._commit(tree.oid, snapshot.commit, message_of(changes, self._trailers), run.time)
         objects = [(item.kind, item.oid, item.data) for item in (*tree.objects, commit)]
         try:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from symphony_charts.adapters import processes
 from symphony_charts.adapters.dirs import state_dir
+from symphony_charts.adapters.tmux import need_tmux
 from symphony_charts.cluster.local_addresses import choosing
 from symphony_charts.cluster.local_again import changes_of, rewrite
 from symphony_charts.cluster.local_git import check_out_all
@@ -70,6 +71,7 @@ def up(
         gpus = look_at_gpus(experiment, share=share_gpus, strict=True)
         sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)))
         return None
+    need_tmux()
     run = Run(state_dir() / "local" / experiment.name / _new_run_id())
     with take_gpus(experiment, run.folder, share=share_gpus) as gpus, choosing(experiment):
         # The locks of GPUs go to a supervisor that is started while they are held.
@@ -106,10 +108,12 @@ def _begin(
         if count != len(plan.processes):
             raise ToolFailed(f"tmux started {count} of {len(plan.processes)} processes")
     except BaseException:
-        supervisor.kill()
-        if server is not None:
-            server.kill()
-        shutil.rmtree(run.folder, ignore_errors=True)
+        # Whatever one of them says, the others are done as well, the last one first.
+        with contextlib.ExitStack() as left:
+            left.callback(shutil.rmtree, run.folder, ignore_errors=True)
+            if server is not None:
+                left.callback(server.kill)
+            left.callback(supervisor.kill)
         raise
     supervisor.close()
 

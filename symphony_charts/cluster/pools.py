@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.adapters.dirs import state_dir
-from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.errors import SpecError
 from symphony_charts.placement.inputs import merge, read_pools
 from symphony_charts.placement.machines import Catalog, Machine, default_catalog
 from symphony_charts.placement.pool import Pools
@@ -42,13 +42,13 @@ def user_catalog() -> Catalog:
 def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None = None) -> Pools:
     """The pools of one file, in any of the formats of `symphony_charts.placement.inputs`; ``~`` expands.
 
-    `variables` are Terraform's. Raises NotFound when there is no such file, SpecError for faults, each with its line.
+    `variables` are Terraform's. Raises SpecError for a file that is not there, and for faults, each with its line.
     """
     file = Path(path).expanduser()
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise NotFound(f"no cluster file {path}", next="give the file that describes your node pools") from error
+        raise SpecError.one(f"no cluster file {path}", next="give the file that describes your node pools") from error
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError.one(f"cannot read the cluster file: {error}", at=str(path)) from error
     return read_pools(text, str(path), variables=variables, catalog=user_catalog())

@@ -66,6 +66,7 @@ def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> 
     """
     from cookiecutter.exceptions import CookiecutterException
     from cookiecutter.main import cookiecutter
+    from jinja2 import TemplateError
 
     # An installer compiles what it installs, templates too, and cookiecutter would take the bytecode for content.
     clean = scratch / "template"
@@ -81,6 +82,6 @@ def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> 
             config_file=str(config),
             accept_hooks=False,
         )
-    except CookiecutterException as error:
+    except (CookiecutterException, TemplateError, OSError, ValueError) as error:
         raise ToolFailed(f"the template {source} does not work: {error}") from error
     return Path(made)

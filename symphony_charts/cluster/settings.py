@@ -7,10 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from symphony_charts.adapters.specfile import located
 from symphony_charts.chart.values import Values
-from symphony_charts.errors import NotFound, SpecError, UsageError
+from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.gitops.pointer import IN_CLUSTER, Destination
 from symphony_charts.spec.paths import nearest
+from symphony_charts.spec.shapes import record_faults
 from symphony_charts.spec.yaml_text import load
 
 __all__ = ["Environment", "Repository", "Settings", "find_settings", "read_settings"]
@@ -48,13 +50,18 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return Destination(server=self.server, name=self.cluster, namespace=self.namespace)
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What holds for every experiment of a project; `path` is the file, None where there is none."""
+class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may stand in the file."""
 
     team: str = ""
     repository: Repository | None = None
     environments: dict[str, Environment] = {}
     pools: list[str] = []
+
+
+class Settings(_Keys, frozen=True, kw_only=True):
+    """What holds for every experiment of a project; `path` is the file, None where there is none."""
+
     path: Path | None = None
 
     def environment(self, name: str | None) -> str:
@@ -88,19 +95,28 @@ def find_settings(folder: Path) -> Settings:
 
 
 def read_settings(path: Path) -> Settings:
-    """The settings in the file `path`. Raises NotFound, or SpecError with the key that is wrong."""
+    """The settings in the file `path`. Raises SpecError with the line of every key that is wrong."""
     try:
-        data = load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise NotFound(f"no settings file {path}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError.one(f"cannot read the settings: {error}", at=str(path)) from error
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SpecError.one(f"cannot read the settings {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SpecError.one("the settings are not UTF-8 text", at=str(path), next="save them as UTF-8") from error
+    try:
+        settings = _settings_in(load(text))
     except SpecError as error:
-        raise SpecError(error.problems, at=str(path)) from error
+        raise located(error, path, text) from error
+    # Files that settings name count from their folder, wherever the command is typed.
+    pools = [str(path.parent / Path(pool).expanduser()) for pool in settings.pools]
+    environments = {name: _placed(each, path.parent) for name, each in settings.environments.items()}
+    return msgspec.structs.replace(settings, path=path, pools=pools, environments=environments)
+
+
+def _settings_in(data: object) -> Settings:
+    """The settings that `data` holds, in any of the short forms. Raises SpecError with every fault."""
     if not isinstance(data, dict):
-        raise SpecError.one("settings are a map of keys", at=str(path), next="begin with `team:` and `repository:`")
-    if "path" in data:
-        raise SpecError.one('unknown key "path"', "path", at=str(path))
+        raise SpecError.one("settings are a map of keys", next="begin with `team:` and `repository:`")
+    data = dict(data)
     if isinstance(data.get("repository"), str):
         data["repository"] = {"url": data["repository"]}
     if isinstance(data.get("environments"), list):
@@ -109,15 +125,9 @@ def read_settings(path: Path) -> Settings:
         data["environments"] = {name: value or {} for name, value in data["environments"].items()}
     if isinstance(data.get("pools"), str):
         data["pools"] = [data["pools"]]
-    try:
-        settings = msgspec.convert(data, Settings)
-    except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$")
-        raise SpecError.one(what, where.strip("`.") or "settings", at=str(path)) from error
-    # Files that settings name count from their folder, wherever the command is typed.
-    pools = [str(path.parent / Path(pool).expanduser()) for pool in settings.pools]
-    environments = {name: _placed(each, path.parent) for name, each in settings.environments.items()}
-    return msgspec.structs.replace(settings, path=path, pools=pools, environments=environments)
+    if faults := list(record_faults(data, _Keys)):
+        raise SpecError(faults)
+    return msgspec.convert(data, Settings)
 
 
 def _placed(environment: Environment, folder: Path) -> Environment:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import runpy
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,11 +49,11 @@ def _run(words: list[str]) -> int:
 
 
 def _run_script(words: list[str]) -> None:
-    from symphony_charts.errors import NotFound
+    from symphony_charts.errors import SpecError
 
     script = Path(words[0])
     if not script.is_file():
-        raise NotFound(f"there is no script {script}", next="give the file that you would run with python")
+        raise SpecError.one(f"there is no script {script}", next="give the file that you would run with python")
     sys.argv = words
     # As python itself does; a relative folder would follow the script's own chdir.
     sys.path.insert(0, str(script.absolute().parent))
@@ -60,9 +61,19 @@ def _run_script(words: list[str]) -> None:
 
 
 def _run_module(module: str, words: list[str]) -> None:
+    from symphony_charts.errors import SpecError
+
     sys.argv = [module, *words]
     sys.path.insert(0, str(Path.cwd()))
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except ImportError as error:
+        steps = traceback.extract_tb(error.__traceback__)
+        if "runpy" not in steps[-1].filename:
+            raise  # Of an import in the module itself.
+        raise SpecError.one(
+            f"{error}", next=f"install what holds {module}, or go to the folder that it stands in"
+        ) from error
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """What an operation is: a question to the tip of a branch, answered by edits of its tree.
 
-An operation names the folders and files that it looks at, is given them, and says what changes. It is asked again
-whenever the tip has moved, so it must depend on nothing else.
+An operation says what changes in the tip that it is shown. It is asked again whenever the tip has moved, or when it
+read what was not loaded yet, so it must depend on nothing else. It names the folders and files that it certainly looks
+at, to be loaded in one go instead of one after the other.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class Operation(Protocol):
     """A question to a tip."""
 
     def folders(self) -> Iterable[str]:
-        """The folders it looks into; those above them are loaded too."""
+        """The folders it looks into, whose entries need their ids; those above them are loaded too."""
 
     def files(self, tip: Snapshot) -> Iterable[str]:
-        """The files it reads, once the folders are known; only those that are there are loaded."""
+        """The files it reads, as far as they can be named once the folders are known."""
 
     def change(self, tip: Snapshot) -> Change:
         """What it changes. Raises Conflict, NotFound or SpecError where it cannot."""

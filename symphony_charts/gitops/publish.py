@@ -62,14 +62,14 @@ class Publish:
             yield from deploy_folders(self.env, self.team, self._release)
 
     def files(self, tip: Snapshot) -> Iterable[str]:
-        """The pointer, and the values of the newest version, which decide what the next one is called."""
+        """The pointer, and the values of the newest version, which usually is what runs, too."""
         if self.env is not None:
             yield layout.pointer_path(self.env, self.team, self._release)
             if self.secret_file is not None:
                 yield layout.flux_secret_path(self.env, self.team, self._release)
         last = newest(tip.folder(layout.versions_path(self.team, self.name)))
         if self.version is None and last is not None:
-            yield self._values_of(last)
+            yield f"{layout.chart_path(self.team, self.name, last)}/values.yaml"
 
     def change(self, tip: Snapshot) -> Change:
         """The chart's folder unless it is there, and the pointer unless it points there."""
@@ -99,16 +99,13 @@ class Publish:
     def _release(self) -> str:
         return self.release or self.name
 
-    def _values_of(self, version: str) -> str:
-        return f"{layout.chart_path(self.team, self.name, version)}/values.yaml"
-
     def _decide(self, tip: Snapshot) -> Decision:
         published = tip.folder(layout.versions_path(self.team, self.name))
         chart = Chart(name=self.name, version=self.version or "0.1.0", values=self.values, files=self.chart_files)
         last = newest(published)
-        values = tip.read(self._values_of(last)) if self.version is None and last is not None else None
-        parsed = load(values.decode()) if values is not None else None
-        return decide_version(chart, published, self.version, parsed if isinstance(parsed, dict) else None)
+        is_asked = self.version is None and last is not None
+        values = _values(tip, layout.chart_path(self.team, self.name, last or "")) if is_asked else None
+        return decide_version(chart, published, self.version, values)
 
     def _pointers(self, tip: Snapshot, version: str) -> tuple[Pointer | None, Pointer | None]:
         """The pointer as it is and as it shall be; None where there is none."""
@@ -133,9 +130,8 @@ class Publish:
         """Whether what runs begins anew (``new``) or goes on (``same``); None where nothing ran, or it was not read."""
         if before is None or after is None:
             return None
-        content = tip.read(self._values_of(before.version)) if before.version != after.version else None
-        values = load(content.decode()) if content is not None else self.values
-        if (content is None and before.version != after.version) or not isinstance(values, dict):
+        values = self.values if before.chart == after.chart else _values(tip, before.chart)
+        if values is None:
             return None
         runs = [self._hash(merge(values, before.values)), self._hash(merge(self.values, after.values))]
         return None if None in runs else "same" if runs[0] == runs[1] else "new"
@@ -174,3 +170,13 @@ class Publish:
             trailers += [("Symph-From", before.version)] if before else []
             trailers.append(("Symph-To", self.env))
         return (*trailers, *((f"Symph-{key.capitalize()}", value) for key, value in self.source.items()))
+
+
+def _values(tip: Snapshot, chart: str) -> Values | None:
+    """The default values of a published chart; None where it has none that can be read."""
+    content = tip.read(f"{chart}/values.yaml")
+    try:
+        values = load(content.decode()) if content is not None else None
+    except (SpecError, UnicodeDecodeError):
+        return None  # Edited by hand since: what it would have run is not known.
+    return values if isinstance(values, dict) else None

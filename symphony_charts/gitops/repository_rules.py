@@ -15,7 +15,7 @@ from symphony_charts.gitops import layout
 from symphony_charts.gitops.manifest_rules import check_manifest
 from symphony_charts.gitops.pointer import Pointer, parse_pointer
 
-__all__ = ["RepositoryFiles", "check_repository", "published_charts"]
+__all__ = ["RepositoryFiles", "check_repository", "holds_anything", "published_charts"]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _YAML = (".yaml", ".yml")
@@ -24,6 +24,8 @@ _UNSTABLE = re.compile(
     r"\{\{-?[^}]*\b(lookup|randAlphaNum|randAlpha|randNumeric|randAscii|uuidv4|now|genCA|genSelfSignedCert|genSignedCert"
     r"|genPrivateKey|\.Release\.Revision|\.Release\.IsUpgrade|\.Release\.IsInstall)\b"
 )
+_OURS = ("charts/", "envs/", "bootstrap/")
+_KIND = re.compile(rb"^\s*(- )?[\"']?kind[\"']?:", re.MULTILINE)
 _TTL = re.compile(r"^\s*(ttlSecondsAfterFinished|ttlStrategy):", re.MULTILINE)
 
 
@@ -52,6 +54,15 @@ def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
             found += [(path, finding) for finding in _manifests(content)]
     found += _pointers(pointers, tree)
     return sorted(found, key=lambda item: (item[0], item[1].rule, item[1].path))
+
+
+def holds_anything(tree: RepositoryFiles) -> bool:
+    """Whether there is anything that these rules are about: a repository of ours, or manifests of anybody's."""
+    return any(
+        path.startswith(_OURS) or (path.endswith(_YAML) and _KIND.search(content)) or _is_template(tree.files, path)
+        for path, content in tree.files.items()
+        if not path.startswith(".")
+    )
 
 
 def published_charts(files: Iterable[str]) -> set[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from symphony_charts.errors import Conflict
 
-__all__ = ["FILE", "FOLDER", "SYMLINK", "Entry", "Snapshot", "parse_tree"]
+__all__ = ["FILE", "FOLDER", "SYMLINK", "Entry", "NotLoadedError", "Snapshot", "ask", "parse_tree"]
+
+Answer = TypeVar("Answer")
 
 FOLDER, FILE, SYMLINK = "40000", "100644", "120000"
 _EMPTY: Mapping[str, Entry]
@@ -29,11 +32,20 @@ class Entry:
 _EMPTY = {}
 
 
+class NotLoadedError(LookupError):
+    """A question read the folder or file `path` of a commit before that was loaded; `ask` loads it and asks again."""
+
+    def __init__(self, path: str, *, is_folder: bool) -> None:
+        super().__init__(f"the {'folder' if is_folder else 'file'} {path} was not loaded")
+        self.path, self.is_folder = path, is_folder
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """The loaded part of the tree of `commit`: entries by folder (``""`` is the root), contents by path of file.
 
-    `commit` is empty for a branch that does not exist yet.
+    `commit` is empty for a branch that does not exist yet. What is there and not loaded raises
+    NotLoadedError: it is never taken for absent.
     """
 
     commit: str = ""
@@ -53,7 +65,7 @@ class Snapshot:
         if path not in self.folders:
             if not path:
                 return _EMPTY
-            raise LookupError(f"the folder {path} was not loaded")
+            raise NotLoadedError(path, is_folder=True)
         return self.folders[path]
 
     def entry(self, path: str) -> Entry | None:
@@ -69,8 +81,32 @@ class Snapshot:
         if entry.mode not in (FILE, "100755"):
             raise Conflict(f"{path} is no plain file in the repository", next="remove it, and retry")
         if path not in self.files:
-            raise LookupError(f"the file {path} was not loaded")
+            raise NotLoadedError(path, is_folder=False)
         return self.files[path]
+
+
+def ask(
+    snapshot: Snapshot,
+    questions: Sequence[Callable[[Snapshot], Answer]],
+    load: Callable[[Snapshot, Iterable[NotLoadedError]], Snapshot],
+) -> tuple[Snapshot, tuple[Answer, ...]]:
+    """The answers to `questions`, and the snapshot with all that they read.
+
+    `load` returns the snapshot with what is missing, or raises. A question depends on nothing but the snapshot, so one
+    that read what was not loaded is asked again, all such questions in one round.
+    """
+    answers: dict[int, Answer] = {}
+    while True:
+        missing: list[NotLoadedError] = []
+        for number, question in enumerate(questions):
+            if number not in answers:
+                try:
+                    answers[number] = question(snapshot)
+                except NotLoadedError as error:
+                    missing.append(error)
+        if not missing:
+            return snapshot, tuple(answers[number] for number in range(len(questions)))
+        snapshot = load(snapshot, missing)
 
 
 def parse_tree(data: bytes) -> dict[str, Entry]:

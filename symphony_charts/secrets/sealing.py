@@ -39,9 +39,7 @@ def read_certificate(pem: bytes, at: str = "") -> Certificate:
         from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
         from cryptography.hazmat.primitives.hashes import SHA256
     except ImportError as error:
-        raise ToolMissing(
-            "sealing needs the package cryptography", next="pip install 'symphony-charts[seal]'"
-        ) from error
+        raise ToolMissing("sealing needs the package cryptography", extra="seal") from error
     try:
         found = x509.load_pem_x509_certificate(pem)
     except ValueError as error:

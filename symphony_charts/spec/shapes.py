@@ -11,7 +11,7 @@ from symphony_charts.errors import Problem
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.paths import join, nearest
 
-__all__ = ["experiment_faults", "unknown_key"]
+__all__ = ["experiment_faults", "record_faults", "unknown_key"]
 
 # What people write out of habit, from Symphony, compose files and Kubernetes, and the key meant.
 _HABITS = {
@@ -38,7 +38,12 @@ _HABITS = {
 
 def experiment_faults(data: object) -> Iterator[Problem]:
     """All faults of `data` (shorthand already expanded) as the fields of an Experiment."""
-    return _faults(data, _experiment_type(), "")
+    return _faults(data, _type_of(Experiment), "")
+
+
+def record_faults(data: object, record: type) -> Iterator[Problem]:
+    """All faults of `data` as the fields of `record`."""
+    return _faults(data, _type_of(record), "")
 
 
 def unknown_key(key: object, known: list[str], path: str) -> Problem:
@@ -52,8 +57,8 @@ def unknown_key(key: object, known: list[str], path: str) -> Problem:
 
 
 @cache
-def _experiment_type() -> inspect.Type:
-    return inspect.type_info(Experiment)
+def _type_of(record: type) -> inspect.Type:
+    return inspect.type_info(record)
 
 
 def _faults(value: object, kind: inspect.Type, path: str) -> Iterator[Problem]:
@@ -151,6 +156,8 @@ def _is_scalar(value: object, kind: inspect.Type) -> bool:
     match kind:
         case inspect.AnyType():
             return True
+        case inspect.CustomType():
+            return isinstance(value, kind.cls)
         case inspect.StrType():
             return isinstance(value, str)
         case inspect.IntType():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.adapters import specfile
-from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.errors import SpecError
 
 
 def write(path: Path, text: str) -> Path:
@@ -177,8 +177,8 @@ def test_a_broken_lock_file_is_refused_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["ghost.yaml", "ghost.py", "."])
-def test_a_file_that_is_not_there_is_not_found(tmp_path: Path, name: str) -> None:
-    with pytest.raises(NotFound):
+def test_a_file_that_cannot_be_read_is_a_fault_of_the_input(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SpecError, match=r"no such file|Is a directory"):
         specfile.read(tmp_path / name)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from symphony_charts.cli import failures
 from symphony_charts.cli.failures import status_of
 from symphony_charts.errors import (
     CheckFailed,
@@ -22,14 +24,14 @@ from symphony_charts.errors import (
     UsageError,
 )
 
+# Code that stands in the package, for errors that are ours.
+OURS: dict[str, Any] = {}
+ACTION = "def action(error):\n    if isinstance(error, int):\n        return error\n    raise error\n"
+exec(compile(ACTION, failures.__file__, "exec"), OURS)  # noqa: S102 - the file name is what counts
+
 
 def run(error: BaseException | int, *, verbose: bool = False) -> int:
-    def action() -> int:
-        if isinstance(error, BaseException):
-            raise error
-        return error
-
-    return status_of(action, lambda: verbose)
+    return status_of(lambda: int(OURS["action"](error)), lambda: verbose)
 
 
 @pytest.mark.parametrize(

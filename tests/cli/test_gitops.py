@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.test_git_verbs import SPEC, Project, git, project
 
@@ -22,13 +24,16 @@ def clone(project: Project) -> Path:
     return checkout
 
 
+INIT = ["gitops", "init", "--install-from", f"git+https://git.example.org/symphony-charts@{'0a' * 20}"]
+
+
 def lint(project: Project, folder: Path, *words: str) -> tuple[int, list[str]]:
     status, out, _ = project.symph("gitops", "lint", str(folder), "-o", "json", *words)
     return status, [item["rule"] for item in json.loads(out)["items"]]
 
 
 def test_init_lays_bootstrap_readme_owners_and_a_check_into_an_empty_repository(project: Project) -> None:
-    assert project.symph("gitops", "init", "--argocd-version", "3.5")[0] == 0
+    assert project.symph(*INIT, "--argocd-version", "3.5")[0] == 0
     found = paths(project)
     assert {"README.md", "CODEOWNERS", "ci/check", "bootstrap/project.yaml", "bootstrap/argocd-cm.yaml"} <= set(found)
     assert "rl-prod" in project.show("bootstrap/project.yaml")
@@ -36,9 +41,71 @@ def test_init_lays_bootstrap_readme_owners_and_a_check_into_an_empty_repository(
     assert "/envs/prod/ @platform" in project.show("CODEOWNERS")
 
 
+def test_the_check_installs_one_pinned_source_and_no_name(project: Project) -> None:
+    assert project.symph(*INIT)[0] == 0
+    assert project.show("ci/requirements.txt").splitlines()[-1] == f"symphony-charts @ {INIT[3]}"
+    workflow = yaml.safe_load(project.show(".github/workflows/check.yaml"))
+    runs = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
+    assert runs == ["pip install -r ci/requirements.txt", "sh ci/check"]
+
+
+def test_what_others_cannot_install_is_asked_for(project: Project) -> None:
+    status, _, err = project.symph("gitops", "init")
+    assert (status, "next: --install-from WHERE: git+https://HOST/REPOSITORY@COMMIT" in err) == (2, True)
+    assert project.symph("gitops", "init", "--install-from", "symphony-charts")[0] == 2
+    assert git("-C", str(project.repo), "branch", "--list") == ""
+
+
+@pytest.mark.parametrize("branch", ["main", "it's", "a$(touch-x)", "a`id`b", 'a"b', "a&b;c", "#x", "%y", "a}b", "!x"])
+def test_a_branch_of_any_name_is_data_in_the_check(project: Project, tmp_path: Path, branch: str) -> None:
+    git("init", "-q", "-b", branch, str(tmp_path / "work"))
+    words = ["--repo", f"{project.repo}#{branch}", "--into", str(tmp_path / "work")]
+    status, _, err = project.symph(*INIT, *words)
+    assert status == 0, err
+    workflow = yaml.safe_load((tmp_path / "work/.github/workflows/check.yaml").read_text())
+    assert workflow[True]["push"]["branches"] == [branch]
+    tool = tmp_path / "bin/symph"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    tool.chmod(0o755)
+    env = {"PATH": f"{tool.parent}:/usr/bin:/bin"}
+    script = str(tmp_path / "work/ci/check")
+    said = subprocess.run(["sh", script], env=env, capture_output=True, text=True, check=True, timeout=30).stdout
+    assert said.splitlines() == ["gitops", "lint", ".", "--base", f"origin/{branch}"]
+
+
+@pytest.mark.parametrize("url", ["https://h/[[ 7 * 7 ]]/x.git", "https://h/[% raw", "https://h/{{ x }}"])
+def test_an_address_is_never_taken_for_a_template(project: Project, tmp_path: Path, url: str) -> None:
+    git("init", "-q", str(tmp_path / "work"))
+    assert project.symph(*INIT, "--repo", url, "--into", str(tmp_path / "work"))[0] == 0
+    assert url in (tmp_path / "work/README.md").read_text()
+
+
+@pytest.mark.parametrize("owners", ["@a\n* @evil", "nobody", "@a #", ""])
+def test_owners_are_names(project: Project, owners: str) -> None:
+    assert project.symph(*INIT, "--owners", owners)[0] == 2
+
+
+@pytest.mark.parametrize("verb", ["lint", "doctor"])
+def test_a_folder_without_anything_to_check_fails_the_check(project: Project, tmp_path: Path, verb: str) -> None:
+    folder = tmp_path / "theirs"
+    (folder / "src").mkdir(parents=True)
+    status, _, err = project.symph("gitops", verb, str(folder))
+    assert (status, "there is nothing to check" in err) == (1, True)
+    (folder / "src/main.py").write_text("kind: Job\n")
+    (folder / "mkdocs.yml").write_text("site_name: x\n")
+    (folder / ".github").mkdir()
+    (folder / ".github/x.yaml").write_text("kind: x\n")
+    assert project.symph("gitops", verb, str(folder))[0] == 1
+
+
+def test_a_checkout_whose_head_holds_nothing_fails_the_check(project: Project) -> None:
+    assert project.symph("gitops", "lint", str(clone(project)))[0] == 1
+
+
 def test_init_again_changes_nothing(project: Project) -> None:
-    project.symph("gitops", "init")
-    assert project.json("gitops", "init")["commit"] is None
+    project.symph(*INIT)
+    assert project.json(*INIT)["commit"] is None
     assert len(project.log()) == 1
 
 
@@ -49,20 +116,20 @@ def test_init_leaves_what_an_existing_repository_has(project: Project) -> None:
     git("-C", str(checkout), "add", "README.md")
     git("-C", str(checkout), "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "readme")
     git("-C", str(checkout), "push", "-q", "origin", "HEAD:main")
-    status, out, _ = project.symph("gitops", "init")
+    status, out, _ = project.symph(*INIT)
     assert (status, project.show("README.md")) == (0, "ours\n")
     assert "left as they are: README.md" in out
 
 
 def test_init_refuses_to_replace_another_bootstrap_unless_forced(project: Project) -> None:
-    project.symph("gitops", "init", "--argocd-version", "3.4")
-    assert project.symph("gitops", "init", "--protect")[0] == 7
-    assert project.symph("gitops", "init", "--protect", "--force")[0] == 0
+    project.symph(*INIT, "--argocd-version", "3.4")
+    assert project.symph(*INIT, "--protect")[0] == 7
+    assert project.symph(*INIT, "--protect", "--force")[0] == 0
     assert "preserveResourcesOnDeletion" in project.show("bootstrap/applicationset.yaml")
 
 
 def test_init_for_flux_gives_each_publish_its_helm_release(project: Project) -> None:
-    project.symph("gitops", "init", "--flux")
+    project.symph(*INIT, "--flux")
     project.symph("publish", "rl.yaml", "--env", "dev")
     assert "bootstrap/applicationset.yaml" not in paths(project)
     assert "./charts/ml/rl/0.1.0" in project.show("flux/dev/ml/rl.yaml")
@@ -71,7 +138,7 @@ def test_init_for_flux_gives_each_publish_its_helm_release(project: Project) -> 
 
 
 def test_a_repository_of_ours_has_no_findings(project: Project) -> None:
-    project.symph("gitops", "init")
+    project.symph(*INIT)
     project.symph("publish", "rl.yaml", "--env", "dev")
     project.symph("promote", "rl", "--from", "dev", "--to", "prod")
     assert lint(project, clone(project), "--strict") == (0, [])
@@ -170,7 +237,7 @@ def test_gc_keeps_what_runs_what_can_be_rolled_back_to_and_the_newest(project: P
 
 
 def test_flux_is_told_which_keys_open_encrypted_secrets(project: Project) -> None:
-    project.symph("gitops", "init", "--flux", "--sops-secret", "sops-gpg")
+    project.symph(*INIT, "--flux", "--sops-secret", "sops-gpg")
     assert "provider: sops" in project.show("bootstrap/flux-releases.yaml")
     assert "name: sops-gpg" in project.show("bootstrap/flux-releases.yaml")
 

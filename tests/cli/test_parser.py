@@ -13,6 +13,7 @@ import pytest
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.cli.verbs import VERBS
 from symphony_charts.errors import NotFound, UsageError
+from tests.cli.grammar import all_commands
 
 
 class Listing:
@@ -226,3 +227,30 @@ def test_a_script_that_ends_in_a_bare_main_leaves_with_the_status(tmp_path: Path
 def test_every_verbs_help_shows_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert SymphonyParser().main([verb, "--help"]) == 0
     assert "examples:" in capsys.readouterr().out
+
+
+COMMANDS = {" ".join(command.words): command for command in all_commands()}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_mistyped_option_names_the_nearest_one_of_the_very_action(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = COMMANDS[name]
+    flag = max(command.flags, key=len)
+    typed = flag[:-2] + flag[-1]
+    assert SymphonyParser().main([*command.least(), typed]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: unrecognized arguments: {typed} (did you mean {flag}?)\n")
+    assert said.endswith(f"{name} --help\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_action_takes_the_options_of_all(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert SymphonyParser().main([*COMMANDS[name].words, "-v", "--color", "never", "--help"]) == 0
+    assert "--color" in capsys.readouterr().out
+
+
+def test_a_mistyped_action_names_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert SymphonyParser().main(["gitops", "lnt"]) == 2
+    assert "(did you mean lint?)\n" in capsys.readouterr().err

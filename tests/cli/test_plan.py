@@ -103,8 +103,8 @@ def test_without_pools_the_way_out_is_named(symph: Symph) -> None:
     assert "add --pools FILE" in symph("plan", "rl.yaml", status=2).stderr
 
 
-def test_a_missing_cluster_file_is_not_found(symph: Symph) -> None:
-    assert "no cluster file nope.json" in symph("plan", "rl.yaml", "--pools", "nope.json", status=8).stderr
+def test_a_missing_cluster_file_is_a_fault_of_the_input(symph: Symph) -> None:
+    assert "no cluster file nope.json" in symph("plan", "rl.yaml", "--pools", "nope.json", status=3).stderr
 
 
 def test_pictures_are_whole_and_load_nothing(symph: Symph, tmp_path: Path) -> None:

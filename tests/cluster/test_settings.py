@@ -59,6 +59,23 @@ def test_a_wrong_key_is_told_with_its_place(tmp_path: Path, text: str, place: st
     assert ".symph.yaml" in str(failure.value)
 
 
+def test_every_wrong_key_is_told_with_its_line_and_the_nearest_key(tmp_path: Path) -> None:
+    write(tmp_path, "tem: a\nenvironments:\n  dev:\n    nmespace: x\n")
+    with pytest.raises(SpecError) as failure:
+        find_settings(tmp_path)
+    said = str(failure.value)
+    assert f'unknown key "tem"\n  at:   {tmp_path}/.symph.yaml:1, tem\n  next: did you mean "team"?' in said
+    assert '.symph.yaml:4, environments.dev.nmespace\n  next: did you mean "namespace"?' in said
+
+
+@pytest.mark.parametrize("text", ["path: x\n", "repository: {branch: b}\n", "pools: [1]\n", "environments: {a: 3}\n"])
+def test_what_is_no_setting_is_refused_in_our_words(tmp_path: Path, text: str) -> None:
+    write(tmp_path, text)
+    with pytest.raises(SpecError, match=r"\.symph\.yaml") as failure:
+        find_settings(tmp_path)
+    assert "`" not in str(failure.value).splitlines()[0]
+
+
 def test_an_environment_is_asked_for_unless_there_is_only_one(tmp_path: Path) -> None:
     assert find_settings(write(tmp_path, "environments: [dev]\n")).environment(None) == "dev"
     with pytest.raises(UsageError, match="which environment"):

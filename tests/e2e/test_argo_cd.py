@@ -20,6 +20,7 @@ from tests.tools import HELM_VERSIONS, helm
 pytestmark = pytest.mark.rig
 
 _WAIT_S = 90
+_SOURCE = f"git+https://git.example.org/symphony-charts@{'0a' * 20}"
 _SPEC = """\
 name: {name}
 image: busybox:1.37.0
@@ -84,7 +85,7 @@ def team(programs: Programs, namespace: str, tmp_path: Path) -> Iterator[Team]:
     assert newest
     with argo_cd(tmp_path / "argocd", namespace, programs, newest) as argo:
         made = Team(folder=tmp_path, argo=argo, dev=dev, prod=prod)
-        made.symph("gitops", "init", "--argocd-version", "3.5")
+        made.symph("gitops", "init", "--argocd-version", "3.5", "--install-from", _SOURCE)
         _bootstrap(repository, namespace, programs)
         yield made
         _remove(programs, namespace)

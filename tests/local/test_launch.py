@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -180,3 +181,27 @@ def test_a_start_that_is_cut_short_leaves_nothing_that_down_does_not_end(
 
 def _has_started(run: Run) -> bool:
     return bool(run.state()["phase"] != "starting")
+
+
+@pytest.mark.usefixtures("tmux")
+def test_without_tmux_nothing_is_left_and_the_next_start_works(tmp_path: Path) -> None:
+    (tmp_path / "naps.yaml").write_text("name: naps\nprocesses: {a: {command: [sleep, '60']}}\n")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("sh", "bash", "env", "cat", "setsid"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    env = {**os.environ, "SYMPH_STATE_DIR": str(tmp_path / "s"), "SYMPH_RUNTIME_DIR": str(tmp_path / "r")}
+
+    def symph(path: str, *words: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "symphony_charts", *words]
+        own = {**env, "PATH": path}
+        return subprocess.run(argv, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=120, check=False)
+
+    ended = symph(str(tools), "up", "naps.yaml")
+    assert (ended.returncode, "tmux is not installed" in ended.stderr) == (5, True)
+    assert "naps" not in symph(str(tools), "ls").stdout
+    assert not list((tmp_path / "s").rglob("state.json"))
+    try:
+        assert symph(os.environ["PATH"], "up", "naps.yaml").returncode == 0
+    finally:
+        symph(os.environ["PATH"], "down", "naps")

@@ -6,7 +6,6 @@ Transports and credentials stay git's own: its settings for them, its helpers an
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -57,6 +56,15 @@ def git_version() -> tuple[int, int]:
     return found
 
 
+_PREFIX = re.compile(r"(fatal|error|remote): +")
+# Git ends every failure of a transport so; what failed stands above it.
+_BOILERPLATE = (
+    "fatal: Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+)
+
+
 def check_url(url: str) -> str:
     """`url` itself if git may be given it. Raises SpecError for options in disguise and for passwords in the clear."""
     if not url or url.startswith("-") or any(ord(char) < 32 for char in url):
@@ -89,6 +97,7 @@ def check_branch(branch: str) -> str:
 
 
 def said(ended: Completed, lines: int = 3) -> str:
-    """The last lines that git wrote, without its own prefixes."""
-    texts: Sequence[str] = [line.strip() for line in ended.error_text.splitlines() if line.strip()]
-    return "; ".join(texts[-lines:])
+    """The last lines that git wrote, without its prefixes and without what it says of every failure."""
+    texts = [line.strip() for line in ended.error_text.splitlines() if line.strip()]
+    telling = [text for text in texts if text not in _BOILERPLATE] or texts
+    return "; ".join(_PREFIX.sub("", text) for text in telling[-lines:])

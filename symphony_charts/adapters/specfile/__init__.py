@@ -17,17 +17,18 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.adapters.specfile.python import run_file
-from symphony_charts.errors import NotFound, Problem, SpecError
+from symphony_charts.errors import Problem, SpecError
 from symphony_charts.network.lock import Lock, parse
 from symphony_charts.spec.load import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import ConfigFile, SecretFile
 from symphony_charts.spec.yaml_text import line_of, load
 
-__all__ = ["SpecFile", "lock_path_of", "read", "read_lock", "read_many", "with_files"]
+__all__ = ["SpecFile", "located", "lock_path_of", "read", "read_lock", "read_many", "with_files"]
 
 # What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
+_HINT = "give the path of a .yaml, .json or .py experiment"
 _MAX_CONFIG_BYTES = 1024 * 1024
 
 
@@ -49,7 +50,7 @@ class SpecFile:
 def read(path: str | Path) -> SpecFile:
     """The experiment in the file `path`, finished, with the files that it names read.
 
-    Raises NotFound when there is no such file, and SpecError (with ``file:line`` where a line is known) for faults.
+    Raises SpecError, with ``file:line`` where a line is known, for faults and for a file that cannot be read.
     """
     path = Path(path).expanduser()
     experiment = _read_python(path) if path.suffix == ".py" else _read_text(path)
@@ -88,7 +89,7 @@ def _read_text(path: Path) -> Experiment:
         experiment = from_data(_json(text) if path.suffix == ".json" else load(text))
         return with_files(experiment, path.parent)
     except SpecError as error:
-        raise _located(error, path, text) from error
+        raise located(error, path, text) from error
 
 
 def _read_python(path: Path) -> Experiment:
@@ -113,11 +114,11 @@ def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise NotFound(f"no such file: {path}", next="give the path of a .yaml, .json or .py experiment") from error
+        raise SpecError.one(f"no such file: {path}", next=_HINT) from error
     except UnicodeDecodeError as error:
         raise SpecError.one("the file is not UTF-8 text", at=str(path), next="save it as UTF-8") from error
     except OSError as error:
-        raise NotFound(f"cannot read {path}: {error.strerror}", at=str(path)) from error
+        raise SpecError.one(f"cannot read {path}: {error.strerror}", next=_HINT) from error
 
 
 def _json(text: str) -> object:
@@ -139,7 +140,7 @@ def _json(text: str) -> object:
     return data
 
 
-def _located(error: SpecError, path: Path, text: str) -> SpecError:
+def located(error: SpecError, path: Path, text: str) -> SpecError:
     """`error` with the file and line of each fault before its path."""
     return SpecError(
         Problem(what=problem.what, path=_place(path, text, problem.path), next=problem.next)

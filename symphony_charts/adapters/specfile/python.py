@@ -11,7 +11,7 @@ from types import ModuleType
 
 from symphony_charts.errors import SpecError, SymphError
 
-__all__ = ["note_launch", "run_file"]
+__all__ = ["first_line", "note_launch", "run_file"]
 
 _LAUNCHED = "__symph_launched__"
 _NAMES = ("experiment", "main")
@@ -36,9 +36,14 @@ def run_file(path: Path) -> object:
         except SystemExit as error:
             raise SpecError.one(f"the file called exit({error.code!r})", at=_line_in(path, error)) from error
         except Exception as error:  # the user's code may raise anything; it is reported as theirs
-            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise SpecError.one(what, at=_line_in(path, error), next="the file itself raised this") from error
+            what = f"{type(error).__name__}: {first_line(error)}".removesuffix(": ")
+            raise SpecError.one(what, at=_line_in(path, error), next=_way_out(path, error)) from error
     return made
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, empty where it says nothing."""
+    return next(iter(str(error).splitlines()), "")
 
 
 def note_launch(experiment: object) -> bool:
@@ -48,6 +53,12 @@ def note_launch(experiment: object) -> bool:
         return False
     module.__dict__.setdefault(_LAUNCHED, []).append(experiment)
     return True
+
+
+def _way_out(path: Path, error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] == "symphony":
+        return f"it was written for Symphony: python -m symphony_charts.compat {path} ..."
+    return "the file itself raised this"
 
 
 def _made_by(module: ModuleType, path: Path) -> object:

@@ -27,7 +27,7 @@ def parse_hcl(text: str, file: str = "") -> dict[str, object]:
     try:
         import hcl2  # only `.tf` files need it
     except ImportError as error:
-        raise ToolMissing("reading .tf files needs python-hcl2", file, "pip install 'symphony-charts[hcl]'") from error
+        raise ToolMissing("reading .tf files needs python-hcl2", file, extra="hcl") from error
     from lark.exceptions import UnexpectedInput
 
     options = hcl2.SerializationOptions(with_comments=False, strip_string_quotes=True)

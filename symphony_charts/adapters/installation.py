@@ -1,0 +1,100 @@
+"""Where this symphony-charts was installed from, and how to install it from there again.
+
+No index of packages is ever trusted to know the name: whoever owns it there would run code in its place.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from urllib.parse import unquote, urlsplit
+
+from symphony_charts.errors import UsageError
+
+__all__ = ["FORMS", "check_pinned", "command_for_extra", "pinned_source", "requirement"]
+
+_NAME = "symphony-charts"
+FORMS = "git+https://HOST/REPOSITORY@COMMIT, git+ssh://... or https://HOST/FILE.whl#sha256=HASH"
+# No blanks, quotes or dollars: it stands in a requirements file, where pip replaces variables.
+_COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
+_GIT = re.compile(rf"git\+(?:https|ssh)://[\w.~:@/%+-]+@{_COMMIT}(?:#subdirectory=[\w./-]+)?", re.ASCII)
+_FILE = re.compile(r"https://[\w.~:@/%+-]+\.(?:whl|tar\.gz|zip)#sha256=[0-9a-f]{64}", re.ASCII)
+
+
+def check_pinned(where: str) -> str:
+    """`where` itself if everybody gets the same content there for ever. Raises UsageError."""
+    if not (_GIT.fullmatch(where) or _FILE.fullmatch(where)):
+        raise UsageError(f"{where!r} does not say for ever what is installed", "--install-from", f"give {FORMS}")
+    place = urlsplit(where.removeprefix("git+"))
+    if place.password or (place.username and place.scheme == "https"):
+        raise UsageError("the address holds a password, which would stand in Git", "--install-from", "take it out")
+    return where
+
+
+def requirement(where: str, extra: str = "") -> str:
+    """What a requirements file says to install from `where`. Source: PEP 508, "direct references"."""
+    return f"{_NAME}[{extra}] @ {where}" if extra else f"{_NAME} @ {where}"
+
+
+def pinned_source(record: Mapping[str, object] | None = None) -> str | None:
+    """Where this installation came from, pinned; None if that is a folder or file of this machine, or an index.
+
+    `record` is what the installer wrote down of it. Source: PEP 610.
+    """
+    record = _record() if record is None else record
+    url, vcs, archive = str(record.get("url", "")), record.get("vcs_info"), record.get("archive_info")
+    if isinstance(vcs, dict):
+        folder = record.get("subdirectory")
+        where = f"{vcs.get('vcs')}+{url}@{vcs.get('commit_id')}" + (f"#subdirectory={folder}" if folder else "")
+    elif isinstance(archive, dict):
+        where = f"{url}#sha256={_sha256(archive)}"
+    else:
+        return None
+    try:
+        return check_pinned(where)
+    except UsageError:
+        return None
+
+
+def command_for_extra(extra: str) -> str:
+    """The command that adds an optional part of this installation."""
+    record = _record()
+    url = str(record.get("url", ""))
+    info = record.get("dir_info")
+    if url.startswith("file://") and isinstance(info, dict):
+        option = "--editable " if info.get("editable") else ""
+        return f"pip install {option}{shlex.quote(f'{unquote(urlsplit(url).path)}[{extra}]')}"
+    where = pinned_source(record) or url
+    if where:
+        return f"pip install {shlex.quote(requirement(where, extra))}"
+    return f"pip install {' '.join(shlex.quote(need) for need in _needs_of(extra))}"
+
+
+def _record() -> Mapping[str, object]:
+    """What the installer wrote down; nothing for what came from an index, or was not installed at all."""
+    try:
+        text = importlib.metadata.distribution(_NAME).read_text("direct_url.json")
+        record = json.loads(text) if text else {}
+    except (importlib.metadata.PackageNotFoundError, ValueError, OSError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _sha256(archive: Mapping[str, object]) -> str:
+    hashes = archive.get("hashes")
+    if isinstance(hashes, dict) and hashes.get("sha256"):
+        return str(hashes["sha256"])
+    return str(archive.get("hash", "")).removeprefix("sha256=")
+
+
+def _needs_of(extra: str) -> list[str]:
+    """The packages that the extra stands for."""
+    try:
+        needs = importlib.metadata.requires(_NAME) or []
+    except importlib.metadata.PackageNotFoundError:
+        needs = []
+    mark = re.compile(rf"""extra == ["']{re.escape(extra)}["']""")
+    return [need.partition(";")[0].strip() for need in needs if mark.search(need)]

@@ -1,0 +1,31 @@
+"""A part of a tree, and questions that read more of it than was loaded."""
+
+from __future__ import annotations
+
+import pytest
+
+from symphony_charts.gitops.snapshot import Entry, NotLoadedError, Snapshot, ask
+
+
+def test_questions_are_asked_again_until_all_that_they_read_is_loaded() -> None:
+    tree = {"a": {"b": Entry(mode="100644", oid="1"), "c": Entry(mode="100644", oid="2")}}
+    rounds: list[list[str]] = []
+
+    def load(snapshot: Snapshot, missing: object) -> Snapshot:
+        assert isinstance(missing, list)
+        rounds.append([item.path for item in missing])
+        folders = {**snapshot.folders, **{item.path: tree[item.path] for item in missing if item.is_folder}}
+        files = {**snapshot.files, **{item.path: b"x" for item in missing if not item.is_folder}}
+        return Snapshot(commit="1", folders=folders, files=files)
+
+    start = Snapshot(commit="1", folders={"": {"a": Entry(mode="40000", oid="3")}})
+    _, answers = ask(start, [lambda seen: seen.read("a/b"), lambda seen: seen.read("a/c")], load)
+    assert answers == (b"x", b"x")
+    assert rounds == [["a", "a"], ["a/b", "a/c"]]
+
+
+def test_what_is_there_and_not_loaded_is_never_taken_for_absent() -> None:
+    snapshot = Snapshot(commit="1", folders={"": {"a": Entry(mode="40000", oid="3")}})
+    with pytest.raises(NotLoadedError, match="the folder a was not loaded"):
+        snapshot.read("a/b")
+    assert snapshot.read("z/b") is None
