@@ -44,8 +44,8 @@ class HelmReleases:
     def __init__(self, target: Target | None = None, *, timeout_s: float = 300.0) -> None:
         self._command = HelmCommand(target or Target(), timeout_s=timeout_s)
         # pyhelm3 asserts that its program exists and asks its version, both through our command.
-        self._client = Client(self._command, executable=self._command.program)
         try:
+            self._client = Client(self._command, executable=self._command.program)
             installed = self._client.version
         except ValueError as error:
             what = "this helm does not say which version it is"
