@@ -44,9 +44,14 @@ class HelmReleases:
     def __init__(self, target: Target | None = None, *, timeout_s: float = 300.0) -> None:
         self._command = HelmCommand(target or Target(), timeout_s=timeout_s)
         # pyhelm3 asserts that its program exists and asks its version, both through our command.
-        self._client = Client(self._command, executable=self._command.program)
-        self.version = str(self._client.version)
-        if self._client.version < type(self._client.version).parse(OLDEST):
+        try:
+            self._client = Client(self._command, executable=self._command.program)
+            installed = self._client.version
+        except ValueError as error:
+            what = "this helm does not say which version it is"
+            raise ToolMissing(what, self._command.program, f"install helm {OLDEST} or newer") from error
+        self.version = str(installed)
+        if installed < type(installed).parse(OLDEST):
             raise ToolMissing(f"helm {self.version} is too old", self._command.program, f"install {OLDEST} or newer")
 
     def apply(
