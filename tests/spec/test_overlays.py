@@ -248,18 +248,46 @@ def test_a_volume_of_the_experiment_can_be_mounted_by_an_overlay() -> None:
     assert (found.volumes, found.processes["p"].mounts) == ({"v": EmptyDirVolume()}, [Mount(volume="v", at="/v")])
 
 
-@pytest.mark.parametrize(
-    ("over", "words"),
-    [
-        (spec(restartPolicy="Always"), "run finite work for ever"),
-        (spec(terminationGracePeriodSeconds=-1), "too little"),
-        (own(env=[{"name": "A", "value": "$(A)"}]), "refers to itself"),
-        (own(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}), "above its limit"),
-    ],
-)
-def test_what_a_field_refuses_is_refused_of_an_overlay(over: object, words: str) -> None:
-    with pytest.raises(SpecError, match=words):
+REFUSED = [
+    (spec(restartPolicy="Always"), "run finite work for ever", "pod_overlay.spec.restartPolicy"),
+    (spec(terminationGracePeriodSeconds=-1), "too little", "pod_overlay.spec.terminationGracePeriodSeconds"),
+    (spec(nodeSelector={"a b": "x"}), "cannot be a key", "pod_overlay.spec.nodeSelector.a b"),
+    (
+        spec(tolerations=[{"operator": "Exists", "value": "x"}]),
+        "takes no value",
+        "pod_overlay.spec.tolerations",
+    ),
+    (
+        own(env=[{"name": "B", "value": "1"}, {"name": "A", "value": "$(A)"}]),
+        "refers to itself",
+        "pod_overlay.spec.containers[0].env[1]",
+    ),
+    (
+        own(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}),
+        "above its limit",
+        "pod_overlay.spec.containers[0].resources.requests.cpu",
+    ),
+]
+
+
+@pytest.mark.parametrize(("over", "words", "path"), REFUSED, ids=[path for _, _, path in REFUSED])
+def test_what_a_field_refuses_is_refused_where_the_overlay_says_it(over: object, words: str, path: str) -> None:
+    with pytest.raises(SpecError, match=words) as caught:
         made(pod=over)
+    assert [problem.path for problem in caught.value.problems] == [f"processes.p.{path}"]
+
+
+def test_a_fault_of_a_field_is_told_of_the_field_beside_an_overlay() -> None:
+    with pytest.raises(SpecError) as caught:
+        made({"env": [{"name": "B", "value": "1"}]}, spec(priorityClassName="x"), env={"A": "$(A)"}, replicas=-1)
+    assert {problem.path for problem in caught.value.problems} == {"processes.p.env.A", "processes.p.replicas"}
+
+
+def test_a_fault_of_a_grouped_process_is_told_of_its_own_overlay() -> None:
+    processes = {"a": {"command": ["a"], "container_overlay": {"env": [{"name": "A", "value": "$(A)"}]}}}
+    with pytest.raises(SpecError) as caught:
+        from_data({"name": "e", "groups": {"g": {"processes": processes}}})
+    assert [problem.path for problem in caught.value.problems] == ["groups.g.processes.a.container_overlay.env[0]"]
 
 
 def test_an_edit_in_python_and_an_overlay_in_yaml_are_the_same_experiment() -> None:
