@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -312,6 +313,26 @@ def overlaid(draw: st.DrawFn) -> dict[str, Any]:
         "processes": {"p": {**process, "pod_overlay": draw(pod_overlays("p"))}},
         "groups": {"g": {"processes": members, "pod_overlay": draw(pod_overlays("q", "r"))}},
     }
+
+
+# Words that readers of overlays know, at any place and with anything below.
+WORDS = ["name", "value", "valueFrom", "env", "args", "containers", "volumes", "volumeMounts", "mountPath", "spec"]
+WORDS += ["metadata", "labels", "resources", "limits", "tolerations", "key", "effect", "secretKeyRef", "emptyDir", "p"]
+WORDS += ["readinessProbe", "exec", "command", "tcpSocket", "port", "image", "nodeSelector", "hostPath", "path", "n"]
+anything = st.recursive(
+    st.one_of(st.sampled_from(["p", "", "x", "1", "Exists"]), st.integers(-1, 2**60), st.booleans(), st.none()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(WORDS), inner, max_size=4)),
+    max_leaves=12,
+)
+odd = st.dictionaries(st.sampled_from(WORDS), anything, max_size=4)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(odd, st.fixed_dictionaries({}, optional={"spec": odd, "metadata": odd}))
+def test_anything_in_an_overlay_is_taken_or_refused(container: dict[str, Any], pod: dict[str, Any]) -> None:
+    with suppress(SpecError):
+        once = experiment(container, pod, mounts=[{"at": "/p", "empty_dir": {}, "name": "p"}])
+        assert finish(once) == from_data(dump.to_data(once)) == once
 
 
 @SOME
