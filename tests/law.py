@@ -196,7 +196,9 @@ def _verdicts(answers: dict[str, Answer]) -> Iterator[str]:
     if packaged.status == 0 and not packaged.data["items"][0]["fit"].startswith(verdict):
         yield f"plan says {verdict}, package {packaged.data['items'][0]['fit']}"
     lint, publish = answers["lint"], answers["publish"]
-    if lint.status == 0 and publish.status != plan.status:
+    # Argo CD's project refuses rights that the chart would give itself; by hand it is installed.
+    is_refused_by_argo = "takes no Role" in publish.error
+    if lint.status == 0 and publish.status != (1 if is_refused_by_argo else plan.status):
         yield f"plan ends with {plan.status}, publish with {publish.status}: {publish.error}"
     if lint.status == 1 and publish.status != 1:
         yield f"lint finds errors, publish ends with {publish.status}"

@@ -155,7 +155,6 @@ KEPT: list[dict[str, Any]] = [
     {"imagePullPolicy": "Sometimes"},
     {"args": {"a": "b"}, "command": {"a": "b"}},
     {"resources": {"claims": [{"name": "gpu"}]}},
-    {"resources": {"requests": {"cpu": "much"}}},
     {"readinessProbe": {"grpc": {"port": 80}}},
     {"readinessProbe": {"httpGet": {"port": "web"}}},
     {"readinessProbe": {"periodSeconds": 5}},
