@@ -133,7 +133,7 @@ FIELDS: tuple[Field, ...] = (
     Field("secrets.refreshInterval", "text", "After how long external values are read again."),
     Field("secrets.files.*.remote", "text", "Where the store holds it, as name or name#property; empty: the key."),
     Field("secrets.files.*.only", "texts", "The processes that see the key, as group/process; empty: all."),
-    Field("doneWhen", "texts", TOP["doneWhen"]),
+    Field("doneWhen", "words", TOP["doneWhen"]),
     Field("runKey", "scalar", TOP["runKey"]),
     Field("hold", "bool", TOP["hold"]),
     Field("labels", "strings", TOP["labels"]),

@@ -1,0 +1,72 @@
+"""Merged values against the chart's own schema: what helm refuses is refused here, with the nearest name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.chart.merge import merge
+from symphony_charts.chart.schema_check import check_schema, schema_faults
+from symphony_charts.errors import SpecError
+from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, run_helm, set_values, write_chart
+
+SETS = [
+    "groups.p.replica=3",
+    "groups.p.replicas=three",
+    "groups.p.containers.p.image=3",
+    "groups.p.containers.p.env.A.B=1",
+    "groups.q.replicas=1",
+    "services.s.port=70000",
+    "services.s.expose=Foo",
+    "networkPolicy.enable=true",
+    "workload.kind=jobz",
+    "doneWhen=p",
+    "groups.p.replicas=3",
+    "groups.p.nodeSelector.a=b",
+    "groups.p.containers.p.resources.requests.cpu=2",
+    "services.s.port=7001",
+    "extra.any.thing=1",
+    "global.x=1",
+]
+
+
+@pytest.mark.parametrize("name", EXAMPLE_NAMES)
+def test_the_values_of_every_example_keep_their_schema(name: str) -> None:
+    assert schema_faults(example_chart(name).values) == []
+
+
+@pytest.mark.parametrize("text", SETS)
+def test_values_are_refused_where_helm_refuses_them(text: str, tmp_path: Path) -> None:
+    chart = chart_of(experiment_of(processes={"p": {"command": ["x"], "binds": "s"}}))
+    ended = run_helm("4.3", "template", "r", write_chart(chart, tmp_path), "--set", text, check=False)
+    by_schema = "don't meet the specifications of the schema" in ended.stderr
+    assert bool(schema_faults(merge(chart.values, set_values([text])))) == by_schema, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "what", "path", "next_step"),
+    [
+        ({"groups": {"a": {"replica": 1}}}, 'no value "replica"', "groups.a.replica", 'did you mean "replicas"?'),
+        ({"workload": {"kind": "jobz"}}, '"jobz" is no kind', "workload.kind", 'did you mean "jobs"?'),
+        ({"hold": 3}, "3 is not true or false", "hold", "set hold to true or false"),
+        ({"doneWhen": "a"}, '"a" is not a list of texts', "doneWhen", "set doneWhen to a list of texts"),
+    ],
+)
+def test_a_fault_has_its_place_and_a_way_out(values: dict[str, Any], what: str, path: str, next_step: str) -> None:
+    problem = next(problem for problem in schema_faults(values) if problem.path == path)
+    assert what in problem.what
+    assert next_step in problem.next
+
+
+def test_all_faults_are_said_at_once() -> None:
+    with pytest.raises(SpecError) as caught:
+        check_schema({"runkey": 1, "hodl": True, "networkPolicy": {"enable": True}})
+    assert [problem.path for problem in caught.value.problems] == ["networkPolicy.enable", "hodl", "runkey"]
+
+
+def test_a_chart_of_another_version_is_held_against_its_own_schema() -> None:
+    own = b'{"type": "object", "properties": {"old": {"type": "string"}}, "additionalProperties": false}'
+    assert schema_faults({"old": "x"}, own) == []
+    assert [problem.path for problem in schema_faults({"hold": True}, own)] == ["hold"]
