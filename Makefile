@@ -56,6 +56,12 @@ matrix: e2e-tools ## the wheel at both ends of every dependency and of Python; E
 oracle: setup ## placement against the real kube-scheduler: make oracle N=200
 	@python -m tests.e2e.oracle $(or $(N),50)
 
+soak: e2e-tools ## what takes longer than a change may: the law, the fuzz, --set, quantities, releases, placement
+	@SYMPH_LAW_CASES=2000 SYMPH_SOAK=2000 python -m pytest -q -n 2 -p no:cacheprovider tests/test_prepare.py tests/chart/test_set_values.py
+	@SYMPH_FUZZ_CASES=2000 SYMPH_SOAK=200 python -m pytest -q -p no:cacheprovider -m e2e tests/e2e/test_fuzz.py tests/e2e/test_quantities.py
+	@python -m tests.e2e.oracle 2000
+	@python -m tests.matrix --every-extra
+
 bench: setup ## every speed figure, as ratios in one run
 	@for file in benchmarks/*.py; do echo "== $$file"; python $$file; done
 

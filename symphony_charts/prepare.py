@@ -98,7 +98,13 @@ class Prepared:
         return self.own.plan
 
     def under(
-        self, values: Mapping[str, object], *, release: str = "", namespace: str = "", service: str = ""
+        self,
+        values: Mapping[str, object],
+        *,
+        release: str = "",
+        namespace: str = "",
+        service: str = "",
+        version: str = "",
     ) -> Rendering:
         """A release with `values` over the chart's own. Raises SpecError as `render_release` does."""
         own = self.own.release
@@ -107,6 +113,7 @@ class Prepared:
             name=release or own.name,
             namespace=namespace or own.namespace,
             service=service or own.service,
+            chart_version=version or own.chart_version,
         )
         merged = merge(self.values, values)
         objects = tuple(render_release(merged, there))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +36,18 @@ class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
     The coroutines never wait for anything but helm itself, so that they end in one step and Ctrl-C reaches them.
     """
 
-    def __init__(self, target: Target, *, timeout_s: float = 300.0, program: str | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        *,
+        timeout_s: float = 300.0,
+        program: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self.program = program or find_helm()
         super().__init__(executable=self.program, default_timeout=f"{timeout_s:g}s")
         self._target = target
+        self._more_env = dict(env or {})
         self._limit_s = timeout_s
 
     async def run(self, command: Sequence[object], input: bytes | None = None) -> bytes:
@@ -75,7 +83,7 @@ class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
             chosen["KUBECONFIG"] = str(self._target.kubeconfig)
         if self._target.context is not None:
             chosen["HELM_KUBECONTEXT"] = self._target.context
-        return {**removed, "HELM_NO_PLUGINS": "1", **chosen}
+        return {**removed, "HELM_NO_PLUGINS": "1", **self._more_env, **chosen}
 
 
 def _repaired(document: bytes | None) -> bytes | None:

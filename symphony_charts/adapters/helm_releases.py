@@ -41,12 +41,19 @@ class Revision:
 class HelmReleases:
     """The releases of one cluster. Raises ToolMissing without a helm that is new enough."""
 
-    def __init__(self, target: Target | None = None, *, timeout_s: float = 300.0) -> None:
-        self._command = HelmCommand(target or Target(), timeout_s=timeout_s)
+    def __init__(
+        self, target: Target | None = None, *, timeout_s: float = 300.0, env: Mapping[str, str] | None = None
+    ) -> None:
+        self._command = HelmCommand(target or Target(), timeout_s=timeout_s, env=env)
         # pyhelm3 asserts that its program exists and asks its version, both through our command.
-        self._client = Client(self._command, executable=self._command.program)
-        self.version = str(self._client.version)
-        if self._client.version < type(self._client.version).parse(OLDEST):
+        try:
+            self._client = Client(self._command, executable=self._command.program)
+            installed = self._client.version
+        except ValueError as error:
+            what = "this helm does not say which version it is"
+            raise ToolMissing(what, self._command.program, f"install helm {OLDEST} or newer") from error
+        self.version = str(installed)
+        if installed < type(installed).parse(OLDEST):
             raise ToolMissing(f"helm {self.version} is too old", self._command.program, f"install {OLDEST} or newer")
 
     def apply(
@@ -58,10 +65,11 @@ class HelmReleases:
         namespace: str,
         create_namespace: bool = False,
         description: str = "",
+        hooks: bool = True,
     ) -> Revision:
         """Install the release, or upgrade it if it is there, with exactly these values over the chart's own.
 
-        What a failed upgrade has made is removed again. Nothing is waited for.
+        What a failed upgrade has made is removed again. Nothing is waited for but `hooks`.
         """
         made = self._done(
             name,
@@ -75,6 +83,7 @@ class HelmReleases:
                 # Values are the experiment: those of an earlier revision must not shine through.
                 reset_values=True,
                 description=description or None,
+                no_hooks=not hooks,
             ),
         )
         chart_name = self._done(name, made.chart_metadata())
@@ -137,9 +146,10 @@ class HelmReleases:
         status = self._done(name, self._command.status(name, namespace=namespace))
         return str(status["info"].get("notes") or "")
 
-    def rollback(self, name: str, namespace: str, revision: int) -> None:
-        """Make a new revision out of an old one. Nothing is waited for."""
-        self._done(name, self._command.rollback(name, revision, namespace=namespace, cleanup_on_fail=True))
+    def rollback(self, name: str, namespace: str, revision: int, *, hooks: bool = True) -> None:
+        """Make a new revision out of an old one. Nothing is waited for but `hooks`."""
+        call = self._command.rollback(name, revision, namespace=namespace, cleanup_on_fail=True, no_hooks=not hooks)
+        self._done(name, call)
 
     def uninstall(self, name: str, namespace: str, *, keep_history: bool = False) -> None:
         """Remove a release and its objects. Nothing is waited for."""

@@ -1,33 +1,32 @@
-"""A cluster's API by the official client: lists in pages, watches that survive, server-side apply, typed failures.
+"""A cluster's API: lists in pages, watches that survive, server-side apply, typed failures.
 
-The kubeconfig is read, never written. Importing this costs nothing; the client, which takes a quarter of a second, is
-imported when an object is made.
+Importing this costs nothing; the official client, which takes a quarter of a second, is imported when an object is
+made, and reads the kubeconfig (see `kubernetes_login`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
-from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
+from symphony_charts.adapters.kubernetes_connection import READ_S, Connection, ExpiredError, Response
+from symphony_charts.adapters.kubernetes_login import Login
+from symphony_charts.errors import NotFound, SpecError, ToolFailed
 
 __all__ = ["FIELD_MANAGER", "KubeApi", "Object"]
 
 Object = dict[str, Any]
 
 FIELD_MANAGER = "symph"
-_CONNECT_S, _READ_S = 10.0, 30.0
 _PAGE = 500
 # The server ends a watch after this long, and a new one begins where it was.
 _WATCH_S = 290
-_FIRST_FAILURE, _GONE = 400, 410
 # Metadata alone: Secrets and large ConfigMaps are listed without their content.
 _PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
@@ -35,31 +34,28 @@ _PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 class KubeApi:
     """One cluster, by a context of the kubeconfig (the current one unless told).
 
-    Raises ToolFailed where no kubeconfig leads to a cluster.
+    `context` and `namespace` are that context's. Raises ToolFailed where no kubeconfig leads to a cluster, SpecError
+    for one that is broken or lacks the context.
     """
 
     def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
-        from kubernetes import config
-
-        # The client reads $KUBECONFIG once, when it is imported; here it counts as it stands now.
-        file = str(kubeconfig or os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser())
-        try:
-            contexts, active = config.list_kube_config_contexts(config_file=file)
-            self.client = config.new_client_from_config(config_file=file, context=context)
-        except config.ConfigException as error:
-            what = f"no cluster is configured: {error}"
-            raise ToolFailed(what, next="set $KUBECONFIG, or choose a --context") from error
-        named = [one for one in contexts if one["name"] == context] or [active]
-        self.context: str = named[0]["name"]
-        # A context need not name a namespace.
-        self.namespace: str = named[0]["context"].get("namespace") or "default"
+        login = Login(kubeconfig, context)
+        self.connection = Connection(login)
+        self.context: str = login.context.name
+        self.namespace: str = login.context.namespace
         self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
         self._groups: set[str] | None = None
-        self._watching: set[Any] = set()
+        self._watching: set[Response] = set()
+
+    def __enter__(self) -> KubeApi:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Give the connections back."""
-        self.client.close()
+        self.connection.close()
 
     # --- reading ---
 
@@ -109,16 +105,24 @@ class KubeApi:
                 # The connection broke in the middle: what was missed is asked for again.
                 time.sleep(0.2)
 
+    def of_kind(self, api_version: str, kind: str, namespace: str | None, selector: str = "") -> list[Object]:
+        """The objects of a kind that bear the labels, each with its kind; none where the cluster lacks the kind."""
+        try:
+            listed = self.listed(self.collection(api_version, kind, namespace), selector)
+        except NotFound:
+            return []
+        return [{**item, "apiVersion": api_version, "kind": kind} for item in listed]
+
     def interrupt(self) -> None:
         """Let every watch look up: those that are over end, the others go on where they were."""
         for response in tuple(self._watching):
             with suppress(AttributeError, OSError):
-                response.connection.sock.shutdown(socket.SHUT_RDWR)
+                response.connection.sock.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]  # urllib3's own
 
-    def log(self, namespace: str, pod: str, query: Mapping[str, str], *, read_s: float | None = _READ_S) -> Any:
+    def log(self, namespace: str, pod: str, query: Mapping[str, str], *, read_s: float | None = READ_S) -> Response:
         """The log of a container as a stream of bytes, to be closed by the caller; `read_s` None waits for ever."""
         path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/log"
-        return self._raw("GET", path, query=query, read_s=read_s)
+        return self.connection.checked("GET", path, query=query, read_s=read_s)
 
     # --- kinds ---
 
@@ -130,7 +134,8 @@ class KubeApi:
 
     def serves(self, api_version: str, kind: str) -> bool:
         """Whether the cluster serves a kind in this very version."""
-        if not self.has_group(api_version.partition("/")[0]):
+        group, slash, _ = api_version.partition("/")
+        if slash and not self.has_group(group):
             return False
         try:
             self.collection(api_version, kind, None)
@@ -159,14 +164,20 @@ class KubeApi:
         """Make an object what this says, by server-side apply under our own field manager, with strict fields.
 
         `force` takes fields over from other managers. Raises Conflict where another manager owns a field, and SpecError
-        for what the server does not take.
+        for what the server does not take; of a Secret it says no more than that, since messages quote contents.
         """
         collection = self.collection(item["apiVersion"], item["kind"], namespace)
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
         query |= {"force": "true"} if force else {}
         path = f"{collection}/{quote(item['metadata']['name'])}"
         title = f"{item['kind']}/{item['metadata']['name']}"
-        return self._call("PATCH", path, query=query, body=item, kind="application/apply-patch+yaml", title=title)
+        try:
+            return self._call("PATCH", path, query=query, body=item, kind="application/apply-patch+yaml", title=title)
+        except SpecError:
+            if item["kind"] != "Secret":
+                raise
+            # Without its cause, which holds what the server said.
+            raise ToolFailed(f"{title} was not pushed: the cluster finds it invalid", namespace) from None
 
     def delete(self, item: Object) -> bool:
         """Delete exactly this object (by uid), its dependents in the background; False if it was gone."""
@@ -187,13 +198,13 @@ class KubeApi:
         """The objects, and the version of the collection at which a watch may begin."""
         query = {"limit": str(limit), **({"labelSelector": selector} if selector else {})}
         query |= {"fieldSelector": fields} if fields else {}
-        accept = _PARTIAL if metadata_only else "application/json"
+        accept = {"Accept": _PARTIAL} if metadata_only else {}
         items: list[Object] = []
         token = ""
         while True:
             try:
-                page = self._call("GET", path, query={**query, "continue": token} if token else query, accept=accept)
-            except _ExpiredError:
+                page = self._call("GET", path, query={**query, "continue": token} if token else query, headers=accept)
+            except ExpiredError:
                 # The pages were read too slowly; what came so far belongs to a state that is gone.
                 items, token = [], ""
                 query.pop("limit", None)
@@ -207,8 +218,8 @@ class KubeApi:
         query = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
         query |= {"timeoutSeconds": str(int(seconds)), **({"labelSelector": selector} if selector else {})}
         try:
-            response = self._raw("GET", path, query=query, read_s=seconds + 10)
-        except _ExpiredError:
+            response = self.connection.checked("GET", path, query=query, read_s=seconds + 10)
+        except ExpiredError:
             yield {"type": "ERROR", "object": {}}
             return
         rest = b""
@@ -222,65 +233,25 @@ class KubeApi:
             self._watching.discard(response)
             response.close()
 
-    def _call(self, method: str, path: str, **request: Any) -> Object:
-        data: Object = json.loads(self._raw(method, path, **request).data)
-        return data
-
-    def _raw(
+    def _call(
         self,
         method: str,
         path: str,
         *,
-        query: Mapping[str, str] | None = None,
         body: object = None,
         kind: str = "application/json",
-        accept: str = "application/json",
-        read_s: float | None = _READ_S,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         title: str = "",
-    ) -> Any:
-        """The response, unread. Raises the class of error that the server's status means."""
-        from urllib3 import Timeout
-        from urllib3.exceptions import HTTPError
-
-        headers = {**self.client.default_headers, "Accept": accept, "Content-Type": kind}
-        asked = list((query or {}).items())
-        self.client.update_params_for_auth(headers, asked, ["BearerToken"])
-        url = f"{self.client.configuration.host}{path}" + (f"?{urlencode(asked)}" if asked else "")
+    ) -> Object:
+        data = None if body is None else json.dumps(body).encode()
+        sent = {"Content-Type": kind, **(headers or {})}
+        response = self.connection.checked(method, path, title=title, query=query, body=data, headers=sent)
         try:
-            response = self.client.rest_client.pool_manager.request(
-                method,
-                url,
-                headers=headers,
-                body=None if body is None else json.dumps(body),
-                timeout=Timeout(connect=_CONNECT_S, read=read_s),
-                preload_content=False,
-            )
-            if response.status >= _FIRST_FAILURE:
-                raise _failure_of(response.status, response.data, response.reason, title or f"{method} {path}")
-        except HTTPError as error:
-            what = f"the cluster of context {self.context} does not answer"
-            raise ToolFailed(what, str(error), "kubectl cluster-info shows where it should be") from error
-        return response
-
-
-class _ExpiredError(SymphError):
-    """The server has forgotten the state that was asked for; ask for the present one."""
-
-
-def _failure_of(status: int, body: bytes, reason: str, where: str) -> SymphError:
-    """The error that a status of the server means, with what it said."""
-    try:
-        said = str(json.loads(body)["message"])
-    except (TypeError, ValueError, KeyError):
-        said = reason
-    if status == 404:
-        return NotFound(said, where)
-    if status == 409:
-        return Conflict(said, where, "somebody else manages it: change it there, or choose another name or namespace")
-    if status == _GONE:
-        return _ExpiredError(said, where)
-    if status in (400, 422):
-        return SpecError.one(f"the cluster does not take {where}: {said}", next="change what the message names")
-    if status in (401, 403):
-        return ToolFailed(f"the cluster refuses: {said}", where, "log in again, or ask for the right to do this")
-    return ToolFailed(f"the cluster failed ({status}): {said}", where)
+            answer: Object = json.loads(self.connection.body(response))
+        except ValueError as error:
+            what = f"what answers at {self.connection.login.server} is no Kubernetes API"
+            raise ToolFailed(
+                what, f"{method} {path}", "check the server of the context: kubectl cluster-info"
+            ) from error
+        return answer

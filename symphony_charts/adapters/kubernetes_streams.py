@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from symphony_charts.adapters.kubernetes_api import KubeApi
 from symphony_charts.errors import ToolFailed
@@ -23,6 +23,7 @@ __all__ = ["forward", "run_in_pod"]
 
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _PIECE = 1 << 15
+_EXEC_PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _FORWARD_PROTOCOL = "v4.channel.k8s.io"
 # A refusal comes as soon as the node has tried.
 _REFUSAL_S = 0.7
@@ -68,7 +69,7 @@ def run_in_pod(
     query += [("stderr", "false" if tty else "true"), ("stdin", "true" if stdin else "false")]
     query.append(("tty", "true" if tty else "false"))
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/exec"
-    connection = _connect(api, path, query)
+    connection = api.connection.websocket(path, query, _EXEC_PROTOCOLS)
     try:
         if tty:
             _send(connection, _RESIZE, _window())
@@ -136,32 +137,6 @@ def _window() -> bytes:
     return json.dumps({"Width": size.columns, "Height": size.lines}).encode()
 
 
-def _connect(api: KubeApi, path: str, query: Sequence[tuple[str, str]], protocol: str = "") -> Any:
-    """An open WebSocket, or ToolFailed with what the server said."""
-    from kubernetes.stream.ws_client import create_websocket, get_websocket_url
-    from websocket import WebSocketException
-
-    headers: dict[str, str] = {}
-    api.client.update_params_for_auth(headers, [], ["BearerToken"])
-    headers = {name.lower(): value for name, value in headers.items()}
-    if protocol:
-        headers["sec-websocket-protocol"] = protocol
-    config = api.client.configuration
-    url = get_websocket_url(config.host + path) + "?" + urlencode(query)
-    try:
-        return create_websocket(config, url, headers)
-    except (WebSocketException, OSError) as error:
-        what = f"the cluster opens no stream: {_refusal(error)}"
-        raise ToolFailed(what, path.rpartition("/")[0], "the container must be running") from error
-
-
-def _refusal(error: Exception) -> str:
-    body = getattr(error, "resp_body", None)
-    with suppress(TypeError, ValueError, KeyError):
-        return str(json.loads(body)["message"])  # type: ignore[arg-type]  # None is one of the errors let through
-    return str(error)
-
-
 @contextmanager
 def forward(api: KubeApi, namespace: str, pod: str, container: str, host: str, port: int) -> Iterator[str]:
     """``127.0.0.1:port`` of this machine, every connection to which goes on to `port` of the pod, while open.
@@ -196,7 +171,7 @@ def _listens_at_loopback(api: KubeApi, namespace: str, pod: str, port: int) -> b
     from websocket import ABNF, WebSocketException, WebSocketTimeoutException
 
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
-    connection = _connect(api, path, [("ports", str(port))], _FORWARD_PROTOCOL)
+    connection = api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
     connection.settimeout(_REFUSAL_S)
     messages = [0, 0]
     try:
@@ -245,7 +220,7 @@ def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.soc
 
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
     try:
-        connection = _connect(api, path, [("ports", str(port))], _FORWARD_PROTOCOL)
+        connection = api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
     except ToolFailed as error:
         # There is no caller to raise to; the one who waits for an answer sees the connection end.
         sys.stderr.write(f"warning: {error}\n")

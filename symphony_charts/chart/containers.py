@@ -187,6 +187,6 @@ def _probe(probe: Values, values: Values, services: Mapping[str, LiveService]) -
             handler["port"] = int(port)
         elif port in services:
             handler["port"] = services[port].port
-        elif port not in {entry.get("name") for entry in maps(sub(values, "overlay"), "ports")}:
+        elif port not in [entry.get("name") for entry in maps(sub(values, "overlay"), "ports")]:
             return None
     return probe

@@ -12,10 +12,12 @@ __all__ = ["configure", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from symphony_charts.chart.values import Values
     from symphony_charts.cluster.comparing import Read
     from symphony_charts.cluster.settings import Settings
     from symphony_charts.gitops.comparison import Comparison, Line, Side
     from symphony_charts.placement.pool import Pools
+    from symphony_charts.prepare import Prepared
 
 _COLORS = {
     "nothing": "dim",
@@ -96,14 +98,21 @@ def _sides_of_spec(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
     )
     if args.versions and not args.env:
         before = published.version(args.versions[0], {}, prepared.own.release.namespace)
-        return before, Side(title=str(spec.path), objects=prepared.objects)
+        return before, Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
     env = settings.environment(args.env)
     pointer = published.pointer(env)
     namespace = pointer.destination.namespace
-    after = Side(title=str(spec.path), objects=prepared.under(pointer.values, namespace=namespace).objects)
+    after = Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
     if args.versions:
         return published.version(args.versions[0], pointer.values, namespace), after
     return published.in_environment(env), after
+
+
+def _objects(prepared: Prepared, values: Values, namespace: str) -> tuple[dict[str, object], ...]:
+    """The objects of a spec as those of published charts are made: the version in a label is no difference."""
+    from symphony_charts.chart.version import FIRST_VERSION
+
+    return prepared.under(values, namespace=namespace, version=FIRST_VERSION).objects
 
 
 def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, Side]:

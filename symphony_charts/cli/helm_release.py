@@ -45,6 +45,8 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
                 replace=is_upgrade,
                 dry_run=args.dry_run,
             )
+        for text in there.warnings:
+            output.warn(text)
         run = {"run": there.sent_run, "wasRun": before} if there.sent_run and before else {}
         if made is None:
             return _print_dry_run(args, name, namespace, run)

@@ -58,13 +58,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _findings(args: argparse.Namespace, path: str, filled: ChartTemplate) -> list[Finding]:
+    from dataclasses import replace
+
     from symphony_charts.adapters import specfile
     from symphony_charts.chart.lint import Finding, lint_release
+    from symphony_charts.cluster.spec_paths import spec_path
 
     spec = specfile.read(path)
     prepared = prepared_of(args, spec, force=True)
     chart, own = prepared.chart(filled, spec.lock.version), prepared.own
-    said = lint_release(chart, own.values, own.release, own.objects, kube_version=args.kube_version)
+    found = lint_release(chart, own.values, own.release, own.objects, kube_version=args.kube_version)
+    said = [replace(finding, path=spec_path(finding.path, prepared.experiment)) for finding in found]
     for loss in prepared.losses:
         rule = loss.path.rpartition(".")[2]
         said.append(Finding(rule=rule, severity="warning", path=loss.path, what=loss.what, next=loss.next))

@@ -54,11 +54,12 @@ def run(args: argparse.Namespace) -> int:
     from symphony_charts.errors import PlacementError, UsageError
 
     spec = specfile.read(args.spec)
-    prepared = prepared_of(args, spec, force=True)
-    plan = prepared.plan
-    if plan is None:
+    if not args.pools and spec.experiment.placement.pools is None:
         hint = "add --pools FILE, or placement.pools to the spec; examples/pools shows what FILE can be"
         raise UsageError("no node pools are known", str(spec.path), hint)
+    prepared = prepared_of(args, spec, force=True)
+    plan = prepared.plan
+    assert plan is not None  # noqa: S101 - there are pools
     if args.explain:
         _explain(args, plan, _pod_named(prepared.experiment, plan, args.explain))
         return 0

@@ -65,7 +65,10 @@ def copy_out(api: KubeApi, namespace: str, instance: InstanceStatus, path: str, 
     target.parent.mkdir(parents=True, exist_ok=True)
     said = io.BytesIO()
     place = shlex.quote(folder or ("/" if path.startswith("/") else "."))
-    command = ["sh", "-c", f"cd {place} && exec tar cf - -- {shlex.quote(base)}"]
+    # A mounted Secret's file is a link: what is named is followed, links inside of a folder are not.
+    name = shlex.quote(base)
+    script = f"cd {place} && if [ -L {name} ]; then exec tar chf - -- {name}; else exec tar cf - -- {name}; fi"
+    command = ["sh", "-c", script]
     with tempfile.TemporaryDirectory(prefix=".symph-", dir=target.parent) as beside:
         with tempfile.TemporaryFile(dir=beside) as archive:
             code = streams.run_in_pod(

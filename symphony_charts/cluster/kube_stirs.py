@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from symphony_charts.adapters.kubernetes_api import KubeApi
 from symphony_charts.errors import SymphError
@@ -21,7 +21,7 @@ _BROKEN_S = 0.5
 
 def stirs(
     api: KubeApi, path_of: Callable[[Kind], str], watched: Sequence[tuple[Kind, str]], timeout_s: float | None
-) -> Iterator[None]:
+) -> Generator[None, None, None]:
     """One step at once and then whenever an object with kind and labels in `watched` changed, until `timeout_s`."""
     steps: queue.Queue[None] = queue.Queue()
     over = threading.Event()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import queue
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from symphony_charts.adapters.helm_objects import ReleaseObjects
+from symphony_charts.adapters.kubernetes_api import KubeApi
 from symphony_charts.cluster import kube_queue
 from symphony_charts.cluster.kube_dijob import pods_of_jobs, selectors_of
 from symphony_charts.cluster.kube_parts import end_of, is_whole, word_of
+from symphony_charts.cluster.kube_stirs import stirs
 from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
 
 __all__ = ["FINITE", "Progress", "look", "progress_of", "run_in", "wait_for", "wait_gone"]
@@ -23,10 +21,10 @@ State = Literal["queued", "waiting", "ready", "finished", "failed"]
 
 # Kinds that end; a StatefulSet runs until it is removed.
 FINITE = ("Job", "JobSet", "Workflow", "DIJob", "AppWrapper")
-_WATCHED = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"), ("v1", "Pod"))
+_POD = ("v1", "Pod")
+_WATCHED = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"), _POD)
 _SUSPENDED = "suspended until somebody resumes it"
-# Several changes come together; they are looked at once.
-_SETTLE_S = 0.05
+_TIME_IS_UP = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,28 +37,22 @@ class Progress:
 
 
 def wait_for(
-    objects: ReleaseObjects, manifest: Sequence[Object], name: str, namespace: str, finished: bool, timeout_s: float
+    api: KubeApi, manifest: Sequence[Object], name: str, namespace: str, finished: bool, timeout_s: float
 ) -> None:
     """Return when every workload of `manifest` is ready or finished; with `finished` Jobs must have finished.
 
     Raises CheckFailed as soon as one has failed, and ToolFailed with what is missing after `timeout_s`.
     """
-    selector = _selector(name)
-    deadline = time.monotonic() + timeout_s
-    over = threading.Event()
     kinds = dict.fromkeys([*_WATCHED, *_workload_kinds(manifest)])
-    steps = _steps(objects, namespace, selector, list(kinds), deadline, over)
-    try:
-        while missing := _missing(look(objects, manifest, name, namespace), name, namespace, finished):
-            try:
-                steps.get(timeout=max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
-                what = "; ".join(f"{one.title}: {one.why or one.state}" for one in missing)
-                next_step = f"wait longer with --timeout, or look: symph p {name}"
-                raise ToolFailed(f"not ready after {timeout_s:g} s: {what}", namespace, next_step) from None
-            _drain(steps)
-    finally:
-        over.set()
+    watched = [(kind, _selector(name)) for kind in kinds if api.serves(*kind)]
+    with contextlib.closing(stirs(api, lambda kind: api.collection(*kind, namespace), watched, timeout_s)) as changes:
+        missing = _missing(look(api, manifest, name, namespace), name, namespace, finished)
+        while missing and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
+            missing = _missing(look(api, manifest, name, namespace), name, namespace, finished)
+    if missing:
+        what = "; ".join(f"{one.title}: {one.why or one.state}" for one in missing)
+        next_step = f"wait longer with --timeout, or look: symph p {name}"
+        raise ToolFailed(f"not ready after {timeout_s:g} s: {what}", namespace, next_step)
 
 
 def _missing(found: Sequence[Progress], name: str, namespace: str, finished: bool) -> list[Progress]:
@@ -83,80 +75,50 @@ def _is_done(one: Progress, *, finished: bool) -> bool:
     return one.state == "finished" or (one.state == "ready" and (is_endless or not finished))
 
 
-def _steps(
-    objects: ReleaseObjects,
-    namespace: str,
-    selector: str,
-    kinds: Sequence[tuple[str, str]],
-    deadline: float,
-    over: threading.Event,
-) -> queue.Queue[None]:
-    """A queue that gets something whenever an object of the release changes, from one watch a kind, until `over`."""
-    steps: queue.Queue[None] = queue.Queue()
-
-    def follow(api_version: str, kind: str) -> None:
-        while not over.is_set() and (left := deadline - time.monotonic()) > 0:
-            try:
-                for step in objects.changes(api_version, kind, namespace, selector, left):
-                    steps.put(step)
-            except ToolFailed:
-                # The next look meets the same cluster and says what is wrong, or nothing is.
-                over.wait(0.5)
-                steps.put(None)
-
-    for watched in kinds:
-        threading.Thread(target=follow, args=watched, daemon=True).start()
-    return steps
-
-
-def _drain(steps: queue.Queue[None]) -> None:
-    time.sleep(_SETTLE_S)
-    while not steps.empty():
-        steps.get_nowait()
-
-
-def wait_gone(
-    objects: ReleaseObjects, manifest: Sequence[Object], selector: str, namespace: str, timeout_s: float
-) -> None:
+def wait_gone(api: KubeApi, manifest: Sequence[Object], selector: str, namespace: str, timeout_s: float) -> None:
     """Return when no pod has the labels of `selector`, nor those of a DIJob's pods; Conflict after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    for labels in (selector, *selectors_of([item for item in manifest if item["kind"] == "DIJob"])):
-        for _change in objects.changes("v1", "Pod", namespace, labels, max(deadline - time.monotonic(), 0.1)):
-            left = objects.listed("v1", "Pod", namespace, labels)
-            if not left or time.monotonic() > deadline:
-                break
-        if left:
-            names = ", ".join(item["metadata"]["name"] for item in left)
-            raise Conflict(f"pods are still there after {timeout_s:g} s: {names}", namespace, "they end by themselves")
+    selectors = (selector, *selectors_of([item for item in manifest if item["kind"] == "DIJob"]))
+
+    def pods() -> list[Object]:
+        return [pod for labels in selectors for pod in api.of_kind(*_POD, namespace, labels)]
+
+    watched = [(_POD, labels) for labels in selectors]
+    with contextlib.closing(stirs(api, lambda kind: api.collection(*kind, namespace), watched, timeout_s)) as changes:
+        left = pods()
+        while left and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
+            left = pods()
+    if left:
+        names = ", ".join(item["metadata"]["name"] for item in left)
+        raise Conflict(f"pods are still there after {timeout_s:g} s: {names}", namespace, "they end by themselves")
 
 
-def look(objects: ReleaseObjects, manifest: Sequence[Object], name: str, namespace: str) -> list[Progress]:
+def look(api: KubeApi, manifest: Sequence[Object], name: str, namespace: str) -> list[Progress]:
     """How far each workload of the manifest of release `name` is."""
     selector = _selector(name)
     workloads = [item for item in manifest if item["kind"] in (*FINITE, "StatefulSet")]
     live = {
         (item["kind"], item["metadata"]["name"]): {**item, "apiVersion": kind[0]}
         for kind in _workload_kinds(manifest)
-        for item in objects.listed(*kind, namespace, selector)
+        for item in api.of_kind(*kind, namespace, selector)
     }
-    pods = objects.listed("v1", "Pod", namespace, selector)
+    pods = api.of_kind("v1", "Pod", namespace, selector)
     jobs = [item for item in live.values() if item["kind"] == "DIJob"]
-    pods += pods_of_jobs(jobs, lambda labels: objects.listed("v1", "Pod", namespace, labels))
-    waits = _waits(objects, list(live.values()), namespace)
+    pods += pods_of_jobs(jobs, lambda labels: api.of_kind("v1", "Pod", namespace, labels))
+    waits = _waits(api, list(live.values()), namespace)
     return [
         progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods), waits)
         for item in workloads
     ]
 
 
-def _waits(objects: ReleaseObjects, workloads: Sequence[Object], namespace: str) -> Mapping[str, str]:
+def _waits(api: KubeApi, workloads: Sequence[Object], namespace: str) -> Mapping[str, str]:
     """Why each suspended workload waits, by uid; without Kueue's reason for whoever may not read its records."""
     if not any(map(kube_queue.is_suspended, workloads)):
         return {}
     admissions: list[Object] = []
     for kind in kube_queue.KINDS:
         with contextlib.suppress(ToolFailed):
-            admissions = admissions or objects.listed(*kind, namespace, "")
+            admissions = admissions or api.of_kind(*kind, namespace, "")
     return kube_queue.reasons_of(workloads, admissions)
 
 

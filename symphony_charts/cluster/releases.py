@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.adapters.helm_objects import Refusal, ReleaseObjects
 from symphony_charts.adapters.helm_releases import HelmReleases, Revision, Target
+from symphony_charts.adapters.kubernetes_api import KubeApi
 from symphony_charts.cluster.kube_removal import PROTECTED
+from symphony_charts.cluster.release_judge import judge
 from symphony_charts.cluster.release_wait import FINITE, Progress, look, run_in, wait_for, wait_gone
-from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
+from symphony_charts.errors import Conflict, NotFound, SpecError
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
 
@@ -46,20 +47,23 @@ class Releases:
     """The releases of experiments on one cluster.
 
     Raises ToolMissing without helm, ToolFailed without a cluster. `namespace` is the context's own; `sent_run` the run
-    of what was last sent, or would have been by a dry run.
+    of what was last sent, or would have been by a dry run, `warnings` what the cluster said of it.
     """
 
     sent_run = ""
+    warnings: tuple[str, ...] = ()
 
     def __init__(self, target: Target | None = None, *, timeout_s: float = 300.0) -> None:
-        self._helm = HelmReleases(target, timeout_s=timeout_s)
-        self._objects = ReleaseObjects(target)
-        self.namespace = self._objects.default_namespace
+        chosen = target or Target()
+        self._helm = HelmReleases(chosen, timeout_s=timeout_s)
+        self._api = KubeApi(chosen.kubeconfig, chosen.context)
+        self.namespace = self._api.namespace
+        self._timeout_s = timeout_s
         self.helm_version = self._helm.version
 
     def close(self) -> None:
         """Give the connections back."""
-        self._objects.close()
+        self._api.close()
 
     def __enter__(self) -> Releases:
         return self
@@ -106,7 +110,7 @@ class Releases:
 
     def progress(self, name: str, namespace: str) -> list[Progress]:
         """How far each workload of the release is."""
-        return look(self._objects, self._helm.manifest(name, namespace), name, namespace)
+        return look(self._api, self._helm.manifest(name, namespace), name, namespace)
 
     # --- changing ---
 
@@ -166,7 +170,7 @@ class Releases:
         if chosen is None or chosen not in [one.revision for one in history]:
             known = ", ".join(str(one.revision) for one in history)
             raise NotFound(f'"{name}" has no revision {chosen or "before this one"}', next=f"it has {known}")
-        self._judge(self._helm.manifest(name, namespace, chosen), namespace, is_new=False)
+        self._judge(lambda helm: helm.rollback(name, namespace, chosen, hooks=False), name, namespace, is_there=True)
         if not dry_run:
             self._helm.rollback(name, namespace, chosen)
         return chosen
@@ -189,9 +193,9 @@ class Releases:
         left = [item for item in self._leftovers(name, namespace, manifest) if _title(item) not in own]
         if not dry_run:
             for item in left:
-                self._objects.delete(item)
+                self._api.delete(item)
             if wait_s is not None:
-                wait_gone(self._objects, manifest, f"{_INSTANCE}={name},{_EXPERIMENT}", namespace, wait_s)
+                wait_gone(self._api, manifest, f"{_INSTANCE}={name},{_EXPERIMENT}", namespace, wait_s)
         return Removed(objects=tuple(sorted(own)), swept=tuple(sorted(map(_title, left))))
 
     def wait(self, name: str, namespace: str, *, finished: bool = False, timeout_s: float = 300.0) -> None:
@@ -199,7 +203,7 @@ class Releases:
 
         Raises CheckFailed at once when a Job has failed, with its reason, and ToolFailed after `timeout_s`.
         """
-        wait_for(self._objects, self._helm.manifest(name, namespace), name, namespace, finished, timeout_s)
+        wait_for(self._api, self._helm.manifest(name, namespace), name, namespace, finished, timeout_s)
 
     # --- inside ---
 
@@ -223,42 +227,44 @@ class Releases:
     ) -> Revision | None:
         if namespace in PROTECTED:
             raise Conflict(f"no experiment is installed in {namespace}", next="choose another namespace with -n")
-        there = self._objects.has_namespace(namespace)
-        if not there and not create_namespace:
+        is_there = self._api.find(f"/api/v1/namespaces/{namespace}") is not None
+        if not is_there and not create_namespace:
             raise NotFound(f'there is no namespace "{namespace}"', next="create it, or add --create-namespace")
         objects = self._helm.render(name, chart, values, namespace=namespace, is_upgrade=not is_new)
         if not _is_ours(objects):
             what = f"{chart} is no chart of an experiment"
             raise SpecError.one(what, next=f"helm itself installs it: helm install {name} {chart}")
-        # A namespace that is yet to be made cannot judge; any other of the same cluster can.
-        self._judge(objects, namespace if there else "default", is_new=is_new and there)
+        self._judge(
+            lambda helm: helm.apply(name, chart, values, namespace=namespace, hooks=False),
+            name,
+            namespace,
+            is_there=is_there,
+        )
         self.sent_run = run_in(objects)
         if dry_run:
             return None
-        if not there:
-            self._objects.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, "")
+        if not is_there:
+            self._api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, "")
         if secret is not None:
-            self._objects.apply(secret, namespace)
+            self._api.apply(secret, namespace)
         return self._helm.apply(name, chart, values, namespace=namespace)
 
-    def _judge(self, objects: Sequence[Object], namespace: str, *, is_new: bool) -> None:
-        """Raise SpecError (or Conflict, where that is all) with everything that the cluster would refuse."""
-        refusals = [found for item in objects if (found := self._objects.dry_run(item, namespace, is_new=is_new))]
-        if not refusals:
-            return
-        if all(one.status == 409 for one in refusals):
-            names = ", ".join(one.title for one in refusals)
-            raise Conflict(f"these are there already and belong to something else: {names}", namespace, _OTHERS)
-        raise SpecError([_problem(one) for one in refusals], at=f"the cluster, namespace {namespace}")
+    def _judge(self, step: Callable[[HelmReleases], object], name: str, namespace: str, *, is_there: bool) -> None:
+        """Raise SpecError (or Conflict) with everything that the cluster would refuse of what helm would send."""
+
+        def manifest() -> list[Object]:
+            return self._helm.manifest(name, namespace) if self._helm.current(name, namespace) else []
+
+        judged = judge(
+            self._api, step, name, namespace, manifest=manifest, is_there=is_there, timeout_s=self._timeout_s
+        )
+        self.warnings = tuple(judged.warnings)
 
     def _leftovers(self, name: str, namespace: str, manifest: Sequence[Object]) -> list[Object]:
         kinds = dict.fromkeys((*_KINDS, *((item["apiVersion"], item["kind"]) for item in manifest)))
         selector = f"{_INSTANCE}={name},{_EXPERIMENT}"
-        found = [item for kind in kinds for item in self._objects.listed(*kind, namespace, selector)]
+        found = [item for kind in kinds for item in self._api.of_kind(*kind, namespace, selector)]
         return [item for item in found if _is_of_release(item, name, namespace)]
-
-
-_OTHERS = "choose another --name or namespace; what Argo CD runs is changed by symph publish"
 
 
 def _before(history: Sequence[Revision]) -> int | None:
@@ -286,8 +292,3 @@ def _is_of_release(item: Object, name: str, namespace: str) -> bool:
 
 def _title(item: Object) -> str:
     return f"{item['kind']}/{item['metadata']['name']}"
-
-
-def _problem(refusal: Refusal) -> Problem:
-    next_step = "choose another --name or namespace" if refusal.status == 409 else "change the values that make it so"
-    return Problem(what=refusal.message, path=refusal.title, next=next_step)

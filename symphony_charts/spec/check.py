@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.spec.argo import argo_faults
 from symphony_charts.spec.check_amounts import resource_faults
@@ -14,6 +16,7 @@ from symphony_charts.spec.check_storage import storage_faults
 from symphony_charts.spec.check_text import text_faults
 from symphony_charts.spec.dijob import dijob_faults
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.overlay_origins import written_at
 from symphony_charts.spec.overlays import with_overlays_as_fields
 from symphony_charts.spec.places import places_of
 
@@ -28,8 +31,8 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
     `for_cluster` adds what only a cluster needs, such as an image for each process. Finishing twice changes nothing.
     Raises SpecError with all faults at once.
     """
-    experiment, problems = with_clean_names(exp)
-    experiment = with_overlays_as_fields(experiment)
+    written, problems = with_clean_names(exp)
+    experiment = with_overlays_as_fields(written)
     problems += name_faults(experiment)
     places = places_of(experiment)
     if not places:
@@ -41,5 +44,5 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
         problems += dijob_faults(experiment)
         problems += argo_faults(experiment)
     if problems:
-        raise SpecError(problems)
+        raise SpecError(replace(problem, path=written_at(written, problem.path)) for problem in problems)
     return experiment

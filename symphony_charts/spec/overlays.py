@@ -6,7 +6,7 @@ pod comes after those of its processes; what it says of a container of the pod i
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -97,7 +97,7 @@ def _container(process: Process, more: Iterable[Data]) -> Process:
     left: Data = {}
     for overlay in (process.container_overlay, *more):
         process, fields, rest = _overlaid(process, overlay)
-        left = merge_overlay(_without_variables(left, sub(fields, "env")), rest)
+        left = merge_overlay(_without_variables(left, list(sub(fields, "env"))), rest)
     return msgspec.structs.replace(process, container_overlay=left)
 
 
@@ -116,7 +116,7 @@ def _overlaid(process: Process, overlay: Mapping[str, object]) -> tuple[Process,
     if probe is not None:
         process = msgspec.structs.replace(process, ready=msgspec.convert(probe, Probe))
         del rest["readinessProbe"]
-    foreign = {item.get("name") for item in maps(rest, "env")}
+    foreign = _names(rest, "env")
     if not foreign.isdisjoint(process.env):
         env = {name: value for name, value in process.env.items() if name not in foreign}
         process = msgspec.structs.replace(process, env=env)
@@ -131,13 +131,12 @@ def _with_fields(record: _Settings, fields: Mapping[str, object]) -> _Settings:
     return msgspec.structs.replace(record, **changes)
 
 
-def _without_variables(overlay: Data, names: Container[str]) -> Data:
+def _without_variables(overlay: Data, names: Collection[str]) -> Data:
     entries = overlay.get("env")
     if not isinstance(entries, list):
         return overlay
-    return _put(
-        overlay, "env", [item for item in entries if not isinstance(item, dict) or item.get("name") not in names]
-    )
+    left = [item for item in entries if not isinstance(item, dict) or item.get("name") not in names]
+    return _put(overlay, "env", left)
 
 
 # --- volumes and mounts ----------------------------------------------------------------------------------------------
@@ -151,8 +150,9 @@ def _mounted_volumes(pod: ProcessGroup | Process) -> Iterator[tuple[str, AnyVolu
         mounted |= {str(field.get("volume")) for field in fields if field is not None}
     for item in maps(sub(pod.pod_overlay, "spec"), "volumes"):
         field = volume_field(item)
-        if field is not None and item.get("name") in mounted:
-            yield str(item["name"]), msgspec.convert(field, AnyVolume)
+        name = item.get("name")
+        if field is not None and isinstance(name, str) and name in mounted:
+            yield name, msgspec.convert(field, AnyVolume)
 
 
 def _group_with_mounts(group: ProcessGroup, volumes: Mapping[str, AnyVolume]) -> ProcessGroup:
@@ -174,10 +174,12 @@ def _without_volumes(pod: ProcessGroup | Process, volumes: Mapping[str, AnyVolum
     taken = [name for name, volume in _mounted_volumes(pod) if volumes[name] == volume]
     overlay: Data = dict(pod.pod_overlay)
     spec = sub(overlay, "spec")
-    if not isinstance(spec.get("volumes"), list):
+    listed = spec.get("volumes")
+    if not isinstance(listed, list):
         return overlay, set(volumes)
-    left = [item for item in maps(spec, "volumes") if item.get("name") not in taken]
-    return _put(overlay, "spec", _put(spec, "volumes", left)), set(volumes) - {str(item.get("name")) for item in left}
+    left = [item for item in listed if not isinstance(item, dict) or item.get("name") not in taken]
+    spec = _put(spec, "volumes", left)
+    return _put(overlay, "spec", spec), set(volumes) - _names(spec, "volumes")
 
 
 def _with_mounts(process: Process, volumes: Container[str]) -> Process:
@@ -197,6 +199,11 @@ def _with_mounts(process: Process, volumes: Container[str]) -> Process:
             foreign.append(item)
     overlay = _put(process.container_overlay, "volumeMounts", foreign)
     return msgspec.structs.replace(process, mounts=list(mounts.values()), container_overlay=overlay)
+
+
+def _names(data: Mapping[str, object], key: str) -> set[str]:
+    """The names of the items in the list at `key`."""
+    return {name for item in maps(data, key) if isinstance(name := item.get("name"), str)}
 
 
 def _put(data: Mapping[str, object], key: str, value: object) -> Data:

@@ -139,7 +139,7 @@ def command(number: int, verb: str, env: str, choice: int) -> list[str]:
     place = [] if not env else ["--env", env]
     return {
         "publish": ["publish", "rl.yaml", *place],
-        "version": ["publish", "rl.yaml", *place, "--version", f"{number}.0.0"],
+        "version": ["publish", "rl.yaml", *place, "--version", f"{number + 1}.0.0"],
         "branch": ["publish", "rl.yaml", *place, "--branch", f"review-{choice}"],
         "chart": ["publish", "rl.yaml", "--chart-only"],
         "promote": ["promote", "rl", "--from", "dev", "--to", "prod", *(["--copy-values"] if choice else [])],

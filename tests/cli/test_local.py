@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,8 +113,8 @@ def test_parity_fails_with_the_field_when_one_side_is_broken(
     assert "2 processes see the same" in capsys.readouterr().out
     from symphony_charts.local.manifest_view import view_of_manifests as whole
 
-    def broken(objects: Sequence[dict[str, object]]) -> dict[str, ProcessView]:
-        return whole(json.loads(json.dumps(objects).replace("it's", "its")))
+    def broken(objects: Sequence[dict[str, object]], **more: Any) -> dict[str, ProcessView]:
+        return whole(json.loads(json.dumps(objects).replace("it's", "its")), **more)
 
     monkeypatch.setattr("symphony_charts.cluster.local_parity.view_of_manifests", broken)
     assert symph("local", "diff", str(spec)) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
-from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.errors import SpecError
 from symphony_charts.spec.builder import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 
 CLOUDWISE = Path(__file__).parents[2] / "examples/pools/cloudwise.tf.json"
@@ -248,8 +248,8 @@ def test_the_pools_are_listed_by_name(dispatcher: GKEDispatcher) -> None:
     assert CPU2 in repr(dispatcher)
 
 
-def test_a_missing_file_is_not_found() -> None:
-    with pytest.raises(NotFound):
+def test_a_missing_file_is_a_wrong_input() -> None:
+    with pytest.raises(SpecError, match="no cluster file"):
         GKEDispatcher("no/such/file.tf.json")
 
 

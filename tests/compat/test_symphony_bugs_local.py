@@ -212,8 +212,7 @@ def test_35_what_is_saved_at_launch_is_loaded_again(tmp_path: Path) -> None:
 
 
 def test_36_a_context_without_a_namespace_means_default(tmp_path: Path) -> None:
-    from symphony_charts.adapters.helm_objects import ReleaseObjects
-    from symphony_charts.adapters.helm_releases import Target
+    from symphony_charts.adapters.kubernetes_api import KubeApi
 
     config = tmp_path / "config"
     config.write_text(
@@ -221,6 +220,5 @@ def test_36_a_context_without_a_namespace_means_default(tmp_path: Path) -> None:
         "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
         "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n"
     )
-    objects = ReleaseObjects(Target(kubeconfig=config))
-    assert objects.default_namespace == "default"
-    objects.close()
+    with KubeApi(config) as api:
+        assert api.namespace == "default"

@@ -108,6 +108,17 @@ def test_what_is_there_is_not_installed_twice_and_what_is_not_there_is_not_upgra
     assert symph("install", spec).code == 7
 
 
+def test_a_service_grows_although_a_variable_of_it_changes_its_kind(
+    symph: Symph, programs: Programs, namespace: str, tmp_path: Path
+) -> None:
+    # With one replica SYMPH_INDEX is a value, with two it comes from a label of the pod.
+    spec = spec_of(naps("sleep 600", lifecycle="service"), tmp_path)
+    assert symph("install", spec).code == 0
+    grown = symph("upgrade", spec, "--set", "groups.nap.replicas=2")
+    assert (grown.code, grown.err.partition("next:")[0]) == (0, "")
+    assert programs.kubectl("-n", namespace, "get", "sts/naps-nap", "-o", "jsonpath={.spec.replicas}") == "2"
+
+
 def test_a_missing_namespace_is_made_only_when_told(symph: Symph, programs: Programs, tmp_path: Path) -> None:
     spec, place = spec_of(naps(), tmp_path), f"made-{time.time_ns():x}"
     try:

@@ -36,7 +36,9 @@ ENV = st.dictionaries(
     max_size=2,
 )
 REQUESTS, LIMITS = (
-    st.dictionaries(st.sampled_from(["cpu", "memory", "x.com/y"]), st.sampled_from(amounts), max_size=2)
+    st.fixed_dictionaries(
+        {}, optional={name: st.sampled_from(amounts) for name in ("cpu", "memory")} | {"x.com/y": st.just("1")}
+    )
     for amounts in (["1", "500m"], ["1", "2"])
 )
 

@@ -190,7 +190,9 @@ def test_a_startup_probe_holds_readiness_and_liveness_back(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("tmux")
 def test_a_process_that_never_starts_up_is_ended(tmp_path: Path) -> None:
-    overlay = {"startupProbe": {"exec": {"command": ["sh", "-c", "echo not yet; exit 3"]}, **LIVENESS}}
+    # A process that is ended before it is there to be told gets KILL at once, as its session does.
+    probe = {"exec": {"command": ["sh", "-c", "echo not yet; exit 3"]}, "initialDelaySeconds": 2, **LIVENESS}
+    overlay = {"startupProbe": probe}
     run = start(tmp_path, processes={"a": {**python("input()"), "container_overlay": overlay}})
     assert local_run.wait(run) == 143
     assert run.state()["processes"][0]["unhealthy"] == "startup probe failed: exit status 3: not yet"

@@ -8,6 +8,7 @@ from tests.matrix.journey import Journey
 
 __all__ = ["chart_steps", "extra_steps", "git_steps", "local_steps", "tool_steps"]
 
+_INSTALLED_FROM = f"git+https://example.org/symphony-charts.git@{'a' * 40}"
 _TERRAFORM = """
 resource "google_container_node_pool" "std8" {
   name       = "std8"
@@ -86,7 +87,7 @@ def git_steps(user: Journey) -> None:
         f"team: ml\nrepository: {user.work}/charts.git\n"
         "environments:\n  dev: {namespace: rl-dev}\n  prod: {namespace: rl-prod}\n",
     )
-    user.symph("gitops", "init", "--install-from", "symphony-charts==0.0.0", says="next:")
+    user.symph("gitops", "init", "--install-from", _INSTALLED_FROM, says="next:")
     user.symph("publish", "rl/experiment.yaml", "--env", "dev", says="0.1.0")
     user.symph("promote", "rl", "--from", "dev", "--to", "prod", says="0.1.0")
     user.symph("publish", "rl/experiment.yaml", "--env", "dev", "--set", "groups.client.replicas=3", says="0.1.1")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +14,8 @@ from pathlib import Path
 __all__ = ["Failure", "Journey"]
 
 _TIMEOUT_S = 120
+# Ended by Ctrl-C as it should, or a moment before it was ready for it.
+_INTERRUPTED = (0, 130)
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -75,6 +79,26 @@ class Journey:
         else:
             self.passed += 1
         return ended.stdout
+
+    def begins(self, *words: str, says: str) -> None:
+        """Start a command that stays until it is interrupted, wait until it prints `says`, and interrupt it."""
+        argv = [str(self.programs / "symph"), *words]
+        with subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.work, env=self._env()
+        ) as process:
+            timer = threading.Timer(_TIMEOUT_S, process.kill)
+            timer.start()
+            assert process.stdout is not None
+            said = ""
+            for line in process.stdout:
+                said += line
+                if says in line:
+                    process.send_signal(signal.SIGINT)
+            timer.cancel()
+        if says in said and process.returncode in _INTERRUPTED:
+            self.passed += 1
+        else:
+            self._fail(("symph", *words), f"exit status {process.returncode}, and {says!r} is asked for", said)
 
     def expect(self, title: str, holds: bool, saw: object) -> None:
         """Count something that must hold."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -154,7 +155,6 @@ KEPT: list[dict[str, Any]] = [
     {"imagePullPolicy": "Sometimes"},
     {"args": {"a": "b"}, "command": {"a": "b"}},
     {"resources": {"claims": [{"name": "gpu"}]}},
-    {"resources": {"requests": {"cpu": "much"}}},
     {"readinessProbe": {"grpc": {"port": 80}}},
     {"readinessProbe": {"httpGet": {"port": "web"}}},
     {"readinessProbe": {"periodSeconds": 5}},
@@ -248,18 +248,46 @@ def test_a_volume_of_the_experiment_can_be_mounted_by_an_overlay() -> None:
     assert (found.volumes, found.processes["p"].mounts) == ({"v": EmptyDirVolume()}, [Mount(volume="v", at="/v")])
 
 
-@pytest.mark.parametrize(
-    ("over", "words"),
-    [
-        (spec(restartPolicy="Always"), "run finite work for ever"),
-        (spec(terminationGracePeriodSeconds=-1), "too little"),
-        (own(env=[{"name": "A", "value": "$(A)"}]), "refers to itself"),
-        (own(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}), "above its limit"),
-    ],
-)
-def test_what_a_field_refuses_is_refused_of_an_overlay(over: object, words: str) -> None:
-    with pytest.raises(SpecError, match=words):
+REFUSED = [
+    (spec(restartPolicy="Always"), "run finite work for ever", "pod_overlay.spec.restartPolicy"),
+    (spec(terminationGracePeriodSeconds=-1), "too little", "pod_overlay.spec.terminationGracePeriodSeconds"),
+    (spec(nodeSelector={"a b": "x"}), "cannot be a key", "pod_overlay.spec.nodeSelector.a b"),
+    (
+        spec(tolerations=[{"operator": "Exists", "value": "x"}]),
+        "takes no value",
+        "pod_overlay.spec.tolerations",
+    ),
+    (
+        own(env=[{"name": "B", "value": "1"}, {"name": "A", "value": "$(A)"}]),
+        "refers to itself",
+        "pod_overlay.spec.containers[0].env[1]",
+    ),
+    (
+        own(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}),
+        "above its limit",
+        "pod_overlay.spec.containers[0].resources.requests.cpu",
+    ),
+]
+
+
+@pytest.mark.parametrize(("over", "words", "path"), REFUSED, ids=[path for _, _, path in REFUSED])
+def test_what_a_field_refuses_is_refused_where_the_overlay_says_it(over: object, words: str, path: str) -> None:
+    with pytest.raises(SpecError, match=words) as caught:
         made(pod=over)
+    assert [problem.path for problem in caught.value.problems] == [f"processes.p.{path}"]
+
+
+def test_a_fault_of_a_field_is_told_of_the_field_beside_an_overlay() -> None:
+    with pytest.raises(SpecError) as caught:
+        made({"env": [{"name": "B", "value": "1"}]}, spec(priorityClassName="x"), env={"A": "$(A)"}, replicas=-1)
+    assert {problem.path for problem in caught.value.problems} == {"processes.p.env.A", "processes.p.replicas"}
+
+
+def test_a_fault_of_a_grouped_process_is_told_of_its_own_overlay() -> None:
+    processes = {"a": {"command": ["a"], "container_overlay": {"env": [{"name": "A", "value": "$(A)"}]}}}
+    with pytest.raises(SpecError) as caught:
+        from_data({"name": "e", "groups": {"g": {"processes": processes}}})
+    assert [problem.path for problem in caught.value.problems] == ["groups.g.processes.a.container_overlay.env[0]"]
 
 
 def test_an_edit_in_python_and_an_overlay_in_yaml_are_the_same_experiment() -> None:
@@ -284,6 +312,26 @@ def overlaid(draw: st.DrawFn) -> dict[str, Any]:
         "processes": {"p": {**process, "pod_overlay": draw(pod_overlays("p"))}},
         "groups": {"g": {"processes": members, "pod_overlay": draw(pod_overlays("q", "r"))}},
     }
+
+
+# Words that readers of overlays know, at any place and with anything below.
+WORDS = ["name", "value", "valueFrom", "env", "args", "containers", "volumes", "volumeMounts", "mountPath", "spec"]
+WORDS += ["metadata", "labels", "resources", "limits", "tolerations", "key", "effect", "secretKeyRef", "emptyDir", "p"]
+WORDS += ["readinessProbe", "exec", "command", "tcpSocket", "port", "image", "nodeSelector", "hostPath", "path", "n"]
+anything = st.recursive(
+    st.one_of(st.sampled_from(["p", "", "x", "1", "Exists"]), st.integers(-1, 2**60), st.booleans(), st.none()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(WORDS), inner, max_size=4)),
+    max_leaves=12,
+)
+odd = st.dictionaries(st.sampled_from(WORDS), anything, max_size=4)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(odd, st.fixed_dictionaries({}, optional={"spec": odd, "metadata": odd}))
+def test_anything_in_an_overlay_is_taken_or_refused(container: dict[str, Any], pod: dict[str, Any]) -> None:
+    with suppress(SpecError):
+        once = experiment(container, pod, mounts=[{"at": "/p", "empty_dir": {}, "name": "p"}])
+        assert finish(once) == from_data(dump.to_data(once)) == once
 
 
 @SOME

@@ -12,7 +12,17 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["HELM_VERSIONS", "TOOLS", "TORCHX_NIGHTLY", "helm", "kubectl", "torchx_nightly", "unpack_all"]
+__all__ = [
+    "HELM_VERSIONS",
+    "KUBERNETES_CLIENTS",
+    "TOOLS",
+    "TORCHX_NIGHTLY",
+    "helm",
+    "kubectl",
+    "kubernetes_client",
+    "torchx_nightly",
+    "unpack_all",
+]
 
 TOOLS = Path(__file__).resolve().parents[2] / ".cache" / "tools"
 
@@ -24,6 +34,11 @@ _DISTRIBUTIONS = {
 HELM_VERSIONS = tuple(_DISTRIBUTIONS)
 # The newest TorchX, beside the release that the environment holds: both are the package `torchx`.
 TORCHX_NIGHTLY = "2026.10.26"
+# Each major version of the official Kubernetes client that we allow, with what it needs beyond the environment.
+KUBERNETES_CLIENTS = {
+    "36.0.3": ("kubernetes==36.0.3",),
+    "37.0.2": ("kubernetes==37.0.2", "urllib3==2.8.0", "python-dateutil==4.0.0", "oauthlib==4.0.1"),
+}
 
 
 def helm(version: str) -> Path | None:
@@ -40,6 +55,12 @@ def torchx_nightly() -> Path | None:
     """The folder that holds the nightly TorchX, to go first on PYTHONPATH; None where it has not been installed."""
     folder = TOOLS / f"torchx-nightly-{TORCHX_NIGHTLY}"
     return folder if (folder / "torchx").is_dir() else None
+
+
+def kubernetes_client(version: str) -> Path | None:
+    """The folder that holds that Kubernetes client, to go first on PYTHONPATH; None where it has not been installed."""
+    folder = TOOLS / f"kubernetes-{version}"
+    return folder if (folder / "kubernetes").is_dir() else None
 
 
 def unpack_all(folder: Path = TOOLS) -> list[str]:

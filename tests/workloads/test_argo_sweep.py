@@ -21,7 +21,7 @@ _BRACES = "{{workflow.name}} {{{x}}} {{=1+1}}"
 _TAG = re.compile(r"(?<=[:,\[])\{\{inputs\.parameters\.(\w+)\}\}")
 
 
-def trial(name: str, *sets: str, **said: object) -> TrialObjects:
+def trial(name: str, *sets: str, values: dict[str, object] | None = None, **said: object) -> TrialObjects:
     """The objects of a release called `name`, but for the pod that helm runs as a test."""
     processes = {
         "learner": {"command": ["x", _BRACES], "binds": "ps", "env": {"LR": "0.1", "TEXT": _BRACES}},
@@ -29,7 +29,7 @@ def trial(name: str, *sets: str, **said: object) -> TrialObjects:
         "board": {"command": ["z"], "lifecycle": "service", "binds": "tb"},
     }
     chart = chart_of(experiment_of(**{"processes": processes, "configs": {"a.txt": _BRACES}, **said}))
-    objects = [item for (kind, _), item in native_objects(chart, sets, release=name).items() if kind != "Pod"]
+    objects = [item for (kind, _), item in native_objects(chart, sets, values, release=name).items() if kind != "Pod"]
     return TrialObjects(name=name, objects=objects)
 
 
@@ -61,7 +61,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 
 TRIALS = [
     trial("exp-a", "groups.learner.containers.learner.env.LR=0.2"),
-    trial("exp-b", "groups.learner.containers.learner.env.LR={{workflow.name}}"),
+    trial("exp-b", values={"groups": {"learner": {"containers": {"learner": {"env": {"LR": "{{workflow.name}}"}}}}}}),
     trial("exp-c", "groups.actor.replicas=5", "groups.learner.containers.learner.args={a,b}"),
     trial("exp-d", "groups.board.replicas=0"),
 ]

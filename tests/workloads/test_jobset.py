@@ -84,8 +84,8 @@ def test_lint_says_of_services_alone_that_they_run_on() -> None:
     done = {"processes": _PROCESSES, "done_when": ["learner"]}
     of_set = experiment_of(**done, workload={"kind": "jobset"})
     of_jobs = experiment_of(**done)
-    assert running_on(of_set) == ["processes.board"]
-    assert running_on(of_jobs) == [f"processes.{_LONG}", "processes.board"]
+    assert running_on(of_set) == ["groups.board.containers.board"]
+    assert running_on(of_jobs) == sorted([f"groups.{_LONG}.containers.{_LONG}", "groups.board.containers.board"])
 
 
 def running_on(experiment: Experiment) -> list[str]:

@@ -1,0 +1,30 @@
+"""Where a value of a chart was said in the spec that it was compiled from."""
+
+from __future__ import annotations
+
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import pods_of
+
+__all__ = ["spec_path"]
+
+# Values whose fields are called otherwise; `command` is what `cmds` became.
+_OF_GROUP = {"backoffLimit": "retries", "restartPolicy": "restart"}
+
+
+def spec_path(path: str, experiment: Experiment) -> str:
+    """The path in the spec of what stands at `path` of the values, or `path` where the spec has nothing of the kind.
+
+    ``groups.a.containers.a.env.TOKEN`` is ``processes.a.env.TOKEN`` for a lone process.
+    """
+    head, *steps = path.split(".")
+    pod = pods_of(experiment).get(steps[0]) if head == "groups" and steps else None
+    if pod is None:
+        return path
+    rest = steps[1:]
+    if rest[:1] == ["containers"] and len(rest) > 1 and rest[1] in pod.processes:
+        process, rest = rest[1], rest[2:]
+        if rest[:1] == ["command"] and pod.processes[process].cmds is not None:
+            rest = ["cmds"]
+        base = f"{pod.path}.processes.{process}" if pod.is_group else pod.path
+        return ".".join([base, *rest])
+    return ".".join([pod.path, *(_OF_GROUP.get(step, step) for step in rest)])
