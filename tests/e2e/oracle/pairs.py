@@ -18,7 +18,7 @@ from typing import Any
 from symphony_charts.placement.demand import Shape, demands_of
 from symphony_charts.placement.filters import labels_match, ports_conflict, untolerated
 from symphony_charts.placement.pool import HostPort, Pool, Taint
-from symphony_charts.placement.supply import with_admission
+from symphony_charts.placement.supply import HOSTNAME, with_admission
 from tests.e2e.oracle.experiments import Case, make_case
 from tests.e2e.oracle.live import Scheduler
 from tests.e2e.oracle.nodes import MARK, NodePool, node_objects, random_pools, read
@@ -161,7 +161,7 @@ def _reasons(shape: Shape, nodes: list[_Node]) -> list[str]:
             found.append("unschedulable")
         elif taint is not None:
             found.append("taint")
-        elif not labels_match(dict(shape.selector), shape.affinity, node.pool.labels):
+        elif not labels_match(dict(shape.selector), shape.affinity, {**node.pool.labels, HOSTNAME: ""}):
             found.append("affinity")
         elif ports_conflict(shape.ports, node.ports):
             found.append("ports")
