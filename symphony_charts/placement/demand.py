@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from symphony_charts.placement.filters import NodeAffinity, Requirement
 from symphony_charts.placement.inputs.fields import Faults, Fields
 from symphony_charts.placement.inputs.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
-from symphony_charts.placement.pool import Amounts
+from symphony_charts.placement.pool import Amounts, HostPort
 from symphony_charts.spec.argo_manifest import manifests_of
 from symphony_charts.spec.dijob_object import tasks_of
 from symphony_charts.spec.model import Toleration
@@ -25,6 +25,11 @@ _SCHEDULERS = frozenset(
     {"", "default-scheduler", "gke.io/optimize-utilization-scheduler", "scheduler-plugins-scheduler", "volcano"}
 )
 _OUTSIDE = frozenset({"resourceClaims", "schedulingGates", "runtimeClassName", "os"})
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_Selectors = tuple[tuple[Requirement, ...], ...]
+# Where the labels stand that the controllers of Kubernetes, JobSet, Kueue and Volcano add; the oldest have no domain.
+_DOMAINS = ("kubernetes.io", "k8s.io", "volcano.sh")
+_BARE = frozenset({"job-name", "controller-uid", "pod-template-hash", "controller-revision-hash"})
 # Fields of an affinity term that say in which namespaces, or among which of its own pods, it counts.
 _SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
 
@@ -33,18 +38,20 @@ _SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKe
 class Shape:
     """All that the scheduler looks at in a pod.
 
-    `repels` are the label selectors of required anti-affinity on one node: pods that match never share it. `labels`
-    are filled in only where somebody repels. `unproven` names constraints whose outcome depends on what is outside of
+    `repels` are the label selectors of required anti-affinity on one node: pods that match never share it. `shuns` are
+    those of any other: pods that match may be kept off more than that node, or off none. `labels` are filled in only
+    where somebody repels. `unproven` names constraints whose outcome depends on what is outside of
     the pods and pools, `unknown` what the model of the scheduler does not know; `is_unruly` says that such a pod may
-    take a node which its own rules forbid.
+    take a node, or more of one, than its own rules say.
     """
 
     requests: tuple[tuple[str, int], ...]
     selector: tuple[tuple[str, str], ...] = ()
     affinity: NodeAffinity | None = None
     tolerations: tuple[Toleration, ...] = ()
-    ports: frozenset[tuple[str, int]] = frozenset()
+    ports: frozenset[HostPort] = frozenset()
     repels: tuple[tuple[Requirement, ...], ...] = ()
+    shuns: tuple[tuple[Requirement, ...], ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     unproven: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -158,9 +165,10 @@ def _named(template: Fields, name: str) -> str:
 
 def _shape(template: Fields, schedulers: frozenset[str], *, with_labels: bool) -> Shape:
     spec = template.block("spec")
-    repels, unproven = _pod_affinity(spec)
+    repels, shuns, unproven = _pod_affinity(spec)
     labels = template.block("metadata").mapping("labels") if with_labels else {}
-    is_unruly = spec.has("nodeName") or spec.text("schedulerName") not in schedulers
+    passes_by = spec.has("nodeName") or spec.has("runtimeClassName")
+    is_unruly = passes_by or spec.text("schedulerName") not in schedulers
     return Shape(
         requests=tuple(sorted((name, amount) for name, amount in pod_requests(spec).items() if amount > 0)),
         selector=tuple(sorted(spec.mapping("nodeSelector").items())),
@@ -168,6 +176,7 @@ def _shape(template: Fields, schedulers: frozenset[str], *, with_labels: bool) -
         tolerations=read_tolerations(spec),
         ports=pod_ports(spec),
         repels=repels,
+        shuns=shuns,
         labels=tuple(sorted(labels.items())),
         unproven=unproven,
         unknown=tuple(_unknown(spec, schedulers)) if is_unruly or not _OUTSIDE.isdisjoint(spec.data) else (),
@@ -197,23 +206,37 @@ def _sort_key(shape: Shape) -> tuple[object, ...]:
     return (shape.requests, shape.selector, str(shape.affinity), str(shape.tolerations), sorted(shape.ports))
 
 
-def _pod_affinity(spec: Fields) -> tuple[tuple[tuple[Requirement, ...], ...], tuple[str, ...]]:
-    """Selectors that this pod keeps off its node, and the constraints that cannot be proven from here."""
-    repels, unproven = [], []
+def _pod_affinity(spec: Fields) -> tuple[_Selectors, _Selectors, tuple[str, ...]]:
+    """Selectors that this pod keeps off its node, those it keeps off elsewhere, and what cannot be proven from here."""
+    repels, shuns, unproven = [], [], []
     affinity = spec.block("affinity")
-    for term in affinity.block("podAntiAffinity").blocks("requiredDuringSchedulingIgnoredDuringExecution"):
-        if any(term.has(key) for key in _SCOPES):
+    for term in affinity.block("podAntiAffinity").blocks(_REQUIRED):
+        if term.data.get("labelSelector") is None:
+            continue  # selects no pod at all, where an empty one selects all
+        selector = _label_selector(term.block("labelSelector"))
+        certain = tuple(requirement for requirement in selector if not _is_of_controllers(requirement.key))
+        if any(term.has(key) for key in _SCOPES) or term.data.get("namespaceSelector") is not None:
             unproven.append("anti-affinity of a scope of its own")
-        elif term.text("topologyKey") == _HOSTNAME:
-            repels.append(_label_selector(term.block("labelSelector")))
-        else:
+        elif term.text("topologyKey") != _HOSTNAME:
             unproven.append(f"anti-affinity over {term.text('topologyKey')}")
-    if any(True for _ in affinity.block("podAffinity").blocks("requiredDuringSchedulingIgnoredDuringExecution")):
+        elif certain != selector:
+            unproven.append("anti-affinity to labels that controllers set")
+        else:
+            repels.append(selector)
+            continue
+        shuns.append(certain)
+    if any(True for _ in affinity.block("podAffinity").blocks(_REQUIRED)):
         unproven.append("required pod affinity")
     for spread in spec.blocks("topologySpreadConstraints"):
         if spread.text("whenUnsatisfiable") != "ScheduleAnyway":
             unproven.append(f"topology spread over {spread.text('topologyKey')}")
-    return tuple(repels), tuple(unproven)
+    return tuple(repels), tuple(shuns), tuple(unproven)
+
+
+def _is_of_controllers(key: str) -> bool:
+    """Whether a label may be one that a controller adds to its pods, so that no template shows it."""
+    domain, slash, _ = key.rpartition("/")
+    return domain.endswith(_DOMAINS) and domain != "app.kubernetes.io" if slash else key in _BARE
 
 
 def _label_selector(selector: Fields) -> tuple[Requirement, ...]:

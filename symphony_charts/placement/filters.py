@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from symphony_charts.placement.pool import Taint
+from symphony_charts.placement.pool import HostPort, Taint
 from symphony_charts.spec.model import Toleration
 
 __all__ = ["NodeAffinity", "Requirement", "Term", "labels_match", "ports_conflict", "tolerates", "untolerated"]
@@ -79,6 +79,10 @@ def untolerated(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> T
     return next((t for t in taints if t.effect != "PreferNoSchedule" and not tolerates(known, t)), None)
 
 
-def ports_conflict(wanted: frozenset[tuple[str, int]], held: frozenset[tuple[str, int]]) -> bool:
-    """Whether a host port is wanted twice; addresses are not told apart, which errs on the safe side."""
-    return not wanted.isdisjoint(held)
+def ports_conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bool:
+    """Whether a host port is wanted twice: by equal addresses, or by one of them on all addresses."""
+    return any(
+        one[:2] == other[:2] and (one.address == other.address or not (one.address and other.address))
+        for one in wanted
+        for other in held
+    )

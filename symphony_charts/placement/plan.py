@@ -22,7 +22,7 @@ from symphony_charts.placement.reasons import why_left_over, why_not
 from symphony_charts.placement.rules import Decision
 from symphony_charts.placement.search import search
 from symphony_charts.placement.slices import is_whole, keep_slices_whole
-from symphony_charts.placement.supply import Cluster, make_cluster
+from symphony_charts.placement.supply import HOSTNAME, Cluster, make_cluster
 
 __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 
@@ -119,17 +119,38 @@ def plan_demands(
 
 
 def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
-    """What the model does not know is neither PROVEN nor PACKABLE; nor is what shares nodes with pods without rules."""
-    unruly = next((demand for demand in cluster.demands if demand.shape.is_unruly), None)
+    """Nothing is certain of what the model does not know, nor of what shares nodes with pods without rules.
+
+    A NO stays where no node takes a single pod, whoever else is there.
+    """
+    named = [_waits_for_a_name(cluster, number) for number in range(len(cluster.demands))]
+    unruly = next(
+        (demand for demand, is_named in zip(cluster.demands, named, strict=True) if demand.shape.is_unruly or is_named),
+        None,
+    )
     for group in groups:
-        unknown = cluster.demands[group.demand].shape.unknown
-        if group.verdict == "NO" or not (unknown or unruly):
-            yield group
-        elif unknown:
-            yield replace(group, verdict="UNKNOWN", why=f"{', '.join(unknown)}: outside of the model", next="")
-        elif unruly:
-            why = f"{unruly.name} may take any node: {', '.join(unruly.shape.unknown)}"
+        shape = cluster.demands[group.demand].shape
+        if named[group.demand]:
+            why = "it asks for a node by name, and no one knows the names of nodes to come"
             yield replace(group, verdict="UNKNOWN", why=why, next="")
+        elif shape.unknown and (shape.is_unruly or group.verdict != "NO"):
+            yield replace(group, verdict="UNKNOWN", why=f"{', '.join(shape.unknown)}: outside of the model", next="")
+        elif unruly and (group.verdict != "NO" or cluster.fits[group.demand]):
+            why = f"{unruly.name} may take any node: {', '.join(unruly.shape.unknown) or 'it asks for one by name'}"
+            yield replace(group, verdict="UNKNOWN", why=why, next="")
+        else:
+            yield group
+
+
+def _waits_for_a_name(cluster: Cluster, number: int) -> bool:
+    """Whether a demand that fits no node asks for one by name, where nodes have none yet."""
+    if cluster.fits[number] or all(node.is_live for node in cluster.classes):
+        return False
+    shape = cluster.demands[number].shape
+    requirements = [requirement for term in shape.affinity or () for requirement in term]
+    return HOSTNAME in dict(shape.selector) or any(
+        requirement.is_field or requirement.key == HOSTNAME for requirement in requirements
+    )
 
 
 def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
@@ -182,7 +203,7 @@ def _groups(cluster: Cluster, packing: Packing, pools: Pools, *, is_certain: boo
             for name, count in demand.members:
                 yield Group(name=name, count=count, verdict="NO", why=why, next=nxt, demand=number)
             continue
-        proven = not demand.shape.unproven and is_proven(cluster, number) and is_whole(cluster, number)
+        proven = not cluster.unproven[number] and is_proven(cluster, number) and is_whole(cluster, number)
         missing = packing.missing.get(number, 0)
         left_over = why_left_over(cluster, number, missing) if missing else ("", "")
         for name, count in reversed(demand.members):
@@ -202,9 +223,9 @@ def _proven_text(count: int) -> str:
 
 
 def _packable_text(cluster: Cluster, number: int) -> tuple[str, str]:
-    shape = cluster.demands[number].shape
-    if shape.unproven:
-        return f"a packing exists; {', '.join(shape.unproven)} cannot be proven from here", ""
+    unproven = cluster.unproven[number]
+    if unproven:
+        return f"a packing exists; {', '.join(unproven)} cannot be proven from here", ""
     if not is_whole(cluster, number):
         return "a packing exists; the scheduler may spread it over several slices", "pin it to one pool with assign_to"
     return "a packing exists, but an unlucky order of smaller pods may miss it", (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from symphony_charts.placement.machines import Catalog, default_catalog
 from symphony_charts.placement.system_pods import memory_margin
 
-__all__ = ["GKE_POOL_LABEL", "Accuracy", "Amounts", "Node", "Pool", "Pools", "Provisioning", "Taint", "Tpu"]
+__all__ = ["GKE_POOL_LABEL", "Accuracy", "Amounts", "HostPort", "Node", "Pool", "Pools", "Provisioning", "Taint", "Tpu"]
 
 GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
 
@@ -17,6 +17,14 @@ GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
 Amounts = dict[str, int]
 Accuracy = Literal["live", "stated", "effective", "model", "guess"]
 Provisioning = Literal["standard", "spot", "preemptible", "flex-start"]
+
+
+class HostPort(NamedTuple):
+    """A port of the node; `address` is one of the node's, empty for all of them."""
+
+    protocol: str
+    number: int
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +51,14 @@ class Tpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One live node; `free` is what its present pods leave, `ports` the host ports they hold (protocol, port)."""
+    """One live node; `free` is what its present pods leave, `ports` the host ports they hold."""
 
     name: str
     allocatable: Mapping[str, int]
     free: Mapping[str, int]
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
-    ports: frozenset[tuple[str, int]] = frozenset()
+    ports: frozenset[HostPort] = frozenset()
     schedulable: bool = True
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
-from symphony_charts.placement.demand import Demand
-from symphony_charts.placement.filters import labels_match, ports_conflict, untolerated
-from symphony_charts.placement.pool import Pool, Taint
+from symphony_charts.placement.demand import Demand, Shape
+from symphony_charts.placement.filters import Requirement, labels_match, ports_conflict, untolerated
+from symphony_charts.placement.pool import HostPort, Pool, Taint
+from symphony_charts.spec.model import Toleration
 
-__all__ = ["Cluster", "NodeClass", "make_cluster"]
+__all__ = ["HOSTNAME", "Cluster", "NodeClass", "make_cluster", "with_admission"]
 
 Vector = tuple[int, ...]
 ZONE = "topology.kubernetes.io/zone"
+HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class NodeClass:
     count: int
     labels: dict[str, str]
     taints: tuple[Taint, ...]
-    ports: frozenset[tuple[str, int]]
+    ports: frozenset[HostPort]
     name: str
     is_live: bool
 
@@ -36,8 +39,9 @@ class Cluster:
     `needs[i]` is the request vector of demand i, `fits[i]` maps each node class on which it may run to the number of
     its pods that fit on one empty node of it (never 0). `allowed[i]` holds the classes whose labels and taints let
     it in, whether it fits or not. `foes[i]` are the demands that never share a node with i, itself included where
-    two of its pods may not. `splits_zones`: a pool's new nodes were shared out evenly over its zones, though the
-    autoscaler may do otherwise, so nothing can be excluded for lack of nodes.
+    two of its pods may not. `unproven[i]` names what of it depends on more than its pods and the nodes.
+    `splits_zones`: a pool's new nodes were shared out evenly over its zones, though the autoscaler may do otherwise, so
+    nothing can be excluded for lack of nodes.
     """
 
     pools: tuple[Pool, ...]
@@ -48,6 +52,7 @@ class Cluster:
     allowed: tuple[frozenset[int], ...]
     fits: tuple[dict[int, int], ...]
     foes: tuple[frozenset[int], ...]
+    unproven: tuple[tuple[str, ...], ...]
     splits_zones: bool = False
 
 
@@ -61,14 +66,20 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
     for index, node in enumerate(classes):
         values = tuple(node.labels.get(key) for key in keys)
         groups.setdefault((values, node.taints, node.ports, node.name if "" in keys else ""), []).append(index)
-    allowed = tuple(_allowed(demand, classes, groups.values()) for demand in demands)
+    tolerant = [with_admission(demand.shape) for demand in demands]
+    allowed = tuple(_allowed(shape, classes, groups.values()) for shape in tolerant)
     foes = _foes(demands)
     fits = tuple(
         _fits(need, sorted(allow), classes, alone=index in foes[index])
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
     )
     splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
-    return Cluster(tuple(pools), dimensions, classes, tuple(demands), needs, allowed, fits, foes, splits)
+    shy = [demand for demand in demands if demand.shape.shuns]
+    unproven = tuple(
+        (*demand.shape.unproven, *_shunned(demand, shy), *_admitted(demand.shape, rooms, classes))
+        for demand, rooms in zip(demands, fits, strict=True)
+    )
+    return Cluster(tuple(pools), dimensions, classes, tuple(demands), needs, allowed, fits, foes, unproven, splits)
 
 
 def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
@@ -107,14 +118,36 @@ def _new_nodes(index: int, pool: Pool, dimensions: tuple[str, ...], keys: tuple[
     free = tuple(usable.get(name, 0) for name in dimensions)
     zones = pool.zones if ZONE in keys and len(pool.zones) > 1 else ("",)
     for zone in zones:
-        labels = dict(pool.labels) | ({ZONE: zone} if zone else {})
-        if more // len(zones):
+        # Every node has a name, which no one knows yet; a zone may have a node even where not all do.
+        labels = dict(pool.labels) | {HOSTNAME: ""} | ({ZONE: zone} if zone else {})
+        if more:
             yield NodeClass(index, free, more // len(zones), labels, pool.taints, frozenset(), "", False)
 
 
-def _allowed(demand: Demand, classes: tuple[NodeClass, ...], groups: Iterable[list[int]]) -> frozenset[int]:
+def with_admission(shape: Shape) -> Shape:
+    """The shape with what ExtendedResourceToleration, which GKE runs, lets pods tolerate: taints of their devices."""
+    devices = [name for name, _ in shape.requests if "/" in name]
+    more = (Toleration(key=name, operator="Exists", effect="NoSchedule") for name in devices)
+    return replace(shape, tolerations=(*shape.tolerations, *more)) if devices else shape
+
+
+def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) -> Iterator[str]:
+    """The taint that only such an admission lets the pod tolerate."""
+    if any("/" in name for name, _ in shape.requests):
+        taints = filter(None, (untolerated(shape.tolerations, classes[node].taints) for node in rooms))
+        yield from (f"a toleration of {taint.key}, which not every cluster adds," for taint in islice(taints, 1))
+
+
+def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
+    """Who of the `shy` may keep a pod of `demand` off nodes that it does not hold itself."""
+    for other in shy:
+        if other is not demand and _selects(other.shape.shuns, demand):
+            yield f"anti-affinity of {other.name}"
+
+
+def _allowed(shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[list[int]]) -> frozenset[int]:
     """The node classes that labels, taints and host ports leave to a demand; alike classes are asked once."""
-    shape, selector = demand.shape, dict(demand.shape.selector)
+    selector = dict(shape.selector)
     found: list[int] = []
     for members in groups:
         node = classes[members[0]]
@@ -146,14 +179,15 @@ def _foes(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
             a, b = demands[one].shape, demands[other].shape
             if (
                 ports_conflict(a.ports, b.ports)
-                or _repels(demands[one], demands[other])
-                or _repels(demands[other], demands[one])
+                or _selects(a.repels, demands[other])
+                or _selects(b.repels, demands[one])
             ):
                 foes[one].add(other)
                 foes[other].add(one)
     return tuple(frozenset(group) for group in foes)
 
 
-def _repels(one: Demand, other: Demand) -> bool:
-    labels = dict(other.shape.labels)
-    return any(all(requirement.holds(labels, "") for requirement in selector) for selector in one.shape.repels)
+def _selects(selectors: Iterable[Sequence[Requirement]], demand: Demand) -> bool:
+    """Whether one of the label selectors selects pods of `demand`."""
+    labels = dict(demand.shape.labels)
+    return any(all(requirement.holds(labels, "") for requirement in selector) for selector in selectors)

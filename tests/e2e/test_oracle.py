@@ -1,15 +1,21 @@
-"""A small number of the oracle's experiments; `make oracle N=2000` runs many."""
+"""A small number of the oracle's experiments, and the dispatcher's calls; `make oracle N=2000` runs many."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.e2e.oracle.__main__ import compare_experiments
+from symphony_charts.cluster.cluster import Cluster
+from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
+from symphony_charts.prepare import prepare_experiment
+from tests.e2e.oracle.experiments import compare_experiments
 from tests.e2e.oracle.live import Scheduler, scheduler
+from tests.e2e.oracle.nodes import of_machine, read
 from tests.e2e.oracle.pairs import compare_filters
+from tests.e2e.oracle.pods import pods_of_objects
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +34,41 @@ def test_every_node_is_refused_for_the_reasons_that_the_planner_gives(real: Sche
 
 @pytest.mark.rig
 def test_a_proven_group_is_bound_in_every_order_and_a_no_never_as_a_whole(real: Scheduler) -> None:
-    report = compare_experiments(real, range(10_000, 10_015))
-    assert (report.false_proven, report.false_no) == ([], [])
-    assert report.verdicts["PROVEN"] > 0
-    assert report.verdicts["NO"] > 0
+    report = compare_experiments(real, range(10_000, 10_040))
+    assert report.faults == []
+    assert report.verdicts.keys() == {"PROVEN", "PACKABLE", "UNKNOWN", "NO"}
+    assert report.cases > 30
+
+
+@pytest.mark.rig
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    ("call", "pool", "settings"),
+    [
+        ("assign_to_machine", "std8", {"node_pool_name": "std8"}),
+        ("assign_to_machine", "std8", {"node_pool_name": "std8", "process_per_machine": 3}),
+        ("assign_to_gpu", "gpu", {"node_pool_name": "gpu"}),
+        ("assign_to_gpu", "gpu", {"cpu": 2.5, "memory_m": 4096, "gpu_type": "v100", "gpu_count": 2}),
+        ("assign_to_resource", "std8", {"cpu": 7, "memory_m": 4096}),
+        ("assign_to_resource", "gpu", {"cpu": 4, "gpu_count": 1}),
+        ("assign_to_node_pool", "std8", {"node_pool_name": "std8", "cpu": 7.0}),
+    ],
+)
+def test_every_call_of_the_dispatcher_gives_pods_that_its_pool_takes(
+    real: Scheduler, call: str, pool: str, settings: dict[str, Any], grouped: bool
+) -> None:
+    gpus = {"machine_type": "n1-standard-16", "gpu": {"type": "nvidia-tesla-v100", "count": 4}}
+    machines = [of_machine("std8", {"machine_type": "n1-standard-8"}, 1), of_machine("gpu", gpus, 1)]
+    experiment = Cluster.new("kubernetes").new_experiment("e", image="a:1")
+    replicas = settings.get("process_per_machine", 1)
+    if grouped:
+        group = experiment.new_process_group("g", replicas=replicas)
+        process = group.new_process("learner")
+        group.new_process("sibling")
+    else:
+        process = experiment.new_process("learner", replicas=replicas)
+    getattr(GKEDispatcher(read(machines)), call)(process, **settings)
+    pods = pods_of_objects(prepare_experiment(experiment.finish(), pools=read(machines), force=True).objects)
+    named = [machine for machine in machines if machine.name == pool]
+    case = "-".join((call.replace("_", "-"), pool, str(len(settings)), str(grouped).lower()))
+    assert real.outcome(named, pods, case, is_gang=False).total() == replicas

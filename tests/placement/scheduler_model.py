@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from symphony_charts.placement.demand import Demand, Shape
-from symphony_charts.placement.pool import Pool, Pools, Taint
+from symphony_charts.placement.pool import HostPort, Pool, Pools, Taint
 from symphony_charts.spec.model import Toleration
 
 Amounts = dict[str, int]
@@ -57,7 +57,7 @@ def as_demands(kinds: list[PodKind]) -> list[Demand]:
                 requests=tuple(sorted((*kind.asks, ("pods", 1)))),
                 selector=(("pool", kind.only),) if kind.only else (),
                 tolerations=(Toleration(key="kept", operator="Exists"),) if kind.tolerates else (),
-                ports=frozenset({("TCP", kind.port)}) if kind.port else frozenset(),
+                ports=frozenset({HostPort("TCP", kind.port)}) if kind.port else frozenset(),
             ),
             [(f"d{number}", kind.count)],
         )

@@ -62,10 +62,10 @@ def test_what_the_model_does_not_know_is_named(spec: dict[str, Any], named: str)
 def test_pods_that_take_ports_of_their_node_are_told_apart_by_them() -> None:
     host = {"spec": {"hostNetwork": True}}
     demands = of_processes(a={"binds": {"a": 1}, "pod_overlay": host}, b={"binds": {"b": 2}, "pod_overlay": host})
-    assert ports(demands) == {("a", "TCP", 1), ("b", "TCP", 2)}
+    assert ports(demands) == {("a", "TCP", 1, ""), ("b", "TCP", 2, "")}
 
 
-def ports(demands: list[Demand]) -> set[tuple[str, str, int]]:
+def ports(demands: list[Demand]) -> set[tuple[str, str, int, str]]:
     return {(name, *port) for demand in demands for name, _ in demand.members for port in demand.shape.ports}
 
 

@@ -14,7 +14,7 @@ from symphony_charts.placement.inputs.facts import read_taints
 from symphony_charts.placement.inputs.fields import Faults, Fields
 from symphony_charts.placement.inputs.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
 from symphony_charts.placement.machines import Catalog, slice_hosts
-from symphony_charts.placement.pool import GKE_POOL_LABEL, Amounts, Node, Pool, Provisioning, Taint, Tpu
+from symphony_charts.placement.pool import GKE_POOL_LABEL, Amounts, HostPort, Node, Pool, Provisioning, Taint, Tpu
 from symphony_charts.placement.system_pods import system_profile
 from symphony_charts.spec.quantity import amount_of
 
@@ -49,10 +49,10 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
     return [_make_pool(key, nodes, daemons, knows_load, faults, catalog) for key, nodes in pools.items()]
 
 
-def _load(pods: Iterable[Fields]) -> tuple[dict[str, Amounts], dict[str, set[tuple[str, int]]]]:
+def _load(pods: Iterable[Fields]) -> tuple[dict[str, Amounts], dict[str, set[HostPort]]]:
     """What the pods bound to each node request, and the host ports they hold."""
     used: dict[str, Amounts] = defaultdict(dict)
-    ports: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    ports: dict[str, set[HostPort]] = defaultdict(set)
     for pod in pods:
         spec = pod.block("spec")
         node = spec.text("nodeName")
@@ -64,7 +64,7 @@ def _load(pods: Iterable[Fields]) -> tuple[dict[str, Amounts], dict[str, set[tup
     return used, ports
 
 
-def _read_node(item: Fields, used: Mapping[str, Amounts], ports: Mapping[str, set[tuple[str, int]]]) -> Node:
+def _read_node(item: Fields, used: Mapping[str, Amounts], ports: Mapping[str, set[HostPort]]) -> Node:
     meta, spec, status = item.block("metadata"), item.block("spec"), item.block("status")
     name = meta.text("name", required=True)
     offered = status.block("allocatable")

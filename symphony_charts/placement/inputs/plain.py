@@ -132,7 +132,10 @@ def _amounts(item: Fields, key: str) -> Amounts:
 def _stated(item: Fields, name: str) -> Pool:
     low, high = _count(item)
     offered = {"pods": item.number("max_pods", minimum=1) or 110} | _amounts(item, "allocatable")
-    labels: Mapping[str, str] = {"kubernetes.io/os": "linux"} | item.mapping("labels")
+    zones = tuple(item.texts("zones"))
+    known = {"kubernetes.io/os": "linux", "kubernetes.io/arch": item.text("arch") or "amd64"}
+    known |= {"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}
+    labels: Mapping[str, str] = known | item.mapping("labels")
     gpu = item.block("gpu")
     for needed in ("cpu", "memory"):
         if needed not in offered:
@@ -149,7 +152,7 @@ def _stated(item: Fields, name: str) -> Pool:
         system=_amounts(item, "system"),
         labels=labels,
         taints=read_taints(item, "taints"),
-        zones=tuple(item.texts("zones")),
+        zones=zones,
         min_nodes=low,
         max_nodes=high,
         provisioning=_provisioning(item),

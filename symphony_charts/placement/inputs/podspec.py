@@ -10,9 +10,11 @@ from collections.abc import Iterable
 
 from symphony_charts.placement.filters import NodeAffinity, Requirement, Term
 from symphony_charts.placement.inputs.fields import Fields
-from symphony_charts.placement.pool import Amounts
+from symphony_charts.placement.pool import Amounts, HostPort
 from symphony_charts.spec.model import Toleration
 from symphony_charts.spec.quantity import amount_of
+
+_ANY = "0.0.0.0"  # noqa: S104 - what a manifest may say for all addresses
 
 __all__ = ["effective_requests", "pod_ports", "pod_requests", "read_node_affinity", "read_tolerations"]
 
@@ -46,7 +48,7 @@ def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
     Without `with_steps` init containers that end count for nothing.
     """
     containers = [_container(item) for item in spec.blocks("containers")]
-    inits = [(_container(item), item.text("restartPolicy") == "Always") for item in spec.blocks("initContainers")]
+    inits = [(_container(item), _is_sidecar(item)) for item in spec.blocks("initContainers")]
     if not with_steps:
         inits = [(amounts, is_sidecar) for amounts, is_sidecar in inits if is_sidecar]
     overhead = _amounts(spec.block("overhead"))
@@ -56,15 +58,20 @@ def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
     return total
 
 
-def pod_ports(spec: Fields) -> frozenset[tuple[str, int]]:
-    """The host ports that a pod takes: those declared, and all container ports under hostNetwork."""
+def pod_ports(spec: Fields) -> frozenset[HostPort]:
+    """The host ports that a pod takes: those declared, and all container ports under hostNetwork; not those of steps.
+
+    Source: kube-scheduler, GetHostPorts; all addresses are 0.0.0.0 there.
+    """
     on_host = spec.flag("hostNetwork")
     found = set()
-    for container in (*spec.blocks("containers"), *spec.blocks("initContainers")):
+    sidecars = (item for item in spec.blocks("initContainers") if _is_sidecar(item))
+    for container in (*spec.blocks("containers"), *sidecars):
         for port in container.blocks("ports"):
             number = port.number("hostPort") or (port.number("containerPort") if on_host else None)
             if number:
-                found.add((port.text("protocol") or "TCP", number))
+                address = port.text("hostIP")
+                found.add(HostPort(port.text("protocol") or "TCP", number, "" if address == _ANY else address))
     return frozenset(found)
 
 
@@ -95,6 +102,10 @@ def _term(term: Fields) -> Term:
         for kind in ("matchExpressions", "matchFields")
         for item in term.blocks(kind)
     )
+
+
+def _is_sidecar(init: Fields) -> bool:
+    return init.text("restartPolicy") == "Always"
 
 
 def _container(container: Fields) -> Amounts:

@@ -1,85 +1,115 @@
-"""What the real scheduler does with a case: which pods it binds, and why it leaves others waiting."""
+"""What the real scheduler does with pods: which of them it binds, and why it leaves others waiting."""
 
 from __future__ import annotations
 
 import contextlib
+import queue
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.e2e.oracle.cases import MARK, Case, node_object, pod_object
+from tests.e2e.oracle.nodes import MARK, NodePool, node_objects
+from tests.e2e.oracle.pods import GROUP, PodOf, is_looked_at, put_into
 from tests.e2e.rig.api import Api, Object
 from tests.e2e.rig.control_plane import ControlPlane
 
-__all__ = ["Scheduler", "scheduler"]
+__all__ = ["HEAVY", "Scheduler", "scheduler"]
 
-PODS = "/api/v1/namespaces/default/pods"
-SETTLE_S = 60.0
+SETTLE_S = 90.0
+HEAVY = "oracle-heavy"
+"""A runtime class whose pods take half a core more than they say."""
+_NOW: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 
 
 class Scheduler:
-    """A kube-scheduler with nobody beside it: nodes and pods are objects that only the oracle writes."""
+    """A kube-scheduler with nobody beside it: nodes and pods are objects that only the oracle writes.
 
-    def __init__(self, api: Api) -> None:
+    Every case has a namespace for itself while it runs, since constraints between pods count within one.
+    """
+
+    def __init__(self, api: Api, namespaces: int) -> None:
         self.api = api
+        self._namespaces: queue.SimpleQueue[str] = queue.SimpleQueue()
+        for number in range(namespaces):
+            self._add_namespace(f"oracle-{number}")
+        node = {"overhead": {"podFixed": {"cpu": "500m"}}, "handler": "heavy", "metadata": {"name": HEAVY}}
+        api.create(
+            "/apis/node.k8s.io/v1/runtimeclasses", {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", **node}
+        )
 
-    def outcome(self, case: Case, order: Sequence[int], name: str, *, patience_s: float = 1.0) -> Counter[int]:
-        """How many pods of each demand are bound, when they are created in `order` (one entry a pod: its demand).
+    def _add_namespace(self, name: str) -> None:
+        self.api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        self.api.create(f"/api/v1/namespaces/{name}/serviceaccounts", account)
+        self._namespaces.put(name)
+
+    @contextlib.contextmanager
+    def namespace(self) -> Iterator[str]:
+        """The pods of a namespace that nobody else uses meanwhile."""
+        name = self._namespaces.get()
+        try:
+            yield f"/api/v1/namespaces/{name}/pods"
+        finally:
+            self._namespaces.put(name)
+
+    def outcome(
+        self, pools: Sequence[NodePool], pods: Sequence[PodOf], case: str, *, is_gang: bool, patience_s: float = 1.0
+    ) -> Counter[str]:
+        """How many pods of each group are bound, when they are created in this order.
 
         Pods that were refused get `patience_s` more: one may be looked at before the scheduler has seen all nodes.
         """
-        try:
-            for pool in case.pools.pools:
-                for number in range(pool.max_nodes):
-                    self.add_node(node_object(f"{name}-{pool.name}-{number}", pool, name))
-            for number, demand in enumerate(order):
-                self.api.create(PODS, pod_object(f"{name}-{number}", case.demands[demand].shape, name, f"k{demand}"))
-            return self._settled(name, len(order), patience_s)
-        finally:
-            self.clear(name)
+        with self.namespace() as place:
+            try:
+                for node in node_objects(pools, case):
+                    self.add_node(node)
+                made = [put_into(case, pod, f"{case}-{n}", is_gang=is_gang) for n, pod in enumerate(pods)]
+                for pod in made:
+                    self.api.create(place, pod)
+                return self._settled(place, case, len(made), patience_s)
+            finally:
+                self.clear(place, case)
 
     def add_node(self, node: Object) -> None:
         """A ready node; admission taints new nodes as not ready, which nobody else would take back."""
         self.api.create("/api/v1/nodes", node)
         self.api.merge(f"/api/v1/nodes/{node['metadata']['name']}", {"spec": {"taints": node["spec"]["taints"]}})
 
-    def pods(self, name: str) -> list[Object]:
+    def pods(self, place: str, case: str) -> list[Object]:
         """The pods of a case."""
-        found = self.api.get(f"{PODS}?labelSelector={MARK}%3D{name}")["items"]
-        return list(found)
+        return list(self.api.get(f"{place}?labelSelector={MARK}%3D{case}")["items"])
 
-    def clear(self, name: str) -> None:
+    def clear(self, place: str, case: str) -> None:
         """Delete everything of a case."""
-        now: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
-        self.api.delete(f"{PODS}?labelSelector={MARK}%3D{name}", now)
-        self.api.delete(f"/api/v1/nodes?labelSelector={MARK}%3D{name}", now)
+        self.api.delete(f"{place}?labelSelector={MARK}%3D{case}", _NOW)
+        self.api.delete(f"/api/v1/nodes?labelSelector={MARK}%3D{case}", _NOW)
 
-    def _settled(self, name: str, expected: int, patience_s: float) -> Counter[int]:
-        """The bound pods by demand, once every pod is bound or refused and nothing moved for `patience_s`."""
+    def _settled(self, place: str, case: str, expected: int, patience_s: float) -> Counter[str]:
+        """The bound pods by group, once every pod is bound or refused and nothing moved for `patience_s`."""
         moved_at, before = time.monotonic(), (-1, -1)
         while True:
-            pods = self.pods(name)
+            pods = self.pods(place, case)
             bound = [pod for pod in pods if pod["spec"].get("nodeName")]
-            waiting = sum(_is_refused(pod) for pod in pods if not pod["spec"].get("nodeName"))
+            waiting = sum(_is_refused(pod) or not is_looked_at(pod) for pod in pods if not pod["spec"].get("nodeName"))
             if (len(bound), waiting) != before:
                 moved_at, before = time.monotonic(), (len(bound), waiting)
             still_s = time.monotonic() - moved_at
             if len(bound) == expected or (len(bound) + waiting == expected and still_s > patience_s):
                 break
             if still_s > SETTLE_S:
-                raise TimeoutError(f"{name}: {len(bound)} bound and {waiting} refused of {expected}, no more moves")
-            time.sleep(0.1)
-        return Counter(int(pod["metadata"]["labels"]["kind"][1:]) for pod in bound)
+                raise TimeoutError(f"{case}: {len(bound)} bound and {waiting} refused of {expected}, no more moves")
+            time.sleep(0.15)
+        return Counter(pod["metadata"]["labels"][GROUP] for pod in bound)
 
 
-def _is_refused(pod: Object) -> bool:
+def _is_refused(pod: Mapping[str, Object]) -> bool:
     conditions = pod.get("status", {}).get("conditions", [])
     return any(c["type"] == "PodScheduled" and c.get("reason") == "Unschedulable" for c in conditions)
 
 
 @contextlib.contextmanager
-def scheduler(folder: Path) -> Iterator[Scheduler]:
+def scheduler(folder: Path, *, namespaces: int = 8) -> Iterator[Scheduler]:
     """A control plane in `folder` whose controllers are stopped: no one taints nodes or deletes pods but us."""
     plane = ControlPlane.up(folder, dies_with_us=True)
     try:
@@ -87,6 +117,6 @@ def scheduler(folder: Path) -> Iterator[Scheduler]:
             if daemon.name == "kube-controller-manager":
                 daemon.stop()
         with plane.api() as api:
-            yield Scheduler(api)
+            yield Scheduler(api, namespaces)
     finally:
         plane.down()

@@ -1,28 +1,38 @@
 """Filter by filter: for each pod the reasons of all nodes, as the real scheduler counts them and as the planner does.
 
-A pod asks for a resource that nobody has, so every node refuses it and says why; the counts of the reasons over all
-nodes must be equal for every pod.
+A pod of a rendered chart asks for a resource that nobody has, so every node refuses it and says why; the counts of the
+reasons over all nodes must be equal for every pod.
 """
 
 from __future__ import annotations
 
+import copy
 import random
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from symphony_charts.placement.demand import Shape
+from symphony_charts.placement.demand import Shape, demands_of
 from symphony_charts.placement.filters import labels_match, ports_conflict, untolerated
-from symphony_charts.placement.pool import Pool, Taint
-from tests.e2e.oracle.cases import MARK, NONE, make_case, node_object, pod_object
-from tests.e2e.oracle.live import PODS, Scheduler
+from symphony_charts.placement.pool import HostPort, Pool, Taint
+from symphony_charts.placement.supply import HOSTNAME, with_admission
+from tests.e2e.oracle.experiments import Case, make_case
+from tests.e2e.oracle.live import Scheduler
+from tests.e2e.oracle.nodes import MARK, NodePool, node_objects, random_pools, read
+from tests.e2e.oracle.pods import PodOf, is_looked_at, put_into
+from tests.e2e.rig.api import ApiError, Object
 
 __all__ = ["PairReport", "compare_filters"]
 
 NODES = 50
+NONE = "oracle.example/none"
+"""A resource that no node has."""
 _BATCH = 100
+_ROLE = "oracle.example/role"
+_CORDONED = Taint(key="node.kubernetes.io/unschedulable")
 
 
 @dataclass
@@ -36,10 +46,11 @@ class PairReport:
 
 @dataclass(frozen=True)
 class _Node:
+    offer: NodePool
     pool: Pool
     unschedulable: bool
     used: Mapping[str, int]
-    ports: frozenset[tuple[str, int]]
+    ports: frozenset[HostPort]
 
 
 def compare_filters(real: Scheduler, pairs: int, seed: int = 1) -> PairReport:
@@ -52,55 +63,93 @@ def compare_filters(real: Scheduler, pairs: int, seed: int = 1) -> PairReport:
     return report
 
 
-def _round(real: Scheduler, name: str, rng: random.Random, report: PairReport) -> None:
+def _round(real: Scheduler, case: str, rng: random.Random, report: PairReport) -> None:
     nodes = [_node(rng) for _ in range(NODES)]
+    with real.namespace() as place:
+        try:
+            for number, node in enumerate(nodes):
+                (made,) = node_objects([replace(node.offer, name=f"n{number}")], case)
+                made["spec"] |= {"unschedulable": True} if node.unschedulable else {}
+                real.add_node(made)
+                if node.used:
+                    real.api.create(place, _resident(node, made["metadata"]["name"], case))
+            probes = _probes(rng)
+            time.sleep(1.0)  # the scheduler's view of the nodes is behind ours by some milliseconds
+            sent = [number for number, (pod, _) in enumerate(probes) if _send(real, place, case, number, pod)]
+            for number, message in _messages(real, place, case, len(sent)).items():
+                told, ours = _parse(message), Counter(_reasons(probes[number][1], nodes))
+                report.pairs += len(nodes)
+                report.reasons.update(ours)
+                if told != ours:
+                    report.disagreements.append(f"{probes[number][1]}\n  scheduler: {told}\n  planner:   {ours}")
+        finally:
+            real.clear(place, case)
+
+
+def _send(real: Scheduler, place: str, case: str, number: int, pod: PodOf) -> bool:
+    """Whether the API server takes the probe: resources of the pod as a whole may be less than its containers'."""
+    made = put_into(case, pod, f"{case}-p{number}", is_gang=True)
+    made["metadata"]["labels"][_ROLE] = "probe"
     try:
-        for number, node in enumerate(nodes):
-            host = f"{name}-n{number}"
-            real.add_node(node_object(host, node.pool, name, unschedulable=node.unschedulable))
-            if node.used:
-                pod = pod_object(f"{host}-there", _shape_of(node), name, "k0")
-                pod["spec"] |= {"nodeName": host}
-                real.api.create(PODS, pod)
-        shapes = [_probe(rng) for _ in range(_BATCH)]
-        time.sleep(1.0)  # the scheduler's view of the nodes is behind ours by some milliseconds
-        for number, shape in enumerate(shapes):
-            real.api.create(PODS, pod_object(f"{name}-p{number}", shape, name, "k1"))
-        for number, message in _messages(real, name, len(shapes)).items():
-            told, ours = _parse(message), Counter(_reasons(shapes[number], nodes))
-            report.pairs += len(nodes)
-            report.reasons.update(ours)
-            if told != ours:
-                report.disagreements.append(f"{shapes[number]}\n  scheduler: {told}\n  planner:   {ours}")
-    finally:
-        real.clear(name)
+        real.api.create(place, made)
+    except ApiError as error:
+        if "must be greater than or equal to aggregate" not in str(error):
+            raise
+        return False
+    return True
 
 
 def _node(rng: random.Random) -> _Node:
-    pool = make_case(rng.randrange(1 << 30), most_nodes=3).pools.pools[0]
-    taints = [taint for taint in pool.taints if rng.random() < 0.3]
-    if rng.random() < 0.1:
-        taints.append(Taint(key="rack", value=str(rng.randint(1, 4)), effect=rng.choice(("NoSchedule", "NoExecute"))))
+    """A node of a random pool, in half of the cases with a pod on it."""
+    offer = replace(random_pools(rng)[0], count=1)
+    if "machine_type" not in offer.entry:  # whose taints are the catalogue's
+        taints = [taint for taint in offer.taints if rng.random() < 0.3]
+        if rng.random() < 0.1:
+            effect = rng.choice(("NoSchedule", "NoExecute"))
+            taints.append({"key": "rack", "value": str(rng.randint(1, 4)), "effect": effect})
+        offer = replace(offer, taints=taints, zones=(), entry={**offer.entry, "taints": taints, "zones": []})
+    (pool,) = read([offer]).pools
     used: dict[str, int] = {}
     if rng.random() < 0.5:
-        used = {
-            "cpu": pool.allocatable["cpu"] // rng.randint(1, 3),
-            "memory": pool.allocatable["memory"] // 2,
-            "pods": 1,
-        }
-    ports = frozenset({("TCP", 8080)}) if used and rng.random() < 0.8 else frozenset()
-    return _Node(replace(pool, taints=tuple(taints)), rng.random() < 0.15, used, ports)
+        used = {"cpu": offer.free["cpu"] // rng.randint(1, 3), "memory": offer.free["memory"] // 2, "pods": 1}
+    ports = frozenset({HostPort("TCP", 8080)}) if used and rng.random() < 0.8 else frozenset()
+    return _Node(offer, pool, rng.random() < 0.15, used, ports)
 
 
-def _shape_of(node: _Node) -> Shape:
-    return Shape(requests=tuple(sorted(node.used.items())), ports=node.ports)
+def _resident(node: _Node, host: str, case: str) -> Object:
+    """The pod that is there already."""
+    requests = {"cpu": f"{node.used['cpu']}m", "memory": str(node.used["memory"])}
+    ports = [{"containerPort": port, "hostPort": port} for _, port, _ in node.ports]
+    container = {"name": "c", "image": "none", "resources": {"requests": requests}, "ports": ports}
+    pod = PodOf("there", {"labels": {}}, {"nodeName": host, "containers": [container]})
+    return put_into(case, pod, f"{host}-there", is_gang=False)
 
 
-def _probe(rng: random.Random) -> Shape:
-    shape = make_case(rng.randrange(1 << 30)).demands[0].shape
-    asks = {**dict(shape.requests), NONE: 1}
-    ports = frozenset({("TCP", 8080)}) if rng.random() < 0.7 else frozenset()
-    return replace(shape, requests=tuple(sorted(asks.items())), ports=ports)
+def _probes(rng: random.Random) -> list[tuple[PodOf, Shape]]:
+    """Pods of random charts that ask for what nobody has, and how the planner reads them."""
+    found: list[tuple[PodOf, Shape]] = []
+    while len(found) < _BATCH:
+        case = make_case(rng.randrange(1 << 30))
+        if isinstance(case, Case):
+            found += _of_case(case)
+    return found[:_BATCH]
+
+
+def _of_case(case: Case) -> Iterator[tuple[PodOf, Shape]]:
+    """One pod of each group that kube-scheduler would look at."""
+    for pod in {pod.group: pod for pod in case.pods}.values():
+        if pod.group in case.spec.unmodelled or not is_looked_at(
+            {"spec": {**pod.spec, "schedulerName": "default-scheduler"}}
+        ):
+            continue
+        spec: dict[str, Any] = copy.deepcopy(dict(pod.spec))
+        resources = spec["containers"][0].setdefault("resources", {})
+        for kind in ("requests", "limits"):
+            resources[kind] = {**resources.get(kind, {}), NONE: "1"}
+        made = PodOf(pod.group, pod.metadata, spec)
+        template = {"metadata": dict(pod.metadata), "spec": spec}
+        (demand,) = demands_of([{"kind": "Deployment", "metadata": {"name": "d"}, "spec": {"template": template}}])
+        yield made, with_admission(demand.shape)
 
 
 def _reasons(shape: Shape, nodes: list[_Node]) -> list[str]:
@@ -108,16 +157,16 @@ def _reasons(shape: Shape, nodes: list[_Node]) -> list[str]:
     found = []
     for node in nodes:
         taint = untolerated(shape.tolerations, node.pool.taints)
-        if node.unschedulable:
+        if node.unschedulable and untolerated(shape.tolerations, [_CORDONED]):
             found.append("unschedulable")
         elif taint is not None:
             found.append("taint")
-        elif not labels_match(dict(shape.selector), shape.affinity, node.pool.labels):
+        elif not labels_match(dict(shape.selector), shape.affinity, {**node.pool.labels, HOSTNAME: ""}):
             found.append("affinity")
         elif ports_conflict(shape.ports, node.ports):
             found.append("ports")
         else:
-            free = {key: amount - node.used.get(key, 0) for key, amount in node.pool.allocatable.items()}
+            free = {key: amount - node.used.get(key, 0) for key, amount in node.pool.usable.items()}
             found += [
                 "Too many pods" if key == "pods" else f"Insufficient {key}"
                 for key, amount in shape.requests
@@ -149,12 +198,12 @@ def _parse(message: str) -> Counter[str]:
     return counts
 
 
-def _messages(real: Scheduler, name: str, expected: int) -> dict[int, str]:
-    deadline = time.monotonic() + 60
+def _messages(real: Scheduler, place: str, case: str, expected: int) -> dict[int, str]:
+    deadline = time.monotonic() + 90
     while True:
         found: dict[int, str] = {}
-        for pod in real.pods(name):
-            if pod["metadata"]["labels"]["kind"] != "k1":
+        for pod in real.pods(place, case):
+            if pod["metadata"]["labels"].get(_ROLE) != "probe":
                 continue
             for condition in pod.get("status", {}).get("conditions", []):
                 if condition["type"] == "PodScheduled" and condition.get("message"):
@@ -162,5 +211,5 @@ def _messages(real: Scheduler, name: str, expected: int) -> dict[int, str]:
         if len(found) == expected:
             return found
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{name}: {len(found)} of {expected} pods have been looked at; {MARK}")
+            raise TimeoutError(f"{case}: {len(found)} of {expected} pods have been looked at; {MARK}")
         time.sleep(0.2)
