@@ -48,6 +48,7 @@ e2e-tools: setup ## build the control plane and chart tools for e2e from Go modu
 
 e2e: e2e-tools ## the heavy suites: charts on a real control plane
 	@start=$$SECONDS; SYMPH_REQUIRE_TOOLS=1 python -m pytest -q -n 3 --dist worksteal tests/e2e -m "e2e or slow" -p no:cacheprovider; \
+	SYMPH_LAW_CASES=300 python -m pytest -q -n 2 -p no:cacheprovider tests/test_prepare.py -k objects_faults; \
 	echo "e2e took $$((SECONDS - start)) s"
 
 matrix: e2e-tools ## the wheel at both ends of every dependency and of Python; EVERY=1: each extra apart

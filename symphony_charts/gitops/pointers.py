@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import msgspec
 
 from symphony_charts.chart.values import Values
-from symphony_charts.errors import Conflict, NotFound
+from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.deploying import deploy_edits, deploy_folders, pointer_or_none
 from symphony_charts.gitops.operations import Change
 from symphony_charts.gitops.pointer import Destination, Pointer
+from symphony_charts.gitops.pointer_values import chart_files, pointer_faults
 from symphony_charts.gitops.snapshot import Snapshot
 
 __all__ = ["Promote", "Retire", "Rollback", "read_pointer"]
@@ -189,6 +190,14 @@ def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
         )
 
 
+def _check_values(tip: Snapshot, after: Pointer) -> None:
+    """Raise SpecError where the chart refuses the values that it would run with: another version may have had them."""
+    values, schema = (tip.read(path) for path in chart_files(after.chart))
+    problems = pointer_faults(after, values, schema)
+    if problems:
+        raise SpecError(problems, at=f"the values of {after.env} for {after.chart}")
+
+
 def _at(pointer: Pointer, destination: Destination | None) -> Pointer:
     if destination is None or destination == pointer.destination:
         return pointer
@@ -198,6 +207,7 @@ def _at(pointer: Pointer, destination: Destination | None) -> Pointer:
 def _change(
     tip: Snapshot, subject: str, op: str, before: Pointer | None, after: Pointer, extra: tuple[tuple[str, str], ...]
 ) -> Change:
+    _check_values(tip, after)
     chart = f"{after.team}/{after.name}@{after.version}"
     facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
     facts |= {"digest": after.digest, "was": before.version if before else None}

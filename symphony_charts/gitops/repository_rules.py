@@ -14,6 +14,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.manifest_rules import check_manifest
 from symphony_charts.gitops.pointer import Pointer, parse_pointer
+from symphony_charts.gitops.pointer_values import chart_files, pointer_faults
 
 __all__ = ["RepositoryFiles", "check_repository", "holds_anything", "published_charts"]
 
@@ -123,6 +124,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
                         "restore it from Git",
                     ),
                 )
+            yield from _values(path, pointer, tree.files)
         release = (pointer.destination, pointer.name)
         first = releases.setdefault(release, path)
         if first != path:
@@ -135,6 +137,17 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
                     "give one another namespace, or another name",
                 ),
             )
+
+
+def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator[tuple[str, Finding]]:
+    """What Argo CD could never render: a value that the chart does not have, or one of another type."""
+    values, schema = (files.get(file) for file in chart_files(pointer.chart))
+    try:
+        problems = pointer_faults(pointer, values, schema)
+    except SpecError as error:
+        problems = list(error.problems)
+    for problem in problems:
+        yield path, _error("pointer-values", f"values.{problem.path}", problem.what, problem.next)
 
 
 def _digest(pointer: Pointer, files: Mapping[str, bytes]) -> str:
