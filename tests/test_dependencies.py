@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import os
 import re
 import sys
 from importlib import metadata
@@ -69,6 +71,12 @@ def test_the_extra_all_holds_every_extra_but_torchx() -> None:
         for extra in extras
     }
     assert in_all == set().union(*(each[extra] for extra in extras - {"all", "torchx"}))
+
+
+@pytest.mark.skipif(not os.environ.get("SYMPH_REQUIRE_TOOLS"), reason="only where no test may be skipped")
+def test_torchx_is_there_where_its_tests_may_not_be_skipped() -> None:
+    # It is installed without its dependencies, which the group `dev` names.
+    assert importlib.import_module("torchx.specs")
 
 
 def test_the_version_is_one_everywhere() -> None:

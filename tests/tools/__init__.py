@@ -35,10 +35,7 @@ HELM_VERSIONS = tuple(_DISTRIBUTIONS)
 # The newest TorchX, beside the release that the environment holds: both are the package `torchx`.
 TORCHX_NIGHTLY = "2026.10.26"
 # Each major version of the official Kubernetes client that we allow, with what it needs beyond the environment.
-KUBERNETES_CLIENTS = {
-    "36.0.3": ("kubernetes==36.0.3",),
-    "37.0.2": ("kubernetes==37.0.2", "urllib3==2.8.0", "python-dateutil==4.0.0", "oauthlib==4.0.1"),
-}
+KUBERNETES_CLIENTS = ("36.0.3", "37.0.2")
 
 
 def helm(version: str) -> Path | None:
