@@ -51,8 +51,8 @@ e2e: e2e-tools ## the heavy suites: charts on a real control plane
 	SYMPH_LAW_CASES=300 python -m pytest -q -n 2 -p no:cacheprovider tests/test_prepare.py -k objects_faults; \
 	echo "e2e took $$((SECONDS - start)) s"
 
-matrix: e2e-tools ## the wheel at both ends of every dependency and of Python; EVERY=1: each extra apart
-	@python -m tests.matrix $(if $(EVERY),--every-extra)
+matrix: e2e-tools ## the wheel at both ends of dependencies and of Python, each extra apart; ENDS=1: no extras, and all
+	@python -m tests.matrix $(if $(ENDS),,--every-extra)
 
 oracle: setup ## placement against the real kube-scheduler: make oracle N=200
 	@python -m tests.e2e.oracle $(or $(N),50)
@@ -61,7 +61,7 @@ soak: e2e-tools ## what takes longer than a change may: the law, the fuzz, --set
 	@SYMPH_LAW_CASES=2000 SYMPH_SOAK=2000 python -m pytest -q -n 2 -p no:cacheprovider tests/test_prepare.py tests/chart/test_set_values.py
 	@SYMPH_FUZZ_CASES=2000 SYMPH_SOAK=200 python -m pytest -q -p no:cacheprovider -m e2e tests/e2e/test_fuzz.py tests/e2e/test_quantities.py
 	@python -m tests.e2e.oracle 2000
-	@python -m tests.matrix --every-extra
+	@$(MAKE) matrix
 
 bench: setup ## every speed figure, as ratios in one run
 	@for file in benchmarks/*.py; do echo "== $$file"; python $$file; done
