@@ -208,6 +208,8 @@ def _sort_key(shape: Shape) -> tuple[object, ...]:
 
 def _pod_affinity(spec: Fields) -> tuple[_Selectors, _Selectors, tuple[str, ...]]:
     """Selectors that this pod keeps off its node, those it keeps off elsewhere, and what cannot be proven from here."""
+    if not (spec.has("affinity") or spec.has("topologySpreadConstraints")):
+        return (), (), ()
     repels, shuns, unproven = [], [], []
     affinity = spec.block("affinity")
     for term in affinity.block("podAntiAffinity").blocks(_REQUIRED):

@@ -10,6 +10,9 @@ from symphony_charts.errors import Problem, SpecError
 __all__ = ["Faults", "Fields", "as_text"]
 
 
+_TEXT = frozenset({str})
+
+
 @dataclass(slots=True)
 class Faults:
     """The faults of one file; `line_of` finds the line of a path, at a cost that only errors should pay."""
@@ -63,7 +66,9 @@ class Fields:
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
         if isinstance(value, dict):
-            return cls({str(key): item for key, item in value.items()}, path, faults)
+            # What was rendered or read from JSON has no other keys, and a copy of everything costs the most here.
+            data = value if _TEXT.issuperset(map(type, value)) else {str(key): item for key, item in value.items()}
+            return cls(data, path, faults)
         if value is not None and value != []:
             faults.add(f"an object is expected, not {_kind(value)}", path)
         return cls({}, path, faults)
@@ -78,7 +83,8 @@ class Fields:
 
     def has(self, key: str) -> bool:
         """Whether `key` is there and not null, empty list or empty text."""
-        return self.data.get(key) not in (None, [], "", {})
+        value = self.data.get(key)
+        return value is not None and (bool(value) or value == 0)
 
     def text(self, *keys: str, required: bool = False) -> str:
         """The text of the first of `keys` that is there; numbers and booleans are turned into text."""

@@ -90,6 +90,8 @@ def read_tolerations(spec: Fields) -> tuple[Toleration, ...]:
 
 def read_node_affinity(spec: Fields) -> NodeAffinity | None:
     """The required node affinity of a pod spec; None when there is none."""
+    if not spec.has("affinity"):
+        return None
     required = spec.block("affinity").block("nodeAffinity").block("requiredDuringSchedulingIgnoredDuringExecution")
     if not required.data:
         return None
