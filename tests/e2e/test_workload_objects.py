@@ -60,10 +60,13 @@ def definition(request: pytest.FixtureRequest, programs: Programs) -> Iterator[D
     """A definition that is in the cluster while the test runs: two versions of AppWrappers go by one name."""
     one = DEFINITIONS[request.param]
     file = module_folder(one.module) / one.path
-    programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(file))
-    programs.establish(one.name)
-    yield one
-    programs.kubectl("delete", "crd", one.name, "--timeout=60s")
+    # Other workers have the same cluster: none may take the definition away from under this test.
+    with (programs.kubeconfig.parent / f"{one.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(file))
+        programs.establish(one.name)
+        yield one
+        programs.kubectl("delete", "crd", one.name, "--timeout=60s")
 
 
 @pytest.mark.parametrize("retries", [0, 2])
