@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -67,6 +68,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--leg", default="", help="only legs whose title contains this, such as '3.10, lowest'")
     parser.add_argument("--json", type=Path, help="write the table here, too")
     options = parser.parse_args(argv)
+    # A shell that runs this in the background ignores Ctrl-C, and so would every command that is tried here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     scratch = Path(tempfile.mkdtemp(prefix="sm-", dir="/tmp"))
     cluster = Cluster(folder=scratch / "rig")
     try:
