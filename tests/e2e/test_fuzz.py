@@ -15,13 +15,15 @@ from tests.tools import HELM_VERSIONS, helm
 
 pytestmark = pytest.mark.e2e
 
+# Read here: a test itself is given no variable of the user's.
+_COUNT, _FIRST = int(os.environ.get("SYMPH_FUZZ_CASES", "200")), int(os.environ.get("SYMPH_FUZZ_SEED", "1"))
+
 
 def test_no_use_meets_a_fault_of_ours() -> None:
     if not can_isolate():
         pytest.skip("namespaces of one's own are not to be had here, and outside of them nothing is damaged")
-    count, first = int(os.environ.get("SYMPH_FUZZ_CASES", "200")), int(os.environ.get("SYMPH_FUZZ_SEED", "1"))
-    records = run_cases(first, count, helm=helm(HELM_VERSIONS[0]))
-    assert sum(record.get("done", 0) for record in records) == count
+    records = run_cases(_FIRST, _COUNT, helm=helm(HELM_VERSIONS[0]))
+    assert sum(record.get("done", 0) for record in records) == _COUNT
     wrong = [record for record in records if record.get("problem")]
     assert not wrong, "\n".join(f"{record['problem']}: {record['case']}\n{record['said']}" for record in wrong)
 

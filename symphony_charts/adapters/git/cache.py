@@ -158,8 +158,9 @@ class Cache:
 
     def _read(self, name: str) -> str:
         try:
-            return (self.folder / name).read_text()
-        except OSError:
+            return (self.folder / name).read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError):
+            # A note that is damaged says as much as none: what it was about is asked for again.
             return ""
 
     def _is_overgrown(self) -> bool:
