@@ -6,26 +6,13 @@ them differ in another way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.test_git_verbs import SPEC, Project, git
+from tests.cli.test_git_verbs import SPEC, Project, git, project
 
-
-@pytest.fixture
-def project(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    need_tool: Callable[[str], str],
-) -> Project:
-    need_tool("git")
-    monkeypatch.chdir(tmp_path)
-    return Project(tmp_path, capsys)
+__all__ = ["project"]  # the fixture
 
 
 def publish(project: Project, replicas: int, *words: str, env: str = "dev") -> tuple[int, str, str]:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.test_git_verbs import Project, git
+from tests.cli.test_git_verbs import Project, git, project
 
 WRONG = "groups.agent.replica=3"
 
 
-@pytest.fixture
-def project(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    need_tool: Callable[[str], str],
-) -> Project:
-    need_tool("git")
-    monkeypatch.chdir(tmp_path)
-    return Project(tmp_path, capsys)
+__all__ = ["project"]  # the fixture
 
 
 def commits(project: Project) -> str:
