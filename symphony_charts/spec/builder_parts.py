@@ -13,7 +13,7 @@ from symphony_charts.spec.names import DNS_LABEL, sanitize
 from symphony_charts.spec.paths import nearest
 from symphony_charts.spec.sources import AnyVolume
 
-__all__ = ["Data", "MountVerbs", "PodVerbs", "clean_name", "known_fields", "merge"]
+__all__ = ["Data", "MountVerbs", "PodVerbs", "clean_name", "known_fields"]
 
 Data: TypeAlias = "dict[str, object]"
 
@@ -56,18 +56,6 @@ def known_fields(given: Mapping[str, object], record: type[msgspec.Struct], call
     if problems:
         raise SpecError(problems)
     return fields
-
-
-def merge(base: object, change: object) -> object:
-    """Symphony's deep merge: maps are merged, lists appended, anything else replaced. Arguments stay as they are."""
-    if isinstance(base, dict) and isinstance(change, Mapping):
-        merged = dict(base)
-        for key, value in change.items():
-            merged[key] = merge(merged[key], value) if key in merged else value
-        return merged
-    if isinstance(base, list) and isinstance(change, (list, tuple)):
-        return [*base, *change]
-    return change
 
 
 class _Verbs:
