@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from symphony_charts.adapters import data
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.chart.compile import compile_values
+from symphony_charts.chart.compile.experiment import compile_values
+from symphony_charts.chart.files.chart import ChartTemplate
 from symphony_charts.chart.lint import lint_release
-from symphony_charts.chart.package import ChartTemplate
-from symphony_charts.network.services import allocate
+from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.load import from_data
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
+from symphony_charts.system import package_data
 
 SPEC = {
     "name": "exp",
@@ -61,7 +61,7 @@ def in_process() -> None:
     experiment = from_data(SPEC)
     services = allocate(experiment)
     values = compile_values(experiment, services)
-    template = ChartTemplate(data.folder("chart-template"))
+    template = ChartTemplate(package_data.folder("chart-template"))
     release = Release(name="exp", chart_name="exp")
 
     def everything() -> None:

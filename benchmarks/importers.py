@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable
 
-from symphony_charts.importers.torchx import import_appdef
+from symphony_charts.importers.torchx.importer import import_appdef
 
 
 def app(roles: int, replicas: int) -> dict[str, object]:

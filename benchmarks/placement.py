@@ -19,11 +19,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from symphony_charts.placement.demand import Demand, Shape
-from symphony_charts.placement.inputs import pools_of_data
-from symphony_charts.placement.machines import default_catalog
+from symphony_charts.placement.fit.demand import Demand, Shape
+from symphony_charts.placement.machines.catalog import default_catalog
 from symphony_charts.placement.plan import Plan, plan_demands
-from symphony_charts.placement.pool import Pools
+from symphony_charts.placement.pools import pools_of_data
+from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment, Process
 

@@ -22,8 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from symphony_charts.cluster.gitops_store import Author, Store
-from symphony_charts.gitops.publish import Publish
+from symphony_charts.gitops.operations.publish import Publish
+from symphony_charts.gitops.store.store import Author, Store
 
 FILES = 12
 WHO = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")

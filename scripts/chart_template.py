@@ -1,6 +1,7 @@
 """Writes the generated files of `chart-template/`: the schema of values, and cookiecutter's context with its defaults.
 
-Run it after a change of `symphony_charts/chart/fields.py` or of how an experiment is compiled; a test fails until then.
+Run it after a change of `symphony_charts/chart/files/value_table.py` or of how an experiment is compiled; a test fails
+until then.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from symphony_charts.chart.compile import compile_values
-from symphony_charts.chart.package import context_of
-from symphony_charts.chart.schema import schema_text
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.chart.compile.experiment import compile_values
+from symphony_charts.chart.files.chart import context_of
+from symphony_charts.chart.files.values_schema import schema_text
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
 
 __all__ = ["HELLO", "cookiecutter_json", "generated_files"]
 

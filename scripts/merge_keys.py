@@ -16,7 +16,7 @@ __all__ = ["generated_files", "merge_keys"]
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "symphony_charts" / "chart" / "lint" / "schemas"
-MODULE = "symphony_charts/spec/merge_keys.py"
+MODULE = "symphony_charts/formats/merge_keys.py"
 TEMPLATE = "chart-template/[[ cookiecutter.name ]]/templates/_merge_keys.tpl"
 _TEMPLATE_OF_PODS = "io.k8s.api.core.v1.PodTemplateSpec"
 _PYTHON = '''"""By which key Kubernetes' strategic merge joins the lists of a pod; written by scripts/merge_keys.py.

@@ -9,20 +9,20 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from symphony_charts.cli.parser import SymphonyParser
-    from symphony_charts.cluster.address_book import AddressBook
-    from symphony_charts.cluster.cluster import Cluster
-    from symphony_charts.cluster.config import SymphonyConfig
-    from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
-    from symphony_charts.cluster.kube_cluster import KubeCluster
-    from symphony_charts.cluster.specs import ExperimentSpec, ProcessGroupSpec, ProcessSpec
-    from symphony_charts.cluster.specs import ExperimentSpec as KubeExperimentSpec
-    from symphony_charts.cluster.specs import ExperimentSpec as TmuxExperimentSpec
-    from symphony_charts.cluster.specs import ProcessGroupSpec as KubeProcessGroupSpec
-    from symphony_charts.cluster.specs import ProcessGroupSpec as TmuxProcessGroupSpec
-    from symphony_charts.cluster.specs import ProcessSpec as KubeProcessSpec
-    from symphony_charts.cluster.specs import ProcessSpec as TmuxProcessSpec
-    from symphony_charts.cluster.tmux_cluster import TmuxCluster
+    from symphony_charts.clusters.address_book import AddressBook
+    from symphony_charts.clusters.base import Cluster
+    from symphony_charts.clusters.builders import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+    from symphony_charts.clusters.builders import ExperimentSpec as KubeExperimentSpec
+    from symphony_charts.clusters.builders import ExperimentSpec as TmuxExperimentSpec
+    from symphony_charts.clusters.builders import ProcessGroupSpec as KubeProcessGroupSpec
+    from symphony_charts.clusters.builders import ProcessGroupSpec as TmuxProcessGroupSpec
+    from symphony_charts.clusters.builders import ProcessSpec as KubeProcessSpec
+    from symphony_charts.clusters.builders import ProcessSpec as TmuxProcessSpec
+    from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
+    from symphony_charts.clusters.kubernetes import KubeCluster
+    from symphony_charts.clusters.tmux import TmuxCluster
     from symphony_charts.errors import SymphError
+    from symphony_charts.settings.user import SymphonyConfig
     from symphony_charts.spec.model import Experiment, Process, ProcessGroup
 
 __all__ = [
@@ -51,26 +51,26 @@ __all__ = [
 
 # Names are imported when they are first used (PEP 562): `import symphony_charts` and `symph --help` stay quick.
 _HOMES = {
-    "AddressBook": "cluster.address_book:AddressBook",
-    "Cluster": "cluster.cluster:Cluster",
+    "AddressBook": "clusters.address_book:AddressBook",
+    "Cluster": "clusters.base:Cluster",
     "Experiment": "spec.model:Experiment",
-    "ExperimentSpec": "cluster.specs:ExperimentSpec",
-    "GKEDispatcher": "cluster.gke_dispatcher:GKEDispatcher",
-    "KubeCluster": "cluster.kube_cluster:KubeCluster",
-    "KubeExperimentSpec": "cluster.specs:ExperimentSpec",
-    "KubeProcessGroupSpec": "cluster.specs:ProcessGroupSpec",
-    "KubeProcessSpec": "cluster.specs:ProcessSpec",
+    "ExperimentSpec": "clusters.builders:ExperimentSpec",
+    "GKEDispatcher": "clusters.gke_dispatcher:GKEDispatcher",
+    "KubeCluster": "clusters.kubernetes:KubeCluster",
+    "KubeExperimentSpec": "clusters.builders:ExperimentSpec",
+    "KubeProcessGroupSpec": "clusters.builders:ProcessGroupSpec",
+    "KubeProcessSpec": "clusters.builders:ProcessSpec",
     "Process": "spec.model:Process",
     "ProcessGroup": "spec.model:ProcessGroup",
-    "ProcessGroupSpec": "cluster.specs:ProcessGroupSpec",
-    "ProcessSpec": "cluster.specs:ProcessSpec",
+    "ProcessGroupSpec": "clusters.builders:ProcessGroupSpec",
+    "ProcessSpec": "clusters.builders:ProcessSpec",
     "SymphError": "errors:SymphError",
-    "SymphonyConfig": "cluster.config:SymphonyConfig",
+    "SymphonyConfig": "settings.user:SymphonyConfig",
     "SymphonyParser": "cli.parser:SymphonyParser",
-    "TmuxCluster": "cluster.tmux_cluster:TmuxCluster",
-    "TmuxExperimentSpec": "cluster.specs:ExperimentSpec",
-    "TmuxProcessGroupSpec": "cluster.specs:ProcessGroupSpec",
-    "TmuxProcessSpec": "cluster.specs:ProcessSpec",
+    "TmuxCluster": "clusters.tmux:TmuxCluster",
+    "TmuxExperimentSpec": "clusters.builders:ExperimentSpec",
+    "TmuxProcessGroupSpec": "clusters.builders:ProcessGroupSpec",
+    "TmuxProcessSpec": "clusters.builders:ProcessSpec",
 }
 
 

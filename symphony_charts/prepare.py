@@ -9,26 +9,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from symphony_charts.adapters.specfile import SpecFile
-from symphony_charts.chart.compile import compile_values, losses, with_digest
-from symphony_charts.chart.merge import merge
-from symphony_charts.chart.package import Chart, ChartTemplate, make_chart
-from symphony_charts.chart.render_release import Release, render_release
-from symphony_charts.chart.values import Values
-from symphony_charts.chart.version import FIRST_VERSION
-from symphony_charts.cluster.pools import pools_of_spec
+from symphony_charts.chart.compile.experiment import compile_values, losses, with_digest
+from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
+from symphony_charts.chart.files.version import FIRST_VERSION
+from symphony_charts.chart.render.release import Release, render_release
+from symphony_charts.chart.render.values import Values
+from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.network.services import Service, allocate
-from symphony_charts.placement.assign import apply
-from symphony_charts.placement.demand import demands_of, running_requests
+from symphony_charts.formats.data import sub
+from symphony_charts.kinds.gang import GANGS_OF_PODS
+from symphony_charts.placement.assign.assign import apply
+from symphony_charts.placement.assign.rules import Decision
+from symphony_charts.placement.assign.shares import has_shares, share_out, without_shares
+from symphony_charts.placement.fit.demand import demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
-from symphony_charts.placement.pool import Pools
-from symphony_charts.placement.rules import Decision
-from symphony_charts.placement.shares import has_shares, share_out, without_shares
-from symphony_charts.spec.check import finish
+from symphony_charts.placement.pools.files import pools_of_spec
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.nested import sub
-from symphony_charts.workloads.gang import GANGS_OF_PODS
+from symphony_charts.spec.services import Service, allocate
 
 __all__ = ["Prepared", "Rendering", "prepare", "prepare_experiment"]
 

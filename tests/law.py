@@ -16,13 +16,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from symphony_charts.chart.merge import merge
-from symphony_charts.chart.render_release import Release, render_release
-from symphony_charts.chart.set_values import Overrides, user_values
+from symphony_charts.chart.render.release import Release, render_release
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values.set_values import Overrides, user_values
 from symphony_charts.cli.main import main
-from symphony_charts.cluster.release_source import chart_of
 from symphony_charts.errors import SymphError
-from symphony_charts.spec.yaml_text import load
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.kubernetes.releases.source import chart_of
 from tests.chart.strategies import experiments
 
 __all__ = ["POOLS", "Answer", "Case", "ask", "cases", "disagreements"]

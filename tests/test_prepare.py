@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 
-from symphony_charts.adapters import specfile
-from symphony_charts.spec.dump import to_data
+from symphony_charts.spec import files
+from symphony_charts.spec.to_data import to_data
 from tests.chart.harness import EXAMPLES
 from tests.law import Case, ask, cases, disagreements
 
@@ -95,7 +95,7 @@ def test_an_image_is_asked_for_in_the_same_words_by_every_verb(tmp_path: Path, r
 
 @pytest.mark.parametrize("spec", sorted(EXAMPLES), ids=lambda spec: spec.parent.name)
 def test_all_verbs_agree_on_every_example(spec: Path, tmp_path: Path, repository: Path) -> None:
-    experiment = specfile.read(spec).experiment
+    experiment = files.read(spec).experiment
     data, named = to_data(experiment), experiment.placement.pools
     if named is None:
         case = Case(data=data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from symphony_charts.cli import common
+from symphony_charts.cli.options import common
 from symphony_charts.cli.verbs import GROUPS, Verb
 
 __all__ = ["MasterParser", "Parser", "fill_defaults", "plain_words", "refuse_bytes", "refuse_verb", "split_remainder"]

@@ -118,7 +118,7 @@ def _blocks(error: SymphError) -> str:
     """The error's text with ``error:`` before each fault; further lines of a fault are indented already."""
     extra = getattr(error, "extra", "")
     if extra:
-        from symphony_charts.adapters.installation import command_for_extra
+        from symphony_charts.system.installation import command_for_extra
 
         error.next = f"{error.next}: {command_for_extra(extra)}"
     lines = str(error).split("\n")
@@ -178,7 +178,7 @@ def _write_log(error: Exception) -> str:
     import time
     import traceback
 
-    from symphony_charts.adapters.dirs import state_dir
+    from symphony_charts.system.user_folders import state_dir
 
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     prefix = f"symph-{time.strftime('%Y%m%d-%H%M%S')}-"

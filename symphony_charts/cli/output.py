@@ -194,7 +194,7 @@ def _print_document(document: Mapping[str, object], form: str) -> None:
 
         line(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        from symphony_charts.spec import yaml_text
+        from symphony_charts.formats import yaml_text
 
         sys.stdout.write(yaml_text.dump(document))
 

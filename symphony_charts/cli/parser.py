@@ -23,7 +23,8 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from symphony_charts.cli import arguments, common
+from symphony_charts.cli import arguments
+from symphony_charts.cli.options import common
 from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
 
 __all__ = ["Backend", "SymphonyParser"]
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Backend(Protocol):
-        """What the parser itself asks of a cluster; verbs use the full protocol of `symphony_charts.cluster`."""
+        """What the parser itself asks of a cluster; verbs use the full protocol of `symphony_charts.clusters`."""
 
         def fuzzy_match_experiment(self, name: str) -> tuple[Sequence[str], bool]:
             """The experiments that `name` may mean, best first, and whether it is an exact match."""
@@ -250,7 +251,7 @@ def _method_name(verb: str) -> str:
 
 
 def _module_of(verb: Verb) -> Any:
-    return import_module(f"symphony_charts.cli.{verb.module}")
+    return import_module(f"symphony_charts.cli.commands.{verb.module}")
 
 
 def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int]:

@@ -6,15 +6,14 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-from symphony_charts.adapters.specfile.python import first_line
+from symphony_charts.spec.files.python import first_line
 
 __all__ = ["TheirError", "their_error"]
 
 _PACKAGE = Path(__file__).parents[1]
 # What these call is somebody else's code, wherever it is installed.
 _RUNNERS = tuple(
-    str(_PACKAGE / path)
-    for path in ("adapters/specfile/python.py", "adapters/torchx_components.py", "compat/__main__.py")
+    str(_PACKAGE / path) for path in ("spec/files/python.py", "importers/torchx/components.py", "compat/__main__.py")
 )
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 

@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.adapters.runner import Completed, run
 from symphony_charts.errors import SpecError, SymphError, UsageError
+from symphony_charts.system.subprocess_runner import Completed, run
 
 __all__ = ["DockerBuilder", "clean_images"]
 

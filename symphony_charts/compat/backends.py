@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from symphony_charts.cluster.cluster import Cluster
+from symphony_charts.clusters.base import Cluster
 from symphony_charts.compat.docker import DockerBackend
 from symphony_charts.compat.kube import KubeBackend
 from symphony_charts.compat.subproc import SubprocBackend

@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.adapters.runner import run
-from symphony_charts.cluster.cluster import Cluster
+from symphony_charts.clusters.base import Cluster
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.environment.variables import Address, identity_environment, service_environment
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
-from symphony_charts.network.environment import Address, identity_environment, service_environment
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.check import finish
+from symphony_charts.formats.yaml_text import dump
+from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import ProcessRef, processes_of
-from symphony_charts.spec.yaml_text import dump
+from symphony_charts.spec.services import allocate
+from symphony_charts.system.subprocess_runner import run
 
 __all__ = ["DockerCluster", "DockerExperimentSpec", "DockerProcessGroupSpec", "DockerProcessSpec"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
-from symphony_charts.cluster.kube_cluster import KubeCluster as OurCluster
+from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
+from symphony_charts.clusters.kubernetes import KubeCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.yaml_text import dump_all
 
 __all__ = [
     "GKEDispatcher",

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from symphony_charts.cluster import specs
-from symphony_charts.cluster.address_book import AddressBook
+from symphony_charts.clusters import builders as specs
+from symphony_charts.clusters.address_book import AddressBook
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.legacy import dump_experiment, dump_group, dump_process, read_experiment
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.builder import ProcessGroupSpec as OurGroup
-from symphony_charts.spec.builder import ProcessSpec as OurProcess
-from symphony_charts.spec.yaml_text import dump, load
+from symphony_charts.formats.yaml_text import dump, load
+from symphony_charts.spec.builder.experiment import ProcessGroupSpec as OurGroup
+from symphony_charts.spec.builder.experiment import ProcessSpec as OurProcess
 
 __all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec"]
 

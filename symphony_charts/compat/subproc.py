@@ -19,13 +19,13 @@ from typing import IO, Any
 
 import msgspec
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import Run, process_items
-from symphony_charts.cluster.tmux_cluster import TmuxCluster as OurCluster
+from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.compat.tmux import TmuxBackend
 from symphony_charts.errors import CheckFailed, UsageError
+from symphony_charts.local import up as local_run
+from symphony_charts.local.runs import Run, process_items
 from symphony_charts.spec.model import Experiment
 
 __all__ = [

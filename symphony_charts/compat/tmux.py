@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symphony_charts.cluster.local_store import find_run, process_items
-from symphony_charts.cluster.tmux_cluster import TmuxCluster as OurCluster
+from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.errors import SpecError
+from symphony_charts.local.runs import find_run, process_items
 
 __all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
 
@@ -104,7 +104,7 @@ class TmuxBackend(OurCluster):
         self, experiment_name: str, process_name: str, process_group: str | None = None, tail: int = -1, **_: Any
     ) -> list[str]:
         """The lines that a process printed: the last `tail`, or all."""
-        from symphony_charts.cluster.local_store import find_slots
+        from symphony_charts.local.runs import find_slots
 
         with symphonys():
             run = find_run(experiment_name)

@@ -6,8 +6,8 @@ Source: fluxcd/helm-controller, docs/spec/v2/helmreleases.md; fluxcd/source-cont
 
 from __future__ import annotations
 
-from symphony_charts.gitops.argocd import app_name
-from symphony_charts.gitops.pointer import Pointer
+from symphony_charts.gitops.argocd.objects import app_name
+from symphony_charts.gitops.operations.pointer import Pointer
 
 __all__ = ["SOURCE_NAME", "git_repository", "helm_release", "release_kustomization"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.spec.names import DNS_LABEL
+from symphony_charts.formats.names import DNS_LABEL
 
 __all__ = [
     "POINTER_SUFFIX",

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from symphony_charts.errors import PlacementError
-from symphony_charts.placement.demand import Demand, in_order
-from symphony_charts.placement.packing import Filled, Packing, orders, pack
-from symphony_charts.placement.patterns import is_worth_trying, pack_patterns, worth
-from symphony_charts.placement.pool import Pool, Pools
-from symphony_charts.placement.prices import PriceTable, default_prices
-from symphony_charts.placement.proof import cannot_fit, is_proven
-from symphony_charts.placement.reasons import why_left_over, why_not
-from symphony_charts.placement.rules import Decision
-from symphony_charts.placement.search import search
-from symphony_charts.placement.slices import is_whole, keep_slices_whole
-from symphony_charts.placement.supply import HOSTNAME, Cluster, make_cluster
+from symphony_charts.placement.assign.rules import Decision
+from symphony_charts.placement.fit.demand import Demand, in_order
+from symphony_charts.placement.fit.packing import Filled, Packing, orders, pack
+from symphony_charts.placement.fit.packing_patterns import is_worth_trying, pack_patterns, worth
+from symphony_charts.placement.fit.proof import cannot_fit, is_proven
+from symphony_charts.placement.fit.reasons import why_left_over, why_not
+from symphony_charts.placement.fit.search import search
+from symphony_charts.placement.fit.supply import HOSTNAME, Cluster, make_cluster
+from symphony_charts.placement.fit.tpu_slices import is_whole, keep_slices_whole
+from symphony_charts.placement.machines.prices import PriceTable, default_prices
+from symphony_charts.placement.pools.pool import Pool, Pools
 
 __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 

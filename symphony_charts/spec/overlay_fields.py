@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
-from symphony_charts.spec.check_env import may_be_set
-from symphony_charts.spec.check_pods import OUR_DOMAINS, is_in_domain
-from symphony_charts.spec.nested import sub
-from symphony_charts.spec.overlay_merge import merge_overlay
-from symphony_charts.spec.quantity import is_quantity
-from symphony_charts.spec.short_forms import restart, words
-from symphony_charts.spec.text import scalar_text
+from symphony_charts.formats.data import sub
+from symphony_charts.formats.overlay import merge_overlay
+from symphony_charts.formats.quantity import is_quantity
+from symphony_charts.formats.scalars import scalar_text
+from symphony_charts.spec.checks.env import may_be_set
+from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
+from symphony_charts.spec.shorthand_fields import restart, words
 
 __all__ = [
     "ADDED",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.spec.model import Experiment, PodSettings, Process
-from symphony_charts.spec.nested import maps, sub
 
 __all__ = ["written_at"]
 

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.spec.model import CMDS_SHELL, Experiment, PodSettings, Probe, Process, ProcessGroup, Toleration
-from symphony_charts.spec.nested import maps, sub
 from symphony_charts.spec.overlay_fields import (
     ADDED,
     Data,
@@ -22,7 +23,6 @@ from symphony_charts.spec.overlay_fields import (
     probe_field,
     volume_field,
 )
-from symphony_charts.spec.overlay_merge import merge_overlay
 from symphony_charts.spec.sources import AnyVolume, EnvValue, Mount
 
 __all__ = ["with_overlays_as_fields"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from symphony_charts.formats.quantity import is_quantity, quantity
 from symphony_charts.spec.model import Process
-from symphony_charts.spec.quantity import is_quantity, quantity
 
 __all__ = ["resources_of"]
 

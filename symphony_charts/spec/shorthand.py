@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from symphony_charts.errors import Problem
-from symphony_charts.spec.paths import join
-from symphony_charts.spec.short_forms import (
+from symphony_charts.formats.paths import join
+from symphony_charts.formats.scalars import plain, scalar_text
+from symphony_charts.spec.shorthand_fields import (
     assignment,
     by_field,
     port_range,
@@ -22,8 +23,7 @@ from symphony_charts.spec.short_forms import (
     words,
     workload,
 )
-from symphony_charts.spec.text import plain, scalar_text
-from symphony_charts.spec.volumes import VolumeTable, inline_volume, parse_mounts, volume_kinds
+from symphony_charts.spec.shorthand_volumes import VolumeTable, inline_volume, parse_mounts, volume_kinds
 
 __all__ = ["expand"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from symphony_charts.cluster.cluster import Cluster
+from symphony_charts.clusters.base import Cluster
 
 __all__ = ["AppId", "parse"]
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from torchx.specs import AppDef, AppState, Resource, Role
 
-from symphony_charts.adapters.torchx_components import plain_data
-from symphony_charts.importers import torchx_appdef, torchx_objects
-from symphony_charts.importers.report import Log
-from symphony_charts.importers.torchx_options import RunOptions
+from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.torchx import appdef
+from symphony_charts.importers.torchx import objects as torchx_objects
+from symphony_charts.importers.torchx.components import plain_data
+from symphony_charts.importers.torchx.options import RunOptions
 
 __all__ = [
     "app_to_resource",
@@ -117,8 +118,8 @@ def _describe(role: Role, container: Mapping[str, Any]) -> None:
     role.resource = Resource(cpu=asked.get("cpu", -1), gpu=gpus[-1] if gpus else -1, memMB=asked.get("memory", -1))
 
 
-def _record(app: AppDef) -> torchx_appdef.AppDef:
+def _record(app: AppDef) -> appdef.AppDef:
     log = Log()
-    record = torchx_appdef.read_appdef(plain_data(dataclasses.asdict(app)), log)
+    record = appdef.read_appdef(plain_data(dataclasses.asdict(app)), log)
     log.raise_faults()
     return record

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
-from symphony_charts.importers.fields import Fields
-from symphony_charts.importers.report import Log
-from symphony_charts.importers.torchx_option_table import OPTIONS, SCHEDULER_OPTIONS
-from symphony_charts.importers.torchx_options import RunOptions, read_options
+from symphony_charts.importers.common.field_reader import Fields
+from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.torchx.option_table import OPTIONS, SCHEDULER_OPTIONS
+from symphony_charts.importers.torchx.options import RunOptions, read_options
 
 __all__ = ["Backend", "Options", "declare", "read"]
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.adapters.specfile import SpecFile
-from symphony_charts.cluster.secret_files import guard_of
-from symphony_charts.cluster.workspace import PatchedImage, patch_image, read_workspace, with_images
 from symphony_charts.errors import SpecError
-from symphony_charts.network.lock import Lock
+from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace, with_images
+from symphony_charts.secrets.files import guard_of
+from symphony_charts.spec.files import SpecFile
+from symphony_charts.spec.lockfile import Lock
 from symphony_charts.spec.model import Experiment
 
 __all__ = ["note_workspace", "patched", "take_workspaces"]

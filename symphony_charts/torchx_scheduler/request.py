@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.report import Log, Note
-from symphony_charts.importers.torchx import experiment_of
-from symphony_charts.importers.torchx_appdef import AppDef, read_appdef
-from symphony_charts.importers.torchx_objects import app_wrapper, volcano_job
+from symphony_charts.formats.yaml_text import dump, dump_all
+from symphony_charts.importers.common.report import Log, Note
+from symphony_charts.importers.torchx.appdef import AppDef, read_appdef
+from symphony_charts.importers.torchx.importer import experiment_of
+from symphony_charts.importers.torchx.objects import app_wrapper, volcano_job
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.check import finish
-from symphony_charts.spec.dump import to_data
-from symphony_charts.spec.load import from_data
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.yaml_text import dump, dump_all
+from symphony_charts.spec.to_data import to_data
 from symphony_charts.torchx_scheduler.options import Options, read
 
 __all__ = ["SymphRequest", "request_of"]

@@ -19,10 +19,10 @@ from torchx.specs import AppDef, AppDryRunInfo, Role, runopts
 from torchx.specs.finder import ComponentValidationException
 from torchx.workspace.api import WorkspaceMixin
 
-from symphony_charts.adapters.torchx_components import plain_data
 from symphony_charts.errors import NotFound, SymphError, UsageError
-from symphony_charts.importers.report import Log
-from symphony_charts.spec.names import sanitize
+from symphony_charts.formats.names import sanitize
+from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.torchx.components import plain_data
 from symphony_charts.torchx_scheduler import options
 from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of, parse
 from symphony_charts.torchx_scheduler.patching import note_workspace, take_workspaces

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torchx.schedulers.api import DescribeAppResponse, ListAppResponse
 from torchx.specs import AppState, ReplicaStatus, Role, RoleStatus
 
-from symphony_charts.cluster.status import ExperimentStatus, InstanceStatus, Phase, ProcessStatus
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Phase, ProcessStatus
 from symphony_charts.torchx_scheduler.app_ids import AppId
 
 __all__ = ["described", "listed"]

@@ -6,16 +6,16 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 
-from symphony_charts.adapters.files import write_file
-from symphony_charts.adapters.specfile import SpecFile, lock_path_of, read_lock
-from symphony_charts.cluster.cluster import Cluster
-from symphony_charts.cluster.packaging import package, template, write
-from symphony_charts.cluster.status import ExperimentStatus
+from symphony_charts.backend.status import ExperimentStatus
+from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import Conflict, UsageError
+from symphony_charts.formats.names import shorten
+from symphony_charts.package import package, template, write
 from symphony_charts.prepare import prepare
-from symphony_charts.spec.dump import to_data, to_yaml
+from symphony_charts.spec.files import SpecFile, lock_path_of, read_lock
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.names import shorten
+from symphony_charts.spec.to_data import to_data, to_yaml
+from symphony_charts.system.files import write_file
 from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of
 from symphony_charts.torchx_scheduler.patching import patched
 from symphony_charts.torchx_scheduler.request import SymphRequest

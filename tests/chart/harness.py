@@ -15,14 +15,15 @@ from typing import TypeAlias
 import pytest
 import yaml
 
-from symphony_charts.adapters import data, specfile
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.chart.compile import compile_values
-from symphony_charts.chart.package import Chart, ChartTemplate, make_chart
-from symphony_charts.chart.set_values import Overrides, apply_overrides, user_values
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.chart.compile.experiment import compile_values
+from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
+from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.values.set_values import Overrides, apply_overrides, user_values
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import allocate
+from symphony_charts.system import package_data
 from tests.tools import HELM_VERSIONS, helm
 
 Objects: TypeAlias = dict[tuple[str, str], dict[str, object]]
@@ -51,7 +52,7 @@ _Loader.add_constructor(
 @cache
 def template() -> ChartTemplate:
     """The chart template of the checkout."""
-    return ChartTemplate(data.folder("chart-template"))
+    return ChartTemplate(package_data.folder("chart-template"))
 
 
 def experiment_of(**data: object) -> Experiment:

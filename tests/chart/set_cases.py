@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from symphony_charts.chart.set_values import Overrides, apply_overrides
+from symphony_charts.chart.values.set_values import Overrides, apply_overrides
 from symphony_charts.errors import UsageError
-from symphony_charts.spec.gojson import dumps
+from symphony_charts.formats.go_json import dumps
 from tests.chart.harness import run_helm
 from tests.tools import HELM_VERSIONS
 

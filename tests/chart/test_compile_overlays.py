@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from symphony_charts.cluster.render import render_pod
-from symphony_charts.spec.load import from_data
-from symphony_charts.spec.merge_keys import MERGE_KEYS
-from symphony_charts.spec.overlay_merge import merge_overlay
+from symphony_charts.clusters.render import render_pod
+from symphony_charts.formats.merge_keys import MERGE_KEYS
+from symphony_charts.formats.overlay import merge_overlay
+from symphony_charts.spec.from_data import from_data
 from tests.chart.harness import assert_same, chart_of, native_objects
 from tests.spec.overlay_strategies import pod_overlays
 

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.chart.compile import compile_values
-from symphony_charts.chart.difference import overrides_between
-from symphony_charts.chart.merge import merge
-from symphony_charts.chart.values import Values
+from symphony_charts.chart.compile.experiment import compile_values
+from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.render.values import Values
+from symphony_charts.chart.values.difference import overrides_between
+from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import SpecError
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
-from symphony_charts.spec.sweep import Trial, apply
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
+from symphony_charts.sweep.trials import Trial, apply
 from tests.chart.strategies import experiments
 
 scalars = st.one_of(st.integers(0, 3), st.booleans(), st.text("ab", max_size=2))

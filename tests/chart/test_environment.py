@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from symphony_charts.network.environment import Address, identity_environment, service_environment
-from symphony_charts.network.services import allocate
+from symphony_charts.environment.variables import Address, identity_environment, service_environment
 from symphony_charts.spec.pods import ProcessRef, pods_of, processes_of
+from symphony_charts.spec.services import allocate
 from tests.chart.harness import chart_of, experiment_of, native_objects
 
 # What a pod learns only when it runs, by the field that tells it.

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.load import from_data
-from symphony_charts.spec.opened import kind_of, opened
-from symphony_charts.workloads.kinds import KINDS
+from symphony_charts.kinds.children import kind_of, opened
+from symphony_charts.kinds.registry import KINDS
+from symphony_charts.spec.from_data import from_data
 from tests.chart.harness import (
     EXAMPLE_NAMES,
     assert_same,

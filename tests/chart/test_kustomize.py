@@ -12,9 +12,9 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 
-from symphony_charts.adapters.files import write_tree
-from symphony_charts.chart.kustomize import kustomize_files
-from symphony_charts.spec.load import from_data
+from symphony_charts.chart.files.kustomize import kustomize_files
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.system.files import write_tree
 from tests.chart.harness import EXAMPLE_NAMES, Objects, chart_of, example_chart, native_objects, objects_in
 from tests.chart.strategies import experiments
 from tests.tools import kubectl

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.compile import with_digest
-from symphony_charts.chart.merge import merge
-from symphony_charts.chart.package import Chart, make_chart
+from symphony_charts.chart.compile.experiment import with_digest
+from symphony_charts.chart.files.chart import Chart, make_chart
+from symphony_charts.chart.values.merge import merge
 from tests.chart.harness import (
     Objects,
     chart_of,

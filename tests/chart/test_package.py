@@ -19,11 +19,11 @@ from yamllint import linter
 from yamllint.config import YamlLintConfig
 
 from scripts.chart_template import generated_files
-from symphony_charts.adapters import data
-from symphony_charts.chart import archive
-from symphony_charts.chart.package import Chart, context_of
-from symphony_charts.chart.schema import values_schema
+from symphony_charts.chart.files import archive
+from symphony_charts.chart.files.chart import Chart, context_of
+from symphony_charts.chart.files.values_schema import values_schema
 from symphony_charts.errors import SpecError
+from symphony_charts.system import package_data
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, run_helm, write_chart
 from tests.chart.strategies import HOSTILE
 from tests.tools import HELM_VERSIONS
@@ -110,12 +110,13 @@ def test_one_changed_value_changes_the_digest() -> None:
 _SCRIPT = """
 import sys, os
 os.umask(int(sys.argv[2], 8))
-from symphony_charts.adapters import data, specfile
-from symphony_charts.chart.package import ChartTemplate
+from symphony_charts.system import package_data
+from symphony_charts.spec import files as specfile
+from symphony_charts.chart.files.chart import ChartTemplate
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.network.services import allocate
+from symphony_charts.spec.services import allocate
 exp = specfile.read(sys.argv[1]).experiment
-chart = prepare_experiment(exp).chart(ChartTemplate(data.folder("chart-template")))
+chart = prepare_experiment(exp).chart(ChartTemplate(package_data.folder("chart-template")))
 import hashlib
 print(hashlib.sha256(chart.archive).hexdigest())
 """
@@ -134,7 +135,7 @@ def test_place_umask_time_zone_and_hash_seed_change_no_byte(tmp_path: Path) -> N
 def test_every_python_gives_the_same_tar(python: Path) -> None:
     """Without the packages that a bare interpreter lacks: the archive's own module is enough."""
     script = (
-        "import sys, hashlib; sys.path.insert(0, sys.argv[1]); import symphony_charts.chart.archive as a;"
+        "import sys, hashlib; sys.path.insert(0, sys.argv[1]); import symphony_charts.chart.files.archive as a;"
         "files = {'Chart.yaml': b'name: x', 'values.yaml': b'v' * 3000, 'templates/a.yaml': b'a' * 700};"
         "print(hashlib.sha256(a.pack('x', files)).hexdigest())"
     )
@@ -163,7 +164,7 @@ def test_cookiecutter_makes_the_packagers_files(chart: Chart, tmp_path: Path, mo
 
 
 def test_the_generated_files_of_the_template_are_current() -> None:
-    present = data.folder("chart-template")
+    present = package_data.folder("chart-template")
     stale = [path for path, content in generated_files().items() if present[path] != content]
     assert not stale, "run scripts/chart_template.py"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.set_values import Overrides, apply_overrides, paths_of, user_values
+from symphony_charts.chart.values.set_values import Overrides, apply_overrides, paths_of, user_values
 from symphony_charts.errors import UsageError
-from symphony_charts.spec.yaml_read import load
+from symphony_charts.formats.yaml_read import load
 from tests.chart.set_cases import Case, Judge, generated, sorted_out, systematic
 from tests.tools import HELM_VERSIONS
 

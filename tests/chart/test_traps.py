@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.chart.files.chart import Chart
 from symphony_charts.chart.lint import lint
-from symphony_charts.chart.merge import merge
-from symphony_charts.chart.package import Chart
+from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import SpecError
 from tests.chart.harness import Objects, chart_of, experiment_of, native_objects, run_helm, set_values, write_chart
 from tests.tools import HELM_VERSIONS

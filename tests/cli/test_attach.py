@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import Run, live_runs
+from symphony_charts.local import up
+from symphony_charts.local.runs import Run, live_runs
 from tests.local.runs import start, until
 
 TWO = {"agent": {"command": ["sleep", "300"], "replicas": 2}, "b": {"command": ["sleep", "300"]}}
@@ -67,7 +67,7 @@ def own(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
     one = Own(private_places)
     yield one
     for run in live_runs():
-        local_run.down(run)
+        up.down(run)
     one.close()
 
 
@@ -132,6 +132,6 @@ def test_within_a_pane_of_another_experiment_it_refuses(own: Own, tmp_path: Path
     passed = {name: os.environ[name] for name in ("SYMPH_STATE_DIR", "SYMPH_RUNTIME_DIR")}
     command = [sys.executable, "-m", "symphony_charts", "attach", "one"]
     second = start(tmp_path, "two", processes={"shell": {"command": command, "env": passed}})
-    assert local_run.wait(second) == 2
+    assert up.wait(second) == 2
     assert "inside of tmux" in (second.process_dir(0) / "log").read_text()
     assert ask(first, "list-clients") == ""

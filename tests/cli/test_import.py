@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.adapters import specfile
 from symphony_charts.cli.main import main
-from symphony_charts.spec.load import from_data
-from symphony_charts.spec.yaml_text import load
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.spec import files
+from symphony_charts.spec.from_data import from_data
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"
 FILES = [
@@ -40,7 +40,7 @@ def test_each_example_prints_an_experiment_that_reads_back(
 def test_an_experiment_is_written_to_a_file_that_the_other_verbs_read(suffix: str, tmp_path: Path) -> None:
     target = tmp_path / f"made{suffix}"
     assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "-o", str(target)]) == 0
-    assert specfile.read(target).experiment.name == "cifar"
+    assert files.read(target).experiment.name == "cifar"
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

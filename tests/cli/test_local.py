@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from symphony_charts.cli.parser import SymphonyParser
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import live_runs, runs_of
-from symphony_charts.local.view import ProcessView
+from symphony_charts.local import up as local_run
+from symphony_charts.local.parity.process_view import ProcessView
+from symphony_charts.local.runs import live_runs, runs_of
 
 SPEC = """
 name: exp
@@ -111,12 +111,12 @@ def test_parity_fails_with_the_field_when_one_side_is_broken(
 ) -> None:
     assert symph("local", "diff", str(spec)) == 0
     assert "2 processes see the same" in capsys.readouterr().out
-    from symphony_charts.local.manifest_view import view_of_manifests as whole
+    from symphony_charts.local.parity.pod_view import view_of_manifests as whole
 
     def broken(objects: Sequence[dict[str, object]], **more: Any) -> dict[str, ProcessView]:
         return whole(json.loads(json.dumps(objects).replace("it's", "its")), **more)
 
-    monkeypatch.setattr("symphony_charts.cluster.local_parity.view_of_manifests", broken)
+    monkeypatch.setattr("symphony_charts.local.parity.compare.view_of_manifests", broken)
     assert symph("local", "diff", str(spec)) == 1
     assert capsys.readouterr().out == "a/a: env LR: \"it's $HOME\" here, 'its $HOME' in the pod\n"
     assert symph("local", "diff", str(spec), "-o", "json") == 1

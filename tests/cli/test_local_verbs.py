@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import live_runs
+from symphony_charts.local import up as local_run
+from symphony_charts.local.runs import live_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 

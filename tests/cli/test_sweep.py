@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.cluster.local_store import live_runs
+from symphony_charts.local.runs import live_runs
 from tests.chart.harness import helm_objects
 from tests.tools import HELM_VERSIONS
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.adapters import specfile
 from symphony_charts.cli.main import main
 from symphony_charts.cli.verbs import VERBS
+from symphony_charts.spec import files
 
 # Modules that cost more than a whole `symph --help` may.
 HEAVY = ("cookiecutter", "jsonschema_rs", "kubernetes", "libtmux", "msgspec", "pyhelm3", "rich", "shtab", "yaml")
@@ -69,7 +69,7 @@ def test_no_verb_prints_the_help_and_fails() -> None:
 def test_a_new_experiment_can_be_read(template: str, tmp_path: Path) -> None:
     assert main(["init", "My.Exp", "-t", template, "-d", str(tmp_path)]) == 0
     [spec] = (tmp_path / "my-exp").glob("experiment.*")
-    assert specfile.read(spec).experiment.name == "my-exp"
+    assert files.read(spec).experiment.name == "my-exp"
 
 
 def test_bytecode_in_a_template_is_no_part_of_the_experiment(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import Run, find_run, live_runs, runs_of
+from symphony_charts.local import up as local_run
+from symphony_charts.local.runs import Run, find_run, live_runs, runs_of
 from tests.local.runs import INTERRUPTIBLE, log_of, until
 
 SPEC = """

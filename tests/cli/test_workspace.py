@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.adapters.registry.client import Manifest, Registry
 from symphony_charts.cli.main import main
+from symphony_charts.oci.client import Manifest, Registry
 from tests.registry import running_registry
 
 OCI = "application/vnd.oci.image.manifest.v1+json"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster.config import SymphonyConfig
 from symphony_charts.compat import names
+from symphony_charts.settings.user import SymphonyConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Script = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -19,8 +19,8 @@ BACKENDS = ("tmux", "kube", "subproc", "docker")
 @pytest.fixture(autouse=True)
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Runs of these tests stay among themselves and end with them."""
-    from symphony_charts.cluster import local_run
-    from symphony_charts.cluster.local_store import live_runs
+    from symphony_charts.local import up as local_run
+    from symphony_charts.local.runs import live_runs
 
     monkeypatch.setenv("SYMPH_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("SYMPH_RUNTIME_DIR", str(tmp_path / "r"))

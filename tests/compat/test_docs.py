@@ -60,7 +60,7 @@ def test_the_launcher_works_with_the_imports_changed_as_the_page_says(python: Sc
 
 def test_the_settings_of_the_page_are_the_builders(tmp_path: Path) -> None:
     from symphony_charts.compat.addons import DockerBuilder
-    from symphony_charts.spec.yaml_text import load
+    from symphony_charts.formats.yaml_text import load
 
     (text,) = blocks("from-symphony.md", "yaml")
     data = load(text)
@@ -106,9 +106,9 @@ def test_a_real_distribution_called_symphony_is_not_hidden_outside_a_run(
 
 
 def test_names_are_gone_after_the_run_and_the_others_are_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from symphony_charts.cluster.cluster import Cluster
-    from symphony_charts.cluster.kube_cluster import KubeCluster
-    from symphony_charts.cluster.tmux_cluster import TmuxCluster
+    from symphony_charts.clusters.base import Cluster
+    from symphony_charts.clusters.kubernetes import KubeCluster
+    from symphony_charts.clusters.tmux import TmuxCluster
     from symphony_charts.compat import names
 
     # Ours register themselves when they are first imported, which is no doing of compat.

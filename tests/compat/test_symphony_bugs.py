@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.cluster.config import SymphonyConfig
 from symphony_charts.compat.engine import Cluster
 from symphony_charts.compat.kube import KubeCluster, KubeExperimentSpec, KubeProcessSpec
 from symphony_charts.errors import SpecError, SymphError
+from symphony_charts.settings.user import SymphonyConfig
 from tests.compat.bugs import compiled, container, pod, two
 
 pytestmark = pytest.mark.usefixtures("symphony")
@@ -58,7 +58,7 @@ def test_5_one_name_with_two_contents_is_refused() -> None:
 
 def test_6_a_service_open_to_the_world_is_a_finding_of_lint() -> None:
     from symphony_charts.chart.lint import lint
-    from symphony_charts.cluster.packaging import template
+    from symphony_charts.package import template
     from symphony_charts.prepare import prepare_experiment
 
     exp, learner, agent = two()

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.config import SymphonyConfig
-from symphony_charts.cluster.local_store import live_runs
 from symphony_charts.compat.engine import Cluster
 from symphony_charts.compat.errors import ResourceExistsError
 from symphony_charts.compat.subproc import SubprocManager
 from symphony_charts.errors import CheckFailed, SpecError
+from symphony_charts.local import up as local_run
+from symphony_charts.local.runs import live_runs
+from symphony_charts.settings.user import SymphonyConfig
 from tests.compat.bugs import compiled, container, two
 from tests.compat.conftest import Script
 
@@ -65,7 +65,7 @@ def test_27_one_fixed_port_in_two_pods_is_fine_and_twice_in_one_pod_is_refused()
 
 
 def test_28_pinned_ports_stay_when_a_service_is_added() -> None:
-    from symphony_charts.network.services import allocate, pins_of
+    from symphony_charts.spec.services import allocate, pins_of
 
     exp, learner, _ = two()
     learner.binds(["a", "b"])
@@ -199,7 +199,7 @@ def test_34_a_configuration_file_is_read_as_what_it_is(tmp_path: Path, name: str
 
 
 def test_35_what_is_saved_at_launch_is_loaded_again(tmp_path: Path) -> None:
-    from symphony_charts.cluster.folder import load_experiment
+    from symphony_charts.settings.saved_experiments import load_experiment
 
     SymphonyConfig().set_experiment_folder(tmp_path / "saved")
     cluster: Any = Cluster.new("tmux")
@@ -212,7 +212,7 @@ def test_35_what_is_saved_at_launch_is_loaded_again(tmp_path: Path) -> None:
 
 
 def test_36_a_context_without_a_namespace_means_default(tmp_path: Path) -> None:
-    from symphony_charts.adapters.kubernetes_api import KubeApi
+    from symphony_charts.kubernetes.client import KubeApi
 
     config = tmp_path / "config"
     config.write_text(

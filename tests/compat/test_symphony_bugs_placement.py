@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.cluster.pools import read_pools_file
 from symphony_charts.compat.kube import GKEDispatcher
 from symphony_charts.errors import SymphError
+from symphony_charts.placement.pools.files import read_pools_file
 from tests.compat.bugs import container, pod, two
 from tests.compat.conftest import EXAMPLES
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.spec.yaml_text import dump_all
+from symphony_charts.formats.yaml_text import dump_all
 from tests.e2e.programs import Programs, eventually
 from tests.e2e.rig.process import Daemon, start
 from tests.e2e.tools.build import find_tool

@@ -11,8 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-from symphony_charts.cluster.gitops_store import Author, Store
 from symphony_charts.errors import ToolFailed
+from symphony_charts.gitops.store.store import Author, Store
 from tests.gitops.samples import NOW, small_publish
 
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.e2e.tools.build import find_tool
-from tests.spec.quantity_texts import RECORDED, Answer, generated_texts
+from tests.formats.quantity_texts import RECORDED, Answer, generated_texts
 
 __all__ = ["answers_of"]
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.adapters import specfile
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.chart.merge import merge
-from symphony_charts.spec.yaml_text import dump_all
+from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.spec import files
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart
 from tests.e2e.programs import Programs, eventually
 from tests.e2e.test_gitops_objects import accept
 from tests.e2e.tools.build import FOLDER
 from tests.e2e.tools.modules import ARGO_WORKFLOWS, module_folder
-from tests.workloads.test_argo import PIPELINE, VARIANTS, experiment, native, of_kind
-from tests.workloads.test_argo_sweep import TRIALS, flow_of
+from tests.kinds.test_argo import PIPELINE, VARIANTS, experiment, native, of_kind
+from tests.sweep.test_argo import TRIALS, flow_of
 
 FLOWS = ("WorkflowTemplate", "Workflow", "CronWorkflow")
 RIGHTS = ("ServiceAccount", "Role", "RoleBinding")
@@ -91,7 +91,7 @@ def test_argos_own_lint_finds_nothing_in_the_examples(name: str, tmp_path: Path)
 
 
 def test_argos_own_lint_finds_what_one_flow_needs_of_another(tmp_path: Path) -> None:
-    charts = [chart_of(specfile.read(path).experiment) for path in PIPELINE]
+    charts = [chart_of(files.read(path).experiment) for path in PIPELINE]
     flows = [
         item
         for chart in charts

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from symphony_charts.cluster.config import SymphonyConfig
-from symphony_charts.cluster.kube_cluster import KubeCluster
-from tests.cluster.conformance import (
+from symphony_charts.clusters.kubernetes import KubeCluster
+from symphony_charts.settings.user import SymphonyConfig
+from tests.clusters.conformance import (
     ConformanceOfChanges,
     ConformanceOfFiles,
     ConformanceOfLogs,
@@ -27,7 +27,7 @@ def place(
     """A namespace of the cluster; helm is found by the first, and by nobody in the second."""
     for name, value in programs.environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("symphony_charts.adapters.helm.shutil.which", _nowhere)
+    monkeypatch.setattr("symphony_charts.kubernetes.releases.helm_program.shutil.which", _nowhere)
     if request.param == "helm":
         monkeypatch.setenv("HELM_BIN", str(helm(HELM_VERSIONS[-1])))
     cluster = KubeCluster(namespace=namespace)

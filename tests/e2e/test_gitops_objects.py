@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from symphony_charts.adapters import data
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.gitops.argocd import ArgoSetup, app_project, application, application_set, health_config
+from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application, application_set, health_config
 from symphony_charts.gitops.bootstrap import health_checks
 from symphony_charts.gitops.flux import git_repository, helm_release
-from symphony_charts.gitops.pointer import Destination, Pointer
-from symphony_charts.spec.yaml_text import dump_all
+from symphony_charts.gitops.operations.pointer import Destination, Pointer
+from symphony_charts.system import package_data
 from tests.e2e.programs import Programs, eventually
 from tests.e2e.tools.modules import ARGO_CD, HELM_CONTROLLER, SEALED_SECRETS, SOURCE_CONTROLLER, module_folder
 
@@ -102,7 +102,7 @@ def test_an_application_on_a_named_cluster_is_taken(programs: Programs, namespac
 
 @pytest.mark.usefixtures("definitions")
 def test_the_health_checks_are_a_config_map(programs: Programs, namespace: str) -> None:
-    accept(programs, namespace, health_config(health_checks(data.folder("gitops"))))
+    accept(programs, namespace, health_config(health_checks(package_data.folder("gitops"))))
 
 
 @pytest.mark.usefixtures("definitions")

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.cluster.config import SymphonyConfig
-from symphony_charts.cluster.kube_cluster import KubeCluster
-from symphony_charts.cluster.kube_watch import KubeWatcher
-from symphony_charts.cluster.release_source import prepared_chart
-from symphony_charts.cluster.releases import Releases
-from symphony_charts.cluster.status import LogQuery
+from symphony_charts.backend.status import LogQuery
+from symphony_charts.clusters.kubernetes import KubeCluster
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, UsageError
+from symphony_charts.kubernetes.backend import KubeWatcher
+from symphony_charts.kubernetes.releases.releases import Releases
+from symphony_charts.kubernetes.releases.source import prepared_chart
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.load import from_data
+from symphony_charts.settings.user import SymphonyConfig
+from symphony_charts.spec.from_data import from_data
 from tests.e2e.programs import Programs, eventually
 from tests.tools import HELM_VERSIONS, helm
 
@@ -32,7 +32,7 @@ def here(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The cluster's kubeconfig, and no helm unless a test brings one."""
     for name, value in programs.environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("symphony_charts.adapters.helm.shutil.which", _nowhere)
+    monkeypatch.setattr("symphony_charts.kubernetes.releases.helm_program.shutil.which", _nowhere)
     yield
     SymphonyConfig.reset()
 

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.adapters import processes, tmux
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_parity import compare
-from symphony_charts.cluster.local_store import Run, live_runs
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.local import tmux_client
+from symphony_charts.local import up as local_run
+from symphony_charts.local.parity.compare import compare
+from symphony_charts.local.runs import Run, live_runs
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
+from symphony_charts.system import processes
 from tests.local.generated import NASTY, generated
 from tests.local.runs import log_of, python, start, until
 
@@ -121,7 +122,7 @@ def test_no_tree_survives_one_down(tmp_path: Path, victim: str, attempt: int) ->
         os.kill(run.state()["supervisor"], signal.SIGKILL)
         until(lambda: not run.is_supervised)
     if victim in ("tmux", "both"):
-        os.kill(tmux.server_pid(run.socket), signal.SIGKILL)
+        os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
     local_run.down(run)
     assert _left(run) == []
     assert run.state()["survivors"] == []

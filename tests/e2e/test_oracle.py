@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.cluster.cluster import Cluster
-from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
+from symphony_charts.clusters.base import Cluster
+from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
 from symphony_charts.prepare import prepare_experiment
 from tests.e2e.oracle.experiments import compare_experiments
 from tests.e2e.oracle.live import Scheduler, scheduler

@@ -6,7 +6,7 @@ import os
 import random
 
 from tests.e2e.quantities import answers_of
-from tests.spec.quantity_texts import differences, generated_texts, recorded
+from tests.formats.quantity_texts import differences, generated_texts, recorded
 
 _SEED = int(os.environ.get("SYMPH_SEED") or random.SystemRandom().randrange(1 << 32))
 _TEXTS = 10_000

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from symphony_charts.adapters import specfile
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.chart.merge import merge
-from symphony_charts.cluster.secret_files import encrypted_secret
+from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import ToolFailed
+from symphony_charts.secrets.files import encrypted_secret
 from symphony_charts.secrets.sealing import SealStore, label_of, read_certificate, seal_all
+from symphony_charts.spec import files
 from tests.e2e.tools.build import find_tool
 from tests.secrets.test_sealing import KEY, certificate
 
@@ -71,7 +71,7 @@ def test_sops_opens_what_a_publish_encrypted(
         "name: rl\nimage: a:1\nsecrets: [token.txt]\nsecret_source: {source: sops}\nprocesses: {p: {command: [x]}}\n"
     )
     try:
-        spec = specfile.read(tmp_path / "rl.yaml")
+        spec = files.read(tmp_path / "rl.yaml")
         made = encrypted_secret(spec, "flux/dev/ml/rl.secret.yaml", "rl", "rl-secrets")
         assert b"hunter2" not in made
         assert b"name: rl-secrets" in made

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.spec.yaml_text import dump_all
+from symphony_charts.formats.yaml_text import dump_all
 from tests.chart.harness import EXAMPLES
 from tests.e2e.programs import Output, Programs
 from tests.e2e.test_argo_workflows import argo
+from tests.sweep.test_argo import TRIALS, flow_of
 from tests.tools import HELM_VERSIONS, helm
-from tests.workloads.test_argo_sweep import TRIALS, flow_of
 
 Symph = Callable[..., Output]
 

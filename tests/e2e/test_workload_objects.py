@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.chart.merge import merge
-from symphony_charts.spec.opened import opened
+from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.kinds.children import opened
 from tests.chart.harness import EXAMPLE_NAMES, example_chart
 from tests.e2e.programs import Programs
 from tests.e2e.test_gitops_objects import accept

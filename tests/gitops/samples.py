@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from symphony_charts.chart.compile import compile_values
-from symphony_charts.chart.package import Chart, make_chart
-from symphony_charts.cluster.packaging import template
-from symphony_charts.gitops.publish import Publish
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.chart.compile.experiment import compile_values
+from symphony_charts.chart.files.chart import Chart, make_chart
+from symphony_charts.gitops.operations.publish import Publish
+from symphony_charts.package import template
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
 
 __all__ = ["NOW", "chart_of", "publish", "small_chart", "small_publish"]
 

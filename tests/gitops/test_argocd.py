@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from symphony_charts.chart.assemble import Release, assemble
+from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.errors import SpecError
-from symphony_charts.gitops.argocd import (
+from symphony_charts.gitops.argocd.objects import (
     ArgoSetup,
     app_project,
     application,
@@ -19,8 +19,8 @@ from symphony_charts.gitops.argocd import (
     refused_kinds,
 )
 from symphony_charts.gitops.flux import git_repository, helm_release
-from symphony_charts.gitops.pointer import Destination, Pointer
-from symphony_charts.workloads.kinds import KINDS
+from symphony_charts.gitops.operations.pointer import Destination, Pointer
+from symphony_charts.kinds.registry import KINDS
 from tests.chart.harness import example_chart
 
 SETUP = ArgoSetup(url="https://git.example.org/x.git")

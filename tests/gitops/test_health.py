@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.adapters import data
 from symphony_charts.gitops.bootstrap import health_checks
+from symphony_charts.system import package_data
 
 lua51 = pytest.importorskip("lupa.lua51")
-CHECKS = health_checks(data.folder("gitops"))
+CHECKS = health_checks(package_data.folder("gitops"))
 
 
 def condition(kind: str, status: str = "True", **more: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def test_every_check_takes_an_object_without_status_for_unfinished(check: str) -
 
 
 def test_a_job_that_waits_can_be_called_progressing() -> None:
-    checks = health_checks(data.folder("gitops"), suspended_as="Progressing")
+    checks = health_checks(package_data.folder("gitops"), suspended_as="Progressing")
     assert health("batch_Job", conditions(condition("Suspended")), checks)[0] == "Progressing"
 
 

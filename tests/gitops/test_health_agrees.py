@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.cluster.kube_parts import verdict_of
-from symphony_charts.cluster.kube_phase import phase_of_workload
+from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.kinds.outcome import verdict_of
+from symphony_charts.kubernetes.container_phase import phase_of_workload
 from tests.chart.harness import example_chart
 from tests.gitops.test_health import CASES, health
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.gitops.argocd import ArgoSetup, application_set
+from symphony_charts.gitops.argocd.objects import ArgoSetup, application_set
 from symphony_charts.gitops.flux import helm_release
-from symphony_charts.gitops.manifest_rules import check_manifest
-from symphony_charts.gitops.pointer import Pointer
+from symphony_charts.gitops.lint.manifests import check_manifest
+from symphony_charts.gitops.operations.pointer import Pointer
 
 JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from symphony_charts.importers.compose import ComposeContext, import_compose
-from symphony_charts.importers.dijob import import_dijob
-from symphony_charts.importers.report import Imported, Log
-from symphony_charts.importers.source import read
-from symphony_charts.importers.torchx import import_appdef
-from symphony_charts.importers.torchx_appdef import AppDef, read_appdef
+from symphony_charts.importers.common.input_file import read
+from symphony_charts.importers.common.report import Imported, Log
+from symphony_charts.importers.compose.importer import ComposeContext, import_compose
+from symphony_charts.importers.dijob.importer import import_dijob
+from symphony_charts.importers.torchx.appdef import AppDef, read_appdef
+from symphony_charts.importers.torchx.importer import import_appdef
 from symphony_charts.spec.model import Process
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.compose import ComposeContext, import_compose
-from symphony_charts.importers.source import read
+from symphony_charts.importers.common.input_file import read
+from symphony_charts.importers.compose.importer import ComposeContext, import_compose
 from symphony_charts.spec.model import ExecProbe, Experiment, Probe, Process
 from symphony_charts.spec.sources import (
     ClaimVolume,

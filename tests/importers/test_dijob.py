@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.dijob import import_dijob
-from symphony_charts.importers.source import read
+from symphony_charts.importers.common.input_file import read
+from symphony_charts.importers.dijob.importer import import_dijob
 from symphony_charts.spec.model import Experiment, Toleration
 from symphony_charts.spec.sources import ConfigFile, EnvSource, HostPathVolume, Mount
 from tests.importers.samples import EXAMPLES, import_yaml, notes_of

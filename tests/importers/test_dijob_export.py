@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.dijob import import_dijob
-from symphony_charts.importers.dijob_export import dijob_objects
-from symphony_charts.importers.source import read
-from symphony_charts.spec.dijob import Operator
-from symphony_charts.spec.load import from_data
+from symphony_charts.importers.common.input_file import read
+from symphony_charts.importers.dijob.export import dijob_objects
+from symphony_charts.importers.dijob.importer import import_dijob
+from symphony_charts.spec.checks.dijob import Operator
+from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.importers.samples import EXAMPLES
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.importers.fields import Fields, show
-from symphony_charts.importers.report import Log
+from symphony_charts.importers.common.field_reader import Fields, show
+from symphony_charts.importers.common.report import Log
 
 
 def fields(data: object) -> Fields:

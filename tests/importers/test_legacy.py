@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.legacy import import_legacy
-from symphony_charts.importers.report import Imported
-from symphony_charts.importers.source import read
-from symphony_charts.network.services import allocate
+from symphony_charts.importers.common.input_file import read
+from symphony_charts.importers.common.report import Imported
+from symphony_charts.importers.symphony.importer import import_legacy
 from symphony_charts.spec.model import Toleration
+from symphony_charts.spec.services import allocate
 from symphony_charts.spec.sources import HostPathVolume, Mount, NfsVolume, SecretFile
 from tests.importers.samples import EXAMPLES, notes_of
 

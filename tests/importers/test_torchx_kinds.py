@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.importers.torchx import import_appdef
+from symphony_charts.importers.torchx.importer import import_appdef
+from symphony_charts.kinds.registry import KINDS
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.check import finish
-from symphony_charts.workloads.kinds import KINDS
+from symphony_charts.spec.checks.finish import finish
 from tests.chart.harness import chart_of
 from tests.importers.samples import app, role
 

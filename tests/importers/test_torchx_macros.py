@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.importers.torchx_macros import MACROS, as_references, substitute, uses
+from symphony_charts.importers.torchx.macros import MACROS, as_references, substitute, uses
 
 TEXTS = st.lists(st.sampled_from(["$", "$$", "{", "}", "${app_id}", "${replica_id}", "$app_id", "x", "(A)", " "])).map(
     "".join

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from symphony_charts.importers.torchx_objects import app_wrapper, mcad_name, mcad_service_port, volcano_job
-from symphony_charts.importers.torchx_options import RunOptions
+from symphony_charts.importers.torchx.objects import app_wrapper, mcad_name, mcad_service_port, volcano_job
+from symphony_charts.importers.torchx.options import RunOptions
 from tests.importers.samples import appdef, role
 
 RANK0 = ["-c", "run ${rank0_env} ${app_id} ${replica_id} $$ ${img_root}|"]

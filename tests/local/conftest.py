@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import live_runs
+from symphony_charts.local import up
+from symphony_charts.local.runs import live_runs
 
 
 @pytest.fixture
@@ -17,4 +17,4 @@ def tmux(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None
     need_tool("tmux")
     yield
     for run in live_runs():
-        local_run.down(run)
+        up.down(run)

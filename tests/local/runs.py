@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import Run
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.local import up
+from symphony_charts.local.runs import Run
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
 
 __all__ = ["INTERRUPTIBLE", "log_of", "python", "start", "until"]
 
@@ -22,7 +22,7 @@ INTERRUPTIBLE = ("env", "--default-signal=INT")
 def start(folder: Path, name: str = "exp", **data: object) -> Run:
     """Start an experiment of plain data in tmux."""
     experiment = from_data({"name": name, **data})
-    run = local_run.up(experiment, allocate(experiment), folder=folder)
+    run = up.up(experiment, allocate(experiment), folder=folder)
     assert run is not None
     return run
 

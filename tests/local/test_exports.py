@@ -14,16 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.cli.main import main
-from symphony_charts.cluster.local_machine import plan_here
 from symphony_charts.errors import SpecError
-from symphony_charts.local.export import Export
-from symphony_charts.local.export_process_compose import to_process_compose
-from symphony_charts.local.export_procfile import to_procfile
-from symphony_charts.local.export_shell import to_shell
-from symphony_charts.local.export_tmuxp import to_tmuxp
-from symphony_charts.local.records import LocalPlan
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.local.export.common import Export
+from symphony_charts.local.export.process_compose import to_process_compose
+from symphony_charts.local.export.procfile import to_procfile
+from symphony_charts.local.export.shell import to_shell
+from symphony_charts.local.export.tmuxp import to_tmuxp
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.plan.records import LocalPlan
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
 from tests.local.generated import NASTY
 from tests.local.runs import python, until
 

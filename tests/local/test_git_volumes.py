@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.adapters.git.volume import check_out_volume
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_history import load_saved
-from symphony_charts.cluster.local_store import Run
 from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed
+from symphony_charts.local import up
+from symphony_charts.local.history import load_saved
+from symphony_charts.local.runs import Run
 from symphony_charts.spec.sources import GitVolume
+from symphony_charts.system.git.volume import check_out_volume
 from tests.local.runs import log_of, python, start, until
 
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
@@ -102,7 +102,7 @@ def test_a_process_sees_the_checkout_at_its_mount_and_the_run_keeps_the_commit(
     repository: Path, tmp_path: Path
 ) -> None:
     run = with_volume(tmp_path)
-    assert local_run.wait(run) == 0
+    assert up.wait(run) == 0
     assert log_of(run, "a") == "three 0\n"
     assert run.state()["commits"] == {"code": git(repository, "rev-parse", "main")}
     assert not Path("/mnt/main.txt").exists()
@@ -112,7 +112,7 @@ def test_a_process_sees_the_checkout_at_its_mount_and_the_run_keeps_the_commit(
 @pytest.mark.usefixtures("tmux")
 def test_every_replica_has_a_checkout_of_its_own(repository: Path, tmp_path: Path) -> None:
     run = with_volume(tmp_path, replicas=3)
-    assert local_run.wait(run) == 0
+    assert up.wait(run) == 0
     assert [log_of(run, f"a-{number}") for number in range(3)] == ["three 0\n"] * 3
     assert git(repository, "status", "--porcelain") == ""
 
@@ -120,7 +120,7 @@ def test_every_replica_has_a_checkout_of_its_own(repository: Path, tmp_path: Pat
 @pytest.mark.usefixtures("tmux")
 def test_a_past_run_is_replayed_from_its_commit(repository: Path, tmp_path: Path) -> None:
     run = with_volume(tmp_path)
-    local_run.wait(run)
+    up.wait(run)
     before = git(repository, "rev-parse", "main")
     commit(repository, "four")
     volume = load_saved(run).experiment.volumes["code"]

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.cli.main import main
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.health import examine
-from symphony_charts.cluster.local_gpus import look_at_gpus
-from symphony_charts.cluster.local_store import Run, find_run, live_runs
 from symphony_charts.errors import Conflict, NotFound, PlacementError
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.local import up as local_run
+from symphony_charts.local.machine.gpus import look_at_gpus
+from symphony_charts.local.machine.health import examine
+from symphony_charts.local.runs import Run, find_run, live_runs
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
 from tests.local.nvidia import gpu, install
 from tests.local.runs import log_of, python, start, until
 

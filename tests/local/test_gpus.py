@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.local.gpus import Gpu, GpuWish, deal, gpu_environment, gpus_here, parse_gpus, visible, wishes_of
-from symphony_charts.spec.load import from_data
+from symphony_charts.local.plan.gpus import (
+    Gpu,
+    GpuWish,
+    deal,
+    gpu_environment,
+    gpus_here,
+    parse_gpus,
+    visible,
+    wishes_of,
+)
+from symphony_charts.spec.from_data import from_data
 from tests.local.nvidia import LISTING, MIG_LISTING, QUERY, gpu
 
 FOUR = tuple(Gpu(index=number, id=gpu(number)) for number in range(4))

@@ -11,16 +11,16 @@ from typing import Literal
 
 import pytest
 
-from symphony_charts.adapters import processes
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_machine import plan_here
-from symphony_charts.cluster.local_status import run_status
-from symphony_charts.cluster.local_store import Run
 from symphony_charts.errors import SpecError
-from symphony_charts.local.health import Health
-from symphony_charts.local.records import Check
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.local import up as local_run
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.plan.records import Check
+from symphony_charts.local.runs import Run
+from symphony_charts.local.status import run_status
+from symphony_charts.local.supervisor.probe_results import Health
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
+from symphony_charts.system import processes
 from tests.local.runs import log_of, python, start, until
 
 # Answers each GET by what the file `answer` says: a status, and where to, perhaps.

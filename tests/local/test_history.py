@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_history import (
+from symphony_charts.errors import NotFound
+from symphony_charts.local import up
+from symphony_charts.local.history import (
     all_runs,
     find_past,
     load_saved,
@@ -18,10 +19,9 @@ from symphony_charts.cluster.local_history import (
     remove,
     save_spec,
 )
-from symphony_charts.cluster.local_store import Run, runs_of, write_json
-from symphony_charts.errors import NotFound
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.local.runs import Run, runs_of, write_json
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
 from tests.local.runs import log_of, python, start
 
 
@@ -96,11 +96,11 @@ def test_a_replayed_run_says_the_same(tmp_path: Path) -> None:
     program = "import os; print(os.environ['SYMPH_S_PORT'], os.environ['LR'], open('in').read())"
     (tmp_path / "in").write_text("input")
     first = start(tmp_path, processes={"a": {**python(program), "env": {"LR": "$x'"}, "binds": "s"}})
-    assert local_run.wait(first) == 0
+    assert up.wait(first) == 0
     saved = load_saved(runs_of("exp")[-1])
     time.sleep(0.001)
-    second = local_run.up(saved.experiment, allocate(saved.experiment, saved.ports), folder=saved.folder)
+    second = up.up(saved.experiment, allocate(saved.experiment, saved.ports), folder=saved.folder)
     assert second is not None
-    assert local_run.wait(second) == 0
+    assert up.wait(second) == 0
     assert log_of(second, "a") == log_of(first, "a") == "7000 $x' input\n"
     assert past_run(second).can_replay

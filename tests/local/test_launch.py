@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster import local_room, local_run
-from symphony_charts.cluster.local_births import Starter, attend_start
-from symphony_charts.cluster.local_loop import Loop
-from symphony_charts.cluster.local_store import Run, runs_of
 from symphony_charts.errors import ToolFailed
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.local import up as local_run
+from symphony_charts.local.machine import capacity
+from symphony_charts.local.runs import Run, runs_of
+from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.local.supervisor.startup import Starter, attend_start
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
 from tests.local.runs import INTERRUPTIBLE, python, start, until
 
 MANY = 120
@@ -121,7 +122,7 @@ def test_a_soft_limit_of_open_files_is_raised(tmp_path: Path) -> None:
 def test_more_processes_than_terminals_are_refused_before_anything_starts(
     tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_room, "free_terminals", lambda: 20)
+    monkeypatch.setattr(capacity, "free_terminals", lambda: 20)
     experiment = from_data(
         {"name": "exp", "processes": {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(30)}}
     )
@@ -132,11 +133,11 @@ def test_more_processes_than_terminals_are_refused_before_anything_starts(
 
 
 def test_terminals_in_use_are_not_free() -> None:
-    before = local_room.free_terminals()
+    before = capacity.free_terminals()
     descriptors = os.openpty()
     try:
         # Others on this machine open and close terminals as well.
-        until(lambda: local_room.free_terminals() < before, 5.0)
+        until(lambda: capacity.free_terminals() < before, 5.0)
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from symphony_charts.cli.main import main
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_limits import find_limiter
-from symphony_charts.cluster.local_machine import plan_here
-from symphony_charts.cluster.local_store import process_items
 from symphony_charts.errors import Conflict
-from symphony_charts.local.limits import limits_note, limits_of, scope_words, verdict_script
-from symphony_charts.local.records import Limiter
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.local import up as local_run
+from symphony_charts.local.machine.limits import find_limiter
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words, verdict_script
+from symphony_charts.local.plan.records import Limiter
+from symphony_charts.local.runs import process_items
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
 from tests.local.runs import log_of, python, start
 
 SCOPES = Limiter(by={"memory": "systemd", "cpu": "systemd"}, scope=("scope",))
@@ -212,7 +212,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.chmod(0o755)
     scope = ("/usr/bin/env", "XDG_RUNTIME_DIR=/run/user/7", str(program), "--user", "--scope")
     limiter = Limiter(by={"memory": "systemd", "cpu": "systemd"}, scope=scope)
-    monkeypatch.setattr("symphony_charts.cluster.local_machine.find_limiter", lambda: limiter)
+    monkeypatch.setattr("symphony_charts.local.machine.machine.find_limiter", lambda: limiter)
     return tmp_path / "asked"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from symphony_charts.cluster import local_logs
-from symphony_charts.cluster.local_logs import LogClock, read_index
+from symphony_charts.local.supervisor import log_clock
+from symphony_charts.local.supervisor.log_clock import LogClock, read_index
 
 
 def _logs(folder: Path, count: int) -> list[Path]:
@@ -45,7 +45,7 @@ def test_a_log_that_the_kernel_does_not_watch_is_noted_with_the_others(tmp_path:
     logs = _logs(tmp_path, 3)
     clock = LogClock(logs)
     watch = next(number for number, log in clock._logs.items() if log == logs[2])
-    local_logs._LIBC.inotify_rm_watch(clock.descriptor, watch)
+    log_clock._LIBC.inotify_rm_watch(clock.descriptor, watch)
     clock.note()
     clock._unwatched.append(clock._logs.pop(watch))
     _append(logs[2], b"unseen\n")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_machine import plan_here
-from symphony_charts.cluster.local_parity import compare
-from symphony_charts.local.records import PlannedProcess
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.local import up
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.parity.compare import compare
+from symphony_charts.local.plan.records import PlannedProcess
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
 from tests.local.runs import log_of, python, start
 
 PRINT = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['MODE'], os.getcwd()]))"
@@ -38,7 +38,7 @@ def test_up_runs_the_arguments_variables_and_folder_of_an_overlay(tmp_path: Path
         "workingDir": str(work),
     }
     run = start(tmp_path, processes={"p": {**process, "args": ["--old"], "container_overlay": overlay}})
-    assert local_run.wait(run) == 0
+    assert up.wait(run) == 0
     assert json.loads(log_of(run, "p")) == [["--laid", "on"], "laid", str(work)]
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.adapters import tmux
-from symphony_charts.cluster.local_loop import Loop
-from symphony_charts.cluster.local_panes import Panes
-from symphony_charts.cluster.local_store import Run
+from symphony_charts.local import tmux_client
+from symphony_charts.local.runs import Run
+from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.local.supervisor.panes import Panes
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def dead() -> Iterator[int]:
 def test_an_end_that_is_known_is_not_taken_for_that_of_the_next_start(
     phase: str, is_followed: bool, dead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pane = tmux.Pane(slot=0, id="%0", pid=dead, is_dead=False, server=1)
-    monkeypatch.setattr(tmux, "list_panes", lambda _socket: [pane])
+    pane = tmux_client.Pane(slot=0, id="%0", pid=dead, is_dead=False, server=1)
+    monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
     slots: list[dict[str, Any]] = [{"phase": phase, "wrapper": dead}]
     panes = Panes(Run(tmp_path), slots, Loop(), lambda _slot: None)
     assert panes.adopt() == 1
@@ -40,8 +40,8 @@ def test_an_end_that_is_known_is_not_taken_for_that_of_the_next_start(
 def test_what_was_started_again_meanwhile_is_followed(
     dead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pane = tmux.Pane(slot=0, id="%0", pid=dead, is_dead=False, server=1)
-    monkeypatch.setattr(tmux, "list_panes", lambda _socket: [pane])
+    pane = tmux_client.Pane(slot=0, id="%0", pid=dead, is_dead=False, server=1)
+    monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
     panes = Panes(Run(tmp_path), [{"phase": "backoff", "wrapper": dead - 1}], Loop(), lambda _slot: None)
     panes.adopt()
     assert 0 in panes

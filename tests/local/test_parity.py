@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster.local_parity import compare
-from symphony_charts.spec.load import from_data
+from symphony_charts.local.parity.compare import compare
+from symphony_charts.spec.from_data import from_data
 from tests.local.generated import NASTY, generated
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.local.policy import Backoff, Decision, decide, describe_status
-from symphony_charts.local.records import OnExit, Restart
+from symphony_charts.local.plan.records import OnExit, Restart
+from symphony_charts.local.supervisor.policy import Backoff, Decision, decide, describe_status
 
 
 def after(

@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.adapters.sockets import has_address, holder_of, is_free
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_addresses import places_now
-from symphony_charts.cluster.local_parity import compare
-from symphony_charts.cluster.local_status import run_status
-from symphony_charts.cluster.local_store import Run, live_runs
 from symphony_charts.errors import Conflict
-from symphony_charts.local.addresses import candidate_ranges
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.local import up as local_run
+from symphony_charts.local.machine.addresses import places_now
+from symphony_charts.local.parity.compare import compare
+from symphony_charts.local.plan.addresses import candidate_ranges
+from symphony_charts.local.runs import Run, live_runs
+from symphony_charts.local.status import run_status
+from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import allocate
+from symphony_charts.system.sockets import has_address, holder_of, is_free
 from tests.local.runs import log_of, python, start, until
 
 # Listens where it is told to and says so to everybody who asks.
@@ -92,7 +92,7 @@ def test_a_process_that_may_not_be_looked_into_is_told_by_its_user() -> None:
         "print(s.getsockname()[1], flush=True); sys.stdin.read()"
     )
     look = (
-        "import os, sys; from symphony_charts.adapters.sockets import holder_of;"
+        "import os, sys; from symphony_charts.system.sockets import holder_of;"
         "os.setgid(65534); os.setuid(12345); print(holder_of('127.9.8.7', int(sys.argv[1])))"
     )
     with subprocess.Popen(
@@ -186,7 +186,7 @@ def test_moved_ports_are_no_difference_to_the_pod(tmp_path: Path) -> None:
 
 
 def test_a_probe_asks_the_port_that_moved(tmp_path: Path) -> None:
-    from symphony_charts.cluster.local_machine import plan_here
+    from symphony_charts.local.machine.machine import plan_here
 
     with listener("127.0.0.1") as port:
         data = _data(experiment_of(port, fixed=True, ready={"tcp": {"port": port}}))
@@ -196,7 +196,7 @@ def test_a_probe_asks_the_port_that_moved(tmp_path: Path) -> None:
 
 
 def _data(experiment: Experiment) -> dict[str, Any]:
-    from symphony_charts.spec.dump import to_data
+    from symphony_charts.spec.to_data import to_data
 
     return to_data(experiment)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symphony_charts.local.progress import hopeless, startable, verdict
+from symphony_charts.local.supervisor.progress import hopeless, startable, verdict
 
 
 def at(*phases: str) -> list[dict[str, object]]:

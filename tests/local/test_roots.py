@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster import local_run
+from symphony_charts.local import up as local_run
 from tests.local.ordinary import Person
 from tests.local.runs import log_of, python, start, until
 from tests.local.test_ordinary_user import free, person, write  # noqa: F401 - fixtures

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.adapters import processes, tmux
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import Run, find_run
 from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.local import tmux_client
+from symphony_charts.local import up as local_run
+from symphony_charts.local.runs import Run, find_run
+from symphony_charts.system import processes
 from tests.local.runs import log_of, python, start, until
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -124,7 +125,7 @@ def test_a_killed_supervisor_is_replaced_and_stops_the_same_tree(tmp_path: Path)
 def test_nothing_survives_the_death_of_tmux(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python(STUBBORN), "grace_period": 1}})
     until(lambda: "ready" in log_of(run, "a"))
-    os.kill(tmux.server_pid(run.socket), signal.SIGKILL)
+    os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
     local_run.down(run)
     assert survivors_of(run) == []
 

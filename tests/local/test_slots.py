@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster.local_store import Run, find_slots, write_json
 from symphony_charts.errors import NotFound
+from symphony_charts.local.runs import Run, find_slots, write_json
 
 
 @pytest.fixture

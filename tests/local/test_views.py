@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.adapters import specfile
-from symphony_charts.chart.assemble import Release, assemble
-from symphony_charts.chart.compile import compile_values
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_machine import plan_here
-from symphony_charts.cluster.local_store import Run
-from symphony_charts.local.manifest_view import view_of_manifests
-from symphony_charts.local.view import ProcessView, differences, file_mark, view_of_plan
-from symphony_charts.network.services import allocate
-from symphony_charts.spec.load import from_data
+from symphony_charts.chart.compile.experiment import compile_values
+from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.local import up
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.parity.pod_view import view_of_manifests
+from symphony_charts.local.parity.process_view import ProcessView, differences, file_mark, view_of_plan
+from symphony_charts.local.runs import Run
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import allocate
 from tests.local.runs import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,7 +78,7 @@ def test_the_plan_of_an_example_agrees_with_its_chart(name: str) -> None:
 def test_the_processes_of_an_example_see_what_their_containers_see(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{ROOT}/.venv/bin:{os.environ['PATH']}")
     spec = specfile.read(EXAMPLES[name])
-    run = local_run.up(spec.experiment, allocate(spec.experiment), folder=spec.path.parent)
+    run = up.up(spec.experiment, allocate(spec.experiment), folder=spec.path.parent)
     assert run is not None
     there, here = in_pods(spec.experiment), planned(spec.experiment, spec.path.parent)
     slots = {f"{item['pod']}/{item['process']}": item["slot"] for item in run.plan()["processes"]}

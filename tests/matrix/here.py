@@ -107,7 +107,7 @@ def extra_steps(user: Journey, extras: frozenset[str]) -> None:
     terraform = user.write("cluster.tf", _TERRAFORM)
     has = extras | ({"seal", "hcl", "argo"} if "all" in extras else set())
     _needs(user, "hcl" in has, ("plan", "rl/experiment.yaml", "--pools", terraform), "std8")
-    flows = "from symphony_charts.cluster.hera_flows import hera_flows; print(list(hera_flows('rl/experiment.yaml')))"
+    flows = "from symphony_charts.clusters.hera_flows import hera_flows; print(list(hera_flows('rl/experiment.yaml')))"
     user.run(
         str(user.programs / "python"),
         "-c",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from symphony_charts.placement.demand import Demand, Shape
-from symphony_charts.placement.pool import HostPort, Pool, Pools, Taint
+from symphony_charts.placement.fit.demand import Demand, Shape
+from symphony_charts.placement.pools.pool import HostPort, Pool, Pools, Taint
 from symphony_charts.spec.model import Toleration
 
 Amounts = dict[str, int]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.placement.demand import Demand, demands_of
+from symphony_charts.placement.fit.demand import Demand, demands_of
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.load import from_data
+from symphony_charts.spec.from_data import from_data
 
 
 def of_processes(**processes: dict[str, Any]) -> list[Demand]:

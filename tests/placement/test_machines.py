@@ -8,8 +8,8 @@ import re
 import pytest
 
 from symphony_charts.placement.data import read_constant
-from symphony_charts.placement.machines import Machine, default_catalog, gpu_matches, slice_hosts
-from symphony_charts.placement.prices import default_prices
+from symphony_charts.placement.machines.catalog import Machine, default_catalog, gpu_matches, slice_hosts
+from symphony_charts.placement.machines.prices import default_prices
 
 CATALOG = default_catalog()
 FILE = json.loads(read_constant("machines.json"))

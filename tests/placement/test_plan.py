@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import PlacementError, SpecError
-from symphony_charts.placement.assign import apply
-from symphony_charts.placement.inputs import pools_of_data, read_pools
+from symphony_charts.placement.assign.assign import apply
 from symphony_charts.placement.plan import Group, Plan
-from symphony_charts.placement.pool import Pools
-from symphony_charts.placement.report import explain, plan_data, pool_rows
+from symphony_charts.placement.pools import pools_of_data, read_pools
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.placement.report.tables import explain, plan_data, pool_rows
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.check import finish
-from symphony_charts.spec.load import from_data
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.model import Experiment
 
 SAMPLES = Path(__file__).parents[2] / "examples/pools"

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symphony_charts.cluster.cluster import Cluster
-from symphony_charts.cluster.gke_dispatcher import GKEDispatcher
+from symphony_charts.clusters.base import Cluster
+from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
 from symphony_charts.errors import PlacementError, SpecError
-from symphony_charts.placement.inputs import pools_of_data
 from symphony_charts.placement.plan import Plan
+from symphony_charts.placement.pools import pools_of_data
 from symphony_charts.prepare import Prepared, prepare_experiment
-from symphony_charts.spec.load import from_data
+from symphony_charts.spec.from_data import from_data
 
 POOLS = pools_of_data(
     {

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.placement.inputs import pools_of_data
+from symphony_charts.placement.pools import pools_of_data
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.load import from_data
+from symphony_charts.spec.from_data import from_data
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

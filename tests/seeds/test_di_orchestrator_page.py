@@ -19,12 +19,12 @@ import pytest
 import yaml
 
 from symphony_charts.chart.lint import lint
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import live_runs
-from symphony_charts.importers.dijob import import_dijob
-from symphony_charts.importers.report import Imported
-from symphony_charts.importers.source import read
-from symphony_charts.spec.check import finish
+from symphony_charts.importers.common.input_file import read
+from symphony_charts.importers.common.report import Imported
+from symphony_charts.importers.dijob.importer import import_dijob
+from symphony_charts.local import up as local_run
+from symphony_charts.local.runs import live_runs
+from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.sources import HostPathVolume, Mount
 from tests.chart.harness import chart_of, native_objects
 

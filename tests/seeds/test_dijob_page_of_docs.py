@@ -11,8 +11,8 @@ import yaml
 
 from symphony_charts.chart.lint import lint
 from symphony_charts.cli.verbs import VERBS
-from symphony_charts.spec.check import finish
-from symphony_charts.spec.load import from_data
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.workload import DijobSettings, Workload
 from tests.chart.harness import chart_of
 

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.adapters import specfile
-from symphony_charts.cluster.config import SymphonyConfig
-from symphony_charts.cluster.local_run import wait
-from symphony_charts.cluster.local_store import find_run, live_runs
-from symphony_charts.cluster.specs import ExperimentSpec
+from symphony_charts.clusters.builders import ExperimentSpec
 from symphony_charts.kube import GKEDispatcher, KubeCluster, KubeExperimentSpec, KubeProcessSpec
+from symphony_charts.local.runs import find_run, live_runs
+from symphony_charts.local.up import wait
+from symphony_charts.settings.user import SymphonyConfig
+from symphony_charts.spec import files
 from symphony_charts.tmux import TmuxCluster, TmuxExperimentSpec, TmuxProcessSpec
 
 KUBERNETES_GUIDE = """
@@ -205,7 +205,7 @@ def test_the_kubernetes_guide_prints_its_objects(capsys: pytest.CaptureFixture[s
 
 
 def test_the_kubernetes_guide_as_written_is_a_spec_file(script: Callable[[str], Path]) -> None:
-    experiment = specfile.read(script(KUBERNETES_GUIDE.format(launch=""))).experiment
+    experiment = files.read(script(KUBERNETES_GUIDE.format(launch=""))).experiment
     assert list(experiment.processes) == ["learner", "agent"]
     assert experiment.processes["agent"].args == ["agent.py", "--env", "half-cheetah"]
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import live_runs
+from symphony_charts.local import up
+from symphony_charts.local.runs import live_runs
 
 pytest.importorskip("torchx")
 
@@ -83,7 +83,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.chdir(folder)
     yield folder
     for run in live_runs():
-        local_run.down(run)
+        up.down(run)
 
 
 def command(line: str) -> str:

@@ -11,9 +11,9 @@ import jsonschema_rs
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.load import from_data
-from symphony_charts.spec.schema import json_schema
-from symphony_charts.spec.yaml_text import dump, load
+from symphony_charts.formats.yaml_text import dump, load
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.json_schema import json_schema
 
 GOOD: dict[str, Any] = {
     "name": "rl",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.spec.builder import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.spec.builder.experiment import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.model import Assignment, Process, Toleration
 from symphony_charts.spec.sources import EnvSource, NfsVolume
 

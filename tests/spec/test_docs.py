@@ -9,10 +9,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from symphony_charts.spec.load import from_data
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.json_schema import json_schema
 from symphony_charts.spec.model import Experiment, PodSettings, Process
-from symphony_charts.spec.schema import json_schema
-from symphony_charts.spec.yaml_text import load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spec.md").read_text(encoding="utf-8")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symphony_charts.formats.quantity import quantity
 from symphony_charts.spec.model import Process
-from symphony_charts.spec.quantity import quantity
 from symphony_charts.spec.reserve import resources_of
 
 

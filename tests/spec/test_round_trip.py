@@ -8,12 +8,12 @@ from typing import Any
 import jsonschema_rs
 from hypothesis import given, settings
 
-from symphony_charts.spec.builder import ExperimentSpec
-from symphony_charts.spec.check import finish
-from symphony_charts.spec.dump import to_data, to_json, to_yaml
-from symphony_charts.spec.load import from_data
-from symphony_charts.spec.schema import json_schema
-from symphony_charts.spec.yaml_text import load
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.spec.builder.experiment import ExperimentSpec
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.json_schema import json_schema
+from symphony_charts.spec.to_data import to_data, to_json, to_yaml
 from tests.spec.strategies import experiments
 
 SCHEMA = jsonschema_rs.Draft202012Validator(json_schema())

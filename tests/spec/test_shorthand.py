@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.load import from_data
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.sources import EmptyDirVolume, NfsVolume
-from symphony_charts.spec.yaml_text import load
 
 
 def process(text: str) -> Process:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.cluster.render import render_pod
-from symphony_charts.cluster.specs import ExperimentSpec
+from symphony_charts.clusters.builders import ExperimentSpec
+from symphony_charts.clusters.render import render_pod
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.builder import ProcessSpec
+from symphony_charts.spec.builder.experiment import ProcessSpec
 from symphony_charts.spec.sources import EnvSource, Mount, NfsVolume
 
 

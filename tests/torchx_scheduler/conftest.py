@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.cluster import local_run
-from symphony_charts.cluster.local_store import live_runs
+from symphony_charts.local import up
+from symphony_charts.local.runs import live_runs
 from tests.tools import torchx_nightly
 
 
@@ -69,4 +69,4 @@ def here(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None
     need_tool("tmux")
     yield
     for run in live_runs():
-        local_run.down(run)
+        up.down(run)

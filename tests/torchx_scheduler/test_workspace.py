@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from symphony_charts.adapters.registry.client import Registry
+from symphony_charts.oci.client import Registry
 from tests.cli.test_workspace import put_base
 from tests.registry import running_registry
 from tests.torchx_scheduler.conftest import Torchx

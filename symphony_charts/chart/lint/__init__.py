@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from symphony_charts.chart.files.chart import Chart
 from symphony_charts.chart.lint.chart_rules import check_chart
 from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity
 from symphony_charts.chart.lint.kubernetes import DEFAULT_VERSION, VERSIONS, check_schemas, version_for
@@ -13,12 +14,11 @@ from symphony_charts.chart.lint.resource_rules import check_resources
 from symphony_charts.chart.lint.security import check_security
 from symphony_charts.chart.lint.value_rules import check_values
 from symphony_charts.chart.lint.workload_rules import check_images, check_sizes, check_workloads
-from symphony_charts.chart.merge import merge
-from symphony_charts.chart.package import Chart
-from symphony_charts.chart.release_model import build_model
-from symphony_charts.chart.render_release import Release, render_release
-from symphony_charts.chart.values import Values
-from symphony_charts.spec.opened import opened
+from symphony_charts.chart.render.model import build_model
+from symphony_charts.chart.render.release import Release, render_release
+from symphony_charts.chart.render.values import Values
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.kinds.children import opened
 
 __all__ = ["DEFAULT_VERSION", "SEVERITIES", "VERSIONS", "Finding", "Severity", "lint", "lint_objects", "lint_release"]
 

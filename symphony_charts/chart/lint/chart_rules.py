@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from symphony_charts.chart.files.version import check_version
 from symphony_charts.chart.lint.finding import Finding
-from symphony_charts.chart.version import check_version
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.yaml_text import load
+from symphony_charts.formats.yaml_text import load
 
 __all__ = ["check_chart"]
 

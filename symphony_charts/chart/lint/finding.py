@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from symphony_charts.spec.nested import sub
-from symphony_charts.spec.opened import kind_of
+from symphony_charts.formats.data import sub
+from symphony_charts.kinds.children import kind_of
 
 __all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "pod_of", "title"]
 

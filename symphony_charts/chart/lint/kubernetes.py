@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.nested import maps, sub
+from symphony_charts.formats.data import maps, sub
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
-from symphony_charts.spec.nested import maps, sub
+from symphony_charts.formats.data import maps, sub
 
 __all__ = ["check_references"]
 

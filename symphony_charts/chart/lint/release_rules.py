@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 
 from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.chart.lint.security import Level
-from symphony_charts.chart.release_model import Model
-from symphony_charts.chart.values import Values, integer, is_true, scalar, texts
+from symphony_charts.chart.render.model import Model
+from symphony_charts.chart.render.values import Values, integer, is_true, scalar, texts
+from symphony_charts.formats.data import sub
+from symphony_charts.kinds.gang import GANGS_OF_PODS
+from symphony_charts.kinds.group import Group
+from symphony_charts.kinds.leftovers import runs_on
 from symphony_charts.spec.model import CMDS_SHELL
-from symphony_charts.spec.nested import sub
-from symphony_charts.workloads.ending import runs_on
-from symphony_charts.workloads.gang import GANGS_OF_PODS
-from symphony_charts.workloads.group import Group
 
 __all__ = ["check_release", "promised_level"]
 

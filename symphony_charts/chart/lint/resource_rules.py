@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
-from symphony_charts.spec.nested import maps, sub
-from symphony_charts.spec.quantity import is_quantity, quantity
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.quantity import is_quantity, quantity
 
 __all__ = ["check_resources"]
 

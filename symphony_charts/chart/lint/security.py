@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from symphony_charts.chart.lint.finding import Finding, Objects, Severity, pod_of, title
-from symphony_charts.spec.nested import maps, sub
+from symphony_charts.formats.data import maps, sub
 
 __all__ = ["Level", "check_security", "violations"]
 

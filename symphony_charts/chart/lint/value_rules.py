@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 
 from symphony_charts.chart.lint.finding import Finding
-from symphony_charts.chart.values import Values
-from symphony_charts.spec.nested import maps, sub
+from symphony_charts.chart.render.values import Values
+from symphony_charts.formats.data import maps, sub
 
 __all__ = ["check_values"]
 

@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Iterator
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
-from symphony_charts.spec.nested import maps, sub
-from symphony_charts.spec.opened import kind_of
-from symphony_charts.workloads.appwrapper import MAX_POD_SETS
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.kinds.appwrapper import MAX_POD_SETS
+from symphony_charts.kinds.children import kind_of
 
 __all__ = ["MAX_ENV_BYTES", "check_images", "check_sizes", "check_workloads"]
 

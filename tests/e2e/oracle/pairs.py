@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from symphony_charts.placement.demand import Shape, demands_of
-from symphony_charts.placement.filters import labels_match, ports_conflict, untolerated
-from symphony_charts.placement.pool import HostPort, Pool, Taint
-from symphony_charts.placement.supply import HOSTNAME, with_admission
+from symphony_charts.placement.fit.demand import Shape, demands_of
+from symphony_charts.placement.fit.filters import labels_match, ports_conflict, untolerated
+from symphony_charts.placement.fit.supply import HOSTNAME, with_admission
+from symphony_charts.placement.pools.pool import HostPort, Pool, Taint
 from tests.e2e.oracle.experiments import Case, make_case
 from tests.e2e.oracle.live import Scheduler
 from tests.e2e.oracle.nodes import MARK, NodePool, node_objects, random_pools, read

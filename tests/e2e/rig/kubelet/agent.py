@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import SymphError
-from symphony_charts.placement.pool import Pool
+from symphony_charts.placement.pools.pool import Pool
 from tests.e2e.rig.api import Api, ApiError, Object
 from tests.e2e.rig.kubelet.dns import DnsServer
 from tests.e2e.rig.kubelet.environment import Lookup

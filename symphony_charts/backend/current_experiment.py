@@ -1,0 +1,54 @@
+"""The experiment that verbs mean when they name none: our own small file, never the kubeconfig."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from symphony_charts.backend.protocol import Watcher
+from symphony_charts.errors import NotFound
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["chosen_at", "current_of", "set_current"]
+
+
+def chosen_at(place: str) -> str | None:
+    """The name that was chosen for a place (see `Watcher.place`), whether or not it still runs."""
+    name = _read().get(place)
+    return name if isinstance(name, str) else None
+
+
+def set_current(place: str, name: str | None) -> None:
+    """Choose an experiment for a place; None forgets the choice."""
+    chosen = {**_read(), place: name}
+    path = _path()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(json.dumps({key: value for key, value in chosen.items() if value}), encoding="utf-8")
+    beside.rename(path)
+
+
+def current_of(watcher: Watcher) -> str:
+    """The chosen experiment if it is there, else the only one there is. Raises NotFound, listing what there is."""
+    names = watcher.names()
+    chosen = chosen_at(watcher.place)
+    if chosen in names:
+        return chosen
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise NotFound(f"several experiments run here: {', '.join(names)}", next="name one, or symph switch-experiment")
+    raise NotFound("no experiment runs here", next="start one: symph up SPEC")
+
+
+def _path() -> Path:
+    return state_dir() / "current.json"
+
+
+def _read() -> dict[str, object]:
+    try:
+        found = json.loads(_path().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,124 @@
+"""What can be asked of, and done to, the experiments of one backend: the one protocol behind all watching verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
+from symphony_charts.errors import NotFound
+
+__all__ = ["Watcher", "find_instances", "match_names", "match_processes"]
+
+
+class Watcher(Protocol):
+    """The experiments of one backend. Everything that takes a name raises NotFound unless it is one of ours."""
+
+    @property
+    def backend(self) -> str:
+        """``tmux`` or ``kube``."""
+
+    @property
+    def place(self) -> str:
+        """What the current experiment is remembered under: the backend, and for a cluster its context."""
+
+    def names(self) -> list[str]:
+        """The names of the experiments, sorted."""
+
+    def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
+        """The experiments by name; with `ended` also those of which only records are left."""
+
+    def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
+        """How the experiment is now; `events` may be left out where asking for them costs."""
+
+    def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
+        """How it is at once and after each change; None when it is gone. Ends after that, or after `timeout_s`."""
+
+    def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
+        """The lines that `query` asks for, in order of time; those of one process in their own order."""
+
+    def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
+        """What happened to it, the oldest first; with `follow` until it is gone or has reached a final state."""
+
+    def usage(self, name: str) -> Mapping[str, Usage]:
+        """What each instance uses by its path; those that nobody measures are absent."""
+
+    def last_lines(self, name: str) -> Mapping[str, str]:
+        """The last line that each instance wrote, by its path; those that wrote nothing are absent."""
+
+    def exec(
+        self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
+    ) -> int:
+        """Run a command where the instance runs, on this terminal; its exit status."""
+
+    def output_of(self, name: str, instance: InstanceStatus, command: Sequence[str]) -> tuple[int, bytes, bytes]:
+        """Run a command where the instance runs: its exit status, and what it wrote to stdout and stderr."""
+
+    def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
+        """Copy a file or folder of the instance to `to`; raises NotFound where it is not there."""
+
+    def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
+        """Copy a file or folder of this machine to the path `to` of the instance."""
+
+    def visit(self, name: str, service: str) -> AbstractContextManager[str]:
+        """``host:port`` at which the service answers as long as the context is open."""
+
+    def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
+        """End the experiment and forget it; what was (or would be) removed.
+
+        Raises Conflict, before anything is touched, for what Argo CD manages and in protected namespaces.
+        """
+
+
+def match_names(names: Iterable[str], name: str, prefix: Callable[[str], str] = str) -> tuple[list[str], bool]:
+    """The names that `name` may mean, in Symphony's order, and whether it is one exactly; `prefix` adds the user."""
+    known = sorted(names)
+    full = prefix(name)
+    for exact in (full, name):
+        if exact in known:
+            return [exact], True
+    loose = [
+        *(one for one in known if one.startswith(full)),
+        *(one for one in known if one.startswith(name)),
+        *(one for one in known if one.endswith(name)),
+        *(one for one in known if name in one),
+    ]
+    return list(dict.fromkeys(loose)), False
+
+
+def match_processes(pairs: Iterable[tuple[str | None, str]], name: str) -> tuple[list[tuple[str | None, str]], bool]:
+    """The (group, process) pairs that ``process`` or ``group/process`` may mean, and whether it names them exactly."""
+    group, _, process = name.rpartition("/")
+    known = sorted((pair for pair in pairs if group in ("", pair[0])), key=lambda pair: (pair[1], str(pair[0])))
+    exact = [pair for pair in known if pair[1] == process]
+    if exact:
+        return exact, True
+    loose = [pair for pair in known if pair[1].startswith(process)]
+    loose += [pair for pair in known if pair[1].endswith(process)]
+    return list(dict.fromkeys([*loose, *(pair for pair in known if process in pair[1])])), False
+
+
+def find_instances(status: ExperimentStatus, word: str) -> list[InstanceStatus]:
+    """The instances that `word` means exactly: ``process``, ``process/K``, ``process-K``, each after ``group/``.
+
+    A process means all its replicas. Empty where nothing fits exactly.
+    """
+    every = status.instances
+    # The whole name of a process comes first: "agent-1" is the process of that name, not replica 1 of "agent".
+    replicas = [one for one in every if word in (one.process, f"{one.group}/{one.process}")]
+    if replicas:
+        return replicas
+    exact = [one for one in every if word in (one.name, one.path)]
+    if exact:
+        return exact
+    process, _, index = word.rpartition("/")
+    if index.isascii() and index.isdigit():
+        found = [one for one in every if process in (one.process, f"{one.group}/{one.process}")]
+        numbered = [one for one in found if one.index == int(index)]
+        if found and not numbered:
+            known = ", ".join(str(one.index) for one in found)
+            raise NotFound(f'process "{process}" has no replica {index}', next=f"it has {known}")
+        return numbered
+    return []

@@ -1,0 +1,81 @@
+"""Waiting for an experiment to reach a condition; what cannot come any more ends the wait at once."""
+
+from __future__ import annotations
+
+from symphony_charts.backend.protocol import Watcher, find_instances
+from symphony_charts.backend.status import FINAL, ExperimentStatus, Phase, overall
+from symphony_charts.errors import CheckFailed, NotFound, ToolFailed, UsageError
+
+__all__ = ["CONDITIONS", "wait_until"]
+
+# What `symph wait --for=` takes, and other names of the same.
+CONDITIONS = ("running", "ready", "succeeded", "failed", "ended", "deleted")
+_MOST_NAMES = 3
+_ALIASES = {"done": "succeeded", "complete": "succeeded", "finished": "ended", "delete": "deleted", "gone": "deleted"}
+
+
+def wait_until(
+    watcher: Watcher, name: str, condition: str, *, process: str = "", timeout_s: float | None = None
+) -> ExperimentStatus | None:
+    """How the experiment is once `condition` holds (of `process` alone, if given); None when it is gone.
+
+    Raises UsageError for an unknown condition, CheckFailed when it cannot hold any more, ToolFailed after `timeout_s`.
+    """
+    wanted = _ALIASES.get(condition, condition)
+    if wanted not in CONDITIONS:
+        raise UsageError(f'nothing waits for "{condition}"', next=f"one of {', '.join(CONDITIONS)}")
+    last: ExperimentStatus | None = None
+    try:
+        for status in watcher.changes(name, timeout_s):
+            if status is None:
+                break
+            last = status
+            phase, ready = _state_of(status, process)
+            if _holds(phase, ready, wanted):
+                return status
+            if phase in FINAL and wanted != "deleted":
+                reasons = _reasons(status, process) or "no process says why"
+                what = f'"{process or name}" has {phase} and will not be {wanted}: {reasons}'
+                raise CheckFailed(what, next=f"symph logs {name}")
+        else:
+            said = f"{_state_of(last, process)[0]}: {_reasons(last, process)}" if last else "silent"
+            what = f'"{process or name}" is not {wanted} after {timeout_s or 0:g} s, but {said}'
+            raise ToolFailed(what, next=f"wait longer with --timeout, or look: symph describe {name}")
+    except NotFound:
+        if wanted != "deleted":
+            raise
+    if wanted != "deleted":
+        raise CheckFailed(f'"{name}" is gone; it will never be {wanted}')
+    return None
+
+
+def _state_of(status: ExperimentStatus, process: str) -> tuple[Phase, bool]:
+    """Phase and readiness of the experiment, or of one process of it; raises NotFound."""
+    chosen = find_instances(status, process) if process else [one for one in status.instances if not one.is_step]
+    if process and not chosen:
+        raise NotFound(f'experiment "{status.name}" has no process "{process}"')
+    ready = bool(chosen) and all(one.ready or one.phase == "succeeded" for one in chosen)
+    return overall(chosen) if process else status.phase, ready
+
+
+def _holds(phase: Phase, ready: bool, wanted: str) -> bool:
+    if wanted == "ready":
+        return ready
+    if wanted == "running":
+        return phase in ("running", "succeeded")
+    return phase in FINAL if wanted == "ended" else phase == wanted
+
+
+def _reasons(status: ExperimentStatus, process: str) -> str:
+    chosen = find_instances(status, process) if process else status.instances
+    together: dict[str, list[str]] = {}
+    for one in chosen:
+        if one.phase in ("failed", "pending", "queued"):
+            together.setdefault(one.state, []).append(one.path)
+    return "; ".join(f"{_few(paths)} {state}" for state, paths in together.items())
+
+
+def _few(paths: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(paths) - _MOST_NAMES
+    return ", ".join(paths[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,117 @@
+"""A chart as files and as an archive, from values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from symphony_charts.chart.files import archive
+from symphony_charts.chart.files.readme_and_values import readme_text, values_text
+from symphony_charts.chart.files.version import check_version
+from symphony_charts.chart.render.values import Values
+from symphony_charts.errors import SpecError
+from symphony_charts.formats.yaml_text import quote
+
+__all__ = ["MAX_FILE_BYTES", "Chart", "ChartTemplate", "context_of", "make_chart"]
+
+# helm refuses larger files when it loads an archive (helm/helm, pkg/chart/loader/archive/archive.go).
+MAX_FILE_BYTES = 5 * 1024 * 1024
+
+_FOLDER = "[[ cookiecutter.name ]]/"
+_PLACE = re.compile(rb"\[\[ cookiecutter\.(\w+) \]\]")
+# In the folder for chart-testing, but not in the archive.
+_NOT_PACKED = ("ci/",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A chart: `values` are its defaults, `files` those of its folder by path.
+
+    `digest` tells its content from any other, whatever the version.
+    """
+
+    name: str
+    version: str
+    values: Values
+    files: dict[str, bytes]
+
+    @property
+    def packed(self) -> dict[str, bytes]:
+        """The files that go into the archive."""
+        return {path: content for path, content in self.files.items() if not path.startswith(_NOT_PACKED)}
+
+    @cached_property
+    def digest(self) -> str:
+        """``sha256:`` of the archive's tar without the version; see `archive.content_digest`."""
+        return archive.content_digest(self.name, self.packed)
+
+    @cached_property
+    def archive(self) -> bytes:
+        """The bytes of ``<name>-<version>.tgz``."""
+        return archive.pack(self.name, self.packed)
+
+    def with_version(self, version: str) -> Chart:
+        """The same chart under another version. Raises SpecError for what is no semantic version."""
+        check_version(version)
+        lines = self.files["Chart.yaml"].decode().splitlines()
+        text = "\n".join(f"version: {quote(version)}" if line.startswith("version: ") else line for line in lines)
+        return Chart(
+            name=self.name,
+            version=version,
+            values=self.values,
+            files={**self.files, "Chart.yaml": f"{text}\n".encode()},
+        )
+
+
+class ChartTemplate:
+    """The folder ``chart-template``, a cookiecutter template, read once and filled many times."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        """`files` are those of the folder by path."""
+        own = {path.removeprefix(_FOLDER): content for path, content in files.items() if path.startswith(_FOLDER)}
+        self._pieces = {path: _PLACE.split(content) for path, content in own.items()}
+
+    @property
+    def fixed(self) -> dict[str, bytes]:
+        """The files that are the same in every chart."""
+        return {path: pieces[0] for path, pieces in self._pieces.items() if len(pieces) == 1}
+
+    def fill(self, context: Mapping[str, str]) -> dict[str, bytes]:
+        """The files that cookiecutter makes of the template for `context`, byte for byte."""
+        encoded = {key.encode(): value.encode() for key, value in context.items()}
+        return {path: _filled(pieces, encoded) for path, pieces in self._pieces.items()}
+
+
+def make_chart(
+    name: str, values: Values, version: str, template: ChartTemplate, *, extra: Mapping[str, bytes] | None = None
+) -> Chart:
+    """The chart `name` with these `values`, which carry their digest."""
+    check_version(version)
+    files = {**template.fill(context_of(name, values, version)), **(extra or {})}
+    big = [path for path, content in files.items() if len(content) > MAX_FILE_BYTES]
+    if big:
+        raise SpecError.one(f"{big[0]} is larger than helm reads (5 MiB)", "configs", "mount large files from a volume")
+    return Chart(name=name, version=version, values=values, files=dict(sorted(files.items())))
+
+
+def context_of(name: str, values: Values, version: str) -> dict[str, str]:
+    """What cookiecutter is given to make the chart; keys with an underscore are taken as they are, not rendered."""
+    return {
+        "name": name,
+        "version": version,
+        "_chart_name": quote(name),
+        "_chart_version": quote(version),
+        "_description": quote(f"Experiment {values.get('experiment', name)}"),
+        "_values": values_text(values).removesuffix("\n"),
+        "_readme": readme_text(name, values).removesuffix("\n"),
+        "_spec_digest": str(values["specDigest"]),
+    }
+
+
+def _filled(pieces: list[bytes], context: Mapping[bytes, bytes]) -> bytes:
+    """Literal text and names of places alternate in `pieces`."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return b"".join(context[piece] if index % 2 else piece for index, piece in enumerate(pieces))

@@ -1,0 +1,39 @@
+"""Objects as a folder that kustomize builds to the same objects, and that overlays can stand on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from symphony_charts.formats.yaml_text import dump
+
+__all__ = ["KUSTOMIZATION", "kustomize_files"]
+
+KUSTOMIZATION = "kustomization.yaml"
+_API = "kustomize.config.k8s.io/v1beta1"
+_NOT_OF_A_FILE = re.compile(r"[^a-z0-9.-]+")
+
+
+def kustomize_files(objects: Iterable[Mapping[str, object]], *, namespace: str | None = None) -> dict[str, bytes]:
+    """``kustomization.yaml`` and a file for each object, by path; `namespace` is written into all of them by kustomize.
+
+    The objects keep their order, in which kustomize builds them.
+    """
+    files: dict[str, bytes] = {}
+    for item in objects:
+        path = _path(item, files)
+        files[path] = dump(item).encode()
+    head: dict[str, object] = {"apiVersion": _API, "kind": "Kustomization"}
+    if namespace:
+        head["namespace"] = namespace
+    return {KUSTOMIZATION: dump({**head, "resources": list(files)}).encode(), **files}
+
+
+def _path(item: Mapping[str, object], taken: Mapping[str, bytes]) -> str:
+    """``<kind>-<name>.yaml``; the group is added where two kinds go by one name."""
+    metadata = item["metadata"]
+    name = metadata["name"] if isinstance(metadata, Mapping) else ""
+    group = str(item["apiVersion"]).rpartition("/")[0]
+    words = f"{item['kind']}-{name}".lower()
+    plain, full = (f"{_NOT_OF_A_FILE.sub('-', text)}.yaml" for text in (words, f"{words}-{group}"))
+    return plain if plain not in taken else full

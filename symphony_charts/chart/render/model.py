@@ -1,0 +1,268 @@
+"""What a release is, computed from its values once: the twin of ``templates/_model.tpl``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from symphony_charts.chart.render import names
+from symphony_charts.chart.render.names import Release
+from symphony_charts.chart.render.values import Values, integer, is_true, normalise, ordered, scalar
+from symphony_charts.environment.variables import env_prefix
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats import go_json
+from symphony_charts.formats.data import sub
+from symphony_charts.formats.paths import nearest
+from symphony_charts.kinds.combinations import faults_of
+from symphony_charts.kinds.group import Group
+from symphony_charts.kinds.registry import KINDS, Kind
+
+__all__ = [
+    "ConfigData",
+    "LiveService",
+    "Model",
+    "build_model",
+    "check_workload",
+    "kind_name",
+    "kind_of",
+    "service_addresses",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveService:
+    """A service whose listener runs: `host` is its Service, `hosts` one name per replica, in order."""
+
+    name: str
+    host: str
+    hosts: tuple[str, ...]
+    port: int
+    group: str
+    process: str
+    has_run_hosts: bool
+    is_bound: bool
+    expose: str
+    values: Values
+
+    @property
+    def prefix(self) -> str:
+        """What its environment variables begin with."""
+        return env_prefix(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigData:
+    """The ConfigMap of configuration files and how its keys are mounted."""
+
+    name: str
+    items: list[object]
+    data: dict[str, str]
+    binary: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """All that the objects of a release are made from, but for the identity of its run.
+
+    `run_hosts` are the HOSTS variables that contain that identity; the others stand in `addresses`, the data of the
+    ConfigMap `addresses_name`. `nodes` are the hosts of each group whose replicas are told their ranks, by rank.
+    `unit` is the name, without the run, of the object that runs all groups that end.
+    """
+
+    values: Values
+    kind: Kind
+    unit: str
+    fullname: str
+    experiment: str
+    identity: dict[str, str]
+    labels: dict[str, str]
+    secret_name: str
+    groups: dict[str, Group]
+    services: dict[str, LiveService]
+    run_hosts: dict[str, str]
+    nodes: dict[str, tuple[str, ...]]
+    addresses: dict[str, str]
+    addresses_name: str
+    configs: ConfigData | None
+    defaults: Values = field(default_factory=dict)
+
+    @property
+    def kind_name(self) -> str:
+        """What the kind of workload is called, such as ``jobset``."""
+        return scalar(sub(self.values, "workload").get("kind") or "jobs")
+
+
+def build_model(values: Mapping[str, object], release: Release) -> Model:
+    """The model of `release` under merged `values`. Raises SpecError where the templates fail."""
+    clean = normalise(values)
+    check_workload(clean)
+    full = names.fullname(clean, release)
+    kind = kind_of(clean)
+    unit = names.fit(full, kind.unit_length)
+    groups = _groups(clean, full, unit, kind)
+    if kind.check is not None:
+        _refuse(kind.check([group for group in groups.values() if group.is_finite or group.in_unit], clean))
+    services = _services(clean, full, groups)
+    addresses, run_hosts = service_addresses(services)
+    digest = names.sha256(go_json.dumps(addresses))[:8]
+    return Model(
+        values=clean,
+        kind=kind,
+        unit=unit,
+        fullname=full,
+        experiment=scalar(clean.get("experiment") or release.chart_name),
+        identity=names.identity(clean, release),
+        labels=names.labels(clean, release),
+        secret_name=scalar(sub(clean, "secrets").get("name") or names.join(full, "secrets", 63)),
+        groups=groups,
+        services=services,
+        run_hosts=run_hosts,
+        nodes={
+            name: _replica_hosts(groups[name])
+            for name in ordered(groups, sub(clean, "workload").get("order"))
+            if groups[name].is_node
+        },
+        addresses=addresses,
+        addresses_name=names.join(full, f"addresses-{digest}", 63),
+        configs=_configs(clean, full),
+        defaults=sub(clean, "defaults"),
+    )
+
+
+def service_addresses(services: Mapping[str, LiveService]) -> tuple[dict[str, str], dict[str, str]]:
+    """The SYMPH_* variables of all services: those that hold for any run, and those that contain its identity."""
+    addresses: dict[str, str] = {}
+    run_hosts: dict[str, str] = {}
+    for service in services.values():
+        addresses[f"{service.prefix}_HOST"] = service.host
+        addresses[f"{service.prefix}_PORT"] = str(service.port)
+        addresses[f"{service.prefix}_ADDR"] = f"{service.host}:{service.port}"
+        target = run_hosts if service.has_run_hosts else addresses
+        target[f"{service.prefix}_HOSTS"] = ",".join(f"{host}:{service.port}" for host in service.hosts)
+    return dict(sorted(addresses.items())), dict(sorted(run_hosts.items()))
+
+
+def check_workload(values: Values) -> None:
+    """Raises SpecError with every combination of settings of ``workload`` that cannot be."""
+    settings = {key: scalar(value) for key, value in sub(values, "workload").items() if not isinstance(value, dict)}
+    scheduler = scalar(sub(values, "defaults").get("schedulerName") or "")
+    faults = faults_of(settings.get("kind") or "jobs", settings, scheduler)
+    _refuse(Problem(what=why, path=path) for path, why in faults)
+
+
+def _refuse(faults: Iterable[Problem]) -> None:
+    found = list(faults)
+    if found:
+        raise SpecError(found)
+
+
+def kind_name(values: Values) -> str:
+    """What the kind of workload is called that `values` ask for. Raises SpecError for one that is unknown."""
+    name = scalar(sub(values, "workload").get("kind") or "jobs")
+    if name not in KINDS:
+        near = nearest(name, KINDS)
+        hint = f'did you mean "{near}"? ' if near else ""
+        raise SpecError.one(
+            f'workload.kind "{name}" is none of {", ".join(KINDS)}', "workload.kind", f"{hint}give one of them"
+        )
+    return name
+
+
+def kind_of(values: Values) -> Kind:
+    """The kind of workload that `values` ask for. Raises SpecError for one that is unknown."""
+    name = kind_name(values)
+    version = scalar(sub(sub(values, "workload"), name).get("operator") or "")
+    return KINDS[name].variants.get(version, KINDS[name])
+
+
+def _groups(values: Values, full: str, unit: str, kind: Kind) -> dict[str, Group]:
+    groups = {}
+    has_ranks = values.get("compat") == "di-engine" and not kind.selector
+    for name in sorted(sub(values, "groups")):
+        group = sub(sub(values, "groups"), name)
+        replicas = integer(group.get("replicas"), 1, f"groups.{name}.replicas")
+        if replicas == 0:
+            continue
+        containers = sub(group, "containers")
+        finite = any((sub(containers, key).get("lifecycle") or "finite") != "service" for key in containers)
+        least = group.get("minReplicas")
+        base = names.join(full, name, 43)
+        member = names.fit(name, kind.member_length)
+        in_unit = name in kind.roles or (finite and not kind.roles)
+        parts = {"base": base, "unit": unit, "member": member}
+        parts["workload"] = workload = _filled(kind.workload if in_unit else "{base}", **parts)
+        pod = _filled(kind.pod if in_unit else "{workload}-{index}", **parts)
+        groups[name] = Group(
+            name=name,
+            values=group,
+            replicas=replicas,
+            is_finite=finite,
+            keep=not in_unit and is_true(group.get("keep")),
+            base=base,
+            unit=unit,
+            member=member,
+            workload_pattern=workload,
+            pod_pattern=pod,
+            domain_pattern=_filled(kind.domain if in_unit else "{base}-pods", **parts),
+            selector_patterns={key: _filled(text, **parts) for key, text in kind.selector.items()} if in_unit else {},
+            in_unit=in_unit,
+            is_scaled_live=in_unit and kind.is_scaled_live,
+            is_node=has_ranks and finite,
+            min_replicas=None if least is None else integer(least, None, f"groups.{name}.minReplicas"),
+        )
+    return groups
+
+
+def _filled(pattern: str, **parts: str) -> str:
+    for key, text in parts.items():
+        pattern = pattern.replace(f"{{{key}}}", text)
+    return pattern
+
+
+def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[str, LiveService]:
+    services = {}
+    for name in sorted(sub(values, "services")):
+        service = sub(sub(values, "services"), name)
+        group = groups.get(scalar(service.get("group")))
+        process = scalar(service.get("process"))
+        if group is None or process not in sub(dict(group.values), "containers"):
+            continue
+        host = names.join(full, name, 63)
+        services[name] = LiveService(
+            name=name,
+            host=host,
+            hosts=_replica_hosts(group) if group.replicas > 1 and group.pod_pattern else (host,),
+            port=integer(service.get("port"), None, f"services.{name}.port"),
+            group=group.name,
+            process=process,
+            has_run_hosts=group.is_scaled_live or group.is_indexed,
+            is_bound=is_true(service.get("bind")),
+            expose=scalar(service.get("expose") or ""),
+            values=service,
+        )
+    return services
+
+
+def _replica_hosts(group: Group) -> tuple[str, ...]:
+    return tuple(group.host("$(SYMPH_RUN)", index) for index in range(group.replicas))
+
+
+def _configs(values: Values, full: str) -> ConfigData | None:
+    files = sub(values, "configs")
+    if not files:
+        return None
+    items: list[object] = []
+    data: dict[str, str] = {}
+    binary: dict[str, object] = {}
+    for name in sorted(files):
+        file = sub(files, name)
+        item: Values = {"key": name, "path": name}
+        if file.get("mode") is not None:
+            item["mode"] = integer(file["mode"], None, f"configs.{name}.mode")
+        items.append(item)
+        if "base64" in file:
+            binary[name] = file["base64"]
+        else:
+            data[name] = scalar(file.get("text") or "")
+    digest = names.sha256(go_json.dumps({"data": data, "binaryData": binary}))[:8]
+    return ConfigData(name=names.join(full, f"config-{digest}", 63), items=items, data=data, binary=binary)

@@ -1,0 +1,59 @@
+"""Who may dial whom: the twin of ``networkpolicies.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from symphony_charts.chart.render.model import LiveService, Model
+from symphony_charts.chart.render.values import Values, is_true
+from symphony_charts.formats.data import sub
+from symphony_charts.kinds.group import Group
+
+__all__ = ["network_policies"]
+
+
+def network_policies(model: Model, run: str) -> Iterator[dict[str, object]]:
+    """A policy per group that lets in exactly the declared connects, when they are switched on.
+
+    What is told its peers by rank dials them on ports that nobody declares: such groups let each other in.
+    """
+    if not is_true(sub(model.values, "networkPolicy").get("enabled")):
+        return
+    for name, group in model.groups.items():
+        spec: Values = {"podSelector": {"matchLabels": _selector(model, group, run)}, "policyTypes": ["Ingress"]}
+        rules = [_rule(model, service, run) for service in model.services.values() if service.group == name]
+        peers = [_selector(model, one, run) for one in model.groups.values() if _is_peer(one)]
+        if _is_peer(group):
+            rules.append({"from": [{"podSelector": {"matchLabels": selector}} for selector in peers]})
+        if rules:
+            spec["ingress"] = rules
+        yield {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {"name": group.base, "labels": {**model.labels, "symph.dev/group": name}},
+            "spec": spec,
+        }
+
+
+def _rule(model: Model, service: LiveService, run: str) -> Values:
+    rule: Values = {"ports": [{"port": service.port, "protocol": "TCP"}]}
+    if not service.expose:
+        dialling = [group for group in model.groups.values() if _connects(group, service.name)]
+        test = {**model.identity, "app.kubernetes.io/component": "test"}
+        selectors = [test, *(_selector(model, group, run) for group in dialling)]
+        rule["from"] = [{"podSelector": {"matchLabels": selector}} for selector in selectors]
+    return rule
+
+
+def _connects(group: Group, service: str) -> bool:
+    containers = sub(dict(group.values), "containers")
+    declared = (sub(containers, name).get("connects") for name in containers)
+    return any(isinstance(connects, list) and service in connects for connects in declared)
+
+
+def _is_peer(group: Group) -> bool:
+    return group.is_node or bool(group.selector_patterns)
+
+
+def _selector(model: Model, group: Group, run: str) -> dict[str, str]:
+    return group.selector(run) or {**model.identity, "symph.dev/group": group.name}

@@ -1,0 +1,72 @@
+"""`symph completion`: tab completion for shells."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+from symphony_charts.cli.options import common
+
+__all__ = ["configure", "run"]
+
+# The arguments whose values are asked for at the prompt, and what `symph __complete` is asked.
+_NAMES = {"experiment_name": "experiments", "component_name": "processes"}
+_SHELLS = ("bash", "zsh", "fish", "tcsh")
+_BASH = """_symph_{what}() {{
+  compgen -W "$({prog} __complete {what} "$1" 2>/dev/null)" -- "$1"
+}}
+"""
+_ZSH = """_symph_{what}() {{
+  local -a names
+  names=(${{(f)"$({prog} __complete {what} 2>/dev/null)"}})
+  compadd -a names
+}}
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph completion`."""
+    parser.add_argument("shell", choices=_SHELLS, help="the shell to complete in")
+    common.add_examples(
+        parser,
+        'eval "$(symph completion bash)"',
+        "symph completion zsh > ~/.zfunc/_symph",
+        "symph completion fish > ~/.config/fish/completions/symph.fish",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a script that completes verbs, options, files, and the names of what runs on this machine."""
+    import shtab
+
+    args.symphony.load_all()
+    parser = args.symphony.master_parser
+    prog = parser.prog
+    for action in _actions(parser):
+        if action.dest in _NAMES:
+            what = _NAMES[action.dest]
+            asked = f"_symph_{what}"
+            # Where fish asks, it runs the command itself.
+            action.complete = {  # type: ignore[attr-defined]  # an attribute that shtab reads
+                "bash": asked,
+                "zsh": asked,
+                "fish": f"({prog} __complete {what} 2>/dev/null)",
+            }
+        elif action.dest in ("spec", "specs"):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # likewise
+    preamble = {
+        "bash": "".join(_BASH.format(what=what, prog=prog) for what in _NAMES.values()),
+        "zsh": "".join(_ZSH.format(what=what, prog=prog) for what in _NAMES.values()),
+    }
+    sys.stdout.write(shtab.complete(parser, shell=args.shell, preamble=preamble.get(args.shell, "")))
+    return 0
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Every argument of a parser and of its verbs."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in {id(one): one for one in action.choices.values()}.values():
+                yield from _actions(inner)

@@ -1,0 +1,60 @@
+"""`symph ls`: the experiments of this machine, or of a cluster."""
+
+from __future__ import annotations
+
+import argparse
+
+from symphony_charts.cli import output
+from symphony_charts.cli.commands.watch import watching
+from symphony_charts.cli.options import common
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph ls`."""
+    parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", help="only those with this in their names")
+    parser.add_argument("-a", "--all", action="store_true", help="also the last run of experiments that have ended")
+    watching.add_target(parser)
+    common.add_output(parser)
+    common.add_examples(parser, "symph ls", "symph ls -a -o wide", "symph ls --on kube", "symph ls -n ml -o name")
+
+
+def run(args: argparse.Namespace) -> int:
+    """List them by name."""
+    from symphony_charts.backend.current_experiment import chosen_at
+    from symphony_charts.backend.status import age_since
+
+    watcher = watching.watcher_of(args)
+    found = [one for one in watcher.experiments(ended=args.all) if (args.experiment_name or "") in one.name]
+    chosen = chosen_at(watcher.place)
+    items: list[dict[str, object]] = [
+        {
+            "name": one.name,
+            "experiment": one.experiment,
+            "phase": one.phase,
+            "age": age_since(one.started),
+            "started": one.started,
+            "processes": sum(not each.is_step for each in one.instances),
+            "namespace": one.namespace,
+            "heldBy": list(one.held_by),
+            "run": one.run,
+            "current": one.name == chosen,
+        }
+        for one in found
+    ]
+    columns = [
+        output.Column("NAME", "name"),
+        output.Column("PHASE", "phase", state=lambda item: watching.LIVE_COLORS.get(str(item["phase"]), "")),
+        output.Column("AGE", "age"),
+        output.Column("PROCESSES", "processes", is_wide=True),
+        output.Column("NAMESPACE", "namespace", is_wide=True),
+        output.Column("HELD BY", lambda item: ", ".join(map(str, _texts(item["heldBy"]))), is_wide=True),
+        output.Column("RUN", "run", is_wide=True),
+    ]
+    output.print_items(args, "Experiment", items, columns, empty="no experiment runs here")
+    return 0
+
+
+def _texts(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,121 @@
+"""Where experiments run: one interface, one subclass for each backend."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from symphony_charts.clusters.builders import ExperimentSpec
+from symphony_charts.clusters.symphony_api import Watched
+from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.formats.names import prefix_owner, sanitize
+from symphony_charts.formats.paths import nearest
+from symphony_charts.settings.user import SymphonyConfig
+from symphony_charts.spec.builder import experiment as builder
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.files import lock_path_of, read_lock, with_files
+from symphony_charts.spec.files.python import note_launch
+from symphony_charts.spec.model import Experiment
+
+__all__ = ["Cluster", "Launchable"]
+
+Launchable = builder.ExperimentSpec | Experiment
+Results = list[object]
+_ALIASES = {"kubernetes": "kube", "k8s": "kube"}
+_MODULES = {"gitops": "gitops", "kube": "kubernetes", "tmux": "tmux"}
+
+
+class Cluster(Watched, ABC):
+    """A place where experiments run. A subclass called ``<Name>Cluster`` is what ``Cluster.new('<name>')`` makes.
+
+    `preamble_cmds` are shell lines that every experiment made here runs before each of its processes locally.
+    """
+
+    _registry: ClassVar[dict[str, type[Cluster]]] = {}
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls.__name__.endswith("Cluster"):
+            Cluster._registry[cls.__name__.removesuffix("Cluster").lower()] = cls
+
+    def __init__(self, *, preamble_cmds: str | Iterable[str] | None = None) -> None:
+        self._preamble_cmds = preamble_cmds
+
+    @classmethod
+    def new(cls, backend: str, **keywords: Any) -> Cluster:
+        """The cluster of `backend`: ``tmux``, ``kubernetes`` (``kube``), ``gitops``, or one that a subclass adds."""
+        key = backend.lower()
+        key = _ALIASES.get(key, key)
+        if key not in cls._registry and key in _MODULES:
+            import_module(f"symphony_charts.clusters.{_MODULES[key]}")
+        if key not in cls._registry:
+            known = sorted({*cls._registry, *_MODULES, *_ALIASES})
+            meant = nearest(key, known)
+            next_step = f'did you mean "{meant}"?' if meant else f"there are: {', '.join(known)}"
+            raise UsageError(f'no cluster backend is called "{backend}"', next=next_step)
+        return cls._registry[key](**keywords)
+
+    def new_experiment(self, name: str, **fields: Any) -> ExperimentSpec:
+        """A new experiment; arguments are those of `ExperimentSpec` (`secrets`, `port_range`, `preamble_cmds`...)."""
+        if self._preamble_cmds is not None:
+            fields.setdefault("preamble_cmds", self._preamble_cmds)
+        return ExperimentSpec(name, **fields)
+
+    def launch(self, exp: Launchable, force: bool = False, dry_run: bool = False, **options: Any) -> object:
+        """Start an experiment; with `dry_run` only print what would be started.
+
+        It is saved first where an experiment folder is configured; `force` replaces one of the same name there.
+        While `symph` reads the calling script as a spec file, nothing is started: the experiment is what was read.
+        """
+        if note_launch(exp):
+            return None
+        folder, pins = _beside_script()
+        experiment = with_files(_finished(exp), folder)
+        return self.start(experiment, folder=folder, pins=pins, force=force, dry_run=dry_run, **options)
+
+    def launch_batch(self, exps: Iterable[Launchable], **options: Any) -> Results:
+        """Start several experiments, in order."""
+        return [self.launch(exp, **options) for exp in exps]
+
+    @abstractmethod
+    def start(
+        self,
+        experiment: Experiment,
+        *,
+        folder: Path,
+        pins: Mapping[str, int],
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> object:
+        """Start a finished experiment whose files are read; `pins` are the ports that its services keep.
+
+        Paths that processes mean relatively (`cwd`) count from `folder`.
+        """
+
+    def prefix_username(self, name: str) -> str:
+        """`name` as experiments of the configured user are called."""
+        username = SymphonyConfig().username
+        return prefix_owner(sanitize(name), sanitize(username) if username else None)
+
+
+def _finished(exp: Launchable) -> Experiment:
+    if isinstance(exp, builder.ExperimentSpec):
+        return exp.finish()
+    if isinstance(exp, Experiment):
+        return finish(exp)
+    raise SpecError.one(f"{type(exp).__name__} is no experiment", next="launch what new_experiment returned")
+
+
+def _beside_script() -> tuple[Path, Mapping[str, int]]:
+    """The folder of the running script, and the ports that the lock file beside it pins.
+
+    Without a script (a notebook, a console) it is the current folder, and nothing is pinned.
+    """
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if script is None:
+        return Path.cwd(), {}
+    return Path(script).absolute().parent, read_lock(lock_path_of(Path(script))).ports

@@ -1,0 +1,41 @@
+"""The builders that users hold: those of `symphony_charts.spec.builder.experiment`, owned by the configured user.
+
+One class each serves every backend; the names that Symphony had for each backend are theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symphony_charts.clusters.address_book import AddressBook
+from symphony_charts.settings.user import SymphonyConfig
+from symphony_charts.spec.builder import experiment as builder
+from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import allocate
+
+__all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec"]
+
+
+def _render(experiment: Experiment, pod: str) -> dict[str, object]:
+    # The chart is needed only by those who look at pod_yml; launching in tmux does without it.
+    from symphony_charts.clusters.render import render_pod
+
+    return render_pod(experiment, pod)
+
+
+class ExperimentSpec(builder.ExperimentSpec):
+    """An experiment while it is described; `SymphonyConfig().username` owns it unless `owner` says otherwise."""
+
+    renderer = staticmethod(_render)
+
+    def __init__(self, name: str, **fields: Any) -> None:
+        if fields.get("owner") is None:
+            fields["owner"] = SymphonyConfig().username
+        super().__init__(name, **fields)
+
+    @property
+    def address_book(self) -> AddressBook:
+        """The services of the finished experiment by name, each at the host of that name."""
+        services = allocate(self.finish())
+        return AddressBook({service.name: {"host": service.name, "port": service.port} for service in services})

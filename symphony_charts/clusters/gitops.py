@@ -1,0 +1,164 @@
+"""Experiments published into a Git repository, from which Argo CD or Flux starts them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+import msgspec
+
+from symphony_charts.backend.status import ExperimentStatus
+from symphony_charts.clusters.base import Cluster
+from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.gitops.operations.pointer import Pointer
+from symphony_charts.gitops.operations.promote_rollback_retire import Retire
+from symphony_charts.gitops.prepare import prepare_publish, team_of
+from symphony_charts.gitops.store.pointers import pointers
+from symphony_charts.gitops.store.push_result import Author, Receipt
+from symphony_charts.gitops.store.store import Store
+from symphony_charts.package import template
+from symphony_charts.secrets.files import guard_of
+from symphony_charts.secrets.leaks import Guard
+from symphony_charts.settings.project import Repository, find_settings
+from symphony_charts.settings.saved_experiments import save_experiment
+from symphony_charts.spec.files import SpecFile, lock_path_of
+from symphony_charts.spec.lockfile import Lock
+from symphony_charts.spec.model import Experiment
+from symphony_charts.system.git.identity import author
+from symphony_charts.system.git.signing import signer
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["GitopsCluster"]
+
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class GitopsCluster(Cluster):
+    """One environment of a repository of charts: launching publishes, deleting retires, listing reads the pointers.
+
+    `env`, `repo` (``URL`` or ``URL#BRANCH``) and `team` go over what ``.symph.yaml`` says in `folder` (default: the
+    current one) or above. Git says what shall run, not how it is: that is asked of the cluster itself.
+    """
+
+    def __init__(
+        self,
+        *,
+        env: str | None = None,
+        repo: str | None = None,
+        team: str | None = None,
+        folder: Path | None = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+    ) -> None:
+        super().__init__(preamble_cmds=preamble_cmds)
+        settings = find_settings(folder or Path.cwd())
+        if repo:
+            url, _, branch = repo.partition("#")
+            known = settings.repository or Repository(url=url)
+            given = msgspec.structs.replace(known, url=url, branch=branch or "main")
+            settings = msgspec.structs.replace(settings, repository=given)
+        if settings.repository is None:
+            raise UsageError("which repository holds the charts?", next="give repo=, or `repository:` in .symph.yaml")
+        self._settings = settings
+        self._repository = settings.repository
+        self._env = settings.environment(env)
+        self._team = team
+
+    def start(
+        self,
+        experiment: Experiment,
+        *,
+        folder: Path,
+        pins: Mapping[str, int],
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Receipt | Sequence[str]:
+        """Publish the experiment to the environment; with `dry_run` print and return the paths that would change.
+
+        `force` replaces the experiment where one of the name is saved; the repository keeps every version anyway.
+        Raises what `symph publish` ends with: PlacementError, CheckFailed, Conflict, SpecError, ToolFailed.
+        """
+        path = folder / f"{experiment.name}.yaml"
+        spec = SpecFile(path=path, experiment=experiment, lock_path=lock_path_of(path), lock=Lock(ports=dict(pins)))
+        place = self._settings.environments.get(self._env)
+        now = int(time.time())
+        candidate = prepare_publish(
+            spec,
+            template(),
+            team=team_of(spec, self._team, self._settings.team),
+            env=self._env,
+            first_values=place.values if place else {},
+            env_values=None,
+            overrides={},
+            destination=place.destination if place else None,
+            pools=self._settings.pools,
+            at=datetime.fromtimestamp(now, timezone.utc).strftime(_TIME),
+        )
+        store = self._store(guard_of([spec]))
+        if dry_run:
+            _, changes = store.preview([candidate.operation])
+            paths = sorted(path for change in changes for path in change.edits)
+            sys.stdout.write("".join(f"{path}\n" for path in paths))
+            return paths
+        save_experiment(experiment, force=force)
+        return store.apply([candidate.operation], now=now)
+
+    def list(self, *, ended: bool = False) -> list[ExperimentStatus]:
+        """What the environment shall run, by name; with `ended` nothing more, as retired ones leave no pointer."""
+        del ended
+        found = [_status(pointer, self._repository.url) for pointer in self._pointers()]
+        return sorted(found, key=lambda one: (one.name, one.held_by))
+
+    def list_experiments(self) -> list[str]:  # type: ignore[valid-type]  # `list` is a method here
+        """The names of what the environment shall run."""
+        return sorted({pointer.name for pointer in self._pointers()})
+
+    def describe(self, experiment_name: str) -> ExperimentStatus | None:
+        """What shall run under the name, with the version in `run`; None where nothing shall.
+
+        The phase always is ``pending``: Git does not know how it is.
+        """
+        return next((one for one in self.list() if one.name == experiment_name), None)
+
+    def delete(self, experiment_name: str) -> None:
+        """Take an experiment out of the environment; its charts stay. Raises NotFound where it does not run."""
+        found = [pointer for pointer in self._pointers() if pointer.name == experiment_name]
+        teams = sorted(pointer.team for pointer in found)
+        if not teams:
+            raise NotFound(f"{self._env} runs no {experiment_name}", next=f"symph status --env {self._env}")
+        if len(teams) > 1:
+            what = f"{experiment_name} is an experiment of {', '.join(teams)}"
+            raise UsageError(what, next=f"Cluster.new('gitops', team='{teams[0]}')")
+        retire = Retire(team=teams[0], name=experiment_name, env=self._env, expect=found[0].version)
+        self._store().apply([retire], now=int(time.time()))
+
+    def _pointers(self) -> Sequence[Pointer]:
+        team = self._team
+        return [pointer for pointer, _ in pointers(self._store(), self._env) if team in (None, pointer.team)]
+
+    def _store(self, guard: Guard | None = None) -> Store:
+        repository = self._repository
+        return Store(
+            repository.url,
+            repository.branch,
+            root=state_dir() / "git",
+            author=Author(
+                name=repository.author or author(), sign=signer(repository.sign) if repository.sign else None
+            ),
+            guard=(guard or Guard({})).refuse,
+        )
+
+
+def _status(pointer: Pointer, url: str) -> ExperimentStatus:
+    return ExperimentStatus(
+        name=pointer.name,
+        experiment=pointer.chart.split("/")[-2],
+        backend="gitops",
+        phase="pending",
+        started=datetime.strptime(pointer.at, _TIME).replace(tzinfo=timezone.utc).timestamp() if pointer.at else 0.0,
+        run=pointer.version,
+        namespace=pointer.destination.namespace,
+        held_by=(f"{pointer.env} of {url}, {pointer.team}/{pointer.name} {pointer.version}",),
+    )

@@ -1,0 +1,251 @@
+"""Symphony's dispatcher: a process gets its share of a machine, its pod the labels and tolerations to get there.
+
+The calls are those of Symphony's Kubernetes guide; the numbers are those that nodes really leave. Calls raise for
+wrong use only: whether all processes fit together is said by `symph plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from symphony_charts.errors import SpecError
+from symphony_charts.placement.assign.assign import ANNOTATION, SHARED, exclusive_term
+from symphony_charts.placement.assign.rules import Decision, decide, named_pool
+from symphony_charts.placement.assign.symphony_rules import decide_like_symphony
+from symphony_charts.placement.fit.anti_affinity import repelling
+from symphony_charts.placement.pools import pools_of_data
+from symphony_charts.placement.pools.files import read_pools_file, user_catalog
+from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.spec.builder.experiment import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.spec.model import Assignment
+
+__all__ = ["GKEDispatcher"]
+
+_MODES = ("machine", "gpu", "resource", "node_pool")
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "machine": ("node_pool_name", "process_per_machine", "exclusive"),
+    "gpu": ("node_pool_name", "exclusive", "cpu", "memory_m", "gpu_type", "gpu_count"),
+    "resource": ("node_pool_name", "cpu", "memory_m", "gpu_type", "gpu_count", "exclusive"),
+    "node_pool": ("node_pool_name", "cpu", "memory_m", "gpu_count", "exclusive"),
+}
+
+
+class GKEDispatcher:
+    """Assigns processes to the node pools of one cluster.
+
+    `source` is a cluster file (any format of `symphony_charts.placement.pools`, Cloudwise's ``.tf.json`` among them)
+    or its parsed content. `formula="symphony"` reproduces Symphony's own numbers. Every call returns the `Decision`
+    it made, and `decisions` keeps them. The process group is inferred; giving another one is an error.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | Mapping[str, object] | Pools,
+        *,
+        formula: Literal["allocatable", "symphony"] = "allocatable",
+    ) -> None:
+        if formula not in ("allocatable", "symphony"):
+            raise SpecError.one(f'no formula "{formula}"', "formula", 'use "allocatable" or "symphony"')
+        self._file = ""
+        if isinstance(source, Pools):
+            self.pools = source
+        elif isinstance(source, Mapping):
+            self.pools = pools_of_data(dict(source), catalog=user_catalog())
+        else:
+            self.pools = read_pools_file(source)
+            self._file = str(Path(source).expanduser().absolute())
+        self.formula = formula
+        self.decisions: list[Decision] = []
+
+    def __repr__(self) -> str:
+        return f"GKEDispatcher with node pools: {', '.join(self.get_node_pools())}"
+
+    def get_node_pools(self) -> list[str]:
+        """The names of all node pools, sorted."""
+        return self.pools.names
+
+    def get_node_pool(self, node_pool_name: str) -> Pool:
+        """The pool of that name; raises SpecError with the nearest one."""
+        return named_pool(node_pool_name, self.pools)
+
+    def assign_to_machine(
+        self,
+        process: ProcessSpec,
+        process_group: ProcessGroupSpec | None = None,
+        *,
+        node_pool_name: str,
+        process_per_machine: int = 1,
+        exclusive: bool | None = None,
+    ) -> Decision:
+        """Claim 1/`process_per_machine` of a machine of the pool; `exclusive` keeps other pods off it."""
+        assignment = Assignment(
+            assign_to="machine",
+            node_pool_name=node_pool_name,
+            process_per_machine=process_per_machine,
+            exclusive=exclusive,
+        )
+        return self._assign(process, process_group, assignment)
+
+    def assign_to_gpu(
+        self,
+        process: ProcessSpec,
+        process_group: ProcessGroupSpec | None = None,
+        *,
+        node_pool_name: str | None = None,
+        cpu: float | None = None,
+        memory_m: float | None = None,
+        gpu_type: str | None = None,
+        gpu_count: int | None = None,
+        exclusive: bool | None = None,
+    ) -> Decision:
+        """Claim one GPU and its share of a machine of the pool.
+
+        With `cpu`, `memory_m`, `gpu_type` or `gpu_count` it is `assign_to_resource`, as Symphony's guide writes it.
+        """
+        assignment = Assignment(
+            assign_to="gpu",
+            node_pool_name=node_pool_name,
+            cpu=cpu,
+            memory_m=memory_m,
+            gpu_type=gpu_type,
+            gpu_count=gpu_count,
+            exclusive=exclusive,
+        )
+        return self._assign(process, process_group, assignment)
+
+    def assign_to_resource(
+        self,
+        process: ProcessSpec,
+        process_group: ProcessGroupSpec | None = None,
+        *,
+        node_pool_name: str | None = None,
+        cpu: float | None = None,
+        memory_m: float | None = None,
+        gpu_type: str | None = None,
+        gpu_count: int | None = None,
+        exclusive: bool | None = None,
+    ) -> Decision:
+        """Claim cores, memory (MiB) and GPUs on the pool that they use best; `gpu_type` alone means one GPU."""
+        assignment = Assignment(
+            assign_to="resource",
+            node_pool_name=node_pool_name,
+            cpu=cpu,
+            memory_m=memory_m,
+            gpu_type=gpu_type,
+            gpu_count=gpu_count,
+            exclusive=exclusive,
+        )
+        return self._assign(process, process_group, assignment)
+
+    def assign_to_node_pool(
+        self,
+        process: ProcessSpec,
+        process_group: ProcessGroupSpec | None = None,
+        *,
+        node_pool_name: str,
+        cpu: float | None = None,
+        memory_m: float | None = None,
+        gpu_count: int | None = None,
+        exclusive: bool | None = None,
+    ) -> Decision:
+        """Claim cores, memory (MiB) and GPUs on the named pool."""
+        assignment = Assignment(
+            assign_to="node_pool",
+            node_pool_name=node_pool_name,
+            cpu=cpu,
+            memory_m=memory_m,
+            gpu_count=gpu_count,
+            exclusive=exclusive,
+        )
+        return self._assign(process, process_group, assignment)
+
+    def assign_to(
+        self,
+        process: ProcessSpec,
+        process_group: ProcessGroupSpec | None = None,
+        *,
+        assign_to: str,
+        **settings: object,
+    ) -> Decision:
+        """One of the other calls by its mode, for settings out of configuration; None counts as not given.
+
+        Raises SpecError for an unknown mode, TypeError (as Symphony did) for a key that the mode does not take.
+        """
+        if assign_to not in _MODES:
+            raise SpecError.one(f'no mode "{assign_to}"', "assign_to", f"use one of {', '.join(_MODES)}")
+        given = {key: value for key, value in settings.items() if value is not None}
+        unknown = sorted(set(given) - set(_KEYS[assign_to]))
+        if unknown:
+            raise TypeError(
+                f"assign_to {assign_to} takes no {', '.join(unknown)}; it takes {', '.join(_KEYS[assign_to])}"
+            )
+        try:
+            assignment = msgspec.convert({"assign_to": assign_to, **given}, Assignment)
+        except msgspec.ValidationError as error:
+            raise SpecError.one(f"assign_to {assign_to}: {error}", "assign_to") from error
+        return self._assign(process, process_group, assignment)
+
+    def _assign(self, process: ProcessSpec, process_group: ProcessGroupSpec | None, assignment: Assignment) -> Decision:
+        pod = _pod_of(process, process_group)
+        if self.formula == "symphony":
+            decision = decide_like_symphony(assignment, self.pools)
+        else:
+            decision = decide(assignment, self.pools)
+        _refuse_second_pool(pod, process, decision)
+        _write(process, pod, decision)
+        self._name_pools(pod.experiment)
+        decision = replace(decision, process=process.name)
+        self.decisions.append(decision)
+        return decision
+
+    def _name_pools(self, experiment: ExperimentSpec | None) -> None:
+        """Let an experiment that names no node pools name the file of these, so that every verb proves its fit."""
+        if experiment is None or not self._file:
+            return
+        placement = experiment.to_data().get("placement")
+        said = placement if isinstance(placement, dict) else {}
+        if not said.get("pools"):
+            experiment.set(placement={**said, "pools": self._file})
+
+
+def _pod_of(process: ProcessSpec, group: ProcessGroupSpec | None) -> ProcessSpec | ProcessGroupSpec:
+    """Who carries the pod-level settings: the group of the process, or the process itself."""
+    if group is not None and process.group is not group:
+        where = f'is in group "{process.group.name}"' if process.group else "is in no group"
+        what = f'process "{process.name}" {where}, not in "{group.name}"'
+        raise SpecError.one(what, process.name, "leave process_group out: it is inferred")
+    return process.group or process
+
+
+def _refuse_second_pool(pod: ProcessSpec | ProcessGroupSpec, process: ProcessSpec, decision: Decision) -> None:
+    present = pod.to_data().get("node_selector")
+    selector = present if isinstance(present, dict) else {}
+    for key, value in decision.selector:
+        if selector.get(key, value) != value:
+            what = f'"{process.name}" is sent to {value}, but its pod is already bound to {key}={selector[key]}'
+            raise SpecError.one(what, pod.name, "processes of one group share a pod, so they need one pool")
+
+
+def _write(process: ProcessSpec, pod: ProcessSpec | ProcessGroupSpec, decision: Decision) -> None:
+    process.resource_request(cpu=decision.cpu, memory=decision.memory)
+    process.set(pod_share=[name for name in SHARED if getattr(decision, name) is not None])
+    if decision.gpus:
+        process.resource_limit(gpu=decision.gpus)
+    if decision.tpus:
+        chips: dict[str, Any] = {"google.com/tpu": str(decision.tpus)}
+        process.resource_limit(**chips)
+    for key, value in decision.selector:
+        pod.node_selector(key, value)
+    for toleration in decision.tolerations:
+        pod.add_toleration(**msgspec.to_builtins(toleration))
+    if decision.is_exclusive:
+        data = pod.to_data().get("pod_overlay")
+        present = data if isinstance(data, dict) else {}
+        pod.set(pod_overlay=repelling(present, exclusive_term(pod.name)))
+    if decision.pool:
+        pod.add_annotation(ANNOTATION, f"{decision.mode}: {decision.pool}")

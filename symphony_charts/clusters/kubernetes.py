@@ -1,0 +1,175 @@
+"""Experiments on Kubernetes, as charts: installed by helm where it is there, else applied as the same objects."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.clusters.base import Cluster
+from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, ToolMissing
+from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.kubernetes.backend import KubeWatcher
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.settings.saved_experiments import save_experiment
+from symphony_charts.spec.model import Experiment
+
+__all__ = ["KubeCluster"]
+
+Object = dict[str, Any]
+
+_END_TIMEOUT_S = 180.0
+
+
+class KubeCluster(Cluster):
+    """A Kubernetes cluster, by a context of the kubeconfig (the current one unless told), which is never written.
+
+    Experiments go to `namespace`, else to the one they name themselves, else to the context's.
+    """
+
+    def __init__(
+        self,
+        *,
+        namespace: str | None = None,
+        context: str | None = None,
+        kubeconfig: Path | None = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+    ) -> None:
+        super().__init__(preamble_cmds=preamble_cmds)
+        self._namespace = namespace
+        self._target = (kubeconfig, context)
+        self._watcher = KubeWatcher(namespace=namespace, context=context, kubeconfig=kubeconfig)
+
+    @property
+    def watcher(self) -> KubeWatcher:
+        """What runs on the cluster."""
+        return self._watcher
+
+    def start(
+        self,
+        experiment: Experiment,
+        *,
+        folder: Path,
+        pins: Mapping[str, int],
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> object:
+        """Save the experiment if that is configured, push its secrets and start it; its status.
+
+        With `dry_run` the objects are printed and returned, and nothing is asked of any cluster. `force` ends what
+        runs under the name and starts anew; nothing is merged. Raises Conflict, before anything is touched, where it
+        runs and `force` is not given, where Git manages it, and for protected namespaces; SpecError with everything
+        that the cluster does not take.
+        """
+        from symphony_charts.prepare import prepare_experiment
+
+        prepared = prepare_experiment(experiment, pins, pools=self._pools(experiment, folder))
+        if dry_run:
+            sys.stdout.write(dump_all(prepared.objects))
+            return list(prepared.objects)
+        experiment = prepared.experiment
+        from symphony_charts.backend.current_experiment import set_current
+        from symphony_charts.kubernetes.delete import refuse_protected
+        from symphony_charts.kubernetes.releases.source import prepared_chart
+
+        api = self._watcher.api
+        namespace = self._namespace or experiment.namespace or api.namespace
+        refuse_protected(namespace)
+        there = KubeWatcher(namespace=namespace, context=self._target[1], kubeconfig=self._target[0])
+        is_there = self._refuse_existing(there, experiment.name, namespace, force=force)
+        objects = prepared.under({}, namespace=namespace).objects
+        with prepared_chart(prepared, folder) as source:
+            secret = source.secret(experiment.name, namespace)
+            self._judge(objects, namespace)
+            save_experiment(experiment, force=force)
+            if is_there:
+                self._end(there, experiment.name)
+            self._make_namespace(namespace)
+            if secret is not None:
+                api.apply(secret, namespace, force=True)
+            if not self._install(experiment.name, source.chart, namespace):
+                # What helm would run as a hook, it runs when it is asked to test.
+                for item in (one for one in objects if not _is_hook(one)):
+                    api.apply(_marked(item, experiment.name, namespace), namespace)
+        set_current(self._watcher.place, experiment.name)
+        return there.describe(experiment.name, events=False)
+
+    @staticmethod
+    def _pools(experiment: Experiment, folder: Path) -> Pools | None:
+        """The pools that the experiment names itself."""
+        from symphony_charts.placement.pools.files import pools_of_spec
+
+        return pools_of_spec(folder / experiment.name, experiment.placement.pools)
+
+    def _refuse_existing(self, there: KubeWatcher, name: str, namespace: str, *, force: bool) -> bool:
+        """Whether something runs under the name that may be replaced; raises Conflict where it may not."""
+        from symphony_charts.kubernetes.delete import objects_of_release, refuse_managed
+        from symphony_charts.kubernetes.status import held_by
+
+        releases = there.releases(name, namespace)
+        try:
+            objects = objects_of_release(there, name)
+        except NotFound:
+            if releases and not force:
+                what = f'helm remembers a release "{name}" in {namespace}'
+                raise Conflict(what, next=f"symph uninstall {name} -n {namespace}, or choose another name") from None
+            return False
+        refuse_managed(name, held_by(objects, releases), f"symph publish {name} --env ENV")
+        if not force:
+            what = f'experiment "{name}" runs already in {namespace}'
+            raise Conflict(what, next=f"symph delete {name} --on kube, or launch(exp, force=True)")
+        return True
+
+    def _judge(self, objects: Iterable[Object], namespace: str) -> None:
+        """Let the cluster judge every object, changing nothing; raises SpecError with all that it does not take."""
+        api = self._watcher.api
+        # A namespace that is yet to be made cannot judge; any other can.
+        place = namespace if api.find(f"/api/v1/namespaces/{namespace}") else "default"
+        problems: list[Problem] = []
+        for item in objects:
+            try:
+                api.apply(item, place, dry_run=True, force=True)
+            except (SpecError, NotFound) as error:
+                problems.append(Problem(what=error.what, path=f"{item['kind']}/{item['metadata']['name']}"))
+        if problems:
+            raise SpecError(problems, at=f"the cluster, namespace {namespace}")
+
+    def _end(self, there: KubeWatcher, name: str) -> None:
+        from symphony_charts.kubernetes.delete import wait_gone
+
+        there.delete(name)
+        wait_gone(there, name, _END_TIMEOUT_S)
+
+    def _make_namespace(self, namespace: str) -> None:
+        api = self._watcher.api
+        if api.find(f"/api/v1/namespaces/{namespace}") is None:
+            api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, "")
+
+    def _install(self, name: str, chart: Path, namespace: str) -> bool:
+        """Whether helm is there and has installed the chart."""
+        from symphony_charts.kubernetes.releases.releases import Releases, Target
+
+        try:
+            releases = Releases(Target(kubeconfig=self._target[0], context=self._target[1]))
+        except ToolMissing:
+            return False
+        with releases:
+            releases.install(name, chart, namespace=namespace)
+        return True
+
+
+def _is_hook(item: Object) -> bool:
+    return "helm.sh/hook" in (item["metadata"].get("annotations") or {})
+
+
+def _marked(item: Object, name: str, namespace: str) -> Object:
+    """The object as helm would leave it, so that helm can take it over, with a mark of who applied it."""
+    meta = item["metadata"]
+    notes = {
+        **(meta.get("annotations") or {}),
+        "meta.helm.sh/release-name": name,
+        "meta.helm.sh/release-namespace": namespace,
+        "symph.dev/held-by": "symph",
+    }
+    return {**item, "metadata": {**meta, "annotations": notes}}

@@ -1,0 +1,258 @@
+"""What Symphony's scripts ask of a cluster, under its documented names, on top of the backend's `Watcher`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+
+from symphony_charts.backend.protocol import Watcher, find_instances, match_names, match_processes
+from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery
+from symphony_charts.errors import NotFound, SymphError, UsageError
+
+__all__ = ["LOGIN_SHELL", "Watched"]
+
+Statuses = list[ExperimentStatus]
+Names = list[str]
+Groups = list[str | None]
+Matches = tuple[list[str], bool]
+Pairs = tuple[list[tuple[str | None, str]], bool]
+
+# A login shell, where there is one; images of today often have but `sh`.
+LOGIN_SHELL = ("sh", "-c", "command -v bash >/dev/null && exec bash -l; exec sh -l")
+
+
+class Watched:
+    """The watching half of a cluster; a backend supplies `watcher`, or overrides the methods that it can answer."""
+
+    @property
+    def watcher(self) -> Watcher:
+        """What answers all that follows; a backend gives this, or overrides the methods it can answer."""
+        what = f"{type(self).__name__} cannot say what runs there"
+        raise SymphError(what, next="this backend has no such operation")
+
+    def list(self, *, ended: bool = False) -> Statuses:
+        """The experiments that are ours, by name; with `ended` also those of which only records are left."""
+        return self.watcher.experiments(ended=ended)
+
+    def describe(self, experiment_name: str) -> ExperimentStatus | None:
+        """How an experiment is, in one layout for every backend; None if there is no such experiment of ours."""
+        try:
+            return self.watcher.describe(experiment_name)
+        except NotFound:
+            return None
+
+    def logs(self, experiment_name: str, query: LogQuery | None = None) -> Iterator[LogLine]:
+        """What processes wrote, merged in order of time; see `LogQuery`."""
+        return self.watcher.logs(experiment_name, query or LogQuery())
+
+    def log_iter(
+        self,
+        experiment_name: str,
+        process_name: str,
+        k: int = 0,
+        regex: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        should_tail: bool = False,
+        streams: str | None = None,
+    ) -> Iterator[str]:
+        """The lines of replica `k` of a process, with whitespace and line ends as they were: TorchX's contract.
+
+        Every call reads from the start. With `should_tail` it goes on until the experiment has reached a final state.
+        Raises ValueError for a stream other than ``combined``: terminals and containers keep but one.
+        """
+        if streams not in (None, "combined"):
+            raise ValueError(f"only the combined stream is kept, not {streams}")
+        name = self.choose(experiment_name)
+        found = find_instances(self.watcher.describe(name, events=False), f"{process_name}/{k}")
+        if not found:
+            raise NotFound(f'experiment "{name}" has no process "{process_name}"')
+        query = LogQuery(
+            instances=tuple(one.path for one in found),
+            regex=regex or "",
+            since=since.timestamp() if since else None,
+            until=until.timestamp() if until else None,
+            follow=should_tail,
+        )
+        return (line.text for line in self.watcher.logs(name, query))
+
+    def events(self, experiment_name: str, *, follow: bool = False) -> Iterator[Event]:
+        """What happened to an experiment, the oldest first."""
+        return self.watcher.events(experiment_name, follow=follow)
+
+    def wait(
+        self, experiment_name: str, condition: str = "succeeded", *, timeout_s: float | None = None
+    ) -> ExperimentStatus | None:
+        """How the experiment is once `condition` (see `cluster.waiting`) holds; None when it is gone.
+
+        Raises CheckFailed when that cannot happen any more, ToolFailed after `timeout_s`.
+        """
+        from symphony_charts.backend.wait import wait_until
+
+        return wait_until(self.watcher, experiment_name, condition, timeout_s=timeout_s)
+
+    def exec_command(
+        self, experiment_name: str, process_name: str, command: Sequence[str], process_group: str | None = None
+    ) -> int:
+        """Run a command where a process runs, on this terminal; its exit status."""
+        return self.watcher.exec(
+            experiment_name, self._instance(experiment_name, process_name, process_group), command, tty=_has_terminal()
+        )
+
+    def login(self, experiment_name: str, process_name: str, process_group: str | None = None) -> int:
+        """A shell where a process runs; its exit status."""
+        return self.exec_command(experiment_name, process_name, LOGIN_SHELL, process_group)
+
+    def transfer_file(
+        self,
+        experiment_name: str,
+        src_path: str,
+        dest_path: str,
+        src_process: str | None = None,
+        src_process_group: str | None = None,
+        dest_process: str | None = None,
+        dest_process_group: str | None = None,
+    ) -> None:
+        """Copy a file or folder from or to where a process runs: exactly one side names a process."""
+        if (src_process is None) == (dest_process is None):
+            raise UsageError("exactly one side of a copy is a process", next="name src_process or dest_process")
+        if src_process is not None:
+            instance = self._instance(experiment_name, src_process, src_process_group)
+            self.watcher.copy_out(experiment_name, instance, src_path, Path(dest_path))
+        else:
+            instance = self._instance(experiment_name, str(dest_process), dest_process_group)
+            self.watcher.copy_in(experiment_name, instance, Path(src_path), dest_path)
+
+    def visit(self, experiment_name: str, service: str) -> AbstractContextManager[str]:
+        """``host:port`` at which a service answers as long as the context is open."""
+        return self.watcher.visit(experiment_name, service)
+
+    def external_url(self, experiment_name: str, service: str) -> str | None:
+        """``host:port`` at which a service answers from outside for good; None while it has no such address."""
+        # Without events a cluster is not asked for its services either.
+        status = self.watcher.describe(experiment_name)
+        for one in status.services:
+            if one.name == service:
+                return one.outside or None
+        known = ", ".join(one.name for one in status.services) or "none"
+        raise NotFound(f'experiment "{experiment_name}" has no service "{service}"', next=f"its services: {known}")
+
+    external_service = external_url
+
+    def delete(self, experiment_name: str) -> None:
+        """End an experiment; raises NotFound unless it is one of ours, Conflict where it is not ours to end."""
+        self.watcher.delete(experiment_name)
+
+    def delete_batch(self, experiment_names: Iterable[str]) -> None:
+        """End several experiments, in order."""
+        for name in experiment_names:
+            self.delete(name)
+
+    def set_experiment(self, experiment_name: str) -> None:
+        """Let verbs without a name mean this experiment; raises NotFound."""
+        from symphony_charts.backend.current_experiment import set_current
+
+        self.watcher.describe(experiment_name, events=False)
+        set_current(self.watcher.place, experiment_name)
+
+    def current_experiment(self) -> str:
+        """The experiment that `set_experiment` chose, or the only one there is; raises NotFound."""
+        return self.choose(None)
+
+    def choose(self, experiment_name: str | None) -> str:
+        """`experiment_name`, or without one the current experiment; raises NotFound."""
+        from symphony_charts.backend.current_experiment import current_of
+
+        return experiment_name or current_of(self.watcher)
+
+    def get_log(
+        self,
+        experiment_name: str,
+        process_name: str,
+        process_group: str | None = None,
+        follow: bool = False,
+        since: float = 0,
+        tail: int = -1,
+        print_logs: bool = False,
+    ) -> str:
+        """What a process has printed: its last `tail` lines (-1: all) of the last `since` seconds (0: all)."""
+        name = f"{process_group}/{process_name}" if process_group else process_name
+        found = find_instances(self.watcher.describe(experiment_name, events=False), name)
+        if not found:
+            raise NotFound(f'experiment "{experiment_name}" has no process "{name}"')
+        query = LogQuery(
+            instances=tuple(one.path for one in found),
+            since=time.time() - since if since else None,
+            tail=tail,
+            follow=follow,
+        )
+        lines = []
+        for line in self.watcher.logs(experiment_name, query):
+            lines.append(line.text)
+            if print_logs:
+                sys.stdout.write(line.text)
+        return "".join(lines)
+
+    def list_experiments(self) -> Names:
+        """The names of the experiments that run here and are ours."""
+        return self.watcher.names()
+
+    def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
+        """The state of an experiment: group (None for lone processes) -> process -> Ready, Restarts, State."""
+        described: dict[str | None, dict[str, dict[str, str]]] = {}
+        for one in self.watcher.describe(experiment_name, events=False).instances:
+            described.setdefault(one.group or None, {})[one.name] = {
+                "Ready": "1" if one.ready else "0",
+                "Restarts": str(one.restarts),
+                "State": one.state,
+            }
+        return described
+
+    def describe_process(
+        self, experiment_name: str, process_name: str, process_group: str | None = None
+    ) -> Mapping[str, str]:
+        """The state of one process; raises NotFound."""
+        state = self.describe_experiment(experiment_name).get(process_group, {})
+        if process_name not in state:
+            raise NotFound(f'experiment "{experiment_name}" has no process "{process_name}"')
+        return state[process_name]
+
+    def describe_process_group(
+        self, experiment_name: str, process_group: str | None
+    ) -> Mapping[str, Mapping[str, str]]:
+        """The state of one group, or with None of the lone processes."""
+        return self.describe_experiment(experiment_name).get(process_group, {})
+
+    def find_process(self, experiment_name: str, process_name: str) -> Groups:
+        """The groups (None for a lone process) that hold a process of this name."""
+        state = self.describe_experiment(experiment_name)
+        return [group for group, processes in state.items() if process_name in processes]
+
+    def prefix_username(self, name: str) -> str:
+        """`name` as experiments of the configured user are called."""
+        return name
+
+    def fuzzy_match_experiment(self, name: str) -> Matches:
+        """The experiments that `name` may mean, best first, and whether it names one exactly."""
+        return match_names(self.list_experiments(), name, self.prefix_username)
+
+    def fuzzy_match_process(self, name: str, experiment_name: str) -> Pairs:
+        """The (group, process) pairs that `name` or ``group/name`` may mean, and whether it names them exactly."""
+        state = self.describe_experiment(experiment_name)
+        return match_processes(((group, each) for group, processes in state.items() for each in processes), name)
+
+    def _instance(self, experiment_name: str, process_name: str, process_group: str | None) -> InstanceStatus:
+        """The one instance that is meant; of replicas, the first that runs."""
+        name = f"{process_group}/{process_name}" if process_group else process_name
+        found = find_instances(self.watcher.describe(experiment_name, events=False), name)
+        if not found:
+            raise NotFound(f'experiment "{experiment_name}" has no process "{name}"')
+        return next((one for one in found if one.phase == "running"), found[0])
+
+
+def _has_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()

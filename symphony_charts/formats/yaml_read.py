@@ -1,0 +1,291 @@
+"""YAML as data, read strictly: what two YAML standards read differently is refused, not guessed.
+
+Nothing but plain data comes out (no tags, no Python objects); a key stands once; documents that would blow up
+(nesting, aliases of aliases) are refused before they do. Anchors, aliases and `<<` merges are welcome.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+import yaml
+
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.paths import join
+
+__all__ = ["Lines", "SourceNumber", "load", "load_with_lines"]
+
+_MAX_CHARACTERS = 32 * 1024 * 1024
+_MAX_DEPTH = 100
+_MAX_NODES = 2_000_000
+
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_MAYBE_BOOLEAN = re.compile(r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)")
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_MAYBE_NUMBER = re.compile(r"[-+]?(?:0[0-9]+|0o[0-7]+|0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*_[0-9_]*)", re.ASCII)
+_SPECIAL = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_TAG = "tag:yaml.org,2002:"
+_Container: TypeAlias = "dict[str, object] | list[object]"
+Lines: TypeAlias = "dict[int, dict[str | int, int]]"
+
+
+class SourceNumber(float):
+    """A number with a dot or an exponent that remembers how it was written: text made of it says ``1e-4`` again."""
+
+    text: str
+
+    def __new__(cls, text: str) -> SourceNumber:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def load(text: str) -> object:
+    """The data of the one YAML (or JSON) document in `text`; None if it is empty.
+
+    Raises SpecError with every fault found; faults of the YAML itself stand alone, with their line.
+    """
+    return load_with_lines(text)[0]
+
+
+def load_with_lines(text: str) -> tuple[object, Lines]:
+    """`load`, and for each map and list of it, by its id(), the line (from 1) where each entry begins."""
+    if len(text) > _MAX_CHARACTERS:
+        raise SpecError.one(f"the text has {len(text):,} characters; more than {_MAX_CHARACTERS:,} are not read")
+    reader = _Reader(text)
+    try:
+        data = reader.read()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = ": ".join(part for part in (error.context, error.problem) if part)
+        raise _broken(what, f"line {mark.line + 1}" if mark else "") from error
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise _broken(str(error).splitlines()[0], "") from error
+    except RecursionError as error:  # pragma: no cover - only the pure Python parser, without libyaml, recurses
+        raise _broken("nested too deeply", "") from error
+    if reader.problems:
+        raise SpecError(reader.problems)
+    return data, reader.lines
+
+
+def _broken(what: str, path: str) -> SpecError:
+    return SpecError.one(f"not valid YAML: {what}", path, "check indentation, colons and quotes there")
+
+
+class _Reader:
+    """Builds data from the parser's events with its own stack: hostile nesting cannot overflow the interpreter's."""
+
+    def __init__(self, text: str) -> None:
+        self._parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        self.problems: list[Problem] = []
+        self.lines: Lines = {}
+        self._stack: list[tuple[_Container, int, str | None]] = []
+        self._keys: list[str | None] = []
+        self._merges: list[list[object]] = []
+        self._anchors: dict[str, tuple[object, int]] = {}
+        self._nodes = 0
+        self._root: object = None
+        self._documents = 0
+
+    def read(self) -> object:
+        try:
+            while (event := self._parser.get_event()) is not None:
+                self._take(event)
+        finally:
+            self._parser.dispose()
+        return self._root
+
+    def _take(self, event: yaml.Event) -> None:
+        self._count(1, event)
+        if isinstance(event, yaml.ScalarEvent):
+            self._scalar(event)
+        elif isinstance(event, yaml.MappingStartEvent):
+            self._open({}, event)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            self._open([], event)
+        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+            self._close()
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event)
+        elif isinstance(event, yaml.DocumentStartEvent):
+            self._documents += 1
+            if self._documents > 1:
+                line = _line(event)
+                raise SpecError.one("more than one YAML document", f"line {line}", "keep one `---` part in the file")
+
+    def _count(self, nodes: int, event: yaml.Event) -> None:
+        self._nodes += nodes
+        if self._nodes > _MAX_NODES:
+            line = _line(event)
+            raise SpecError.one(f"more than {_MAX_NODES:,} values once aliases are filled in", f"line {line}")
+
+    def _open(self, container: _Container, event: yaml.CollectionStartEvent) -> None:
+        if len(self._stack) >= _MAX_DEPTH:
+            raise SpecError.one(f"nested more than {_MAX_DEPTH} deep", f"line {_line(event)}")
+        if event.tag not in (None, f"{_TAG}map", f"{_TAG}seq", "!"):
+            self._tag(event)
+        if self._is_key():
+            self._problem("a list or a map cannot be a key", event, "use text as the key")
+        self._note_item(event)
+        self._stack.append((container, self._nodes, event.anchor))
+        self._keys.append(None)
+        self._merges.append([])
+
+    def _close(self) -> None:
+        container, before, anchor = self._stack.pop()
+        self._keys.pop()
+        for merged in self._merges.pop():
+            self._merge(container, merged)
+        if anchor is not None:
+            self._anchors[anchor] = (container, self._nodes - before)
+        self._put(container)
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        if event.anchor not in self._anchors:
+            line = _line(event)
+            what = f"`*{event.anchor}` stands for nothing that is finished above it"
+            raise SpecError.one(what, f"line {line}", f"define `&{event.anchor}` first, and not around its own alias")
+        value, nodes = self._anchors[event.anchor]
+        self._count(nodes, event)
+        self._note_item(event)
+        if self._is_key() and not isinstance(value, str):
+            self._problem("an alias used as a key must stand for text", event, "write the key out")
+            value = f"*{event.anchor}"
+        if self._is_key():
+            self._set_key(str(value), event)
+        else:
+            self._put(value)
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        if self._is_key():
+            self._key(event)
+            return
+        self._note_item(event)
+        value = self._value(event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (value, 1)
+        self._put(value)
+
+    def _key(self, event: yaml.ScalarEvent) -> None:
+        is_plain, text = event.implicit[0], event.value
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (text, 1)
+        if is_plain and text != "<<" and not isinstance(_resolve(text), str):
+            self._problem(f"the key `{text}` is not text to every YAML reader", event, f'write "{text}" in quotes')
+        self._set_key(text, event, is_merge=is_plain and text == "<<")
+
+    def _set_key(self, text: str, event: yaml.Event, is_merge: bool = False) -> None:
+        container = self._stack[-1][0]
+        self._keys[-1] = text
+        self.lines.setdefault(id(container), {}).setdefault(text, _line(event))
+        if is_merge:
+            self._keys[-1] = "\0<<"
+        elif isinstance(container, dict) and text in container:
+            self._problem(f'the key "{text}" stands twice in one map', event, "keep one of them")
+
+    def _value(self, event: yaml.ScalarEvent) -> object:
+        text, tag = event.value, event.tag
+        if event.implicit[0] and tag is None:
+            value = _resolve(text)
+            if isinstance(value, _Ambiguous):
+                self._problem(value.what, event, value.next)
+                return text
+            return value
+        if tag in (None, "!", f"{_TAG}str"):
+            return text
+        if tag in (f"{_TAG}{kind}" for kind in ("int", "float", "bool", "null")):
+            value = _resolve(text)
+            return text if isinstance(value, _Ambiguous) else value
+        self._tag(event)
+        return text
+
+    def _tag(self, event: yaml.CollectionStartEvent | yaml.ScalarEvent) -> None:
+        short = (event.tag or "").replace(_TAG, "!!")
+        self._problem(f"the YAML tag `{short}` is not read", event, "write plain text, numbers, lists and maps")
+
+    def _is_key(self) -> bool:
+        return bool(self._stack) and isinstance(self._stack[-1][0], dict) and self._keys[-1] is None
+
+    def _put(self, value: object) -> None:
+        if not self._stack:
+            self._root = value
+            return
+        container = self._stack[-1][0]
+        if isinstance(container, list):
+            container.append(value)
+            return
+        key, self._keys[-1] = self._keys[-1], None
+        if key == "\0<<":
+            self._merges[-1].append(value)
+        elif key is None:  # a container that stood where a key must stand: reported, its place is taken up
+            self._keys[-1] = "\0"
+        elif key not in container:
+            container[key] = value
+
+    def _note_item(self, event: yaml.Event) -> None:
+        if self._stack and isinstance(items := self._stack[-1][0], list):
+            self.lines.setdefault(id(items), {})[len(items)] = _line(event)
+
+    def _merge(self, container: _Container, merged: object) -> None:
+        """YAML 1.1's `<<`: what the map says itself wins, then the first of the merged maps."""
+        sources = merged if isinstance(merged, list) else [merged]
+        for source in sources:
+            if not isinstance(source, dict) or not isinstance(container, dict):
+                line = self.lines.get(id(container), {}).get("<<", 0)
+                what = f"`<<` merges maps only (line {line})"
+                self.problems.append(Problem(what=what, path=self._path(), next="give it an alias"))
+                return
+            for key, value in source.items():
+                container.setdefault(key, value)
+
+    def _problem(self, what: str, event: yaml.Event, next_step: str) -> None:
+        where = f"{what} (line {_line(event)})"
+        self.problems.append(Problem(what=where, path=self._path(), next=next_step))
+
+    def _path(self) -> str:
+        path = ""
+        for (container, _, _), key in zip(self._stack, self._keys, strict=True):
+            if isinstance(container, list):
+                path = join(path, len(container))
+            elif key is not None:
+                path = join(path, key)
+        return path
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark is not None else 0
+
+
+class _Ambiguous:
+    def __init__(self, what: str, next_step: str) -> None:
+        self.what = what
+        self.next = next_step
+
+
+def _resolve(text: str) -> object:
+    """The value of plain `text` in YAML 1.2's core schema, or _Ambiguous where YAML 1.1 has another one."""
+    if text in _NULLS:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    first = text[0]
+    if first in "yYnNoO" and _MAYBE_BOOLEAN.fullmatch(text):
+        return _Ambiguous(
+            f"`{text}` is a boolean to some YAML readers and text to others", f'write true, false or "{text}" in quotes'
+        )
+    if first in "-+.0123456789":
+        return _resolve_number(text)
+    return text
+
+
+def _resolve_number(text: str) -> object:
+    if _INTEGER.fullmatch(text):
+        return int(text) if len(text) < 400 else SourceNumber(text)
+    if _MAYBE_NUMBER.fullmatch(text):
+        return _Ambiguous(f"`{text}` is a different number to different YAML readers", f'write "{text}" in quotes')
+    if _FLOAT.fullmatch(text):
+        return SourceNumber(text)
+    return float(text.replace(".", "", 1)) if _SPECIAL.fullmatch(text) else text

@@ -1,0 +1,113 @@
+"""What Argo CD does with a difference: a model of its decisions for the objects of our charts.
+
+It is no Argo CD. What it holds: automated sync with pruning and without self-healing, one wave, objects that are
+applied where they differ and pruned where they are gone. Sources: argoproj/argo-cd, gitops-engine/pkg/sync;
+kubernetes/kubernetes, pkg/apis/batch/validation, pkg/apis/apps/validation, pkg/apis/core/validation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from symphony_charts.gitops.diff.fields import Difference
+
+__all__ = ["Effect", "Outcome", "effect_of", "outcome_of"]
+
+Effect: TypeAlias = Literal["nothing", "created", "pruned", "new run", "restarted", "updated", "fails"]
+Outcome: TypeAlias = Literal["nothing", "in place", "new run", "fails"]
+
+_FINITE = ("Job", "JobSet", "AppWrapper", "VolcanoJob", "DIJob", "Workflow")
+# Of these specs only what is listed may change in a live object.
+_MUTABLE: dict[str, tuple[str, ...]] = {
+    "Job": (
+        "spec.parallelism",
+        "spec.suspend",
+        "spec.activeDeadlineSeconds",
+        "spec.backoffLimit",
+        "spec.ttlSecondsAfterFinished",
+    ),
+    "StatefulSet": (
+        "spec.replicas",
+        "spec.ordinals",
+        "spec.template",
+        "spec.updateStrategy",
+        "spec.revisionHistoryLimit",
+        "spec.persistentVolumeClaimRetentionPolicy",
+        "spec.minReadySeconds",
+    ),
+    "JobSet": ("spec.suspend", "spec.ttlSecondsAfterFinished"),
+    # Of v1beta2; MCAD (v1beta1) lets everything change, and acts on these.
+    "AppWrapper": ("spec.suspend", "spec.priority", "spec.schedulingSpec"),
+    "VolcanoJob": ("spec.minAvailable", "spec.priorityClassName", "spec.tasks.*.minAvailable", "spec.tasks.*.replicas"),
+}
+
+
+def effect_of(difference: Difference) -> tuple[Effect, str]:
+    """What happens to one object, and why."""
+    if difference.change == "unchanged":
+        return "nothing", ""
+    if difference.change == "added":
+        return "created", ""
+    if difference.change == "removed":
+        return "pruned", _ends(difference)
+    if difference.is_renamed:
+        if difference.kind in _FINITE:
+            return "new run", _reason(difference)
+        return "created", "under a new name; the old one is pruned"
+    frozen = _frozen_fields(difference)
+    if frozen:
+        return (
+            "fails",
+            f"{frozen[0]} of a live {difference.kind} is immutable: give it another name, or remove it first",
+        )
+    if difference.kind in ("StatefulSet", "Deployment") and _touches(difference, "spec.template"):
+        return "restarted", "its pods are replaced, one after the other"
+    if difference.kind == "DIJob" and difference.fields:
+        return "updated", "in place: pods come or go, and those that run keep the addresses that they were told"
+    return "updated", "in place" if difference.fields else "follows the run"
+
+
+def outcome_of(differences: Sequence[Difference]) -> Outcome:
+    """The worst that happens to any object."""
+    effects = {effect_of(difference)[0] for difference in differences}
+    if "fails" in effects:
+        return "fails"
+    if "new run" in effects:
+        return "new run"
+    return "nothing" if effects <= {"nothing"} else "in place"
+
+
+def _reason(difference: Difference) -> str:
+    paths = [field.path for field in difference.fields]
+    if not paths:
+        return "another part of the run changed"
+    if any(path.startswith("spec.template") for path in paths):
+        return "pod template changed"
+    return f"{paths[0]} changed"
+
+
+def _ends(difference: Difference) -> str:
+    return "what it runs is ended" if difference.kind in (*_FINITE, "StatefulSet", "Deployment") else ""
+
+
+def _frozen_fields(difference: Difference) -> list[str]:
+    if difference.kind == "ConfigMap":
+        # Those of our charts are immutable and named after their content.
+        return [field.path for field in difference.fields if field.path.startswith(("data", "binaryData"))]
+    mutable = _MUTABLE.get(difference.kind)
+    if mutable is None:
+        return []
+    specs = [field.path for field in difference.fields if field.path.startswith("spec.")]
+    return [path for path in specs if not _is_under(path, mutable)]
+
+
+def _touches(difference: Difference, path: str) -> bool:
+    return any(_is_under(field.path, (path,)) for field in difference.fields)
+
+
+def _is_under(path: str, roots: Sequence[str]) -> bool:
+    """Whether a path is one of `roots`, where ``*`` is any name, or below it."""
+    patterns = (re.escape(root).replace(r"\*", r"[^.\[]+") for root in roots)
+    return any(re.match(rf"{pattern}(?:[.\[]|\Z)", path) for pattern in patterns)

@@ -1,0 +1,247 @@
+"""What Argo CD is given once: a project, an ApplicationSet over all pointers, and settings of its own.
+
+The rules for finite work decide the fields: a Job that is there is never pruned late, never replaced, never healed, and
+left alone by commits to other experiments (docs/gitops.md says why). Source: argoproj/argo-cd, docs/operator-manual.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from symphony_charts.errors import SpecError
+from symphony_charts.gitops.layout import POINTER_SUFFIX
+from symphony_charts.gitops.operations.pointer import Destination, Pointer
+
+__all__ = [
+    "DEFAULT_VERSION",
+    "ArgoSetup",
+    "app_name",
+    "app_project",
+    "application",
+    "application_set",
+    "health_config",
+    "parse_version",
+]
+
+DEFAULT_VERSION = (3, 4)
+_OLDEST, _NEWEST = (3, 2), (3, 6)
+
+# All that our charts render, and what stands in for it; nothing else may come from the repository.
+_KINDS = (
+    ("", "ConfigMap"),
+    ("", "Service"),
+    ("apps", "StatefulSet"),
+    ("batch", "Job"),
+    ("networking.k8s.io", "Ingress"),
+    ("networking.k8s.io", "NetworkPolicy"),
+    ("gateway.networking.k8s.io", "HTTPRoute"),
+    ("bitnami.com", "SealedSecret"),
+    ("external-secrets.io", "ExternalSecret"),
+    ("jobset.x-k8s.io", "JobSet"),
+    ("argoproj.io", "WorkflowTemplate"),
+    ("argoproj.io", "Workflow"),
+    ("argoproj.io", "CronWorkflow"),
+    ("workload.codeflare.dev", "AppWrapper"),
+    ("diengine.opendilab.org", "DIJob"),
+    ("batch.volcano.sh", "Job"),
+    ("scheduling.volcano.sh", "PodGroup"),
+    ("scheduling.x-k8s.io", "PodGroup"),
+    ("scheduling.k8s.io", "PodGroup"),
+    ("argoproj.io", "Workflow"),
+    ("argoproj.io", "WorkflowTemplate"),
+    ("argoproj.io", "CronWorkflow"),
+)
+# Started and stopped by Kueue, which also tells an AppWrapper where its pods go.
+_QUEUED: tuple[tuple[str, str, dict[str, list[str]]], ...] = (
+    ("batch", "Job", {}),
+    ("jobset.x-k8s.io", "JobSet", {}),
+    ("workload.codeflare.dev", "AppWrapper", {"jqPathExpressions": [".spec.components[].podSetInfos"]}),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArgoSetup:
+    """How a repository is shown to Argo CD. `protects` keeps what runs when a pointer vanishes by accident."""
+
+    url: str
+    branch: str = "main"
+    version: tuple[int, int] = DEFAULT_VERSION
+    project: str = "symph"
+    namespace: str = "argocd"
+    protects: bool = False
+    gpg_keys: tuple[str, ...] = ()
+
+    @property
+    def revision(self) -> str:
+        """The branch as Argo CD resolves it without loading every ref."""
+        return f"refs/heads/{self.branch}"
+
+
+def parse_version(text: str) -> tuple[int, int]:
+    """``3.5`` or ``v3.5.1`` as a pair. Raises SpecError for what is no version that this was made for."""
+    match = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.\d+.*)?", text)
+    found = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not _OLDEST <= found <= _NEWEST:
+        known = f"{_OLDEST[0]}.{_OLDEST[1]} to {_NEWEST[0]}.{_NEWEST[1]}"
+        raise SpecError.one(f'no objects for Argo CD "{text}"', "argocd-version", f"give one of {known}")
+    return found
+
+
+def refused_kinds(objects: Iterable[Mapping[str, object]]) -> list[str]:
+    """The kinds of `objects` that the project lets nobody bring from Git, such as Role: a right to give rights."""
+    kinds = {(str(item["apiVersion"]).rpartition("/")[0], str(item["kind"])) for item in objects if not _is_test(item)}
+    return sorted(kind for group, kind in kinds - set(_KINDS))
+
+
+def _is_test(item: Mapping[str, object]) -> bool:
+    metadata = item.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    return isinstance(annotations, Mapping) and "helm.sh/hook" in annotations
+
+
+def app_name(env: str, team: str, name: str) -> str:
+    """What the Application of an experiment is called."""
+    return f"{env}-{team}-{name}"
+
+
+def app_project(setup: ArgoSetup, destinations: Iterable[Destination]) -> dict[str, object]:
+    """The AppProject: this repository, these namespaces, the kinds that charts of ours hold, nothing cluster-wide."""
+    spec: dict[str, object] = {
+        "description": "Experiments published by symph",
+        "sourceRepos": [setup.url],
+        "destinations": [_target(place) for place in destinations],
+        "clusterResourceWhitelist": [],
+        "namespaceResourceWhitelist": [{"group": group, "kind": kind} for group, kind in _KINDS],
+    }
+    if setup.gpg_keys:
+        spec |= _integrity(setup)
+    return _object("AppProject", setup.project, setup.namespace, spec)
+
+
+def application_set(setup: ArgoSetup) -> dict[str, object]:
+    """The ApplicationSet that makes one Application of each pointer."""
+    files = [{"path": f"envs/*/*/*{POINTER_SUFFIX}"}]
+    generator = {"git": {"repoURL": setup.url, "revision": setup.revision, "files": files}}
+    spec: dict[str, object] = {
+        "goTemplate": True,
+        "goTemplateOptions": ["missingkey=error"],
+        "generators": [generator],
+        "template": {"metadata": _template_metadata(), "spec": _template_spec(setup)},
+    }
+    if setup.protects:
+        spec["syncPolicy"] = {"preserveResourcesOnDeletion": True, "applicationsSync": "create-update"}
+    return _object("ApplicationSet", setup.project, setup.namespace, spec)
+
+
+def application(pointer: Pointer, setup: ArgoSetup) -> dict[str, object]:
+    """The Application that the ApplicationSet makes of `pointer`, for those who write Applications themselves."""
+    import json
+
+    metadata = {
+        "name": app_name(pointer.env, pointer.team, pointer.name),
+        "namespace": setup.namespace,
+        "labels": _labels(pointer.name, pointer.team, pointer.env),
+        "annotations": _ANNOTATIONS,
+        "finalizers": _FINALIZERS,
+    }
+    values = json.dumps(pointer.values, sort_keys=True, ensure_ascii=False) + "\n"
+    spec = _spec(setup, pointer.chart, pointer.name, values, _target(pointer.destination))
+    spec["info"] = _info(pointer.version, pointer.digest)
+    return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": metadata, "spec": spec}
+
+
+def health_config(checks: Mapping[str, str], namespace: str = "argocd") -> dict[str, object]:
+    """The part of ConfigMap argocd-cm that holds health `checks`: Lua by ``<group>_<Kind>``.
+
+    It is to be applied server-side, so that the other settings in there stay.
+    """
+    metadata = {"name": "argocd-cm", "namespace": namespace, "labels": {"app.kubernetes.io/part-of": "argocd"}}
+    data = {f"resource.customizations.health.{kind}": text for kind, text in sorted(checks.items())}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+_ANNOTATIONS = {
+    # Spares rendering for commits elsewhere. It does not bring peace to work that is gone: Argo CD 3.5 was seen to make
+    # a finished Job that somebody had deleted again at the next commit.
+    "argocd.argoproj.io/manifest-generate-paths": ".",
+    # What webhooks of the cluster fill in does not look like drift.
+    "argocd.argoproj.io/compare-options": "ServerSideDiff=true",
+}
+_FINALIZERS = ["resources-finalizer.argocd.argoproj.io"]
+
+
+def _template_metadata() -> dict[str, object]:
+    return {
+        "name": app_name("{{ .env }}", "{{ .team }}", "{{ .name }}"),
+        "labels": _labels("{{ .name }}", "{{ .team }}", "{{ .env }}"),
+        "annotations": _ANNOTATIONS,
+        "finalizers": _FINALIZERS,
+    }
+
+
+def _template_spec(setup: ArgoSetup) -> dict[str, object]:
+    target = {
+        "server": "{{ if not .destination.name }}{{ .destination.server }}{{ end }}",
+        "name": "{{ .destination.name }}",
+        "namespace": "{{ .destination.namespace }}",
+    }
+    # A newline at the end: helm drops a values file of certain lengths without one.
+    spec = _spec(setup, "{{ .chart }}", "{{ .name }}", "{{ .values | toJson }}\n", target)
+    spec["info"] = _info("{{ .version }}", "{{ .digest }}")
+    return spec
+
+
+def _spec(setup: ArgoSetup, chart: str, release: str, values: str, target: dict[str, str]) -> dict[str, object]:
+    return {
+        # Never out of a pointer: who may write one could choose a project with more rights.
+        "project": setup.project,
+        "source": {
+            "repoURL": setup.url,
+            "targetRevision": setup.revision,
+            "path": chart,
+            "helm": {"releaseName": release, "values": values},
+        },
+        "destination": target,
+        "syncPolicy": {
+            "automated": {"prune": True, "selfHeal": False},
+            "syncOptions": [
+                "ApplyOutOfSyncOnly=true",
+                "FailOnSharedResource=true",
+                "RespectIgnoreDifferences=true",
+                "ServerSideApply=true",
+            ],
+            "retry": {"limit": 5, "backoff": {"duration": "10s", "factor": 2, "maxDuration": "5m"}},
+        },
+        # Kueue starts and stops by this field; to Git it means nothing.
+        "ignoreDifferences": [
+            {"group": group, "kind": kind, "jsonPointers": ["/spec/suspend"], **more} for group, kind, more in _QUEUED
+        ],
+    }
+
+
+def _integrity(setup: ArgoSetup) -> dict[str, object]:
+    """Only signed commits; Argo CD knows GPG alone. Source: docs/user-guide/source-integrity.md (3.5)."""
+    if setup.version < (3, 5):
+        return {"signatureKeys": [{"keyID": key} for key in setup.gpg_keys]}
+    gpg = {"mode": "head", "keys": list(setup.gpg_keys)}
+    return {"sourceIntegrity": {"git": {"policies": [{"repos": [{"url": setup.url}], "gpg": gpg}]}}}
+
+
+def _target(place: Destination) -> dict[str, str]:
+    cluster = {"name": place.name} if place.name else {"server": place.server}
+    return {**cluster, "namespace": place.namespace}
+
+
+def _labels(name: str, team: str, env: str) -> dict[str, str]:
+    return {"symph.dev/experiment": name, "symph.dev/team": team, "symph.dev/env": env}
+
+
+def _info(version: str, digest: str) -> list[dict[str, str]]:
+    return [{"name": "version", "value": version}, {"name": "digest", "value": digest}]
+
+
+def _object(kind: str, name: str, namespace: str, spec: dict[str, object]) -> dict[str, object]:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "argoproj.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}

@@ -1,0 +1,114 @@
+"""Two renderings beside each other: what differs, what happens under Argo CD, and what it asks for and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from symphony_charts.gitops.argocd.effect import Effect, Outcome, effect_of, outcome_of
+from symphony_charts.gitops.diff.fields import Difference, compare
+from symphony_charts.placement.fit.demand import demands_of
+from symphony_charts.placement.plan import plan_demands
+from symphony_charts.placement.pools.pool import Pools
+
+__all__ = ["Comparison", "Line", "Side", "compare_sides"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One rendering: what it is called, and its objects. `notes` say what the objects may not show."""
+
+    title: str
+    objects: tuple[Mapping[str, object], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One object's difference with its effect."""
+
+    difference: Difference
+    effect: Effect
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The whole answer.
+
+    `amounts` are requests of all pods before and after (CPU in millicores, memory in bytes, others counted); `prices`
+    are dollars per hour of the nodes that they need, None where no pools or no price is known.
+    """
+
+    before: str
+    after: str
+    lines: tuple[Line, ...]
+    outcome: Outcome
+    amounts: dict[str, tuple[int, int]]
+    prices: tuple[float | None, float | None] = (None, None)
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def summary(self) -> str:
+        """What happens, in a sentence."""
+        runs = [line.difference.name for line in self.lines if line.effect == "new run"]
+        fails = [line.difference.name for line in self.lines if line.effect == "fails"]
+        restarts = [line.difference.name for line in self.lines if line.effect == "restarted"]
+        gone = [line.difference.name for line in self.lines if line.effect == "pruned"]
+        parts = []
+        if fails:
+            parts.append(f"the sync fails at {', '.join(fails)}")
+        if runs:
+            parts.append(f"a new run: {', '.join(runs)} of before {_are(runs)} pruned, new ones start together")
+        if restarts:
+            parts.append(f"pods of {', '.join(restarts)} are replaced")
+        if gone:
+            parts.append(f"{', '.join(gone)} {_are(gone)} pruned")
+        if not parts:
+            return "nothing restarts" if any(line.effect != "nothing" for line in self.lines) else "nothing happens"
+        return "; ".join([*parts, "nothing else restarts"] if not fails else parts)
+
+
+def compare_sides(before: Side, after: Side, pools: Pools | None = None) -> Comparison:
+    """What changes from `before` to `after`; with `pools` also what it costs. Raises SpecError for unreadable pods."""
+    differences = compare(_kept(before.objects), _kept(after.objects))
+    lines = []
+    for difference in differences:
+        effect, why = effect_of(difference)
+        lines.append(Line(difference=difference, effect=effect, why=why))
+    totals = _totals(before.objects), _totals(after.objects)
+    names = dict.fromkeys(["cpu", "memory", *totals[0], *totals[1]])
+    return Comparison(
+        before=before.title,
+        after=after.title,
+        lines=tuple(lines),
+        outcome=outcome_of(differences),
+        amounts={name: (totals[0].get(name, 0), totals[1].get(name, 0)) for name in names if name != "pods"},
+        prices=(_price(before.objects, pools), _price(after.objects, pools)),
+        notes=tuple(dict.fromkeys((*before.notes, *after.notes))),
+    )
+
+
+def _kept(objects: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Without helm's test hooks, which Argo CD leaves out."""
+    return [item for item in objects if "helm.sh/hook" not in str(item.get("metadata"))]
+
+
+def _totals(objects: Iterable[Mapping[str, object]]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for demand in demands_of(_kept(objects)):
+        for name, amount in demand.shape.requests:
+            totals[name] = totals.get(name, 0) + amount * demand.count
+    return totals
+
+
+def _price(objects: Iterable[Mapping[str, object]], pools: Pools | None) -> float | None:
+    if pools is None:
+        return None
+    prices = [use.price for use in plan_demands(demands_of(_kept(objects)), pools).uses]
+    known = [price for price in prices if price is not None]
+    return round(sum(known), 4) if len(known) == len(prices) else None
+
+
+def _are(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"

@@ -1,0 +1,81 @@
+"""The sides of a comparison: what the repository holds of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from symphony_charts.chart.files.chart import ChartTemplate
+from symphony_charts.chart.render.release import Release, render_release
+from symphony_charts.chart.render.values import Values
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.gitops import layout
+from symphony_charts.gitops.diff.comparison import Side
+from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer
+from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.gitops.store.git_objects import object_of
+
+__all__ = ["Published", "Read"]
+
+Read: TypeAlias = Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]
+
+
+class Published:
+    """What a repository holds of one experiment; `read` loads folders and files of its tip."""
+
+    def __init__(self, read: Read, team: str, name: str, ours: ChartTemplate) -> None:
+        self._read, self.team, self.name = read, team, name
+        # By Git's own ids: a template that differs in a byte differs here.
+        self._ours = {
+            path: object_of("blob", content).oid
+            for path, content in ours.fixed.items()
+            if path.startswith("templates/_") or (path.startswith("templates/") and path.endswith("s.yaml"))
+        }
+
+    def pointer(self, env: str) -> Pointer:
+        """What `env` runs. Raises NotFound."""
+        path = layout.pointer_path(env, self.team, self.name)
+        content = self._read([layout.pointer_folder(env, self.team)], lambda _seen: [path]).read(path)
+        if content is None:
+            raise NotFound(
+                f"{env} runs no {self.team}/{self.name}", next=f"symph status {self.name} says where it runs"
+            )
+        return parse_pointer(content, path)
+
+    def in_environment(self, env: str) -> Side:
+        """What `env` runs, with its own values."""
+        pointer = self.pointer(env)
+        title = f"{pointer.version} in {env}"
+        return self._side(title, pointer.chart, pointer.values, pointer.destination.namespace)
+
+    def version(self, version: str, env_values: Values, namespace: str) -> Side:
+        """A published version under given values."""
+        return self._side(version, layout.chart_path(self.team, self.name, version), env_values, namespace)
+
+    def _side(self, title: str, chart: str, env_values: Values, namespace: str) -> Side:
+        templates, path = f"{chart}/templates", f"{chart}/values.yaml"
+        versions = chart.rpartition("/")[0]
+        top = self._read([versions], lambda _seen: [])
+        if top.entry(chart) is None:
+            known = ", ".join(sorted(top.folder(versions))) or "none"
+            raise NotFound(f"the repository holds no {chart}", f"it holds {known}", "symph history says what ran")
+        schema = f"{chart}/values.schema.json"
+        seen = self._read([chart, templates], lambda _seen: [path, schema])
+        values = load((seen.read(path) or b"").decode())
+        if not isinstance(values, dict):
+            raise SpecError.one("values.yaml holds no map", at=path)
+        release = Release(name=self.name, namespace=namespace, chart_name=chart.split("/")[2])
+        objects = tuple(render_release(merge(values, env_values), release, schema=seen.read(schema)))
+        return Side(title=title, objects=objects, notes=self._notes(title, seen, templates))
+
+    def _notes(self, title: str, seen: Snapshot, templates: str) -> tuple[str, ...]:
+        files = {name: entry for name, entry in seen.folder(templates).items() if not entry.is_folder}
+        notes = []
+        if any(name.startswith("extra-") for name in files):
+            notes.append(f"{title}: the chart's own templates (templates/extra-*) are not compared")
+        theirs = {f"templates/{name}": entry.oid for name, entry in files.items()}
+        if any(theirs.get(path) != oid for path, oid in self._ours.items()):
+            notes.append(f"{title}: made by another version of symph; compared as this one would render it")
+        return tuple(notes)

@@ -1,0 +1,200 @@
+"""Rules for a whole repository of charts and pointers, ours or anybody's: what `symph gitops lint` says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from symphony_charts.chart.files.archive import content_digest
+from symphony_charts.chart.lint.finding import Finding
+from symphony_charts.errors import SpecError
+from symphony_charts.gitops import layout
+from symphony_charts.gitops.lint.manifests import check_manifest
+from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer
+from symphony_charts.gitops.operations.pointer_values import chart_files, pointer_faults
+
+__all__ = ["RepositoryFiles", "check_repository", "holds_anything", "published_charts"]
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_YAML = (".yaml", ".yml")
+# What makes a template render differently from one time or place to the next. Source: helm's and sprig's functions.
+_UNSTABLE = re.compile(
+    r"\{\{-?[^}]*\b(lookup|randAlphaNum|randAlpha|randNumeric|randAscii|uuidv4|now|genCA|genSelfSignedCert|genSignedCert"
+    r"|genPrivateKey|\.Release\.Revision|\.Release\.IsUpgrade|\.Release\.IsInstall)\b"
+)
+_OURS = ("charts/", "envs/", "bootstrap/")
+_KIND = re.compile(rb"^\s*(- )?[\"']?kind[\"']?:", re.MULTILINE)
+_TTL = re.compile(r"^\s*(ttlSecondsAfterFinished|ttlStrategy):", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryFiles:
+    """A repository's tree: contents by path, the paths of symbolic links, and of files `changed` since a base."""
+
+    files: Mapping[str, bytes]
+    links: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
+    """All findings, each with the file that has it, in order of path."""
+    found = [*_links(tree), *_immutable(tree)]
+    pointers: list[tuple[str, Pointer]] = []
+    for path, content in sorted(tree.files.items()):
+        if path.endswith(layout.POINTER_SUFFIX):
+            try:
+                pointers.append((path, parse_pointer(content, path)))
+            except SpecError as error:
+                found.append((path, _error("pointer", "", error.what, error.next)))
+        elif _is_template(tree.files, path):
+            found += [(path, finding) for finding in _template(content)]
+        elif path.endswith(_YAML) and not path.startswith("charts/") and "/.git" not in f"/{path}":
+            found += [(path, finding) for finding in _manifests(content)]
+    found += _pointers(pointers, tree)
+    return sorted(found, key=lambda item: (item[0], item[1].rule, item[1].path))
+
+
+def holds_anything(tree: RepositoryFiles) -> bool:
+    """Whether there is anything that these rules are about: a repository of ours, or manifests of anybody's."""
+    return any(
+        path.startswith(_OURS) or (path.endswith(_YAML) and _KIND.search(content)) or _is_template(tree.files, path)
+        for path, content in tree.files.items()
+        if not path.startswith(".")
+    )
+
+
+def published_charts(files: Iterable[str]) -> set[str]:
+    """The folders ``charts/<team>/<experiment>/<version>`` among `files`."""
+    return {"/".join(path.split("/")[:4]) for path in files if path.startswith("charts/") and path.count("/") > 3}
+
+
+def _links(tree: RepositoryFiles) -> Iterator[tuple[str, Finding]]:
+    for path in tree.links:
+        yield (
+            path,
+            _error(
+                "symlink",
+                "",
+                "a symbolic link that leads out of the repository stops every application of it",
+                "put the file itself there",
+            ),
+        )
+
+
+def _immutable(tree: RepositoryFiles) -> Iterator[tuple[str, Finding]]:
+    for path in tree.changed:
+        if path.startswith("charts/") and path.count("/") > 3:
+            yield (
+                path,
+                _error("published-chart", "", "a published version never changes", "publish another: symph publish"),
+            )
+
+
+def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Iterator[tuple[str, Finding]]:
+    charts = published_charts(tree.files)
+    digests: dict[str, str] = {}
+    releases: dict[tuple[object, str], str] = {}
+    for path, pointer in pointers:
+        expected = layout.pointer_name(path)
+        if expected != (pointer.env, pointer.team, pointer.name):
+            said = f"{pointer.env}/{pointer.team}/{pointer.name}"
+            yield (
+                path,
+                _error(
+                    "pointer-place", "name", f"it says {said}, which is not where it stands", "move it, or correct it"
+                ),
+            )
+        if pointer.chart not in charts:
+            yield (
+                path,
+                _error("pointer-chart", "chart", f"there is no {pointer.chart}", "roll back, or publish it again"),
+            )
+        else:
+            digest = digests.setdefault(pointer.chart, _digest(pointer, tree.files))
+            if digest != pointer.digest:
+                yield (
+                    path,
+                    _error(
+                        "pointer-digest",
+                        "digest",
+                        f"{pointer.chart} holds other content than was published",
+                        "restore it from Git",
+                    ),
+                )
+            yield from _values(path, pointer, tree.files)
+        release = (pointer.destination, pointer.name)
+        first = releases.setdefault(release, path)
+        if first != path:
+            yield (
+                path,
+                _error(
+                    "same-release",
+                    "destination",
+                    f"{first} makes a release of the same name in the same namespace",
+                    "give one another namespace, or another name",
+                ),
+            )
+
+
+def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator[tuple[str, Finding]]:
+    """What Argo CD could never render: a value that the chart does not have, or one of another type."""
+    values, schema = (files.get(file) for file in chart_files(pointer.chart))
+    try:
+        problems = pointer_faults(pointer, values, schema)
+    except SpecError as error:
+        problems = list(error.problems)
+    for problem in problems:
+        yield path, _error("pointer-values", f"values.{problem.path}", problem.what, problem.next)
+
+
+def _digest(pointer: Pointer, files: Mapping[str, bytes]) -> str:
+    start = f"{pointer.chart}/"
+    own = {path.removeprefix(start): content for path, content in files.items() if path.startswith(start)}
+    name = pointer.chart.split("/")[2]
+    return content_digest(name, {path: content for path, content in own.items() if not path.startswith("ci/")})
+
+
+def _is_template(files: Mapping[str, bytes], path: str) -> bool:
+    chart, inside, _ = path.partition("/templates/")
+    return bool(inside) and f"{chart}/Chart.yaml" in files
+
+
+def _template(content: bytes) -> Iterator[Finding]:
+    text = content.decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        unstable = _UNSTABLE.search(line)
+        if unstable:
+            yield Finding(
+                rule="unstable-template",
+                severity="warning",
+                path=f"line {number}",
+                what=f"{unstable[1]} renders differently each time, and each time is a new run",
+                next="take it from a value",
+            )
+        if _TTL.match(line):
+            yield _error(
+                "ttl", f"line {number}", "what is done vanishes, and the next commit runs it again", "leave it out"
+            )
+
+
+def _manifests(content: bytes) -> Iterator[Finding]:
+    text = content.decode("utf-8", "replace")
+    if "{{" in text and "kind: ApplicationSet" not in text:
+        return
+    try:
+        # Not our own strict reader: what others keep in Git need only be YAML.
+        documents = list(yaml.load_all(text, Loader=_LOADER))
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        yield _error("yaml", f"line {mark.line + 1}" if mark else "", "cannot be read as YAML", "correct it")
+        return
+    for item in documents:
+        if isinstance(item, dict) and "kind" in item:
+            yield from check_manifest(item)
+
+
+def _error(rule: str, path: str, what: str, next: str) -> Finding:
+    return Finding(rule=rule, severity="error", path=path, what=what, next=next)

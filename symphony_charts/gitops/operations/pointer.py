@@ -1,0 +1,112 @@
+"""The pointer: one small file that says which version of an experiment an environment runs, and what ran before.
+
+Argo CD's ApplicationSet reads it, so every field is always there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from symphony_charts.chart.render.values import Values
+from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.formats.yaml_text import dump, load
+
+__all__ = ["IN_CLUSTER", "MAX_HISTORY", "Deployed", "Destination", "Pointer", "parse_pointer", "render_pointer"]
+
+IN_CLUSTER = "https://kubernetes.default.svc"
+MAX_HISTORY = 10
+
+_HEADER = "# Written by symph: promote, rollback and retire change it. Environment values may be edited here.\n"
+
+
+class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace."""
+
+    server: str = IN_CLUSTER
+    name: str = ""
+    namespace: str = "default"
+
+
+class Deployed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ran, and why: version, content digest and values, the operation that began it and when (ISO 8601, UTC)."""
+
+    version: str
+    digest: str
+    values: Values = {}
+    op: str = "publish"
+    at: str = ""
+
+
+class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An experiment in an environment; `history` holds what ran before, the newest first."""
+
+    name: str
+    team: str
+    env: str
+    version: str
+    digest: str
+    chart: str
+    values: Values = {}
+    destination: Destination = Destination()
+    project: str = "symph"
+    op: str = "publish"
+    at: str = ""
+    source: dict[str, str] = {}
+    history: list[Deployed] = []
+
+    @property
+    def deployed(self) -> Deployed:
+        """What runs now, as an entry of the history."""
+        return Deployed(version=self.version, digest=self.digest, values=self.values, op=self.op, at=self.at)
+
+    def runs(self, version: str, digest: str, values: Values) -> bool:
+        """Whether exactly this runs already."""
+        return (self.version, self.digest, self.values) == (version, digest, values)
+
+    def moved(
+        self, version: str, digest: str, values: Values, *, op: str, at: str, source: Mapping[str, str]
+    ) -> Pointer:
+        """The pointer at another version or with other values; what ran until now goes into the history."""
+        if self.runs(version, digest, values):
+            return self
+        return msgspec.structs.replace(
+            self,
+            version=version,
+            digest=digest,
+            # Many releases may share a chart: its folder is not always called as they are.
+            chart=f"{self.chart.rpartition('/')[0]}/{version}",
+            values=values,
+            op=op,
+            at=at,
+            source=dict(source),
+            history=[self.deployed, *self.history][:MAX_HISTORY],
+        )
+
+    def find(self, version: str | None) -> Deployed:
+        """The newest entry of the history with `version`, or with None what ran before. Raises NotFound."""
+        for entry in self.history:
+            if version is None or entry.version == version:
+                return entry
+        known = ", ".join(dict.fromkeys(entry.version for entry in self.history)) or "nothing"
+        wanted = f"version {version}" if version else "a version before this one"
+        raise NotFound(
+            f"{self.env} never ran {wanted} of {self.name}",
+            f"the history holds {known}",
+            f"symph history {self.name} --env {self.env}",
+        )
+
+
+def parse_pointer(content: bytes, path: str) -> Pointer:
+    """The pointer in the file `path`. Raises SpecError for what is none."""
+    try:
+        data = load(content.decode())
+        return msgspec.convert(data, Pointer)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise SpecError.one(f"not a pointer: {error}", at=path, next="restore it from Git's history") from error
+
+
+def render_pointer(pointer: Pointer) -> bytes:
+    """The file of a pointer, the same bytes for equal pointers."""
+    return (_HEADER + dump(msgspec.to_builtins(pointer))).encode()

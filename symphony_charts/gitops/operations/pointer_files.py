@@ -1,0 +1,41 @@
+"""The files that say what an environment runs: the pointer, and for Flux the HelmRelease that follows from it."""
+
+from __future__ import annotations
+
+from symphony_charts.formats.yaml_text import dump
+from symphony_charts.gitops import layout
+from symphony_charts.gitops.flux import helm_release
+from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer, render_pointer
+from symphony_charts.gitops.operations.snapshot import Snapshot
+
+__all__ = ["deploy_edits", "deploy_folders", "pointer_or_none"]
+
+_FLUX_MARK = "bootstrap/flux-source.yaml"
+
+
+def deploy_folders(env: str, team: str, name: str) -> list[str]:
+    """The folders that deploying looks into."""
+    return [layout.pointer_folder(env, team), "bootstrap", layout.flux_path(env, team, name).rpartition("/")[0]]
+
+
+def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
+    """The pointer of an experiment in an environment, None without one."""
+    path = layout.pointer_path(env, team, name)
+    content = tip.read(path)
+    return None if content is None else parse_pointer(content, path)
+
+
+def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, bytes | None]:
+    """What changes when `after` takes the place of `before`; None is an environment that runs nothing."""
+    pointer = after or before
+    if pointer is None or after == before:
+        return {}
+    where = (pointer.env, pointer.team, pointer.name)
+    edits: dict[str, bytes | None] = {layout.pointer_path(*where): None if after is None else render_pointer(after)}
+    flux = layout.flux_path(*where)
+    if after is not None and tip.entry(_FLUX_MARK) is not None:
+        edits[flux] = dump(helm_release(after)).encode()
+    if after is None:
+        gone = (flux, layout.flux_secret_path(*where))
+        edits |= {path: None for path in gone if tip.entry(path) is not None}
+    return edits

@@ -1,0 +1,182 @@
+"""Publishing: a chart's folder appears, and an environment's pointer moves to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from symphony_charts.chart.files.chart import Chart
+from symphony_charts.chart.render.assemble import Release, run_of
+from symphony_charts.chart.render.model import build_model
+from symphony_charts.chart.render.values import Values
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.errors import Conflict, SpecError
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.gitops import layout
+from symphony_charts.gitops.operations.base import Change
+from symphony_charts.gitops.operations.pointer import Destination, Pointer
+from symphony_charts.gitops.operations.pointer_files import deploy_edits, deploy_folders, pointer_or_none
+from symphony_charts.gitops.operations.publish_version import Decision, decide_version, newest
+from symphony_charts.gitops.operations.snapshot import Snapshot
+
+__all__ = ["Publish"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
+    """Put a chart into the repository and let `env` run it; without `env` no pointer moves.
+
+    `env_values` of None keeps the environment's values, and one that runs nothing yet begins with `first_values`;
+    `sealed_values` are put over either.
+    `release` is what it is called there, the chart's own name unless given: many releases may share a chart.
+    `check` is shown the values that it will run with, and raises to refuse them. `version` of None lets the repository
+    decide; `secret_file` is the encrypted Secret for Flux; `expect` is the version that must run now. Equal content is
+    never published twice: the operation may be repeated safely.
+    """
+
+    team: str
+    name: str
+    chart_files: dict[str, bytes]
+    values: Values
+    digest: str
+    env: str | None = None
+    version: str | None = None
+    release: str = ""
+    env_values: Values | None = None
+    first_values: Values = field(default_factory=dict)
+    sealed_values: Values = field(default_factory=dict)
+    secret_file: bytes | None = None
+    destination: Destination | None = None
+    project: str = "symph"
+    expect: str | None = None
+    source: Mapping[str, str] = field(default_factory=dict)
+    at: str = ""
+    check: Callable[[Values], None] = lambda _values: None
+
+    def folders(self) -> Iterable[str]:
+        """The experiment's versions, and the team's pointers."""
+        yield layout.versions_path(self.team, self.name)
+        if self.env is not None:
+            yield from deploy_folders(self.env, self.team, self._release)
+
+    def files(self, tip: Snapshot) -> Iterable[str]:
+        """The pointer, and the values of the newest version, which usually is what runs, too."""
+        if self.env is not None:
+            yield layout.pointer_path(self.env, self.team, self._release)
+            if self.secret_file is not None:
+                yield layout.flux_secret_path(self.env, self.team, self._release)
+        last = newest(tip.folder(layout.versions_path(self.team, self.name)))
+        if self.version is None and last is not None:
+            yield f"{layout.chart_path(self.team, self.name, last)}/values.yaml"
+
+    def change(self, tip: Snapshot) -> Change:
+        """The chart's folder unless it is there, and the pointer unless it points there."""
+        decision = self._decide(tip)
+        chart = decision.chart
+        edits: dict[str, bytes | None] = {}
+        if decision.is_new:
+            folder = layout.chart_path(self.team, self.name, chart.version)
+            edits = {f"{folder}/{path}": content for path, content in chart.files.items()}
+        before, after = self._pointers(tip, chart.version)
+        if after is not None:
+            self.check(after.values)
+        edits |= deploy_edits(tip, before, after) | self._secret_edits(tip)
+        place = f" -> {self.env}" if self.env else ""
+        facts: dict[str, object] = {"name": self._release, "team": self.team, "version": chart.version}
+        facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
+        facts |= {"change": decision.change, "was": before.version if before else None}
+        facts |= {"run": self._run(tip, before, after)}
+        return Change(
+            subject=f"publish {self.team}/{self._release} {chart.version}{place}",
+            edits=edits,
+            trailers=self._trailers(chart.version, before),
+            facts=facts,
+        )
+
+    @property
+    def _release(self) -> str:
+        return self.release or self.name
+
+    def _decide(self, tip: Snapshot) -> Decision:
+        published = tip.folder(layout.versions_path(self.team, self.name))
+        chart = Chart(name=self.name, version=self.version or "0.1.0", values=self.values, files=self.chart_files)
+        last = newest(published)
+        is_asked = self.version is None and last is not None
+        values = _values(tip, layout.chart_path(self.team, self.name, last or "")) if is_asked else None
+        return decide_version(chart, published, self.version, values)
+
+    def _pointers(self, tip: Snapshot, version: str) -> tuple[Pointer | None, Pointer | None]:
+        """The pointer as it is and as it shall be; None where there is none."""
+        if self.env is None:
+            return None, None
+        before = pointer_or_none(tip, self.env, self.team, self._release)
+        if self.expect is not None and self.expect != (before.version if before else ""):
+            raise Conflict(
+                f"{self.env} runs {before.version if before else 'no version'} of {self.name}, not {self.expect}",
+                layout.pointer_path(self.env, self.team, self._release),
+                f"look at what changed: symph history {self.name} --env {self.env}",
+            )
+        if before is None:
+            return None, self._first_pointer(version)
+        values = merge(before.values if self.env_values is None else self.env_values, self.sealed_values)
+        moved = before.moved(version, self.digest, values, op="publish", at=self.at, source=self.source)
+        if self.destination is not None and moved.destination != self.destination:
+            moved = msgspec.structs.replace(moved, destination=self.destination)
+        return before, moved
+
+    def _run(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> str | None:
+        """Whether what runs begins anew (``new``) or goes on (``same``); None where nothing ran, or it was not read."""
+        if before is None or after is None:
+            return None
+        values = self.values if before.chart == after.chart else _values(tip, before.chart)
+        if values is None:
+            return None
+        runs = [self._hash(merge(values, before.values)), self._hash(merge(self.values, after.values))]
+        return None if None in runs else "same" if runs[0] == runs[1] else "new"
+
+    def _hash(self, values: Values) -> str | None:
+        try:
+            return run_of(build_model(values, Release(name=self._release, chart_name=self.name))).hash
+        except SpecError:
+            return None  # Those of an older chart, which ours does not read.
+
+    def _first_pointer(self, version: str) -> Pointer:
+        return Pointer(
+            name=self._release,
+            team=self.team,
+            env=self.env or "",
+            version=version,
+            digest=self.digest,
+            chart=layout.chart_path(self.team, self.name, version),
+            values=merge(self.first_values if self.env_values is None else self.env_values, self.sealed_values),
+            destination=self.destination or Destination(),
+            project=self.project,
+            at=self.at,
+            source=dict(self.source),
+        )
+
+    def _secret_edits(self, tip: Snapshot) -> dict[str, bytes | None]:
+        if self.env is None or self.secret_file is None:
+            return {}
+        path = layout.flux_secret_path(self.env, self.team, self._release)
+        return {} if tip.read(path) == self.secret_file else {path: self.secret_file}
+
+    def _trailers(self, version: str, before: Pointer | None) -> tuple[tuple[str, str], ...]:
+        trailers = [("Symph-Op", "publish"), ("Symph-Chart", f"{self.team}/{self.name}@{version}")]
+        trailers.append(("Symph-Digest", self.digest))
+        if self.env:
+            trailers += [("Symph-From", before.version)] if before else []
+            trailers.append(("Symph-To", self.env))
+        return (*trailers, *((f"Symph-{key.capitalize()}", value) for key, value in self.source.items()))
+
+
+def _values(tip: Snapshot, chart: str) -> Values | None:
+    """The default values of a published chart; None where it has none that can be read."""
+    content = tip.read(f"{chart}/values.yaml")
+    try:
+        values = load(content.decode()) if content is not None else None
+    except (SpecError, UnicodeDecodeError):
+        return None  # Edited by hand since: what it would have run is not known.
+    return values if isinstance(values, dict) else None

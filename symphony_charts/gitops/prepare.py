@@ -1,0 +1,154 @@
+"""From a spec file to an operation on the repository: the chart, what is checked of it, and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from symphony_charts.chart.files.chart import Chart, ChartTemplate
+from symphony_charts.chart.lint import lint_release
+from symphony_charts.chart.render.values import Values
+from symphony_charts.errors import CheckFailed, SpecError
+from symphony_charts.gitops.argocd.objects import refused_kinds
+from symphony_charts.gitops.layout import check_names, flux_secret_path
+from symphony_charts.gitops.operations.pointer import Destination
+from symphony_charts.gitops.operations.publish import Publish
+from symphony_charts.prepare import Prepared, prepare
+from symphony_charts.secrets.files import encrypted_secret, sealed_values, secret_name
+from symphony_charts.secrets.sealing import Certificate
+from symphony_charts.spec.files import SpecFile
+from symphony_charts.spec.lockfile import Lock, render
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import pins_of
+from symphony_charts.system.git.identity import source_commit
+
+__all__ = ["Candidate", "prepare_publish", "team_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A spec file's chart and the operation that publishes it; `ports` are what its services keep from now on."""
+
+    spec: SpecFile
+    chart: Chart
+    operation: Publish
+    ports: dict[str, int]
+
+    def lock(self, version: str) -> bytes:
+        """The lock file that goes with the published `version`."""
+        return render(Lock(ports=self.ports, version=version, digest=self.chart.digest)).encode()
+
+
+def prepare_publish(
+    spec: SpecFile,
+    filled: ChartTemplate,
+    *,
+    team: str,
+    env: str | None,
+    first_values: Values,
+    env_values: Values | None,
+    overrides: Values,
+    destination: Destination | None,
+    certificate: Callable[[], Certificate] | None = None,
+    pools: Sequence[str] = (),
+    force_unschedulable: bool = False,
+    version: str | None = None,
+    expect: str | None = None,
+    at: str = "",
+) -> Candidate:
+    """The chart of `spec` as an operation, with a check of what the environment's own values make of it.
+
+    `overrides` become defaults of the chart; `env_values` replace the environment's values, `first_values` are those
+    of one that runs nothing yet. `certificate` is asked for where secrets are to be sealed. Raises SpecError for what
+    cannot be packaged, and PlacementError and CheckFailed where the chart under its own defaults cannot be scheduled,
+    or breaks a rule.
+    """
+    prepared = prepare(spec, overrides=overrides or None, pools=pools, force=True)
+    experiment = prepared.experiment
+    check_names(team=team, **({"env": env} if env else {}))
+    chart = prepared.chart(filled, version)
+    namespace = destination.namespace if destination else experiment.namespace or "default"
+    check = _checker(prepared, chart, spec, namespace, is_forced=force_unschedulable)
+    if env is None:
+        check({})
+    sealed, secret_file = _secrets(spec, experiment, certificate, namespace, env, team) if env else ({}, None)
+    commit = source_commit(spec.path.absolute().parent)
+    operation = Publish(
+        team=team,
+        name=chart.name,
+        chart_files=chart.files,
+        values=chart.values,
+        digest=chart.digest,
+        env=env,
+        version=version,
+        env_values=env_values,
+        first_values=first_values,
+        sealed_values=sealed,
+        secret_file=secret_file,
+        destination=destination,
+        expect=expect,
+        source={"spec": spec.path.name, **({"source": commit} if commit else {})},
+        at=at,
+        check=check,
+    )
+    return Candidate(spec=spec, chart=chart, operation=operation, ports=dict(pins_of(prepared.services)))
+
+
+def _secrets(
+    spec: SpecFile,
+    experiment: Experiment,
+    certificate: Callable[[], Certificate] | None,
+    namespace: str,
+    env: str,
+    team: str,
+) -> tuple[Values, bytes | None]:
+    """The secrets of an environment as sealed values, or as an encrypted file of the repository; neither where none."""
+    source = experiment.secret_source.source
+    if not experiment.secrets:
+        return {}, None
+    if source == "sealed":
+        if certificate is None:
+            raise SpecError.one("the secrets are to be sealed", "secret_source", "give the certificate: --cert FILE")
+        return sealed_values(spec, certificate(), namespace, secret_name(spec)), None
+    if source == "sops":
+        path = flux_secret_path(env, team, experiment.name)
+        return {}, encrypted_secret(spec, path, namespace, secret_name(spec))
+    return {}, None
+
+
+def _checker(
+    prepared: Prepared, chart: Chart, spec: SpecFile, namespace: str, *, is_forced: bool
+) -> Callable[[Values], None]:
+    """What raises unless the chart under an environment's values keeps the rules and can be scheduled."""
+
+    def check(env_values: Values) -> None:
+        rendering = prepared.under(env_values, namespace=namespace)
+        findings = lint_release(chart, rendering.values, rendering.release, rendering.objects)
+        errors = [finding for finding in findings if finding.severity == "error"]
+        if errors:
+            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            raise CheckFailed(
+                f"{errors[0].what}{more}", f"{spec.path}, {errors[0].path}", f"see all: symph lint {spec.path}"
+            )
+        refused = refused_kinds(rendering.objects)
+        if refused:
+            what = f"the project in Argo CD takes no {', '.join(refused)} from Git: who writes here could give rights"
+            step = "make the service account by hand, and name it: workload.argo.service_account"
+            raise CheckFailed(what, str(spec.path), step)
+        if not is_forced:
+            rendering.refuse_unschedulable()
+
+    return check
+
+
+def team_of(spec: SpecFile, given: str | None, default: str) -> str:
+    """The team that an experiment is published for. Raises SpecError where nothing says it."""
+    team = given or spec.experiment.team or default
+    if not team:
+        raise SpecError.one(
+            "which team publishes this?",
+            "team",
+            "set `team` in the spec or in .symph.yaml, or give --team",
+            str(spec.path),
+        )
+    return team

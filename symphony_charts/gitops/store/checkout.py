@@ -1,0 +1,117 @@
+"""Operations on a checkout: the edits that would be pushed are written into a work tree, for a commit by hand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from symphony_charts.errors import Conflict, NotFound, ToolFailed
+from symphony_charts.gitops.layout import ancestors
+from symphony_charts.gitops.operations.base import Change, Operation
+from symphony_charts.gitops.operations.snapshot import FILE, FOLDER, SYMLINK, Entry, NotLoadedError, Snapshot, ask
+from symphony_charts.gitops.store.git_objects import Edits, object_of, tree_id
+from symphony_charts.system.files import write_file
+
+__all__ = ["apply_to_checkout", "preview_in_checkout"]
+
+
+def preview_in_checkout(checkout: Path, operations: Sequence[Operation]) -> tuple[Change, ...]:
+    """What the operations would change in the work tree `checkout` as it is now.
+
+    Raises NotFound where there is no checkout, Conflict for links and for operations that edit one path.
+    """
+    if not (checkout / ".git").exists():
+        raise NotFound(f"{checkout} is no checkout of a Git repository", next="give the folder that holds .git")
+    folders = [folder for operation in operations for folder in operation.folders()]
+    snapshot = Snapshot(commit="checkout", folders=_folders(checkout, folders))
+
+    def load(snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
+        files = [item.path for item in missing if not item.is_folder]
+        wanted = [item.path for item in missing if item.is_folder] + [path.rpartition("/")[0] for path in files]
+        contents = {path: (checkout / path).read_bytes() for path in files}
+        return Snapshot(
+            commit=snapshot.commit,
+            folders={**_folders(checkout, wanted), **snapshot.folders},
+            files={**snapshot.files, **contents},
+        )
+
+    return ask(snapshot, [operation.change for operation in operations], load)[1]
+
+
+def apply_to_checkout(checkout: Path, edits: Edits) -> int:
+    """Write `edits` into `checkout`, new files before anything is removed; the number of paths touched.
+
+    Raises Conflict where a symbolic link would lead out of the checkout, ToolFailed where the disk refuses.
+    """
+    touched = 0
+    try:
+        for path, content in edits.items():
+            if content is not None:
+                _check_place(checkout, path)
+                touched += write_file(checkout / path, content)
+        for path, content in edits.items():
+            if content is None:
+                _check_place(checkout, path)
+                touched += _remove(checkout, checkout / path, edits)
+    except OSError as error:
+        raise ToolFailed(f"cannot write into {checkout}: {error.strerror}", at=str(error.filename)) from error
+    return touched
+
+
+def _folders(checkout: Path, wanted: Iterable[str]) -> dict[str, Mapping[str, Entry]]:
+    found: dict[str, Mapping[str, Entry]] = {}
+    leaves = set(wanted)
+    for path in ancestors(leaves):
+        place = checkout / path
+        if place.is_dir() and not place.is_symlink():
+            with os.scandir(place) as entries:
+                # Only what an operation looks into needs real ids; above it, names and kinds are enough.
+                found[path] = {item.name: _entry(item, path in leaves) for item in entries if item.name != ".git"}
+    return found
+
+
+def _entry(item: os.DirEntry[str], with_id: bool) -> Entry:
+    if item.is_symlink():
+        return Entry(mode=SYMLINK, oid="")
+    if item.is_dir():
+        return Entry(mode=FOLDER, oid=tree_id(_tree(Path(item.path))) if with_id else "")
+    return Entry(mode=FILE, oid=object_of("blob", Path(item.path).read_bytes()).oid if with_id else "")
+
+
+def _tree(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def _check_place(checkout: Path, path: str) -> None:
+    parts = path.split("/")
+    links = [count for count in range(1, len(parts) + 1) if (checkout / "/".join(parts[:count])).is_symlink()]
+    if links:
+        at = "/".join(parts[: links[0]])
+        raise Conflict(f"{at} is a symbolic link in the checkout", next="remove it: charts and pointers stand there")
+
+
+def _remove(checkout: Path, path: Path, edits: Edits) -> int:
+    if path.is_dir():
+        kept = {checkout / other for other, content in edits.items() if content is not None}
+        gone = [file for file in path.rglob("*") if file.is_file() and file not in kept]
+        if len(gone) == sum(1 for file in path.rglob("*") if file.is_file()):
+            shutil.rmtree(path)
+            return 1
+        for file in gone:
+            file.unlink()
+        return 1
+    if not path.exists():
+        return 0
+    path.unlink()
+    # Git knows no empty folders.
+    for parent in path.parents:
+        if parent == checkout or any(parent.iterdir()):
+            break
+        parent.rmdir()
+    return 1

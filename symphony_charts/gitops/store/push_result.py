@@ -1,0 +1,78 @@
+"""What a publish is made of beside its operations: who signs, what is being tried, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from symphony_charts.errors import Conflict
+from symphony_charts.gitops.operations.base import Change
+from symphony_charts.gitops.store.git_objects import Edits
+
+__all__ = ["Author", "Receipt", "Run", "joined", "lost", "timed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who signs for a commit: ``Name <mail>``, and what makes a signature of the commit's bytes."""
+
+    name: str
+    sign: Callable[[bytes], str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What became of operations: the commit that holds their changes, and the answer to each, in order.
+
+    `commit` is None when there was nothing to do; `moved` counts how often the tip moved in between, `paths` the files
+    that changed. `was_lost` says that the server had taken the commit although its answer never came.
+    """
+
+    commit: str | None
+    changes: tuple[Change, ...]
+    paths: int = 0
+    moved: int = 0
+    seconds: float = 0.0
+    was_lost: bool = False
+    edits: Edits = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Run:
+    """One attempt after another: what was sent, what the server said last, and until when to try.
+
+    `sent` holds all commits that the server may have got, `arrived` the one that it has; `built` is the newest that
+    waited in the queue.
+    """
+
+    deadline: float
+    time: int
+    moved: int = 0
+    sent: set[str] = field(default_factory=set)
+    base: str = ""
+    silent_since: float | None = None
+    tries: int = 0
+    is_anew: bool = False
+    built: Receipt | None = None
+    arrived: str = ""
+
+
+def joined(changes: Iterable[Change]) -> dict[str, bytes | None]:
+    """All edits; no two operations of one commit may edit one path."""
+    edits: dict[str, bytes | None] = {}
+    for change in changes:
+        twice = next((path for path in change.edits if path in edits and edits[path] != change.edits[path]), None)
+        if twice is not None:
+            raise Conflict(f"two operations change {twice}", next="make them one after the other")
+        edits.update(change.edits)
+    return edits
+
+
+def lost(receipt: Receipt, run: Run, commit: str) -> Receipt:
+    """The answer where the server has had `commit` all along."""
+    return replace(receipt, commit=commit, was_lost=True, moved=run.moved)
+
+
+def timed(receipt: Receipt, seconds: float) -> Receipt:
+    """The answer, with how long it took."""
+    return replace(receipt, seconds=seconds)

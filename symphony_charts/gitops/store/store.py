@@ -1,0 +1,303 @@
+"""The store: operations become one commit on a branch, exactly once, whatever else happens to the branch meanwhile.
+
+Objects are written without a work tree and pushed plainly; the server's own compare-and-swap of the branch decides
+between writers. When it says no, the tip is read again and every operation is asked again: never rebased, never forced.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
+from symphony_charts.gitops.operations.base import Change, Operation, message_of
+from symphony_charts.gitops.operations.snapshot import NotLoadedError, Snapshot, ask
+from symphony_charts.gitops.store.git_objects import Edits, GitObject, build_tree, commit_object
+from symphony_charts.gitops.store.push_result import Author, Receipt, Run, joined, lost, timed
+from symphony_charts.gitops.store.tree_reader import load, load_more
+from symphony_charts.system.git.cache import Cache
+from symphony_charts.system.git.object_reader import find_commit
+from symphony_charts.system.git.packs import write_pack
+from symphony_charts.system.git.program import git_version
+from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_tip, push
+
+__all__ = ["Author", "Receipt", "Store"]
+
+# How often a process queues up behind others before it goes alone.
+_JOINS = 3
+# Waiting grows from the first to the last of these; how far depends on whether the server is on this machine.
+_FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0
+# How long a server may give no answer at all before that is the answer.
+_PATIENCE_S = 15.0
+
+
+class Store:
+    """One branch of one repository, by way of a cache on this machine."""
+
+    def __init__(
+        self,
+        url: str,
+        branch: str,
+        *,
+        base: str = "",
+        root: Path,
+        author: Author,
+        guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
+        trailers: Sequence[tuple[str, str]] = (),
+        timeout_s: float = 120.0,
+    ) -> None:
+        """`guard` is shown every file before it is written anywhere, and raises to refuse it.
+
+        A branch that is not there yet begins where the branch `base` is, or empty where that is ``-``.
+        """
+        self.cache = Cache(root, url, branch, base)
+        self._author = author
+        self._guard = guard
+        self._trailers = tuple(trailers)
+        self._timeout_s = timeout_s
+        is_local = "://" not in self.cache.url and ":" not in self.cache.url
+        self._longest_wait_s = _LOCAL_WAIT_S if is_local or "//127." in url or "file://" in url else _REMOTE_WAIT_S
+
+    def apply(self, operations: Sequence[Operation], *, now: int) -> Receipt:
+        """Make the changes of all `operations` in one commit at the time `now` (seconds since 1970), or none of them.
+
+        Raises what an operation raises when asked about the newest tip, and ToolFailed when the server keeps refusing.
+        """
+        started = time.monotonic()
+        git_version()
+        run = Run(deadline=started + self._timeout_s, time=now)
+        with self.cache.member(self._timeout_s):
+            receipt = self._together(operations, run)
+            if receipt is None:
+                with self.cache.pushing(self._timeout_s):
+                    receipt = self._alone(operations, run)
+        return timed(receipt, time.monotonic() - started)
+
+    def _together(self, operations: Sequence[Operation], run: Run) -> Receipt | None:
+        """Queue up with other processes of this machine; None where that did not lead anywhere."""
+        for _ in range(_JOINS):
+            built = self._join(operations, run)
+            if built is None:
+                return None
+            with self.cache.pushing(self._left(run)):
+                if self._push_all(built, run):
+                    return built
+                if run.tries:  # and nobody else may push before it is known whose commits got there
+                    return self._alone(operations, run)
+        return None
+
+    def _join(self, operations: Sequence[Operation], run: Run) -> Receipt | None:
+        """A commit on top of what other processes of this machine are about to push; None where that cannot be.
+
+        It is made from what this machine knows. Whatever stands in the way is judged at the newest tip, and alone.
+        """
+        with self.cache.locked(self._timeout_s):
+            self.cache.prepare()
+            base = self.cache.queued or self.cache.tip
+            if base is None or find_commit(self.cache.repo, base, run.sent):
+                return None
+            try:
+                snapshot, changes = self._ask(operations, base)
+            except SymphError:
+                return None
+            edits = joined(changes)
+            if not edits:
+                return None
+            commit = self._write(snapshot, edits, changes, run)
+            run.base = run.base or self.cache.tip or ""
+            run.built = Receipt(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
+            # From here on another process may send it.
+            run.sent.add(commit)
+            self.cache.queue(commit)
+        return run.built
+
+    def _push_all(self, built: Receipt, run: Run) -> bool:
+        """Push all commits that wait, ours among them, unless somebody has; False where ours is to be made anew.
+
+        While one process pushes, the others queue up behind it: the next push then carries all of theirs.
+        """
+        ours = {built.commit or ""}
+        with self.cache.locked(self._left(run)):
+            tip, head = self.cache.tip, self.cache.queued
+            if tip and find_commit(self.cache.repo, tip, ours):
+                return True
+            if head is None or not find_commit(self.cache.repo, head, ours):
+                return False
+        if not push(self.cache, head, timeout_s=self._left(run)).is_done:
+            run.tries += 1
+            return False
+        with self.cache.locked(self._left(run)):
+            if self.cache.queued == head:
+                self.cache.queue(None)
+        return True
+
+    def _alone(self, operations: Sequence[Operation], run: Run) -> Receipt:
+        """Go on without the queue; who waits in it finds out from the tip that is read here whether it is through."""
+        with self.cache.locked(self._timeout_s):
+            self.cache.prepare()
+            if run.sent or self.cache.queued:
+                tip = self._reread(run)
+                self.cache.queue(None)
+                found = find_commit(self.cache.repo, tip, run.sent)
+                if found and run.built:
+                    return lost(run.built, run, found)
+            return self._until_done(operations, run)
+
+    def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
+        """What the operations would change at the newest tip; nothing is written."""
+        git_version()
+        with self.cache.locked(self._timeout_s):
+            return self._ask(operations, self._newest())
+
+    def read(self, folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
+        """These folders and files as they are at the newest tip."""
+        git_version()
+        with self.cache.locked(self._timeout_s):
+            return load(self.cache, self._newest(), folders, files)
+
+    def at_tip(self) -> Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]:
+        """What reads folders and files of the tip as it is now, however often, without asking for a newer one."""
+        git_version()
+        with self.cache.locked(self._timeout_s):
+            tip = self._newest()
+
+        def read(folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
+            with self.cache.locked(self._timeout_s):
+                return load(self.cache, tip, folders, files)
+
+        return read
+
+    def _newest(self) -> str:
+        self.cache.prepare()
+        return self._reread(Run(deadline=time.monotonic() + self._timeout_s, time=0))
+
+    def _until_done(self, operations: Sequence[Operation], run: Run) -> Receipt:
+        # The tip of the last time usually is the tip still. If not, the push is refused: no dearer than asking first.
+        tip, is_fresh = (known, False) if (known := self.cache.tip) else (self._reread(run), True)
+        while True:
+            try:
+                snapshot, changes = self._ask(operations, tip)
+            except SymphError as error:
+                if is_fresh and not self._can_begin_again(error, run):
+                    raise
+                tip, is_fresh = self._reread(run), True
+                continue
+            edits = joined(changes)
+            if not edits:
+                if is_fresh:
+                    return Receipt(commit=None, changes=changes, moved=run.moved)
+                tip, is_fresh = self._reread(run), True
+                continue
+            commit = self._write(snapshot, edits, changes, run)
+            answer = push(self.cache, commit, timeout_s=self._left(run))
+            done = Receipt(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
+            if answer.is_done:
+                return done
+            found = self._after_refusal(answer, commit, tip, run)
+            if found is None:
+                return lost(done, run, run.arrived)
+            run.moved += is_fresh and found != tip
+            tip, is_fresh = found, True
+
+    def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str | None:
+        """The tip to go on from; None when the commit got there after all. Raises when there is no going on."""
+        run.tries += 1
+        if answer.was_sent:
+            run.base = run.base or tip
+            run.sent.add(commit)
+        found = self._reread(run)
+        if arrived := find_commit(self.cache.repo, found, run.sent, run.base):
+            run.arrived = arrived
+            return None
+        if found == tip:
+            self._judge(answer, run)
+        else:
+            run.silent_since = None
+        self._wait(run, answer.text)
+        return found
+
+    def _judge(self, answer: Answer, run: Run) -> None:
+        """Raise where the server refused for good, or has been failing for longer than we wait."""
+        now = time.monotonic()
+        run.silent_since = run.silent_since or now
+        if answer.is_final or now - run.silent_since > _PATIENCE_S:
+            raise answer.ended.failure(
+                f"{self.cache.url} does not take the commit: {answer.text}",
+                f"branch {self.cache.branch}",
+                "if the branch is protected, push a branch for review: --branch NAME",
+            )
+
+    def _ask(self, operations: Sequence[Operation], tip: str) -> tuple[Snapshot, tuple[Change, ...]]:
+        folders = [folder for operation in operations for folder in operation.folders()]
+        snapshot = load(
+            self.cache, tip, folders, lambda seen: [path for operation in operations for path in operation.files(seen)]
+        )
+        return ask(snapshot, [operation.change for operation in operations], self._load_more)
+
+    def _load_more(self, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
+        return load_more(self.cache, snapshot, missing)
+
+    def _can_begin_again(self, error: SymphError, run: Run) -> bool:
+        """A cache that cannot be read is made anew, once; what an operation says is an answer."""
+        if isinstance(error, (Conflict, NotFound, SpecError)) or run.is_anew:
+            return False
+        run.is_anew = True
+        self.cache.drop()
+        self.cache.prepare()
+        return True
+
+    def _write(self, snapshot: Snapshot, edits: Edits, changes: Sequence[Change], run: Run) -> str:
+        self._guard({path: content for path, content in edits.items() if content is not None})
+        snapshot, (tree,) = ask(snapshot, [lambda seen: build_tree(seen, edits)], self._load_more)
+        commit = self._commit(tree.oid, snapshot.commit, message_of(changes, self._trailers), run.time)
+        objects = [(item.kind, item.oid, item.data) for item in (*tree.objects, commit)]
+        try:
+            write_pack(self.cache.repo, objects)
+            self.cache.note_blobs({item.oid for item in tree.objects if item.kind == "blob"})
+        except OSError as error:
+            what = f"cannot write the cache of the repository: {error.strerror}"
+            raise ToolFailed(what, str(self.cache.folder), "make room on the disk, or set SYMPH_STATE_DIR") from error
+        return commit.oid
+
+    def _commit(self, tree: str, parent: str, message: str, when: int) -> GitObject:
+        parents = [parent] if parent else []
+        made = commit_object(tree=tree, parents=parents, author=self._author.name, time=when, message=message)
+        if self._author.sign is None:
+            return made
+        signature = self._author.sign(made.data)
+        return commit_object(
+            tree=tree, parents=parents, author=self._author.name, time=when, message=message, signature=signature
+        )
+
+    def _reread(self, run: Run) -> str:
+        """The tip, asked for until the server answers or patience ends.
+
+        The newest commit is enough, unless somebody has a commit under way, to be looked for in all that came since.
+        """
+        depth = None if self.cache.tip and self.cache.has_members else 1
+        silent_since = time.monotonic()
+        while True:
+            try:
+                return fetch_tip(self.cache, depth=depth, timeout_s=self._left(run))
+            except ToolUnreachable as error:
+                if time.monotonic() - silent_since > _PATIENCE_S:
+                    raise
+                run.tries += 1
+                self._wait(run, error.what)
+
+    def _wait(self, run: Run, text: str) -> None:
+        """Full jitter: a random time below a bound that doubles. Source: AWS, "Exponential Backoff And Jitter"."""
+        bound = min(_FIRST_WAIT_S * 2 ** min(run.tries, 20), self._longest_wait_s)
+        pause = random.uniform(0, bound)  # noqa: S311 - spreads writers, guards nothing
+        if time.monotonic() + pause > run.deadline:
+            raise ToolFailed(
+                f"{self.cache.url} did not take the commit within {self._timeout_s:g} s ({run.tries} tries)",
+                f"the last answer was: {text}",
+                "nothing was published; try again when the branch is less busy",
+            )
+        time.sleep(pause)
+
+    def _left(self, run: Run) -> float:
+        return max(1.0, min(60.0, run.deadline - time.monotonic()))

@@ -1,0 +1,53 @@
+"""Names of other tools as names of an experiment: valid, unique, and as near to the original as can be."""
+
+from __future__ import annotations
+
+import re
+
+from symphony_charts.formats.names import sanitize, shorten
+from symphony_charts.importers.common.report import Log
+
+__all__ = ["UniqueNames"]
+
+_LONGEST = 40
+_NOT_LABEL = re.compile(r"[^a-z0-9-]+")
+_NOT_VALUE = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+class UniqueNames:
+    """Hands out names, no name twice; every change is noted in `log`."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._taken: set[str] = set()
+
+    def give(self, name: str, path: str) -> str:
+        """A valid name made of `name` that was not given before."""
+        clean = self.clean(name, path)
+        unique, count = clean, 2
+        while unique in self._taken:
+            unique, count = f"{clean}-{count}", count + 1
+        self._taken.add(unique)
+        if unique != clean:
+            self._log.note(path, f'"{name}" stands there twice; this one is called "{unique}"')
+        return unique
+
+    def clean(self, name: str, path: str) -> str:
+        """A valid name made of `name`."""
+        clean = self.label(name)
+        if clean != sanitize(name):
+            self._log.note(path, f'"{name}" is no valid name; it is called "{clean}"')
+        return clean
+
+    @staticmethod
+    def label(name: str, longest: int = _LONGEST) -> str:
+        """A DNS label that begins with a letter, made of any text."""
+        label = _NOT_LABEL.sub("-", sanitize(name)).strip("-") or "x"
+        if not label[0].isalpha():
+            label = f"x{label}"
+        return shorten(label, longest)
+
+    @staticmethod
+    def label_value(text: str) -> str:
+        """A Kubernetes label value (63 characters, alphanumeric ends) made of any text."""
+        return shorten(_NOT_VALUE.sub("-", text).strip("-_."), 63)

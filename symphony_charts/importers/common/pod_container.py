@@ -1,0 +1,172 @@
+"""A container of a Kubernetes pod as a process, or, if it runs before the others, as a step."""
+
+from __future__ import annotations
+
+from symphony_charts.importers.common.field_reader import Fields
+from symphony_charts.importers.common.pod_volumes import PodVolumes
+
+__all__ = ["GPU", "read_env", "read_process", "read_step"]
+
+GPU = "nvidia.com/gpu"
+
+
+def read_process(container: Fields, volumes: PodVolumes) -> dict[str, object]:
+    """The container's fields as those of a process; what a process has no field for goes to its overlay."""
+    overlay: dict[str, object] = {}
+    process = _common(container, volumes, overlay)
+    gpus = _gpus(process)
+    ready = _probe(container)
+    process |= {
+        "image_pull_policy": container.text("imagePullPolicy"),
+        "gpus": gpus,
+        "ready": ready,
+    }
+    overlay |= container.rest()
+    for key in overlay:
+        if key != "volumeMounts":
+            container.log.note(
+                container.at(key), f"`{key}` is kept as an overlay of the container (`container_overlay`)"
+            )
+    process["container_overlay"] = overlay
+    return {key: value for key, value in process.items() if value not in (None, [], {}, 0)}
+
+
+def read_step(container: Fields, volumes: PodVolumes) -> dict[str, object]:
+    """An init container's fields as those of a step."""
+    overlay: dict[str, object] = {}
+    step = _common(container, volumes, overlay)
+    container.skip("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy")
+    container.note_unread("of an init container is not carried over")
+    for key in overlay:
+        container.log.note(container.at(key), f"`{key}` of an init container is not carried over")
+    return {key: value for key, value in step.items() if value not in (None, [], {})}
+
+
+def _common(container: Fields, volumes: PodVolumes, overlay: dict[str, object]) -> dict[str, object]:
+    container.skip("name", "ports")
+    resources = container.map("resources")
+    mounts = []
+    foreign = []
+    for item in container.maps("volumeMounts"):
+        mount, as_it_is = volumes.mount(item)
+        mounts += [mount] if mount is not None else []
+        foreign += [as_it_is] if as_it_is is not None else []
+    if foreign:
+        overlay["volumeMounts"] = foreign
+    common: dict[str, object] = {
+        "image": container.text("image"),
+        "command": container.texts("command") or None,
+        "args": container.texts("args") or None,
+        "cwd": container.text("workingDir") or None,
+        "env": read_env(container, overlay),
+        "requests": resources.text_map("requests"),
+        "limits": resources.text_map("limits"),
+        "mounts": mounts,
+    }
+    resources.note_unread("of resources is not carried over")
+    return common
+
+
+def read_env(container: Fields, overlay: dict[str, object]) -> dict[str, object]:
+    """The environment as a map. Kubernetes takes the last of two variables of one name, and so does this."""
+    env: dict[str, object] = {}
+    for variable in container.maps("env"):
+        name = variable.required_text("name", "")
+        if name in env:
+            variable.log.note(variable.at("name"), f"{name} stands there twice; the last one counts")
+        if "valueFrom" in variable:
+            source = _env_source(variable.map("valueFrom"))
+            if source is None:
+                overlay.setdefault("env", [])
+                held = overlay["env"]
+                if isinstance(held, list):
+                    held.append({"name": name, **variable.rest(), "valueFrom": variable.raw("valueFrom")})
+                continue
+            env[name] = source
+        else:
+            env[name] = variable.text("value") or ""
+        variable.note_unread("of a variable is not carried over")
+    return {name: value for name, value in env.items() if name}
+
+
+def _env_source(source: Fields) -> dict[str, object] | None:
+    """A value from elsewhere; None for kinds that an experiment has no field for."""
+    result: dict[str, object] = {}
+    if "secretKeyRef" in source or "configMapKeyRef" in source:
+        is_secret = "secretKeyRef" in source
+        ref = source.map("secretKeyRef" if is_secret else "configMapKeyRef")
+        result["secret" if is_secret else "config"] = ref.required_text("name", "name")
+        result["key"] = ref.required_text("key", "key")
+        if ref.flag("optional"):
+            result["optional"] = True
+    elif "fieldRef" in source:
+        ref = source.map("fieldRef")
+        ref.skip("apiVersion")
+        result["field"] = ref.required_text("fieldPath", "metadata.name")
+    elif "resourceFieldRef" in source:
+        ref = source.map("resourceFieldRef")
+        result["resource"] = ref.required_text("resource", "limits.memory")
+    else:
+        return None
+    ref.note_unread("of a variable's source is not carried over")
+    return result
+
+
+def _gpus(process: dict[str, object]) -> int:
+    """The number of GPUs, taken out of requests and limits where both say the same."""
+    requests, limits = process["requests"], process["limits"]
+    if not isinstance(requests, dict) or not isinstance(limits, dict):
+        return 0
+    count = limits.get(GPU, requests.get(GPU))
+    if not isinstance(count, str) or not count.isdecimal() or not count.isascii() or len(count) > 6:
+        return 0
+    if requests.get(GPU, count) != count:
+        return 0
+    requests.pop(GPU, None)
+    limits.pop(GPU, None)
+    return int(count)
+
+
+_PROBE_TIMES = {
+    "initialDelaySeconds": ("initial_delay", 0),
+    "periodSeconds": ("period", 1),
+    "timeoutSeconds": ("timeout", 1),
+    "failureThreshold": ("failures", 1),
+    "successThreshold": ("successes", 1),
+}
+
+
+def _probe(container: Fields) -> dict[str, object] | None:
+    """The readiness probe; other probes are left to the overlay."""
+    if "readinessProbe" not in container:
+        return None
+    probe = container.map("readinessProbe")
+    ready: dict[str, object] = {}
+    for theirs, (ours, low) in _PROBE_TIMES.items():
+        if (seconds := probe.integer(theirs, low, 2**31 - 1)) is not None:
+            ready[ours] = seconds
+    if "tcpSocket" in probe:
+        action = probe.map("tcpSocket")
+        ready["tcp"] = {"port": _port(action)}
+    elif "httpGet" in probe:
+        action = probe.map("httpGet")
+        http: dict[str, object] = {"port": _port(action), "path": action.text("path") or "/"}
+        if (scheme := action.text("scheme")) is not None:
+            http["scheme"] = scheme
+        ready["http"] = http
+    elif "exec" in probe:
+        action = probe.map("exec")
+        ready["exec"] = {"command": action.texts("command")}
+    else:
+        probe.note_unread("of a probe is not carried over")
+        return None
+    action.note_unread("of a probe is not carried over")
+    probe.note_unread("of a probe is not carried over")
+    return ready
+
+
+def _port(action: Fields) -> int | str:
+    value = action.get("port")
+    if isinstance(value, str) and not value.isdecimal():
+        return value
+    return action.integer("port", 1, 65535) or 1

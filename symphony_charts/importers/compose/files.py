@@ -1,0 +1,252 @@
+"""Volumes, configs and secrets of a compose file."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable
+
+from symphony_charts.environment.variables import CONFIG_DIR, SECRETS_DIR
+from symphony_charts.formats.paths import join
+from symphony_charts.importers.common.field_reader import Fields, show, text_of
+from symphony_charts.importers.common.names import UniqueNames
+from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.common.volumes import Volumes
+from symphony_charts.importers.compose.interpolation import size_of
+
+__all__ = ["ComposeFiles"]
+
+_WINDOWS = re.compile(r"[A-Za-z]:(?:\\|/[^:]*:/)")
+
+
+class ComposeFiles:
+    """Turns what services mount into volumes, `configs`, `secrets` and copying `steps` of the experiment."""
+
+    def __init__(self, root: Fields, folder: str, read_text: Callable[[str], str | None]) -> None:
+        self.volumes = Volumes()
+        self.configs: dict[str, str] = {}
+        self.secrets: list[object] = []
+        self.steps: dict[str, object] = {}
+        self.read_text = read_text
+        self._folder = folder
+        self._named = root.map("volumes")
+        self._configs = root.map("configs")
+        self._secrets = root.map("secrets")
+
+    def mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
+        """All mounts of a service: volumes, tmpfs, shared memory, devices, configs, secrets."""
+        found: list[dict[str, object]] = []
+        value = service.get("volumes")
+        items = value if isinstance(value, list) else []
+        if value is not None and not isinstance(value, list):
+            service.log.fault(service.at("volumes"), f"{show(value)} stands where a list is needed", "write `- a:/b`")
+        for index, item in enumerate(items):
+            path = join(service.at("volumes"), index)
+            mount = (
+                self._short(item, path, service.log) if isinstance(item, str) else self._long(item, path, service.log)
+            )
+            found += [mount] if mount is not None else []
+        for index, text in enumerate(service.texts("tmpfs")):
+            target = text.partition(":")[0]
+            found.append({"volume": self.volumes.declare(f"{process}-tmpfs-{index}", _MEMORY), "at": target})
+        if (size := service.get("shm_size")) is not None:
+            volume = {**_MEMORY, "size": size_of(size, service.log, service.at("shm_size"))}
+            found.append({"volume": self.volumes.declare("shm", volume), "at": "/dev/shm"})  # noqa: S108
+        for index, text in enumerate(service.texts("devices")):
+            found.append(self._device(text, join(service.at("devices"), index), service.log))
+        found += self._config_mounts(service, process)
+        found += self._secret_mounts(service, process)
+        return [mount for mount in found if self._has_place(mount, service)]
+
+    def note_unresolved(self, names: list[str], log: Log) -> None:
+        """Note configuration files that name services as hosts: nothing rewrites them."""
+        for config, text in self.configs.items():
+            named = [name for name in names if re.search(rf"(?<![\w.-]){re.escape(name)}:[0-9]", text)]
+            if named:
+                what = f"config {config} names {', '.join(named)} as hosts, which do not resolve by that name"
+                log.note(self._configs.path, what, "use the SYMPH_<SERVICE>_HOST and _PORT variables there")
+
+    def _has_place(self, mount: dict[str, object], service: Fields) -> bool:
+        place = str(mount["at"])
+        if place.startswith("/") and "\0" not in place:
+            return True
+        service.log.fault(service.path, f"{show(place)} is no absolute path in the container", "begin it with /")
+        return False
+
+    def _short(self, text: str, path: str, log: Log) -> dict[str, object] | None:
+        if _WINDOWS.match(text):
+            log.fault(path, f"{show(text)} is a Windows path", "use a path of this machine")
+            return None
+        pieces = text.split(":")
+        if len(pieces) > 3 or not all(pieces):
+            log.fault(path, f"{show(text)} is no volume", "write it as in data:/data:ro")
+            return None
+        source, target = (pieces[0], pieces[1]) if len(pieces) > 1 else ("", pieces[0])
+        read_only = len(pieces) == 3 and "ro" in pieces[2].split(",")
+        volume = self._volume(source, target, path, log)
+        return {"volume": volume, "at": target, **({"read_only": True} if read_only else {})}
+
+    def _long(self, item: object, path: str, log: Log) -> dict[str, object] | None:
+        fields = Fields(item, path, log)
+        kind = fields.text("type") or "volume"
+        target = fields.required_text("target", "/volume", "say where it is mounted")
+        source = fields.text("source") or ""
+        options = fields.map(kind) if kind in ("volume", "bind", "tmpfs") else Fields({}, path, log)
+        mount: dict[str, object] = {"at": target, **({"read_only": True} if fields.flag("read_only") else {})}
+        if kind == "tmpfs":
+            size = options.get("size")
+            volume = {**_MEMORY, **({"size": size_of(size, log, options.at("size"))} if size is not None else {})}
+            mount["volume"] = self.volumes.declare("tmpfs", volume)
+        elif kind in ("bind", "volume"):
+            if kind == "bind" and not source.startswith(("/", "~", ".")):
+                source = f"./{source}"
+            mount["volume"] = self._volume(source, target, path, log)
+            if (sub_path := options.text("subpath")) is not None:
+                mount["sub_path"] = sub_path
+        else:
+            log.note(path, f"mounts of type {show(kind)} are not carried over")
+            return None
+        options.note_unread("of a mount is not carried over")
+        fields.skip("consistency")
+        fields.note_unread("of a mount is not carried over")
+        return mount
+
+    def _volume(self, source: str, target: str, path: str, log: Log) -> str:
+        """The volume that stands for the source of a mount."""
+        if not source:
+            return self.volumes.declare(f"scratch-{target}", {"type": "empty_dir"})
+        if source.startswith(("/", ".", "~")):
+            host = source if source.startswith(("/", "~")) else posixpath.normpath(posixpath.join(self._folder, source))
+            log.note(
+                path, f"{source} is a path of this machine; in a cluster it is the node's", "use a claim or NFS there"
+            )
+            return self.volumes.find({"type": "host_path", "path": host}, f"host-{posixpath.basename(host)}")
+        return self._named_volume(source, path, log)
+
+    def _named_volume(self, name: str, path: str, log: Log) -> str:
+        if name not in self._named.keys():  # noqa: SIM118 - a volume may stand there without a value
+            log.fault(path, f'no volume is called "{name}"', "declare it under the top-level `volumes:`")
+            return name
+        fields = self._named.map(name)
+        options = fields.map("driver_opts")
+        if (options.text("type") or "").startswith("nfs"):
+            address = re.search(r"(?:^|,)addr=([^,]+)", options.text("o") or "")
+            device = (options.text("device") or "").rpartition(":")[2]
+            if address and device:
+                return self.volumes.declare(name, {"type": "nfs", "server": address[1], "path": device})
+        claim = UniqueNames.label(fields.text("name") or name)
+        log.note(fields.path, f'volume "{name}" is the claim "{claim}" in a cluster', "make the claim before it runs")
+        fields.skip("external", "labels")
+        fields.note_unread("of a volume is not carried over")
+        return self.volumes.declare(name, {"type": "claim", "claim": claim})
+
+    def _device(self, text: str, path: str, log: Log) -> dict[str, object]:
+        source, _, rest = text.partition(":")
+        target, _, perm = rest.partition(":")
+        volume: dict[str, object] = {"type": "device", "path": source}
+        if perm:
+            volume["perm"] = perm
+        log.note(path, f"device {source} makes the process privileged in a cluster")
+        return {"volume": self.volumes.declare(f"device-{source}", volume), "at": target or source}
+
+    def _config_mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
+        """Config files stand in one folder; for another place a step copies them to an empty volume first."""
+        found: list[dict[str, object]] = []
+        for name, target, path in _granted(service, "configs"):
+            text = self._config_text(name, path, service.log)
+            if text is None:
+                continue
+            config = self._add_config(UniqueNames.label(name, 60) if "/" in name else name, text)
+            place = target or f"/{name}"
+            if place == f"{CONFIG_DIR}/{config}":
+                continue
+            volume = self.volumes.declare(f"config-{config}", {"type": "empty_dir"})
+            self._add_copy(volume, config, process, service.text("image"))
+            found.append({"volume": volume, "at": place, "sub_path": config, "read_only": True})
+        return found
+
+    def _add_config(self, name: str, text: str) -> str:
+        unique, count = name, 2
+        while self.configs.setdefault(unique, text) != text:
+            unique, count = f"{name}-{count}", count + 1
+        return unique
+
+    def _add_copy(self, volume: str, config: str, process: str, image: str | None) -> None:
+        folder = f"/mnt/{volume}"
+        known = self.steps.setdefault(
+            f"{process}-{volume}"[:60].rstrip("-"),
+            {
+                "cmds": [f'cp "$SYMPH_CONFIG_DIR/{config}" "{folder}/{config}"'],
+                "mounts": [{"volume": volume, "at": folder}],
+                "groups": [process],
+            },
+        )
+        if isinstance(known, dict) and image:
+            known["image"] = image
+
+    def _config_text(self, name: str, path: str, log: Log) -> str | None:
+        if name not in self._configs.keys():  # noqa: SIM118
+            log.fault(path, f'no config is called "{name}"', "declare it under the top-level `configs:`")
+            return None
+        fields = self._configs.map(name)
+        if "content" in fields:
+            return fields.text("content")
+        if "file" in fields:
+            file = fields.text("file") or ""
+            text = self.read_text(file)
+            if text is None:
+                log.fault(fields.at("file"), f"cannot read {show(file)} as text", "is it there, and UTF-8?")
+            return text
+        log.note(
+            fields.path, f'config "{name}" stands outside of this file; it is not carried over', "add it to `configs`"
+        )
+        return None
+
+    def _secret_mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = []
+        for name, target, path in _granted(service, "secrets"):
+            if name not in self._secrets.keys():  # noqa: SIM118
+                service.log.fault(path, f'no secret is called "{name}"', "declare it under the top-level `secrets:`")
+                continue
+            fields = self._secrets.map(name)
+            where = target if target and target.startswith("/") else f"/run/secrets/{target or name}"
+            if "file" in fields:
+                self._add_secret(name, fields.text("file") or "", process)
+                what = f'secret "{name}" stands at {SECRETS_DIR}/{name}, not at {where}'
+                service.log.note(path, what, "read it from $SYMPH_SECRETS_DIR")
+            elif fields.flag("external"):
+                secret = UniqueNames.label(fields.text("name") or name, 60)
+                volume = self.volumes.declare(f"secret-{name}", {"type": "secret", "secret": secret})
+                found.append({"volume": volume, "at": where.rpartition("/")[0] or "/run/secrets", "read_only": True})
+            else:
+                what = f'secret "{name}" has no file and is not external; it is not carried over'
+                service.log.note(path, what, "push it with `symph secrets`")
+        return found
+
+    def _add_secret(self, name: str, file: str, process: str) -> None:
+        for known in self.secrets:
+            if isinstance(known, dict) and known["key"] == name:
+                if process not in known["only"]:
+                    known["only"].append(process)
+                return
+        self.secrets.append({"file": file, "key": name, "only": [process]})
+
+
+_MEMORY: dict[str, object] = {"type": "empty_dir", "memory": True}
+
+
+def _granted(service: Fields, key: str) -> list[tuple[str, str | None, str]]:
+    """The configs or secrets that a service is given: name, target if said, path."""
+    value = service.get(key)
+    if value is not None and not isinstance(value, list):
+        service.log.fault(service.at(key), f"{show(value)} stands where a list is needed", "write `- name`")
+    found: list[tuple[str, str | None, str]] = []
+    for index, item in enumerate(value if isinstance(value, list) else []):
+        path = join(service.at(key), index)
+        if (text := text_of(item)) is not None:
+            found.append((text, None, path))
+            continue
+        fields = Fields(item, path, service.log)
+        found.append((fields.required_text("source", ""), fields.text("target"), path))
+        fields.note_unread("of it is not carried over")
+    return [grant for grant in found if grant[0]]

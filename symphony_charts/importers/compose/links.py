@@ -1,0 +1,158 @@
+"""How the services of a compose file find and wait for each other, said as `binds`, `connects` and `after`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from symphony_charts.environment.variables import env_prefix
+from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.compose.interpolation import Port
+from symphony_charts.importers.compose.service import Service
+
+__all__ = ["link"]
+
+_DONE = "service_completed_successfully"
+
+
+@dataclass(slots=True)
+class _Listener:
+    """A service as others see it: what its ports are called, by number."""
+
+    service: Service
+    names: dict[int, str] = field(default_factory=dict)
+
+
+def link(services: Mapping[str, Service], log: Log) -> dict[str, dict[str, object]]:
+    """The finished processes by name: ports are services, addresses are variables, dependencies are `after`."""
+    listeners = {key: _Listener(service) for key, service in services.items()}
+    for key, listener in listeners.items():
+        _name_ports(key, listener, listeners, log)
+    for service in services.values():
+        _rewrite(service, listeners, log)
+    for key, service in services.items():
+        _depend(key, service, services)
+    return {service.name: _finish(key, service, services) for key, service in services.items()}
+
+
+def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener], log: Log) -> None:
+    """Give each port a service name; ports that only other services' values tell of are found there."""
+    service = listener.service
+    numbers: dict[int, Port | None] = {port.target: port for port in service.ports}
+    for other in listeners.values():
+        for text in _values(other.service):
+            for match in re.finditer(rf"(?<![\w.-]){re.escape(key)}:([0-9]{{1,5}})(?![0-9])", text):
+                if 0 < int(match[1]) < 65536:
+                    numbers.setdefault(int(match[1]), None)
+    exposes: dict[str, object] = {}
+    binds: dict[str, object] = {}
+    for number, port in numbers.items():
+        name = service.name if len(numbers) == 1 else f"{service.name}-{number}"
+        listener.names[number] = name
+        if port is not None and port.is_open:
+            exposes[name] = number
+            if port.published and port.published != str(number):
+                what = f"port {number} of {key} is reached as {number}, not as {port.published}"
+                log.note(f"{service.path}.ports", what)
+        binds[name] = number
+    if exposes:
+        service.process["exposes"] = exposes
+    if hidden := {name: number for name, number in binds.items() if name not in exposes or _is_dialled(key, listeners)}:
+        service.process["binds"] = hidden
+
+
+def _is_dialled(key: str, listeners: Mapping[str, _Listener]) -> bool:
+    """Whether another service speaks of `key` or waits for it."""
+    pattern = re.compile(rf"(?<![\w.-]){re.escape(key)}(?![\w.-])")
+    others = (listener.service for other, listener in listeners.items() if other != key)
+    return any(key in other.depends or any(pattern.search(text) for text in _values(other)) for other in others)
+
+
+def _values(service: Service) -> list[str]:
+    """The texts of a service that may hold addresses of others."""
+    found: list[str] = []
+    for part in ("command", "args"):
+        held = service.process.get(part)
+        found += [text for text in held if isinstance(text, str)] if isinstance(held, list) else []
+    env = service.process.get("env")
+    if isinstance(env, dict):
+        found += [text for text in env.values() if isinstance(text, str)]
+    return found
+
+
+def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> None:
+    """Put variables where values name other services as hosts."""
+    others = {key: listener for key, listener in listeners.items() if listener.service is not service}
+    connects: list[str] = []
+    for part in ("command", "args"):
+        held = service.process.get(part)
+        if isinstance(held, list):
+            texts = [_replaced(str(text), False, others, connects) for text in held]
+            if texts != held:
+                _note(service, part, texts, log)
+            service.process[part] = texts
+    env = service.process.get("env")
+    if isinstance(env, dict):
+        for name, text in env.items():
+            is_host = re.search(r"HOST|SERVER|ADDR|BROKER|MASTER", name, re.IGNORECASE) is not None
+            env[name] = _replaced(str(text), is_host, others, connects)
+            if env[name] != text:
+                _note(service, f"environment {name}", [env[name]], log)
+    if connects:
+        service.process["connects"] = connects
+
+
+def _note(service: Service, where: str, texts: list[str], log: Log) -> None:
+    """Say which variables took the place of host names, without the values, which may hold secrets."""
+    found = sorted({name for text in texts for name in re.findall(r"\$\(SYMPH_[A-Z0-9_]+\)", text)})
+    log.note(service.path, f"{where}: names of services became {', '.join(found)}")
+
+
+def _replaced(text: str, is_host: bool, others: Mapping[str, _Listener], connects: list[str]) -> str:
+    result = text
+    for key, listener in others.items():
+        if key not in text or not listener.names:
+            continue
+        for number, name in listener.names.items():
+            pattern = rf"(?<![\w.-]){re.escape(key)}:{number}(?![0-9])"
+            result = _put(result, pattern, f"$({env_prefix(name)}_ADDR)", name, connects)
+        first = next(iter(listener.names.values()))
+        pattern = rf"(?<=//){re.escape(key)}(?=[/?#]|\Z)|(?<=@){re.escape(key)}(?=[/?#]|\Z)"
+        result = _put(result, pattern, f"$({env_prefix(first)}_HOST)", first, connects)
+        if is_host:
+            result = _put(result, rf"\A{re.escape(key)}\Z", f"$({env_prefix(first)}_HOST)", first, connects)
+    return result
+
+
+def _put(text: str, pattern: str, value: str, name: str, connects: list[str]) -> str:
+    result, count = re.subn(pattern, lambda _: value, text)
+    if count and name not in connects:
+        connects.append(name)
+    return result
+
+
+def _depend(key: str, service: Service, services: Mapping[str, Service]) -> None:
+    after = [services[name].name for name in service.depends if name != key]
+    if after:
+        service.process["after"] = after
+    connects = service.process.setdefault("connects", [])
+    for name, condition in service.depends.items():
+        binds = services[name].process.get("binds")
+        if condition != _DONE and isinstance(binds, dict) and isinstance(connects, list):
+            connects += [bound for bound in binds if bound not in connects]
+    if not connects:
+        del service.process["connects"]
+
+
+def _finish(key: str, service: Service, services: Mapping[str, Service]) -> dict[str, object]:
+    """Whether the process serves the others until the end, or ends by itself."""
+    conditions = [other.depends[key] for other in services.values() if key in other.depends]
+    listens = "binds" in service.process or "exposes" in service.process
+    serves = service.restart in ("always", "unless-stopped") or listens or service.has_healthcheck
+    serves = serves or any(condition != _DONE for condition in conditions)
+    if serves and _DONE not in conditions:
+        service.process["lifecycle"] = "service"
+        service.process.pop("restart", None)
+        service.process.pop("retries", None)
+    return service.process

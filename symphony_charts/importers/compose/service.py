@@ -1,0 +1,287 @@
+"""One service of a compose file as a process, before the services are linked to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from symphony_charts.formats.paths import join
+from symphony_charts.importers.common.field_reader import Fields, show, text_of
+from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.compose.files import ComposeFiles
+from symphony_charts.importers.compose.interpolation import (
+    Port,
+    literal,
+    parse_env_file,
+    parse_port,
+    seconds_of,
+    words_of,
+)
+from symphony_charts.importers.compose.resources import read_resources
+
+__all__ = ["Service", "read_service"]
+
+_PULL = {"always": "Always", "never": "Never", "missing": "IfNotPresent", "if_not_present": "IfNotPresent"}
+_CONDITIONS = ("service_started", "service_healthy", "service_completed_successfully")
+
+
+@dataclass(slots=True, kw_only=True)
+class Service:
+    """A service: `name` of its process, the process's data so far, its ports, and what it depends on.
+
+    `depends` maps the compose names of services to the condition waited for; `restart` is compose's word.
+    """
+
+    name: str
+    path: str
+    process: dict[str, object]
+    ports: list[Port] = field(default_factory=list)
+    depends: dict[str, str] = field(default_factory=dict)
+    restart: str = "no"
+    has_healthcheck: bool = False
+
+    def drop_absent(self, services: Mapping[str, Service], log: Log) -> None:
+        """Forget dependencies on services that are not there."""
+        for name in [name for name in self.depends if name not in services]:
+            log.note(f"{self.path}.depends_on", f'it depends on "{name}", which is not carried over')
+            del self.depends[name]
+
+
+def read_service(fields: Fields, key: str, name: str, files: ComposeFiles) -> Service:
+    """The service called `key` as data of the process `name`."""
+    log = fields.log
+    command = words_of(fields.get("entrypoint"), log, fields.at("entrypoint"))
+    args = words_of(fields.get("command"), log, fields.at("command"))
+    ready = _ready(fields.map("healthcheck")) if "healthcheck" in fields else None
+    process: dict[str, object] = {
+        "image": _image(fields, key),
+        "image_pull_policy": _pull_policy(fields),
+        "command": command or None,
+        "args": args or None,
+        "cwd": fields.text("working_dir"),
+        "env": _environment(fields, files),
+        "mounts": files.mounts(fields, name),
+        "ready": ready,
+        "annotations": _pairs(fields, "labels") | _pairs(fields, "annotations"),
+        **read_resources(fields),
+        **_pod(fields),
+    }
+    if (period := fields.get("stop_grace_period")) is not None:
+        process["grace_period"] = seconds_of(period, log, fields.at("stop_grace_period"))
+    service = Service(
+        name=name,
+        path=fields.path,
+        process={part: value for part, value in process.items() if value not in (None, {}, [])},
+        ports=_ports(fields),
+        depends=_depends(fields),
+        restart=_restart(fields, process),
+        has_healthcheck=ready is not None,
+    )
+    service.process.update({part: process[part] for part in ("retries", "restart") if part in process})
+    for part in [part for part in fields.unread() if part.startswith("x-")]:
+        fields.skip(part)
+    fields.skip("container_name", "networks", "attach", "profiles", "hostname", "expose", "logging", "links")
+    fields.note_unread("of a service is not carried over")
+    return service
+
+
+def _image(fields: Fields, key: str) -> str | None:
+    image = fields.text("image")
+    if "build" in fields:
+        fields.skip("build")
+        what = f'service "{key}" is built from source; nothing here builds images'
+        fields.log.note(fields.at("build"), what, "build and push it, and set `image` to what you pushed")
+    elif image is None:
+        fields.log.fault(fields.at("image"), f'service "{key}" has neither image nor build', "name its image")
+    return image
+
+
+def _pull_policy(fields: Fields) -> str | None:
+    policy = fields.text("pull_policy")
+    if policy is not None and policy not in _PULL:
+        fields.log.note(fields.at("pull_policy"), f"pull policy {show(policy)} is not carried over")
+    return _PULL.get(policy or "")
+
+
+def _environment(fields: Fields, files: ComposeFiles) -> dict[str, str]:
+    """Variables of `env_file`, then of `environment` on top."""
+    found: dict[str, str] = {}
+    value = fields.get("env_file")
+    for index, item in enumerate(value if isinstance(value, list) else [] if value is None else [value]):
+        path = join(fields.at("env_file"), index)
+        inner = Fields(item, path, fields.log) if isinstance(item, dict) else None
+        name = inner.text("path") if inner is not None else text_of(item)
+        is_required = inner is None or inner.flag("required") is not False
+        text = files.read_text(name) if name else None
+        if text is None:
+            if is_required:
+                fields.log.fault(path, f"cannot read the environment file {show(name)}", "is it there, and UTF-8?")
+            continue
+        found |= parse_env_file(text)
+    found |= _pairs(fields, "environment", from_shell=True)
+    return {name: literal(text) for name, text in found.items()}
+
+
+def _pairs(fields: Fields, key: str, *, from_shell: bool = False) -> dict[str, str]:
+    """A map, or a list of ``KEY=value``; a key without value would come from compose's own shell."""
+    value = fields.get(key)
+    if not isinstance(value, list):
+        inner = fields.map(key)
+        for name in inner.keys():  # noqa: SIM118 - not a dict
+            if from_shell and inner.get(name) is None:
+                fields.log.note(
+                    inner.at(name), f"{name} would come from the shell", "add it to `local.pass_env`, or set it"
+                )
+        return {name: text for name in inner.keys() if (text := inner.text(name)) is not None}  # noqa: SIM118
+    found: dict[str, str] = {}
+    for text in fields.texts(key):
+        name, equals, content = text.partition("=")
+        if equals or not from_shell:
+            found[name] = content
+        else:
+            fields.log.note(
+                fields.at(key), f"{name} would come from the shell", "add it to `local.pass_env`, or set it"
+            )
+    return found
+
+
+def _ports(fields: Fields) -> list[Port]:
+    ports: list[Port] = []
+    value = fields.get("ports")
+    if value is not None and not isinstance(value, list):
+        fields.log.fault(fields.at("ports"), f"{show(value)} stands where a list is needed", 'write `- "8080:80"`')
+    for index, item in enumerate(value if isinstance(value, list) else []):
+        path = join(fields.at("ports"), index)
+        if isinstance(item, dict):
+            ports += _long_port(Fields(item, path, fields.log))
+        else:
+            ports += parse_port(text_of(item) or "", fields.log, path)
+    for index, text in enumerate(fields.texts("expose")):
+        hidden = parse_port(text, fields.log, join(fields.at("expose"), index))
+        ports += [Port(target=port.target, is_open=False) for port in hidden]
+    return ports
+
+
+def _long_port(fields: Fields) -> list[Port]:
+    target = fields.integer("target", 1, 65535)
+    published, host = fields.text("published") or "", fields.text("host_ip") or ""
+    fields.skip("mode", "app_protocol")
+    protocol = fields.text("protocol") or "tcp"
+    name = fields.text("name") or ""
+    fields.note_unread("of a port is not carried over")
+    if protocol != "tcp":
+        fields.log.note(fields.path, "only TCP ports are services of an experiment; this one is not carried over")
+        return []
+    if target is None:
+        fields.log.fault(fields.at("target"), "the port has no target", "add `target: 80`")
+        return []
+    return [Port(target=target, published=published, is_open=host not in ("127.0.0.1", "::1"), name=name)]
+
+
+def _depends(fields: Fields) -> dict[str, str]:
+    value = fields.get("depends_on")
+    if not isinstance(value, dict):
+        return dict.fromkeys(
+            fields.texts("depends_on") + [link.split(":")[0] for link in fields.texts("links")], "service_started"
+        )
+    inner = fields.map("depends_on")
+    found: dict[str, str] = {}
+    for name in inner.keys():  # noqa: SIM118 - not a dict
+        options = inner.map(name)
+        condition = options.text("condition") or "service_started"
+        if condition not in _CONDITIONS:
+            fields.log.fault(
+                options.at("condition"), f"{show(condition)} is no condition", f"one of {', '.join(_CONDITIONS)}"
+            )
+        options.skip("required")
+        options.note_unread("of a dependency is not carried over")
+        found[name] = condition
+    return found
+
+
+def _restart(fields: Fields, process: dict[str, object]) -> str:
+    """Compose's restart word; attempts go to the process."""
+    text = fields.text("restart") or "no"
+    policy = fields.map("deploy").map("restart_policy")
+    if policy:
+        text = {"none": "no", "any": "always"}.get(policy.text("condition") or "any", "on-failure")
+        if (attempts := policy.integer("max_attempts", 0, 2**31 - 1)) is not None:
+            process["retries"] = attempts
+    word, _, attempts_text = text.partition(":")
+    if attempts_text.isdecimal() and len(attempts_text) < 6:
+        process["retries"] = int(attempts_text)
+    if word not in ("no", "false", "always", "on-failure", "unless-stopped"):
+        fields.log.fault(
+            fields.at("restart"), f"{show(text)} is no restart policy", "no, always, on-failure or unless-stopped"
+        )
+    if word == "on-failure":
+        process["restart"] = "on-failure"
+    return word
+
+
+def _ready(check: Fields) -> dict[str, object] | None:
+    test = check.get("test")
+    if check.flag("disable") or test in ("NONE", ["NONE"]):
+        check.skip(*check.keys())
+        return None
+    if isinstance(test, str):
+        words = ["sh", "-c", test]
+    else:
+        words = check.texts("test")
+        kind, rest = (words[0], words[1:]) if words else ("", [])
+        if kind not in ("CMD", "CMD-SHELL") or not rest:
+            check.log.fault(
+                check.at("test"), "a test is a text, or a list that begins with CMD or CMD-SHELL", "mend it"
+            )
+            return None
+        words = rest if kind == "CMD" else ["sh", "-c", " ".join(rest)]
+    ready: dict[str, object] = {"exec": {"command": words}}
+    for theirs, ours, default in (
+        ("interval", "period", 30),
+        ("timeout", "timeout", 30),
+        ("start_period", "initial_delay", 0),
+    ):
+        value = check.get(theirs)
+        seconds = seconds_of(value, check.log, check.at(theirs)) if value is not None else default
+        ready[ours] = max(seconds or 0, 0 if ours == "initial_delay" else 1)
+    ready["failures"] = max(check.integer("retries", 0, 2**31 - 1) or 3, 1)
+    check.note_unread("of a health check is not carried over")
+    return ready
+
+
+def _pod(fields: Fields) -> dict[str, object]:
+    """What Kubernetes says of the container's security and of the pod, as overlays."""
+    security: dict[str, object] = {}
+    if fields.flag("privileged"):
+        security["privileged"] = True
+    if fields.flag("read_only"):
+        security["readOnlyRootFilesystem"] = True
+    if added := fields.texts("cap_add"):
+        security["capabilities"] = {"add": added}
+    if dropped := fields.texts("cap_drop"):
+        held = security.setdefault("capabilities", {})
+        if isinstance(held, dict):
+            held["drop"] = dropped
+    user, _, group = (fields.text("user") or "").partition(":")
+    for name, value in (("runAsUser", user), ("runAsGroup", group)):
+        if value.isdecimal() and len(value) < 10:
+            security[name] = int(value)
+        elif value:
+            fields.log.note(fields.at("user"), f"{show(value)} is no number; users go by number in Kubernetes")
+    result: dict[str, object] = {"container_overlay": {"securityContext": security}} if security else {}
+    if hosts := fields.get("extra_hosts"):
+        pairs = (
+            _pairs(fields, "extra_hosts")
+            if isinstance(hosts, dict)
+            else dict(
+                text.replace("=", ":", 1).split(":", 1)
+                for text in fields.texts("extra_hosts")
+                if ":" in text or "=" in text
+            )
+        )
+        aliases = [{"ip": address, "hostnames": [name]} for name, address in pairs.items()]
+        result["pod_overlay"] = {"spec": {"hostAliases": aliases}}
+    platform = fields.text("platform")
+    if platform and platform.count("/"):
+        result["node_selector"] = {"kubernetes.io/arch": platform.split("/")[1]}
+    return result

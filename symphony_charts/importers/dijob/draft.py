@@ -1,0 +1,100 @@
+"""The experiment while a DIJob is being read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from symphony_charts.formats.names import shorten
+from symphony_charts.importers.common.field_reader import Fields
+from symphony_charts.importers.common.names import UniqueNames
+from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.common.volumes import Volumes
+
+__all__ = ["Draft"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """Collects the data of the experiment, and for each of its paths the place in the input (`origins`)."""
+
+    log: Log
+    config_maps: dict[str, Fields] = field(default_factory=dict)
+    name: str = "dijob"
+    namespace: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    workload: dict[str, object] = field(default_factory=dict)
+    settings: dict[str, object] = field(default_factory=dict)
+    tasks: dict[str, str] = field(default_factory=dict)
+    compat: str | None = None
+    processes: dict[str, object] = field(default_factory=dict)
+    groups: dict[str, object] = field(default_factory=dict)
+    prepare: dict[str, object] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)
+    done_when: list[str] = field(default_factory=list)
+    image_pull_secrets: list[str] = field(default_factory=list)
+    volumes: Volumes = field(default_factory=Volumes)
+    origins: dict[str, str] = field(default_factory=dict)
+    used_config_maps: set[str] = field(default_factory=set)
+    lifted_volumes: set[str] = field(default_factory=set)
+    names: UniqueNames = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = UniqueNames(self.log)
+
+    def say(self, key: str, value: object) -> None:
+        """Keep what a DIJob alone has (a field of `workload.dijob`), unless it is None."""
+        if value is not None:
+            self.settings[key] = value
+
+    def add_config(self, name: str, text: str) -> str:
+        """Keep a configuration file; its name, numbered where another file has the same."""
+        stem, dot, suffix = name.partition(".")
+        unique, count = name, 2
+        while self.configs.setdefault(unique, text) != text:
+            unique, count = f"{stem}-{count}{dot}{suffix}", count + 1
+        return unique
+
+    def add_step(self, name: str, step: dict[str, object], path: str) -> None:
+        """Keep a step that runs before the processes of some pods, under a free name; the same for two pods is one."""
+        clean = UniqueNames.label(name)
+        for known in self.prepare.values():
+            if isinstance(known, dict) and {**known, "groups": []} == {**step, "groups": []}:
+                known["groups"] += [pod for pod in _texts(step["groups"]) if pod not in known["groups"]]
+                return
+        unique, count = clean, 2
+        while unique in self.prepare:
+            unique, count = shorten(f"{clean}-{count}", 60), count + 1
+        self.prepare[unique] = step
+        self.origins[f"prepare.{unique}"] = path
+
+    def unused_config_maps(self) -> list[str]:
+        """ConfigMaps of the file that no pod mounts."""
+        return [name for name in self.config_maps if name not in self.used_config_maps]
+
+    def data(self) -> dict[str, object]:
+        """The data of the experiment."""
+        said: dict[str, object] = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "groups": self.groups,
+            "processes": self.processes,
+            "volumes": {name: v for name, v in self.volumes.declared.items() if name not in self.lifted_volumes},
+            "configs": {name: {"text": text} for name, text in self.configs.items()},
+            "prepare": self.prepare,
+            "done_when": self.done_when,
+            "workload": self._workload(),
+            "compat": self.compat,
+            "image_pull_secrets": list(dict.fromkeys(self.image_pull_secrets)),
+            "labels": self.labels,
+            "annotations": self.annotations,
+        }
+        return {key: value for key, value in said.items() if value not in (None, {}, [])}
+
+    def _workload(self) -> dict[str, object]:
+        settings = {**self.settings, **({"tasks": self.tasks} if self.tasks else {})}
+        return {**self.workload, **({"dijob": settings} if settings else {})}
+
+
+def _texts(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []

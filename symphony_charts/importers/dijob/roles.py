@@ -1,0 +1,118 @@
+"""DIJobs of the operator v0.x: coordinator, collector and learner, and the aggregator from its own object.
+
+There the coordinator's program asks the operator's server for collectors and learners; how many stands inside the
+Python configuration. Here the replicas are fixed, and read from there where they can be.
+"""
+
+from __future__ import annotations
+
+import re
+
+from symphony_charts.importers.common.field_reader import Fields
+from symphony_charts.importers.dijob.draft import Draft
+from symphony_charts.importers.dijob.pod import AddedPod, add_pod
+
+__all__ = ["PORTS", "ROLES", "read_aggregator", "read_roles"]
+
+ROLES = ("coordinator", "collector", "learner")
+# Ports that the operator takes when the container names none. Source: opendilab/DI-orchestrator v0.2.2.
+PORTS = {"collector": 22270, "learner": 22271, "aggregator": 22272, "coordinator": 22273}
+_PORT_NAME = "di-port"
+
+
+def read_roles(spec: Fields, draft: Draft) -> None:
+    """Add the three roles. Only the coordinator decides when the job is done; the others serve it until then."""
+    for role in ROLES:
+        if role not in spec:
+            spec.skip(role)
+            continue
+        part = spec.map(role)
+        pod = add_pod(part.map("template"), role, part.path, spec.maps("volumes"), draft)
+        part.note_unread("of a role is not carried over")
+        _complete(pod, role)
+    if "coordinator" not in spec:
+        draft.log.fault(spec.at("coordinator"), "the DIJob has no coordinator", "add it, or use a newer apiVersion")
+    spec.skip("volumes")
+    _read_replicas(spec, draft)
+    if (priority_class := spec.text("priorityClassName")) is not None and priority_class:
+        coordinator = draft.processes.get("coordinator", draft.groups.get("coordinator"))
+        if isinstance(coordinator, dict):
+            coordinator["priority_class"] = priority_class
+        what = "`priorityClassName` is the coordinator's alone, as the operator has it"
+        draft.log.note(spec.at("priorityClassName"), what, "use `workload.priority_class` for all pods")
+    draft.done_when = [_main_process(draft)]
+
+
+def read_aggregator(config: Fields, draft: Draft) -> None:
+    """Add the pod of an AggregatorConfig as process `aggregator`."""
+    spec = config.map("spec")
+    part = spec.map("aggregator")
+    pod = add_pod(part.map("template"), "aggregator", part.path, [], draft)
+    part.note_unread("of a role is not carried over")
+    spec.note_unread("of an AggregatorConfig is not carried over")
+    config.skip("apiVersion", "kind", "metadata", "status")
+    _complete(pod, "aggregator")
+    what = "the operator starts aggregators for learners of several GPUs only; here it always runs"
+    draft.log.note(config.path, what, "set its replicas to 0 if no learner uses more than one GPU")
+
+
+def _main_process(draft: Draft) -> str:
+    """The process whose end is the job's: of several containers the one that the operator looks at."""
+    group = draft.groups.get("coordinator")
+    processes = group.get("processes") if isinstance(group, dict) else None
+    if not isinstance(processes, dict):
+        return "coordinator"
+    main = next((name for name in ("coordinator", "di-container") if name in processes), next(iter(processes)))
+    return f"coordinator/{main}"
+
+
+def _complete(pod: AddedPod, role: str) -> None:
+    """Ports, addresses and life of a role."""
+    container = next(iter(pod.parts.ports), "")
+    ports = dict(pod.parts.ports.get(container, {}))
+    binds: dict[str, object] = {role: ports.pop(_PORT_NAME, PORTS[role])}
+    for name, port in ports.items():
+        # The operator looks for `di-port` alone; the usual number under another name is the role's all the same.
+        if port != binds[role]:
+            binds[f"{role}-{name}"] = port
+    pod.process["binds"] = binds
+    env = pod.process.setdefault("env", {})
+    if isinstance(env, dict):
+        env.setdefault(f"{role.upper()}_PORT", str(binds[role]))
+        env.setdefault("KUBERNETES_POD_NAME", {"field": "metadata.name"})
+        env.setdefault("KUBERNETES_POD_NAMESPACE", {"field": "metadata.namespace"})
+    if role == "coordinator":
+        if pod.parts.restart not in (None, "never"):
+            pod.settings["restart"] = "on-failure"
+        return
+    if pod.parts.restart in (None, "always"):
+        for process in pod.parts.processes.values():
+            process["lifecycle"] = "service"
+
+
+def _read_replicas(spec: Fields, draft: Draft) -> None:
+    """The number of collectors and learners that the configuration asks the operator's server for."""
+    texts = [text for text in draft.configs.values() if "init_replicas_request" in text or "_target_num" in text]
+    for role in ("collector", "learner"):
+        process = draft.processes.get(role, draft.groups.get(role))
+        if not isinstance(process, dict):
+            continue
+        count = next((number for text in texts if (number := _requested(text, role)) is not None), None)
+        if count is None:
+            what = f"how many {role}s there are stands in the Python configuration; one is assumed"
+            draft.log.note(spec.at(role), what, f"set `processes.{role}.replicas`")
+        elif count != 1:
+            process["replicas"] = count
+            what = f"{count} {role}s, as the configuration requests; keep both numbers the same"
+            draft.log.note(spec.at(role), what)
+
+
+def _requested(text: str, role: str) -> int | None:
+    patterns = (
+        rf"\b{role}s['\"]?\s*[:=]\s*(?:\{{|dict\()[^}})]{{0,400}}?['\"]?\breplicas['\"]?\s*[:=]\s*(\d{{1,4}})\b",
+        rf"\b{role}_target_num['\"]?\s*[:=]\s*(\d{{1,4}})\b",
+    )
+    for pattern in patterns:
+        if (found := re.search(pattern, text)) is not None:
+            return int(found[1])
+    return None

@@ -1,0 +1,139 @@
+"""A TorchX application as an experiment: one process per role, as many replicas as the role has.
+
+What a TorchX program relies on is kept: its arguments with macros, ``/dev/shm`` of any size, the name of rank 0's
+host in a variable. What TorchX gets wrong is not: roles do not collide, every replica of every role finds rank 0,
+nothing is taken off the requests unless asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from symphony_charts.importers.common.field_reader import Fields
+from symphony_charts.importers.common.input_file import Source
+from symphony_charts.importers.common.names import UniqueNames
+from symphony_charts.importers.common.report import Imported, Log, build
+from symphony_charts.importers.torchx.appdef import AppDef, Role, read_appdef
+from symphony_charts.importers.torchx.option_table import SCHEDULER_OPTIONS
+from symphony_charts.importers.torchx.options import RunOptions, parse_cfg, read_options
+from symphony_charts.importers.torchx.role import RoleContext, process_of, restarts_whole_set
+
+__all__ = ["appdef_of", "experiment_of", "import_appdef", "import_torchx"]
+
+_LABEL_APP = "torchx.pytorch.org/app-name"
+_METADATA = "torchx.pytorch.org/metadata-"
+_RANK0_SERVICE = "rank0"
+_RANK0_PORT = 29500  # TorchX's own default for its Service
+
+
+def import_torchx(source: Source, cfg: str = "", kind: str = "") -> Imported:
+    """The experiment of the AppDef in a file; `cfg` holds run options as ``torchx run -cfg`` takes them.
+
+    `kind` is the workload's, whatever they say.
+
+    Raises SpecError with file and line of every fault.
+    """
+    log = Log()
+    app, options = appdef_of(source, log)
+    if cfg:
+        options = parse_cfg(cfg, log)
+    return experiment_of(app, replace(options, kind=kind) if kind else options, log)
+
+
+def import_appdef(data: object, cfg: Mapping[str, object] | None = None) -> Imported:
+    """The experiment of an AppDef as ``dataclasses.asdict`` gives it, under the run options `cfg`."""
+    log = Log()
+    app = read_appdef(data, log)
+    return experiment_of(app, read_options(cfg or {}, log, "cfg"), log)
+
+
+def appdef_of(source: Source, log: Log) -> tuple[AppDef, RunOptions]:
+    """The application in a file, and the run options beside it when ``torchx run --dryrun --json`` wrote it."""
+    data = source.documents[0].data
+    if len(source.documents) > 1:
+        log.note(source.prefix(1), "only the first document is an application; the others are not read")
+    prefix = source.prefix(0)
+    if isinstance(data, dict) and isinstance(data.get("app"), dict) and "roles" not in data:
+        outer = Fields(data, prefix, log)
+        cfg = outer.map("cfg")
+        # Where our own scheduler would have taken it is no part of what it is.
+        places = {option.name for option in SCHEDULER_OPTIONS}
+        said = {key: cfg.raw(key) for key in cfg.keys() if key not in places}  # noqa: SIM118 - not a dict
+        options = read_options(said, log, cfg.path)
+        return read_appdef(outer.get("app"), log, outer.at("app")), options
+    return read_appdef(data, log, prefix), RunOptions()
+
+
+def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
+    """The experiment of an application; faults found before are in `log`."""
+    log.raise_faults()
+    names = UniqueNames(log)
+    roles = [(names.give(role.name, f"{role.path}.name"), role) for role in app.roles]
+    context = RoleContext(app=app, options=options, log=log)
+    services = _services(roles)
+    rank0 = next(iter(services[0].values()), None)
+    needs_rank0 = any(context.uses_rank0(role) for role in app.roles)
+    if needs_rank0 and rank0 is None:
+        rank0 = _RANK0_SERVICE
+        services[0] = {"": _RANK0_SERVICE}
+    if options.priority is not None and options.kind != "appwrapper":
+        what = "`priority` counts in the queue of MCAD alone, under `workload.kind: appwrapper` of version v1beta1"
+        log.note("cfg.priority", what, "priority_class_name is what pods have on every kind")
+    data: dict[str, object] = {"name": names.clean(app.name, "name"), **_settings(app, options)}
+    origins = {"name": "name"}
+    processes: dict[str, object] = {}
+    for index, (name, role) in enumerate(roles):
+        binds = {service: role.port_map.get(port, _RANK0_PORT) for port, service in services[index].items()}
+        processes[name] = process_of(role, index, context, binds, rank0)
+        origins[f"processes.{name}"] = role.path
+    data["processes"] = processes
+    data["volumes"] = context.volumes.declared
+    return build(data, log, origins)
+
+
+def _services(roles: list[tuple[str, Role]]) -> list[dict[str, str]]:
+    """For each role the service of each of its ports; a port name that several roles use gets the role's in front."""
+    used = [port for _, role in roles for port in role.port_map]
+    taken: set[str] = set()
+    services: list[dict[str, str]] = []
+    for name, role in roles:
+        mine: dict[str, str] = {}
+        for port in role.port_map:
+            service = UniqueNames.label(port if used.count(port) == 1 else f"{name}-{port}")
+            while service in taken:
+                service = f"{service}-x"
+            taken.add(service)
+            mine[port] = service
+        services.append(mine)
+    return services
+
+
+def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
+    """The experiment's own fields, from the run options and the application's metadata."""
+    workload: dict[str, object] = {}
+    if options.kind is not None:
+        workload["kind"] = options.kind
+    if restarts_whole_set(app, options):
+        workload["jobset"] = {"max_restarts": max(role.max_retries for role in app.roles)}
+    if options.coscheduler_name is not None:
+        workload |= {"gang": "coscheduling", "scheduler_name": options.coscheduler_name}
+    if options.gang is not None:
+        workload["gang"] = options.gang
+    if options.priority is not None:
+        workload["priority"] = options.priority
+    if options.priority_class_name is not None:
+        workload["priority_class"] = options.priority_class_name
+    if options.queue is not None:
+        workload["queue"] = options.queue
+    annotations = {f"{_METADATA}{UniqueNames.label_value(key)}": value for key, value in app.metadata.items()}
+    said: dict[str, object] = {
+        "namespace": options.namespace,
+        "service_account": options.service_account,
+        "image_pull_secrets": [options.image_secret] if options.image_secret else None,
+        "networks": [options.network] if options.network else None,
+        "workload": workload or None,
+        "labels": {_LABEL_APP: UniqueNames.label_value(app.name)},
+        "annotations": annotations or None,
+    }
+    return {key: value for key, value in said.items() if value is not None}

@@ -1,0 +1,95 @@
+"""Pod overlays in a role's metadata: TorchX's patches of the pod it makes, under the key ``kubernetes``.
+
+Maps merge and lists append there, unless a key says otherwise: ``__put__:f`` replaces, ``__del__:f`` removes,
+``__join__:f:on`` merges lists by a key. Source: meta-pytorch/torchx, torchx/specs/overlays.py.
+"""
+
+from __future__ import annotations
+
+from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.torchx.appdef import Role
+
+__all__ = ["apply_overlay", "overlay_of", "pod_overlay_of"]
+
+_FORMAT_KEY = "__torchx_overlays__"
+_PUT, _JOIN, _DEL = "__put__:", "__join__:", "__del__:"
+
+
+def overlay_of(role: Role) -> object:
+    """The patch as the role holds it: a map, the address of a file, or None."""
+    held = role.metadata.get("kubernetes")
+    if isinstance(held, dict) and (_FORMAT_KEY in held or "V1Pod" in held):
+        return held.get("V1Pod")
+    return held
+
+
+def pod_overlay_of(role: Role, log: Log) -> dict[str, object]:
+    """The patch as an experiment's `pod_overlay`, which merges by Kubernetes' rule."""
+    overlay = overlay_of(role)
+    path = f"{role.path}.metadata.kubernetes"
+    if overlay is None:
+        return {}
+    if not isinstance(overlay, dict):
+        log.note(path, "a pod overlay that stands in a file is not read", "put its content in `pod_overlay`")
+        return {}
+    return _plain(overlay, path, log)
+
+
+def _plain(overlay: dict[str, object], path: str, log: Log) -> dict[str, object]:
+    result: dict[str, object] = {}
+    for key, value in overlay.items():
+        if key.startswith(_DEL):
+            log.note(
+                f"{path}.{key}", f"`{key.removeprefix(_DEL)}` cannot be removed by an overlay; it is left as it is"
+            )
+            continue
+        name = key.removeprefix(_PUT)
+        if key.startswith(_JOIN):
+            name, _, on = key.removeprefix(_JOIN).partition(":")
+            if on != "name":
+                log.note(f"{path}.{key}", f"lists merge by `name` only; `{name}` is replaced instead")
+        elif isinstance(value, list) and not key.startswith(_PUT):
+            log.note(f"{path}.{key}", f"TorchX appends to `{name}`; here lists without names are replaced")
+        result[name] = _plain(value, f"{path}.{key}", log) if isinstance(value, dict) else value
+    return result
+
+
+def apply_overlay(base: dict[str, object], overlay: dict[str, object]) -> dict[str, object]:
+    """`base` patched as TorchX does it; neither is changed."""
+    result = dict(base)
+    for key, value in overlay.items():
+        if key.startswith(_DEL):
+            result.pop(key.removeprefix(_DEL), None)
+        elif key.startswith(_PUT):
+            result[key.removeprefix(_PUT)] = value
+        elif key.startswith(_JOIN):
+            name, _, on = key.removeprefix(_JOIN).partition(":")
+            result[name] = _join(result.get(name), value, on)
+        else:
+            result[key] = _merged(result.get(key), value)
+    return result
+
+
+def _merged(old: object, new: object) -> object:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return apply_overlay(old, new)
+    if isinstance(new, dict):
+        return apply_overlay({}, new)
+    if isinstance(old, list) and isinstance(new, list):
+        return [*old, *new]
+    return new
+
+
+def _join(old: object, new: object, on: str) -> object:
+    if not isinstance(old, list) or not isinstance(new, list):
+        return new
+    result = list(old)
+    for item in new:
+        key = item.get(on) if isinstance(item, dict) else None
+        for index, known in enumerate(result):
+            if isinstance(item, dict) and isinstance(known, dict) and key is not None and known.get(on) == key:
+                result[index] = apply_overlay(known, item)
+                break
+        else:
+            result.append(item)
+    return result

@@ -1,0 +1,118 @@
+"""Kind `appwrapper`: the Jobs of all groups that end, queued and started as one; the twin of ``appwrapper.yaml``.
+
+Only the Jobs are inside. The controller may create Services, but neither ConfigMaps nor NetworkPolicies; it calls a run
+done when no pod runs any more, which a service never lets happen; and helm removes what it made itself.
+
+Sources: project-codeflare/appwrapper v1.2.2, api/v1beta2, internal/controller, internal/webhook, config/rbac;
+project-codeflare/multi-cluster-app-dispatcher v1.40.0, pkg/apis/controller/v1beta1, pkg/controller/queuejob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.kinds.group import Member, Unit
+
+__all__ = ["GROUP", "MAX_POD_SETS", "component", "generic_item", "objects", "pods_of"]
+
+GROUP = "workload.codeflare.dev"
+# What the webhook takes, so that Kueue does.
+MAX_POD_SETS = 8
+
+_PREFIX = "workload.codeflare.dev.appwrapper/"
+# The controller's own defaults fail a run whose pods wait for nodes for five minutes, or whose pod was replaced after
+# the first, and delete a failed run with its logs at once.
+_PATIENCE = {
+    f"{_PREFIX}admissionGracePeriodDuration": "24h",
+    f"{_PREFIX}warmupGracePeriodDuration": "24h",
+    f"{_PREFIX}deletionOnFailureGracePeriodDuration": "1h",
+}
+
+
+def objects(unit: Unit) -> Iterator[dict[str, object]]:
+    """The AppWrapper around a Job for each member."""
+    if not unit.members:
+        return
+    own = sub(unit.settings, "appwrapper")
+    version = own.get("version") or "v1beta2"
+    annotations = {key: str(value) for key, value in sub(own, "annotations").items()}
+    if version == "v1beta1":
+        spec = _mcad_spec(unit.members, unit.settings)
+    else:
+        spec = {"components": [component(_unforgiven(member)) for member in unit.members]}
+        # The whole starts again as often as any of its groups whose pods are not restarted in place would have.
+        retries = max(member.replacements for member in unit.members)
+        annotations = {**_PATIENCE, f"{_PREFIX}retryLimit": str(retries), **annotations}
+    metadata = {"name": unit.name, "labels": unit.labels, **({"annotations": annotations} if annotations else {})}
+    yield {"apiVersion": f"{GROUP}/{version}", "kind": "AppWrapper", "metadata": metadata, "spec": spec}
+
+
+def component(item: Mapping[str, object]) -> dict[str, object]:
+    """The part of an AppWrapper v1beta2 that makes `item`."""
+    if not pods_of(item):
+        return {"template": item}
+    return {"podSets": [{"path": "template.spec.template", "replicas": pods_of(item)}], "template": item}
+
+
+def generic_item(item: Mapping[str, object], completion: str = "") -> dict[str, object]:
+    """The part of an AppWrapper v1beta1 that makes `item`, which has ended with a condition of `completion`."""
+    entry: dict[str, object] = {"replicas": 1, "generictemplate": item}
+    if pods_of(item):
+        entry["custompodresources"] = list(_pod_resources(item))
+    if completion:
+        entry["completionstatus"] = completion
+    return entry
+
+
+def pods_of(item: Mapping[str, object]) -> int:
+    """How many pods an object has at a time."""
+    spec = sub(item, "spec")
+    if not sub(spec, "template"):
+        return 0
+    count = spec.get("parallelism" if item["kind"] == "Job" else "replicas", 1)
+    return count if isinstance(count, int) else 1
+
+
+def _job(member: Member, fields: Mapping[str, object]) -> dict[str, object]:
+    metadata = {"name": member.name, **member.metadata}
+    spec = {"template": member.template, **fields}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def _unforgiven(member: Member) -> dict[str, object]:
+    """The Job of a member of v1beta2.
+
+    The controller forgives no failed pod, and a Job keeps those that it replaced: what would be retries of a pod are
+    retries of the whole.
+    """
+    fields = dict(member.fields)
+    if not member.is_restarted_in_place:
+        for key in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            fields.pop(key, None)
+        fields["backoffLimit"] = 0
+    return _job(member, fields)
+
+
+def _mcad_spec(members: Sequence[Member], settings: Mapping[str, object]) -> dict[str, object]:
+    items = [generic_item(_job(member, member.fields), "Complete,Failed") for member in members]
+    spec: dict[str, object] = {"resources": {"GenericItems": items}}
+    if settings.get("priority") is not None:
+        spec["priority"] = settings["priority"]
+    if any(member.group.min_replicas is not None for member in members):
+        # Only where it is asked for: MCAD queues again what has too few pods, also a run that has failed, and without
+        # end (v1.40 never counts up what its maxNumRequeuings is compared with).
+        spec["schedulingSpec"] = {"minAvailable": sum(member.group.least for member in members)}
+    return spec
+
+
+def _pod_resources(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    """What each container that runs asks for; MCAD adds them up, and asks for limits where there is no request."""
+    pod = sub(sub(sub(item, "spec"), "template"), "spec")
+    sidecars = [one for one in maps(pod, "initContainers") if one.get("restartPolicy") == "Always"]
+    for container in (*sidecars, *maps(pod, "containers")):
+        resources = sub(container, "resources")
+        entry: dict[str, object] = {"replicas": pods_of(item), "requests": sub(resources, "requests")}
+        if sub(resources, "limits"):
+            entry["limits"] = sub(resources, "limits")
+        yield entry

@@ -1,0 +1,53 @@
+"""What is left of an experiment on a cluster when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from symphony_charts.formats.data import sub
+from symphony_charts.kinds.group import Group
+
+__all__ = ["runs_on", "stops_the_rest"]
+
+
+def runs_on(values: Mapping[str, object], groups: Mapping[str, Group], kind: str) -> list[tuple[str, str]]:
+    """Group and name of each process that nothing stops when the experiment is done.
+
+    `groups` are those of merged `values`. A service in a pod that ends ends, too.
+    """
+    done = set(_done_when(values))
+    is_left = bool(done) and not stops_the_rest(values, kind)
+    is_cleaned = _is_cleaned(values, kind)
+    return [
+        (group.name, process)
+        for group in groups.values()
+        if not (is_cleaned and group.in_unit)
+        for process, container in sub(dict(group.values), "containers").items()
+        if (_is_service(container) and not group.is_finite)
+        or (not _is_service(container) and is_left and (group.name, process) not in done)
+    ]
+
+
+def stops_the_rest(values: Mapping[str, object], kind: str) -> bool:
+    """Whether the kind of workload ends its other groups once those of `doneWhen` have; never its services.
+
+    A Volcano Job can wait for one group alone; an AppWrapper and a DIJob wait for all of their pods.
+    """
+    groups = {group for group, _ in _done_when(values)}
+    return kind in ("jobset", "argo") or (kind == "volcano" and len(groups) == 1) or _is_cleaned(values, kind)
+
+
+def _done_when(values: Mapping[str, object]) -> list[tuple[str, str]]:
+    listed = values.get("doneWhen")
+    pairs = (str(item).partition("/") for item in (listed if isinstance(listed, list) else []))
+    return [(group, process) for group, _, process in pairs]
+
+
+def _is_service(container: object) -> bool:
+    return isinstance(container, dict) and container.get("lifecycle") == "service"
+
+
+def _is_cleaned(values: Mapping[str, object], kind: str) -> bool:
+    """Whether the end of a coordinator, which is that of its DIJob, takes the other pods away: under operator v0."""
+    settings = sub(values, "workload", "dijob")
+    return kind == "dijob" and settings.get("operator") == "v0" and settings.get("cleanPodPolicy") != "None"

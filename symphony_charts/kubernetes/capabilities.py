@@ -1,0 +1,145 @@
+"""What a cluster offers to an experiment: kinds of workload, gangs and queues, in the version that it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.kubernetes.client import KubeApi, Object
+from symphony_charts.local.machine.health import Finding
+
+__all__ = ["dijob_shape", "offers_of"]
+
+# name, API group, kind, versions that the charts write (the newest first), setting of the spec, what to install
+_KINDS = (
+    ("kind jobset", "jobset.x-k8s.io", "JobSet", ("v1alpha2",), "workload.kind: jobset", "the JobSet controller"),
+    (
+        "kind appwrapper",
+        "workload.codeflare.dev",
+        "AppWrapper",
+        ("v1beta2", "v1beta1"),
+        "workload: {{kind: appwrapper, appwrapper: {{version: {version}}}}}",
+        "the AppWrapper controller, or MCAD for v1beta1",
+    ),
+    ("kind volcano", "batch.volcano.sh", "Job", ("v1alpha1",), "workload.kind: volcano", "Volcano"),
+    ("kind argo", "argoproj.io", "WorkflowTemplate", ("v1alpha1",), "workload.kind: argo", "Argo Workflows"),
+    ("gang kueue", "kueue.x-k8s.io", "LocalQueue", ("v1beta2", "v1beta1"), "workload.gang: kueue", "Kueue"),
+    (
+        "gang native",
+        "scheduling.k8s.io",
+        "PodGroup",
+        ("v1beta1", "v1alpha2"),
+        "workload: {{gang: native, gang_version: {version}}}",
+        "feature gates GenericWorkload and GangScheduling, and the API's runtime config",
+    ),
+    (
+        "gang coscheduling",
+        "scheduling.x-k8s.io",
+        "PodGroup",
+        ("v1alpha1",),
+        "workload: {{gang: coscheduling, scheduler_name: …}}",
+        "scheduler-plugins",
+    ),
+    ("gang volcano", "scheduling.volcano.sh", "PodGroup", ("v1beta1",), "workload.gang: volcano", "Volcano"),
+)
+# The shapes of a DIJob share an apiVersion: a property that only one has tells them apart, the newest first.
+_DIJOB_SHAPES = (("v1.1", "tasks", "volumes"), ("v1.1.0", "tasks", ""), ("v1.0", "template", ""))
+_DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dijobs.diengine.opendilab.org"
+
+
+def offers_of(api: KubeApi, namespace: str) -> list[Finding]:
+    """The server, then each kind of workload, gang and queue that it serves or lacks, with the setting to use.
+
+    Raises ToolFailed where the cluster does not answer.
+    """
+    version = api.get("/version")
+    served = {one["name"]: [each["version"] for each in one["versions"]] for one in api.get("/apis")["groups"]}
+    return [
+        Finding(name="cluster", status="ok", detail=f"{version['gitVersion']}, context {api.context}"),
+        Finding(name="kind jobs", status="ok", detail="batch/v1: workload.kind: jobs"),
+        *(_served(api, served, *row) for row in _KINDS),
+        _dijob(api),
+        *_queues(api, served, namespace),
+    ]
+
+
+def _served(
+    api: KubeApi,
+    served: Mapping[str, list[str]],
+    name: str,
+    group: str,
+    kind: str,
+    versions: tuple[str, ...],
+    setting: str,
+    source: str,
+) -> Finding:
+    for version in versions:
+        if version in served.get(group, []) and _has_kind(api, f"{group}/{version}", kind):
+            return Finding(name=name, status="ok", detail=f"{group}/{version}: {setting.format(version=version)}")
+    return Finding(name=name, status="missing", detail=f"no {group} {kind}", next=f"it comes with {source}")
+
+
+def _has_kind(api: KubeApi, api_version: str, kind: str) -> bool:
+    try:
+        api.collection(api_version, kind, None)
+    except NotFound:
+        return False
+    return True
+
+
+def _dijob(api: KubeApi) -> Finding:
+    try:
+        definition = api.find(_DEFINITION)
+    except ToolFailed:
+        detail = "whether DIJobs are served may not be read"
+        return Finding(name="kind dijob", status="warning", detail=detail, next="ask who runs the cluster")
+    if definition is None:
+        return Finding(name="kind dijob", status="missing", detail="no DIJob", next="it comes with DI-orchestrator")
+    detail = f"workload: {{kind: dijob, dijob: {{operator: {dijob_shape(definition)}}}}}"
+    return Finding(name="kind dijob", status="ok", detail=detail)
+
+
+def dijob_shape(definition: Object) -> str:
+    """The `dijob.operator` that reads what a definition of DIJobs takes, the newest where several do."""
+    return next(_shapes(definition), "v1.1" if _is_minimal(definition) else "v0")
+
+
+def _is_minimal(definition: Object) -> bool:
+    """Whether it is the definition without fields that operators since v1.0 bring as well."""
+    served = [version for version in definition["spec"]["versions"] if version["served"]]
+    schemas = (version.get("schema", {}).get("openAPIV3Schema", {}) for version in served)
+    known = [schema.get("properties", {}).get("spec", {}).get("properties") for schema in schemas]
+    return any(version["name"] == "v2alpha1" for version in served) and not any(known)
+
+
+def _shapes(definition: Object) -> Iterator[str]:
+    """The shapes that the definition's fields fit, the newest first."""
+    for version in definition["spec"]["versions"]:
+        schema = version.get("schema", {}).get("openAPIV3Schema", {})
+        fields = schema.get("properties", {}).get("spec", {}).get("properties", {})
+        for shape, needed, further in _DIJOB_SHAPES:
+            if version["served"] and needed in fields and (not further or further in fields):
+                yield shape
+
+
+def _queues(api: KubeApi, served: Mapping[str, list[str]], namespace: str) -> Iterator[Finding]:
+    """The queues that an experiment in `namespace` can name."""
+    for name, group, kind, space in (
+        ("queues of Kueue", "kueue.x-k8s.io", "LocalQueue", namespace),
+        ("queues of Volcano", "scheduling.volcano.sh", "Queue", None),
+    ):
+        for version in served.get(group, [])[:1]:
+            try:
+                found = api.listed(api.collection(f"{group}/{version}", kind, space), metadata_only=True)
+            except NotFound:
+                continue
+            except ToolFailed as error:
+                yield Finding(name=name, status="warning", detail=error.what, next="ask who runs the cluster")
+                continue
+            names = ", ".join(item["metadata"]["name"] for item in found)
+            where = f" in namespace {namespace}" if space else ""
+            if names:
+                yield Finding(name=name, status="ok", detail=f"{names}{where}: workload.queue")
+            else:
+                step = "make a LocalQueue" if space else "make a Queue"
+                yield Finding(name=name, status="missing", detail=f"none{where}", next=step)

@@ -1,0 +1,257 @@
+"""A cluster's API: lists in pages, watches that survive, server-side apply, typed failures.
+
+Importing this costs nothing; the official client, which takes a quarter of a second, is imported when an object is
+made, and reads the kubeconfig (see `kubernetes_login`).
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from symphony_charts.errors import NotFound, SpecError, ToolFailed
+from symphony_charts.kubernetes.connection import READ_S, Connection, ExpiredError, Response
+from symphony_charts.kubernetes.login import Login
+
+__all__ = ["FIELD_MANAGER", "KubeApi", "Object"]
+
+Object = dict[str, Any]
+
+FIELD_MANAGER = "symph"
+_PAGE = 500
+# The server ends a watch after this long, and a new one begins where it was.
+_WATCH_S = 290
+# Metadata alone: Secrets and large ConfigMaps are listed without their content.
+_PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+class KubeApi:
+    """One cluster, by a context of the kubeconfig (the current one unless told).
+
+    `context` and `namespace` are that context's. Raises ToolFailed where no kubeconfig leads to a cluster, SpecError
+    for one that is broken or lacks the context.
+    """
+
+    def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
+        login = Login(kubeconfig, context)
+        self.connection = Connection(login)
+        self.context: str = login.context.name
+        self.namespace: str = login.context.namespace
+        self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
+        self._groups: set[str] | None = None
+        self._watching: set[Response] = set()
+
+    def __enter__(self) -> KubeApi:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.connection.close()
+
+    # --- reading ---
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> Object:
+        """The answer to a GET; raises NotFound, ToolFailed."""
+        return self._call("GET", path, query=query)
+
+    def find(self, path: str) -> Object | None:
+        """The object at `path`, or None if there is none."""
+        try:
+            return self.get(path)
+        except NotFound:
+            return None
+
+    def listed(self, path: str, selector: str = "", *, fields: str = "", metadata_only: bool = False) -> list[Object]:
+        """All objects of a collection that bear the labels, page after page. Raises NotFound for an unknown kind."""
+        return self._list(path, selector, fields, metadata_only)[0]
+
+    def watch(
+        self, path: str, selector: str = "", timeout_s: float | None = None, over: threading.Event | None = None
+    ) -> Iterator[Object | None]:
+        """The changes of a collection: None at once and after each gap (look again), else the event as it came.
+
+        A connection that ends begins again where it was; a server that has forgotten that place (410 Gone) gives a
+        None. Ends after `timeout_s`, or once `over` is set and `interrupt` called. Raises what `listed` raises.
+        """
+        import time
+
+        from urllib3.exceptions import HTTPError
+
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        version = ""
+        while (deadline is None or time.monotonic() < deadline) and not (over and over.is_set()):
+            if not version:
+                version = self._list(path, selector, "", True, limit=1)[1]
+                yield None
+            left = _WATCH_S if deadline is None else min(_WATCH_S, max(1, round(deadline - time.monotonic())))
+            try:
+                for event in self._watch_once(path, selector, version, left):
+                    if event["type"] == "ERROR":
+                        version = ""
+                        break
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        yield event
+            except (HTTPError, ValueError):
+                # The connection broke in the middle: what was missed is asked for again.
+                time.sleep(0.2)
+
+    def of_kind(self, api_version: str, kind: str, namespace: str | None, selector: str = "") -> list[Object]:
+        """The objects of a kind that bear the labels, each with its kind; none where the cluster lacks the kind."""
+        try:
+            listed = self.listed(self.collection(api_version, kind, namespace), selector)
+        except NotFound:
+            return []
+        return [{**item, "apiVersion": api_version, "kind": kind} for item in listed]
+
+    def interrupt(self) -> None:
+        """Let every watch look up: those that are over end, the others go on where they were."""
+        for response in tuple(self._watching):
+            with suppress(AttributeError, OSError):
+                response.connection.sock.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]  # urllib3's own
+
+    def log(self, namespace: str, pod: str, query: Mapping[str, str], *, read_s: float | None = READ_S) -> Response:
+        """The log of a container as a stream of bytes, to be closed by the caller; `read_s` None waits for ever."""
+        path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/log"
+        return self.connection.checked("GET", path, query=query, read_s=read_s)
+
+    # --- kinds ---
+
+    def has_group(self, group: str) -> bool:
+        """Whether the cluster serves an API group such as ``jobset.x-k8s.io``."""
+        if self._groups is None:
+            self._groups = {one["name"] for one in self.get("/apis")["groups"]}
+        return group in self._groups
+
+    def serves(self, api_version: str, kind: str) -> bool:
+        """Whether the cluster serves a kind in this very version."""
+        group, slash, _ = api_version.partition("/")
+        if slash and not self.has_group(group):
+            return False
+        try:
+            self.collection(api_version, kind, None)
+        except NotFound:
+            return False
+        return True
+
+    def collection(self, api_version: str, kind: str, namespace: str | None) -> str:
+        """The path of a kind's objects (None: in all namespaces). Raises NotFound for a kind the cluster lacks."""
+        if api_version not in self._kinds:
+            root = "/api/v1" if api_version == "v1" else f"/apis/{api_version}"
+            listed = self.find(root) or {"resources": []}
+            self._kinds[api_version] = {
+                one["kind"]: (f"{root}/{{}}{one['name']}", one["namespaced"])
+                for one in listed["resources"]
+                if "/" not in one["name"]
+            }
+        if kind not in self._kinds[api_version]:
+            raise NotFound(f"the cluster knows no {api_version} {kind}")
+        path, is_namespaced = self._kinds[api_version][kind]
+        return path.format(f"namespaces/{quote(namespace)}/" if namespace and is_namespaced else "")
+
+    # --- changing ---
+
+    def apply(self, item: Object, namespace: str, *, dry_run: bool = False, force: bool = False) -> Object:
+        """Make an object what this says, by server-side apply under our own field manager, with strict fields.
+
+        `force` takes fields over from other managers. Raises Conflict where another manager owns a field, and SpecError
+        for what the server does not take; of a Secret it says no more than that, since messages quote contents.
+        """
+        collection = self.collection(item["apiVersion"], item["kind"], namespace)
+        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
+        query |= {"force": "true"} if force else {}
+        path = f"{collection}/{quote(item['metadata']['name'])}"
+        title = f"{item['kind']}/{item['metadata']['name']}"
+        try:
+            return self._call("PATCH", path, query=query, body=item, kind="application/apply-patch+yaml", title=title)
+        except SpecError:
+            if item["kind"] != "Secret":
+                raise
+            # Without its cause, which holds what the server said.
+            raise ToolFailed(f"{title} was not pushed: the cluster finds it invalid", namespace) from None
+
+    def delete(self, item: Object) -> bool:
+        """Delete exactly this object (by uid), its dependents in the background; False if it was gone."""
+        meta = item["metadata"]
+        path = f"{self.collection(item['apiVersion'], item['kind'], meta.get('namespace'))}/{quote(meta['name'])}"
+        body = {"propagationPolicy": "Background", "preconditions": {"uid": meta["uid"]}}
+        try:
+            self._call("DELETE", path, body=body)
+        except NotFound:
+            return False
+        return True
+
+    # --- inside ---
+
+    def _list(
+        self, path: str, selector: str, fields: str, metadata_only: bool, limit: int = _PAGE
+    ) -> tuple[list[Object], str]:
+        """The objects, and the version of the collection at which a watch may begin."""
+        query = {"limit": str(limit), **({"labelSelector": selector} if selector else {})}
+        query |= {"fieldSelector": fields} if fields else {}
+        accept = {"Accept": _PARTIAL} if metadata_only else {}
+        items: list[Object] = []
+        token = ""
+        while True:
+            try:
+                page = self._call("GET", path, query={**query, "continue": token} if token else query, headers=accept)
+            except ExpiredError:
+                # The pages were read too slowly; what came so far belongs to a state that is gone.
+                items, token = [], ""
+                query.pop("limit", None)
+                continue
+            items += page.get("items") or []
+            token = page["metadata"].get("continue") or ""
+            if not token or limit == 1:
+                return items, str(page["metadata"]["resourceVersion"])
+
+    def _watch_once(self, path: str, selector: str, version: str, seconds: float) -> Iterator[Object]:
+        query = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
+        query |= {"timeoutSeconds": str(int(seconds)), **({"labelSelector": selector} if selector else {})}
+        try:
+            response = self.connection.checked("GET", path, query=query, read_s=seconds + 10)
+        except ExpiredError:
+            yield {"type": "ERROR", "object": {}}
+            return
+        rest = b""
+        self._watching.add(response)
+        try:
+            for piece in response.stream(decode_content=False):
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    yield json.loads(line)
+        finally:
+            self._watching.discard(response)
+            response.close()
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: object = None,
+        kind: str = "application/json",
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        title: str = "",
+    ) -> Object:
+        data = None if body is None else json.dumps(body).encode()
+        sent = {"Content-Type": kind, **(headers or {})}
+        response = self.connection.checked(method, path, title=title, query=query, body=data, headers=sent)
+        try:
+            answer: Object = json.loads(self.connection.body(response))
+        except ValueError as error:
+            what = f"what answers at {self.connection.login.server} is no Kubernetes API"
+            raise ToolFailed(
+                what, f"{method} {path}", "check the server of the context: kubectl cluster-info"
+            ) from error
+        return answer

@@ -1,0 +1,267 @@
+"""Requests and WebSockets to one API server, with typed failures: urllib3 and websocket-client over a `Login`."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
+from urllib.parse import unquote, urlencode, urlsplit
+
+from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
+from symphony_charts.kubernetes.login import Login
+
+__all__ = ["READ_S", "Connection", "ExpiredError", "Response"]
+
+READ_S = 30.0
+_CONNECT_S = 10.0
+_REDIRECTION, _UNAUTHORIZED, _FORBIDDEN, _ABSENT, _CONFLICT, _GONE = 300, 401, 403, 404, 409, 410
+_INVALID = (400, 422)
+# Enough for the requests of a watch for each kind beside those of the program itself.
+_CONNECTIONS = 16
+
+
+class Response(Protocol):
+    """What is used of urllib3's response; its body is unread until `data` or `stream` asks for it."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    @property
+    def data(self) -> bytes: ...
+
+    def stream(self, amt: int = ..., decode_content: bool | None = ...) -> Iterator[bytes]: ...
+
+    def close(self) -> None: ...
+
+
+class Connection:
+    """The connections to the API server of `login`; usable from many threads."""
+
+    def __init__(self, login: Login) -> None:
+        self.login = login
+        self._pool: Any = _pool(login)
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._pool.clear()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_s: float | None = READ_S,
+    ) -> Response:
+        """The server's response, whatever its status, unread. Raises ToolFailed where there is none."""
+        url = f"{self.login.server}{path}" + (f"?{urlencode(query)}" if query else "")
+        value = self.login.authorization()
+        response = self._send(method, url, body, headers or {}, value, read_s)
+        if response.status == _UNAUTHORIZED and self._renew(value):
+            response.close()
+            response = self._send(method, url, body, headers or {}, self.login.authorization(), read_s)
+        return response
+
+    def checked(self, method: str, path: str, *, title: str = "", **request: Any) -> Response:
+        """The response to a request that the server took; raises the class of error that any other status means."""
+        response = self.request(method, path, **request)
+        if response.status >= _REDIRECTION:
+            raise failure_of(response.status, self.body(response), title or f"{method} {path}")
+        return response
+
+    def body(self, response: Response) -> bytes:
+        """What the server wrote, to its end. Raises ToolFailed where the connection breaks before."""
+        from urllib3.exceptions import HTTPError
+
+        try:
+            return response.data
+        except HTTPError as error:
+            raise self._unreachable(error) from error
+
+    def websocket(self, path: str, query: Sequence[tuple[str, str]], protocols: Sequence[str]) -> Any:
+        """An open WebSocket, of websocket-client. Raises ToolFailed with what the server said."""
+        from websocket import WebSocketBadStatusException, WebSocketException
+
+        value = self.login.authorization()
+        try:
+            try:
+                return self._open(path, query, protocols, value)
+            except WebSocketBadStatusException as error:
+                if error.status_code != _UNAUTHORIZED or not self._renew(value):
+                    raise
+                return self._open(path, query, protocols, self.login.authorization())
+        except (WebSocketException, OSError, http.client.HTTPException) as error:
+            what = f"the cluster opens no stream: {_refusal(error)}"
+            raise ToolFailed(what, path.rpartition("/")[0], "the container must be running") from error
+
+    def _renew(self, refused: str | None) -> bool:
+        with self._lock:
+            has_token, has_certificate = self.login.renew(refused)
+            if has_certificate:
+                self._pool = _pool(self.login)
+        return has_token or has_certificate
+
+    def _send(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        authorization: str | None,
+        read_s: float | None,
+    ) -> Response:
+        from urllib3 import Retry, Timeout
+        from urllib3.exceptions import HTTPError
+
+        mine = {"Authorization": authorization} if authorization else {}
+        try:
+            response: Response = self._pool.request(
+                method,
+                url,
+                headers={"User-Agent": "symph", "Accept": "application/json", **headers, **mine},
+                body=body,
+                timeout=Timeout(connect=_CONNECT_S, read=read_s),
+                # A login page or another host is never followed with our credentials.
+                redirect=False,
+                retries=Retry(2),
+                preload_content=False,
+            )
+        except HTTPError as error:
+            raise self._unreachable(error) from error
+        return response
+
+    def _open(
+        self, path: str, query: Sequence[tuple[str, str]], protocols: Sequence[str], authorization: str | None
+    ) -> Any:
+        from websocket import WebSocket
+
+        login = self.login
+        header = [f"Sec-WebSocket-Protocol: {','.join(protocols)}"]
+        header += [f"Authorization: {authorization}"] if authorization else []
+        opened = WebSocket(skip_utf8_validation=True)
+        url = f"ws{login.server.removeprefix('http')}{path}?{urlencode(query)}"
+        line = _dial(login)
+        with _closed_on_error(line):
+            opened.connect(url, socket=line, header=header, suppress_origin=True)  # type: ignore[no-untyped-call]  # it has no types
+        opened.settimeout(None)
+        return opened
+
+    def _unreachable(self, error: Exception) -> ToolFailed:
+        """The failure of a request that got no response, with its innermost cause."""
+        from urllib3.exceptions import ProxyError, SSLError
+
+        cause = getattr(error, "reason", None) or error
+        login, cluster = self.login, self.login.context.cluster
+        reason = str(cause).partition(": ")[2] if "object at 0x" in str(cause) else str(cause)
+        if isinstance(cause, ProxyError) and login.proxy:
+            address = urlsplit(login.proxy)
+            what = f"the proxy {address.hostname}:{address.port} does not lead to the cluster: {cause.args[-1]}"
+            return ToolFailed(what, cluster.file, "mend proxy-url in this file, or HTTPS_PROXY and NO_PROXY")
+        if isinstance(cause, SSLError):
+            what = f'there is no trusted connection to the cluster "{cluster.name}", {login.server}: {reason}'
+            step = "certificate-authority, tls-server-name and server of this entry must fit each other"
+            return ToolFailed(what, f"{cluster.file}, clusters, {cluster.name}", step)
+        what = f"the cluster of context {login.context.name} does not answer"
+        return ToolFailed(what, f"{login.server}: {reason}", "kubectl cluster-info shows where it should be")
+
+
+class ExpiredError(SymphError):
+    """The server has forgotten the state that was asked for; ask for the present one."""
+
+
+def failure_of(status: int, body: bytes, where: str) -> SymphError:
+    """The error that a status of the server means, with what it said."""
+    try:
+        said = str(json.loads(body)["message"])
+    except (TypeError, ValueError, KeyError):
+        said = http.client.responses.get(status, str(status))
+    if status == _ABSENT:
+        return NotFound(said, where)
+    if status == _CONFLICT:
+        return Conflict(said, where, "somebody else manages it: change it there, or choose another name or namespace")
+    if status == _GONE:
+        return ExpiredError(said, where)
+    if status in _INVALID:
+        return SpecError.one(f"the cluster does not take {where}: {said}", next="change what the message names")
+    if status in (_UNAUTHORIZED, _FORBIDDEN):
+        return ToolFailed(f"the cluster refuses: {said}", where, "log in again, or ask for the right to do this")
+    return ToolFailed(f"the cluster failed ({status}): {said}", where)
+
+
+def _pool(login: Login) -> Any:
+    """urllib3's pools of connections, through the login's proxy if it has one."""
+    import urllib3
+
+    settings: dict[str, Any] = {"maxsize": _CONNECTIONS}
+    tls = login.tls()
+    if tls is not None:
+        # urllib3 compares names with the certificate itself; its 1.26 cannot leave it to OpenSSL for a bare address.
+        tls.check_hostname = False
+        settings["ssl_context"] = tls
+        if login.server_name:
+            settings["server_hostname"] = login.server_name
+        if tls.verify_mode == ssl.CERT_NONE:
+            # The kubeconfig says insecure-skip-tls-verify: whoever wrote that needs no warning for each request.
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    if not login.proxy:
+        return urllib3.PoolManager(**settings)
+    return urllib3.ProxyManager(login.proxy, proxy_headers=_proxy_headers(login.proxy), **settings)
+
+
+def _proxy_headers(proxy: str) -> dict[str, str]:
+    """What tells the proxy who asks, where its address does."""
+    import urllib3
+
+    parts = urlsplit(proxy)
+    if not parts.username:
+        return {}
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    headers: dict[str, str] = urllib3.util.make_headers(proxy_basic_auth=pair)
+    return headers
+
+
+def _dial(login: Login) -> socket.socket:
+    """A connected socket to the API server, through the proxy and with TLS where the login says so."""
+    server = urlsplit(login.server)
+    host = server.hostname or ""
+    port = server.port or (443 if login.has_tls else 80)
+    if login.proxy:
+        proxy = urlsplit(login.proxy)
+        if proxy.scheme != "http":
+            raise ToolFailed("streams go through http:// proxies alone", login.context.cluster.file, "mend proxy-url")
+        tunnel = http.client.HTTPConnection(proxy.hostname or "", proxy.port or 80, timeout=_CONNECT_S)
+        tunnel.set_tunnel(host, port, _proxy_headers(login.proxy))
+        tunnel.connect()
+        line = tunnel.sock
+    else:
+        line = socket.create_connection((host, port), _CONNECT_S)
+    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    line.settimeout(READ_S)
+    with _closed_on_error(line):
+        tls = login.tls()
+        return tls.wrap_socket(line, server_hostname=login.server_name or host) if tls else line
+
+
+@contextmanager
+def _closed_on_error(line: socket.socket) -> Iterator[None]:
+    """Close the socket where what is done with it fails."""
+    try:
+        yield
+    except BaseException:
+        line.close()
+        raise
+
+
+def _refusal(error: Exception) -> str:
+    body = getattr(error, "resp_body", None)
+    with suppress(TypeError, ValueError, KeyError):
+        return str(json.loads(body)["message"])  # type: ignore[arg-type]  # None is one of the errors let through
+    return str(error)

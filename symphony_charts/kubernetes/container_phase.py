@@ -1,0 +1,102 @@
+"""In which phase a container on Kubernetes is, and why, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from symphony_charts.backend.status import Phase, age
+from symphony_charts.kinds.outcome import STOPPED
+
+__all__ = ["judge", "judge_failure", "moment_of", "phase_of_workload"]
+
+Object = Mapping[str, Any]
+
+
+def judge(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
+    """Phase, state in words and reason of a container."""
+    state = seen.get("state") or {}
+    if pod["metadata"].get("deletionTimestamp") and "terminated" not in state:
+        return "stopping", "stopping", ""
+    if "running" in state:
+        return "running", f"running: {age(now - moment_of(state['running']['startedAt']))}", ""
+    if "terminated" in state:
+        return _judge_end(state["terminated"])
+    waiting = state.get("waiting") or {}
+    reason = str(waiting.get("reason") or "")
+    if reason in ("", "PodInitializing", "ContainerCreating"):
+        return _judge_pod(pod, reason)
+    said = str(waiting.get("message") or "").strip().splitlines()
+    text = f"{reason} {said[0]}" if said and said[0] != reason else reason
+    return "pending", f"waiting: {text}", text
+
+
+def _judge_end(ended: Object) -> tuple[Phase, str, str]:
+    code = int(ended.get("exitCode") or 0)
+    took = ""
+    if ended.get("startedAt") and ended.get("finishedAt"):
+        took = f" after {age(moment_of(ended['finishedAt']) - moment_of(ended['startedAt']))}"
+    if code == 0:
+        return "succeeded", f"succeeded{took}", ""
+    reason = str(ended.get("reason") or "Error")
+    said = str(ended.get("message") or "").strip().splitlines()
+    return "failed", f"failed {code}{took}: {reason}", f"exit status {code}: {said[-1] if said else reason}"
+
+
+def judge_failure(pod: Object, kind: str, workload: Object | None, state: str) -> tuple[Phase, str]:
+    """Phase and state of a container that failed: the last word is the workload's, which may start it again."""
+    settled, _ = phase_of_workload(workload) if workload else ("failed", "")
+    if kind == "sidecar" and (settled == "succeeded" or (pod.get("status") or {}).get("phase") == "Succeeded"):
+        return "stopped", f"stopped with its pod, {state}"
+    return ("pending", f"{state}, restarting") if settled in ("pending", "queued") else ("failed", state)
+
+
+def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
+    """A container that has not begun: what the scheduler or the node says of its pod."""
+    status = pod.get("status") or {}
+    if status.get("phase") in ("Failed", "Succeeded"):
+        text = str(status.get("message") or status.get("reason") or status["phase"])
+        phase: Phase = "failed" if status["phase"] == "Failed" else "stopped"
+        return phase, f"{phase}: {text}", text
+    for condition in status.get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            # The first sentence names what is missing; the rest is about preemption.
+            text = str(condition.get("message") or condition.get("reason") or "").partition(". ")[0]
+            return "pending", f"pending: {text}", text
+    if (pod.get("spec") or {}).get("schedulingGroup") and not (pod.get("spec") or {}).get("nodeName"):
+        # The scheduler says nothing of such a pod until as many are there as the gang needs.
+        reason = "its gang is not complete"
+    return "pending", f"pending: {reason}" if reason else "pending", reason
+
+
+def phase_of_workload(workload: Object, queue: Mapping[str, str] | None = None) -> tuple[Phase, str]:
+    """Phase and state of replicas that have no pod; `queue` says by uid why a suspended workload waits."""
+    held = {
+        one["type"]: one
+        for one in (workload.get("status") or {}).get("conditions") or []
+        if one.get("status") == "True"
+    }
+    for kind in ("Failed", "FailureTarget"):
+        if kind in held:
+            return "failed", f"failed: {held[kind].get('message') or held[kind].get('reason')}"
+    if "Complete" in held or "SuccessCriteriaMet" in held:
+        return "succeeded", "succeeded; its pod is gone"
+    if STOPPED in held:
+        return "stopped", f"stopped: {held[STOPPED]['message']}"
+    if workload["spec"].get("suspend"):
+        why = _why_queued(workload["metadata"], queue or {})
+        return ("queued", f"queued {why}") if why else ("pending", "pending: suspended until somebody resumes it")
+    return "pending", "pending: no pod yet"
+
+
+def _why_queued(meta: Object, queue: Mapping[str, str]) -> str:
+    """What the queue says of the workload, or of the one that it belongs to."""
+    uids = [meta.get("uid"), *(owner.get("uid") for owner in meta.get("ownerReferences") or [])]
+    return next((queue[uid] for uid in uids if uid in queue), "")
+
+
+def moment_of(text: str) -> float:
+    """Seconds since 1970 of a time as Kubernetes writes it, with up to nine decimals."""
+    whole, dot, fraction = text.removesuffix("Z").partition(".")
+    return datetime.fromisoformat(f"{whole}+00:00").timestamp() + (float(f"0.{fraction}") if dot else 0.0)

@@ -1,0 +1,223 @@
+"""The logs of containers, merged by the cluster's times, and followed over restarts, new pods and new runs."""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from symphony_charts.backend.status import InstanceStatus, LogLine, LogQuery
+from symphony_charts.errors import NotFound, SpecError, ToolFailed
+from symphony_charts.kubernetes.container_phase import moment_of
+
+if TYPE_CHECKING:
+    from symphony_charts.kubernetes.backend import KubeWatcher
+
+__all__ = ["read_lines"]
+
+# A line that nobody waits for any more must not stay in a queue for ever.
+_POLL_S = 0.2
+
+
+@dataclass(kw_only=True)
+class _Source:
+    """One container of one pod, and how far it was read: the time of the last line, and how many bore that time."""
+
+    namespace: str
+    pod: str
+    container: str
+    name: str
+    last: str = ""
+    repeated: int = 0
+
+
+def read_lines(watcher: KubeWatcher, name: str, query: LogQuery) -> Iterator[LogLine]:
+    """The lines that `query` asks for; see `Watcher.logs`."""
+    status = watcher.describe(name, events=False)
+    chosen = [one for one in status.instances if not query.instances or one.path in query.instances]
+    sources = {_key(one): _source(status.namespace, one) for one in chosen if one.pod}
+    if query.previous:
+        return iter(_previous(watcher, status.namespace, chosen, query))
+    return _lines(watcher, name, query, sources)
+
+
+def _lines(
+    watcher: KubeWatcher, name: str, query: LogQuery, sources: dict[tuple[str, str, int], _Source]
+) -> Iterator[LogLine]:
+    wanted = re.compile(query.regex) if query.regex else None
+    history = [line for source in sources.values() for line in _read(watcher, source, query)]
+    history = [line for line in sorted(history, key=_moment) if _is_wanted(line, query, wanted)]
+    yield from history[-query.tail :] if query.tail > 0 else history if query.tail else []
+    if query.follow:
+        yield from (
+            line for line in _Follower(watcher, name, query, sources).lines() if _is_wanted(line, query, wanted)
+        )
+
+
+class _Follower:
+    """A thread for each container that writes, one for the cluster's changes, and one queue for all their lines."""
+
+    def __init__(
+        self, watcher: KubeWatcher, name: str, query: LogQuery, sources: dict[tuple[str, str, int], _Source]
+    ) -> None:
+        self._watcher, self._name, self._query, self._sources = watcher, name, query, sources
+        self._queue: queue.Queue[LogLine | Exception | None] = queue.Queue()
+        self._readers: dict[tuple[str, str, int], threading.Thread] = {}
+        self._over = threading.Event()
+
+    def lines(self) -> Iterator[LogLine]:
+        """The lines as they come, until the experiment has reached a final state (or `until` has passed)."""
+        threading.Thread(target=self._watch, daemon=True).start()
+        try:
+            while True:
+                try:
+                    item = self._queue.get(timeout=_POLL_S)
+                except queue.Empty:
+                    if self._query.until is not None and time.time() > self._query.until:
+                        return
+                    continue
+                if item is None:
+                    return
+                if isinstance(item, Exception):
+                    raise item
+                yield item
+        finally:
+            self._over.set()
+
+    def _watch(self) -> None:
+        """Begin to read whatever begins to write; say when nothing more can come."""
+        try:
+            for status in self._watcher.changes(self._name):
+                if self._over.is_set():
+                    return
+                if status is None:
+                    break
+                for one in status.instances:
+                    self._begin(status.namespace, one)
+                if status.is_final:
+                    break
+        except Exception as error:
+            self._queue.put(error)
+            return
+        for reader in self._readers.values():
+            reader.join(timeout=30)
+        self._queue.put(None)
+
+    def _begin(self, namespace: str, one: InstanceStatus) -> None:
+        if self._query.instances and one.path not in self._query.instances:
+            return
+        key = _key(one)
+        if not one.pod or key in self._readers or one.started is None:
+            return
+        source = self._sources.get(key) or _source(namespace, one)
+        self._readers[key] = threading.Thread(target=self._tail, args=(source,), daemon=True)
+        self._readers[key].start()
+
+    def _tail(self, source: _Source) -> None:
+        """Read one container to its end; a connection that breaks is opened again where it broke."""
+        while not self._over.is_set():
+            try:
+                for line in _read(self._watcher, source, self._query, follow=True):
+                    if self._over.is_set():
+                        return
+                    self._queue.put(line)
+                return
+            except ToolFailed:
+                self._over.wait(0.5)
+
+
+def _read(watcher: KubeWatcher, source: _Source, query: LogQuery, *, follow: bool = False) -> Iterator[LogLine]:
+    """The lines of a container that were not read yet; none where it has not begun or is gone."""
+    from urllib3.exceptions import HTTPError
+
+    asked = {"container": source.container, "timestamps": "true", **({"follow": "true"} if follow else {})}
+    if source.last:
+        asked["sinceTime"] = source.last
+    elif query.since is not None:
+        asked["sinceTime"] = _stamp(query.since)
+    elif query.tail > 0 and not (query.regex or query.until or follow):
+        asked["tailLines"] = str(query.tail)
+    try:
+        response = watcher.api.log(source.namespace, source.pod, asked, read_s=None if follow else 60)
+    except (NotFound, SpecError):
+        return
+    to_skip, last = source.repeated, source.last
+    try:
+        for stamp, text in _stamped(response):
+            if last and (stamp < last or (stamp == last and to_skip > 0)):
+                to_skip -= stamp == last
+                continue
+            source.repeated = source.repeated + 1 if stamp == source.last else 1
+            source.last = stamp
+            yield LogLine(time=moment_of(stamp), process=source.name, text=text)
+    except HTTPError as error:
+        raise ToolFailed(f"the log of {source.name} broke off: {error}") from error
+    finally:
+        response.close()
+
+
+def _stamped(response: Any) -> Iterator[tuple[str, str]]:
+    """Time and text of each line; the time is padded so that text comparison is comparison of times."""
+    rest = b""
+    for piece in response.stream(decode_content=False):
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield _parted(line + b"\n")
+    if rest:
+        yield _parted(rest)
+
+
+def _parted(line: bytes) -> tuple[str, str]:
+    stamp, _, text = line.partition(b" ")
+    whole, _, fraction = stamp.decode("ascii", "replace").removesuffix("Z").partition(".")
+    return f"{whole}.{fraction:0<9}Z", text.decode("utf-8", "replace")
+
+
+def _previous(watcher: KubeWatcher, namespace: str, chosen: Sequence[InstanceStatus], query: LogQuery) -> list[LogLine]:
+    """The lines of the containers before these: in the same pod, or in the pod before it."""
+    wanted = re.compile(query.regex) if query.regex else None
+    found: list[LogLine] = []
+    is_any = False
+    for one in chosen:
+        asked = {"container": one.process, "timestamps": "true", "previous": "true"}
+        try:
+            response = watcher.api.log(namespace, one.pod, asked)
+        except (NotFound, SpecError):
+            continue
+        is_any = True
+        found += [LogLine(time=moment_of(stamp), process=one.path, text=text) for stamp, text in _stamped(response)]
+    if not is_any:
+        names = ", ".join(one.path for one in chosen)
+        raise NotFound(f"nothing ran before these containers: {names}", next="leave out --previous")
+    found = [line for line in sorted(found, key=_moment) if _is_wanted(line, query, wanted)]
+    return found[-query.tail :] if query.tail > 0 else found if query.tail else []
+
+
+def _source(namespace: str, one: InstanceStatus) -> _Source:
+    return _Source(namespace=namespace, pod=one.pod, container=one.process, name=one.path)
+
+
+def _key(one: InstanceStatus) -> tuple[str, str, int]:
+    return one.pod, one.process, one.restarts
+
+
+def _is_wanted(line: LogLine, query: LogQuery, wanted: re.Pattern[str] | None) -> bool:
+    if query.since is not None and line.time < query.since:
+        return False
+    if query.until is not None and line.time > query.until:
+        return False
+    return wanted is None or wanted.search(line.text) is not None
+
+
+def _moment(line: LogLine) -> float:
+    return line.time
+
+
+def _stamp(moment: float) -> str:
+    # The server reads whole seconds.
+    return datetime.fromtimestamp(int(moment), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

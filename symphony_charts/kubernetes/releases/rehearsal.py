@@ -1,0 +1,283 @@
+"""A rehearsal: helm itself installs, upgrades or rolls back, and the cluster judges every write and keeps none.
+
+helm computes what it sends from the previous release, the live objects and the new ones, in ways that differ between
+its versions and with how a release was first applied. So nothing of that is imitated: helm runs against a port of this
+machine, from which its reads go on to the API server as they are, its writes as server-side dry runs, and its deletions
+not at all. A refused object is noted and helm is told that all went well, so that one rehearsal finds every refusal.
+helm's own records of the release are not kept either.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from symphony_charts.errors import SymphError
+from symphony_charts.kubernetes.connection import Connection
+
+__all__ = ["Refusal", "Rehearsal", "is_owned", "rehearsed"]
+
+Object = dict[str, Any]
+
+_FAILURE = 400
+_RECORD = "sh.helm.release.v1."
+# A record of helm's in its namespace; the sql driver asks nothing of the API.
+_RECORDS = re.compile(rf"/api/v1/namespaces/[^/]+/(secrets|configmaps)(/{re.escape(_RECORD)}.*)?")
+_PASSED_ON = ("Accept", "Content-Type", "If-None-Match")
+_PASSED_BACK = ("Content-Type", "ETag", "Cache-Control", "Vary", "Warning")
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+_DELETED = b'{"kind":"Status","apiVersion":"v1","status":"Success"}'
+_DEFINITIONS = "/apis/apiextensions.k8s.io/"
+# helm waits between requests for the sake of the server, which answers a dry run at once.
+_ENVIRONMENT = {"HELM_QPS": "1000", "HELM_BURST_LIMIT": "1000"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """An object that the API server does not take: `kind/name`, HTTP status, and its message."""
+
+    title: str
+    status: int
+    message: str
+
+
+@dataclass(kw_only=True)
+class Rehearsal:
+    """One run of helm that changes nothing, and what the cluster said of it.
+
+    `answers` holds the object that each write would have made, `warnings` what the server said of those it took (helm 3
+    lets it drop fields that it does not know). With `hidden` helm is not shown the live
+    objects for which that says yes: they count as somebody else's, and what would be written over them as refused.
+    """
+
+    connection: Connection
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    stand_in: Mapping[str, str] = field(default_factory=dict)
+    hidden: Callable[[Object], bool] = lambda _: False
+    refusals: list[Refusal] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    answers: list[Object] = field(default_factory=list)
+    failure: SymphError | None = None
+    _foreign: set[str] = field(default_factory=set)
+    _made: set[str] = field(default_factory=set)
+
+    def answer(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> _Answer:
+        """What helm is told of a request."""
+        parts = urlsplit(target)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        if method in ("GET", "HEAD"):
+            return self._read(parts.path, query, headers)
+        if method not in ("POST", "PUT", "PATCH"):
+            # A deletion takes its options from its body, and a dry run in the query counts for nothing: none is passed
+            # on. helm would go on if it failed.
+            return _Answer(200, _DELETED, {"Content-Type": "application/json"})
+        is_record = _RECORDS.fullmatch(parts.path) is not None
+        if is_record and (method == "PUT" or self.stand_in):
+            # What an earlier write made is not there, since nothing is; nor is a namespace that is yet to be made.
+            return _Answer(200, body, {"Content-Type": headers.get("Content-Type", "")})
+        # helm's records are Protobuf; a refusal of one must be readable here.
+        return self._write(method, parts.path, query, body, {**headers, "Accept": "application/json"})
+
+    def _read(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> _Answer:
+        found = self._forward("GET", path, query, None, headers)
+        if found.status < _FAILURE and not _RECORDS.fullmatch(path) and self.hidden(found.object()):
+            self._foreign.add(path)
+            return _status(404, "NotFound", f"{path} belongs to something else")
+        return found
+
+    def _write(
+        self, method: str, path: str, query: Mapping[str, str], body: bytes, headers: Mapping[str, str]
+    ) -> _Answer:
+        item = _decoded(body)
+        name = unquote(path.rpartition("/")[2]) if method != "POST" else str(_meta(item).get("name", ""))
+        own = path if method != "POST" else f"{path}/{name}"
+        if own in self._foreign:
+            self._refuse(item, 409, "it is there and belongs to something else")
+            return _Answer(200, body, {"Content-Type": "application/json"})
+        found = self._dry_run(method, path, query, body, headers, item)
+        if found.status == 409 and path.startswith(_DEFINITIONS):
+            # helm goes on where a definition is there.
+            return found
+        if found.status < _FAILURE:
+            self._made.add(name)
+            if not _RECORDS.match(path):
+                self.answers.append(found.object())
+                self.warnings += [f"{_title(found.object())}: {text}" for text in found.warnings()]
+            return found
+        live = self._forward("GET", own, {}, None, {"Accept": "application/json"}) if name else _Answer(404, b"", {})
+        if not self._is_undecided(found):
+            self._refuse(item if "kind" in item else live.object(), found.status, found.message())
+        kind = headers.get("Content-Type", "") if method == "POST" else "application/json"
+        return live if live.status < _FAILURE else _Answer(200, body, {"Content-Type": kind})
+
+    def _refuse(self, item: Object, status: int, message: str) -> None:
+        self.refusals.append(Refusal(title=_title(item), status=status, message=message))
+
+    def _dry_run(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes,
+        headers: Mapping[str, str],
+        item: Object,
+    ) -> _Answer:
+        """The server's verdict; for a namespace that is not there yet that of its stand-in, where all is new."""
+        for wanted, present in self.stand_in.items():
+            space = f"/namespaces/{wanted}/"
+            if space in path:
+                whole = {**item, "metadata": {**_meta(item), "namespace": present}}
+                path = path.replace(space, f"/namespaces/{present}/")
+                path = path if method == "POST" else path.rpartition("/")[0]
+                plain = {**headers, "Content-Type": "application/json"}
+                kept = {key: value for key, value in query.items() if key != "force"}
+                found = self._forward("POST", path, {**kept, "dryRun": "All"}, json.dumps(whole).encode(), plain)
+                return _Answer(200, body, {"Content-Type": "application/json"}) if found.status == 409 else found
+        return self._forward(method, path, {**query, "dryRun": "All"}, body, headers)
+
+    def _is_undecided(self, found: _Answer) -> bool:
+        """Whether the refusal is of the dry run alone: it wants something that was made a moment ago, and not kept."""
+        message = found.message()
+        return found.status in (403, 404) and any(f'"{name}" not found' in message for name in self._made)
+
+    def _forward(
+        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, headers: Mapping[str, str]
+    ) -> _Answer:
+        kept = {name: headers[name] for name in _PASSED_ON if name in headers}
+        try:
+            response = self.connection.request(method, path, query=query, body=body, headers=kept)
+            data = self.connection.body(response)
+        except SymphError as error:
+            self.failure = self.failure or error
+            return _status(503, "ServiceUnavailable", error.what)
+        back = {name: response.headers[name] for name in _PASSED_BACK if name in response.headers}
+        return _Answer(response.status, data, back)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A response of HTTP."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+    def object(self) -> Object:
+        """The body as an object; empty for what is none."""
+        return _decoded(self.body)
+
+    def warnings(self) -> list[str]:
+        """What the server warns of, in one header for all."""
+        return [text.replace('\\"', '"') for text in _WARNING.findall(self.headers.get("Warning", ""))]
+
+    def message(self) -> str:
+        """What the server says of a refusal."""
+        return str(self.object().get("message") or self.body.decode("utf-8", "replace"))
+
+
+@contextmanager
+def rehearsed(rehearsal: Rehearsal, namespace: str) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A kubeconfig that leads helm to the rehearsal, and what else helm must find in its environment.
+
+    The port is this machine's own, and takes only who knows the token that stands in that file. Raises what kept the
+    cluster from answering.
+    """
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(rehearsal))
+    server.daemon_threads = True
+    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    serving.start()
+    try:
+        with tempfile.TemporaryDirectory(prefix="symph-rehearsal-") as folder:
+            file = Path(folder) / "kubeconfig"
+            file.touch(mode=0o600)
+            file.write_text(json.dumps(_kubeconfig(server.server_address[1], rehearsal.token, namespace)))
+            yield file, {**_ENVIRONMENT, "KUBECACHEDIR": f"{folder}/cache"}
+    finally:
+        server.shutdown()
+        server.server_close()
+    if rehearsal.failure is not None:
+        raise rehearsal.failure
+
+
+def is_owned(item: Object, release: str, namespace: str) -> bool:
+    """Whether an object bears the marks by which helm knows what a release may take over."""
+    marks = _meta(item).get("annotations") or {}
+    labels = _meta(item).get("labels") or {}
+    return (
+        labels.get("app.kubernetes.io/managed-by") == "Helm"
+        and marks.get("meta.helm.sh/release-name") == release
+        and marks.get("meta.helm.sh/release-namespace") == namespace
+    )
+
+
+def _kubeconfig(port: int, token: str, namespace: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "rehearsal",
+        # Over plain HTTP no program of Go's sends a token as such; in the path it is sent all the same.
+        "clusters": [{"name": "rehearsal", "cluster": {"server": f"http://127.0.0.1:{port}/{token}"}}],
+        "contexts": [{"name": "rehearsal", "context": {"cluster": "rehearsal", "namespace": namespace}}],
+    }
+
+
+def _handler_of(rehearsal: Rehearsal) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = -1
+
+        def _serve(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            given, _, path = self.path.removeprefix("/").partition("/")
+            if hmac.compare_digest(given.encode(), rehearsal.token.encode()):
+                answer = rehearsal.answer(self.command, f"/{path}", body, dict(self.headers.items()))
+            else:
+                answer = _status(401, "Unauthorized", "this port is of another program")
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(answer.body)
+
+        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  # the base class's names
+
+        def log_message(self, *_: object) -> None:
+            """Write nothing of requests."""
+
+    return Handler
+
+
+def _decoded(body: bytes) -> Object:
+    try:
+        item = json.loads(body)
+    except ValueError:
+        return {}
+    return item if isinstance(item, dict) else {}
+
+
+def _title(item: Object) -> str:
+    return f"{item['kind']}/{_meta(item).get('name')}" if "kind" in item else "helm's record of the release"
+
+
+def _meta(item: Object) -> Object:
+    meta: Object = item.get("metadata") or {}
+    return meta
+
+
+def _status(code: int, reason: str, message: str) -> _Answer:
+    said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
+    return _Answer(code, json.dumps({**said, "code": code}).encode(), {"Content-Type": "application/json"})

@@ -1,0 +1,277 @@
+"""How an experiment on Kubernetes is, by the objects that bear its labels. Pure: objects in, records out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from symphony_charts.backend.status import (
+    Event,
+    ExperimentStatus,
+    InstanceStatus,
+    ServiceStatus,
+    overall,
+)
+from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
+from symphony_charts.kubernetes.container_phase import judge, judge_failure, moment_of, phase_of_workload
+from symphony_charts.kubernetes.kueue import reasons_of
+
+__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "held_by", "name_of", "status_of"]
+
+Object = Mapping[str, Any]
+
+EXPERIMENT = "symph.dev/experiment"
+INSTANCE = "app.kubernetes.io/instance"
+_GROUP, _PROCESS, _RUN = "symph.dev/group", "symph.dev/process", "symph.dev/run"
+_ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
+_INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "volcano.sh/task-index")
+_TRACKED = "argocd.argoproj.io/tracking-id"
+_FLUX = "helm.toolkit.fluxcd.io/name"
+_HELM = "meta.helm.sh/release-name"
+_BY_HAND = "symph.dev/held-by"
+
+
+def name_of(item: Object) -> str:
+    """What runs: the release, which is the experiment's own name unless somebody chose another."""
+    labels = item["metadata"].get("labels") or {}
+    return str(labels.get(INSTANCE) or labels[EXPERIMENT])
+
+
+def status_of(
+    name: str,
+    workloads: Sequence[Object],
+    pods: Sequence[Object],
+    services: Sequence[Object] = (),
+    releases: Sequence[Object] = (),
+    events: Iterable[Event] = (),
+    *,
+    admissions: Iterable[Object] = (),
+    now: float,
+) -> ExperimentStatus:
+    """The state of the experiment `name`, given its objects.
+
+    `releases` are helm's own Secrets of that name, `admissions` Kueue's Workloads, those of others among them.
+    """
+    everything = [*workloads, *pods, *services]
+    labels = everything[0]["metadata"]["labels"] if everything else {}
+    instances = _instances(workloads, pods, reasons_of(workloads, admissions), now)
+    phase = verdict_of(workloads) or overall(instances)
+    if phase == "failed" and may_start_again(workloads):
+        phase = "running"
+    if everything and all(item["metadata"].get("deletionTimestamp") for item in (*workloads, *pods) or everything):
+        phase = "stopping"
+    started = min((moment_of(item["metadata"]["creationTimestamp"]) for item in everything), default=now)
+    ends = [one.ended for one in instances if one.ended]
+    runs = dict.fromkeys(str((item["metadata"].get("labels") or {}).get(_RUN, "")) for item in (*pods, *workloads))
+    return ExperimentStatus(
+        name=name,
+        experiment=str(labels.get(EXPERIMENT, name)),
+        backend="kube",
+        phase=phase,
+        started=started,
+        ended=max(ends) if ends and phase in ("succeeded", "failed") else None,
+        run=next((run for run in runs if run), ""),
+        namespace=str(everything[0]["metadata"]["namespace"]) if everything else "",
+        held_by=held_by(everything, releases),
+        instances=instances,
+        services=tuple(map(_service, sorted(services, key=_name))),
+        events=tuple(events),
+    )
+
+
+def held_by(objects: Sequence[Object], releases: Sequence[Object]) -> tuple[str, ...]:
+    """Who manages the objects: ``Argo CD application X``, ``Flux release X``, ``Helm release X, revision N``."""
+    found: dict[str, None] = {}
+    for item in objects:
+        labels, notes = item["metadata"].get("labels") or {}, item["metadata"].get("annotations") or {}
+        if _TRACKED in notes:
+            found[f"Argo CD application {str(notes[_TRACKED]).partition(':')[0]}"] = None
+        if _FLUX in labels:
+            found[f"Flux release {labels[_FLUX]}"] = None
+        if notes.get(_BY_HAND) == "symph":
+            found["symph"] = None
+    revisions = [int(item["metadata"]["labels"].get("version", 0)) for item in releases]
+    if revisions:
+        found[f"Helm release {releases[0]['metadata']['labels']['name']}, revision {max(revisions)}"] = None
+    elif not found:
+        # Whoever may not read helm's records sees its mark on the objects.
+        marks = (item["metadata"].get("annotations") or {} for item in objects)
+        found |= {f"Helm release {notes[_HELM]}": None for notes in marks if _HELM in notes}
+    return tuple(found)
+
+
+def event_of(item: Object) -> Event:
+    """An event of the cluster."""
+    series, about = item.get("series") or {}, item["involvedObject"]
+    when = series.get("lastObservedTime") or item.get("lastTimestamp") or item.get("eventTime")
+    return Event(
+        time=moment_of(when or item["metadata"]["creationTimestamp"]),
+        kind=str(item.get("type") or "Normal"),
+        about=f"{about.get('kind', '')}/{about.get('name', '')}",
+        reason=str(item.get("reason") or ""),
+        message=str(item.get("message") or "").strip(),
+        count=int(series.get("count") or item.get("count") or 1),
+    )
+
+
+def _instances(
+    workloads: Sequence[Object], pods: Sequence[Object], queue: Mapping[str, str], now: float
+) -> tuple[InstanceStatus, ...]:
+    """One for each container of the newest pod of each replica; of replicas without a pod, what their workload says."""
+    newest: dict[tuple[str, int], Object] = {}
+    restarted: dict[tuple[str, int], int] = {}
+    for pod in sorted(pods, key=lambda item: (str(item["metadata"]["creationTimestamp"]), _name(item))):
+        place = _place(pod)
+        if place in newest and not pod["metadata"].get("deletionTimestamp"):
+            # A Job replaces a failed pod by a new one: that is a restart of its processes.
+            restarted[place] = restarted.get(place, 0) + (_run(newest[place]) == _run(pod))
+        elif place in newest:
+            continue
+        newest[place] = pod
+    wanted: dict[tuple[str, int], Object] = {}
+    # What is described comes first, so that a Job that is there replaces its description.
+    for workload in (*(part for item in workloads for part in parts_of(item)), *workloads):
+        for index in range(_replicas(workload)):
+            wanted[_group(workload), index] = workload
+    places = sorted({*newest, *(place for place in wanted if place not in newest)})
+    found: list[InstanceStatus] = []
+    for place in places:
+        count = sum(group == place[0] for group, _ in {*wanted, *newest})
+        if place in newest:
+            found += _of_pod(newest[place], place, count, wanted.get(place), restarted.get(place, 0), now)
+        else:
+            found += _of_workload(wanted[place], place, count, queue)
+    return tuple(found)
+
+
+def _of_pod(
+    pod: Object, place: tuple[str, int], count: int, workload: Object | None, restarted: int, now: float
+) -> list[InstanceStatus]:
+    group, index = place
+    spec, status = pod["spec"], pod.get("status") or {}
+    states = {
+        one["name"]: one
+        for one in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    }
+    found = []
+    for container, kind in _containers(spec):
+        seen = states.get(container["name"], {})
+        phase, state, reason = judge(pod, seen, now)
+        if phase == "failed":
+            phase, state = judge_failure(pod, kind, workload, state)
+        ended = (seen.get("state") or {}).get("terminated") or {}
+        running = (seen.get("state") or {}).get("running") or {}
+        last = (seen.get("lastState") or {}).get("terminated") or {}
+        begun = ended.get("startedAt") or running.get("startedAt")
+        found.append(
+            InstanceStatus(
+                name=_numbered(container["name"], index, count),
+                process=container["name"],
+                group="" if _is_alone(pod, container["name"]) else group,
+                index=index,
+                phase=phase,
+                state=state,
+                ready=bool(seen.get("ready")) and phase == "running",
+                restarts=int(seen.get("restartCount") or 0) + restarted + _attempt(pod),
+                status=ended.get("exitCode", last.get("exitCode")),
+                reason=reason,
+                place=str(spec.get("nodeName") or ""),
+                pod=_name(pod),
+                started=moment_of(begun) if begun else None,
+                ended=moment_of(ended["finishedAt"]) if ended.get("finishedAt") else None,
+                is_step=kind == "step",
+                is_service=kind == "sidecar" or _is_endless(pod),
+            )
+        )
+    return found
+
+
+def _of_workload(
+    workload: Object, place: tuple[str, int], count: int, queue: Mapping[str, str]
+) -> list[InstanceStatus]:
+    """Replicas that have no pod: finished ones whose pods are gone, or ones that are yet to come."""
+    group, index = place
+    template = workload["spec"].get("template") or {"metadata": {}, "spec": {"containers": []}}
+    phase, state = phase_of_workload(workload, queue)
+    return [
+        InstanceStatus(
+            name=_numbered(container["name"], index, count),
+            process=container["name"],
+            group="" if _is_alone(template, container["name"]) else group,
+            index=index,
+            phase=phase,
+            state=state,
+            reason="" if phase == "succeeded" else state.partition(": ")[2] or state,
+            is_step=kind == "step",
+            is_service=kind == "sidecar" or workload["kind"] == "StatefulSet",
+        )
+        for container, kind in _containers(template["spec"])
+    ]
+
+
+def _containers(spec: Object) -> list[tuple[Object, str]]:
+    """The containers of a pod with what they are: a step, a sidecar, or the rest."""
+    first = [
+        (one, "sidecar" if one.get("restartPolicy") == "Always" else "step") for one in spec.get("initContainers") or []
+    ]
+    return [*first, *((one, "process") for one in spec.get("containers") or [])]
+
+
+def _is_alone(pod: Object, container: str) -> bool:
+    """Whether a container is a lone process: its group is called like it, and our charts mark it."""
+    labels = pod["metadata"].get("labels") or {}
+    return bool(labels.get(_GROUP) == container and labels.get(_PROCESS) in (None, container))
+
+
+def _is_endless(pod: Object) -> bool:
+    return any(owner.get("kind") == "StatefulSet" for owner in pod["metadata"].get("ownerReferences") or [])
+
+
+def _numbered(name: str, index: int, count: int) -> str:
+    return f"{name}-{index}" if count > 1 else name
+
+
+def _replicas(workload: Object) -> int:
+    spec = workload["spec"]
+    if workload["kind"] == "Job":
+        return int(spec.get("completions") or spec.get("parallelism") or 1)
+    if workload["kind"] == "DIJob":
+        return 0
+    return int(spec.get("replicas", 1)) if "template" in spec else 0
+
+
+def _place(pod: Object) -> tuple[str, int]:
+    meta = pod["metadata"]
+    marks = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
+    index = next((marks[key] for key in _INDEXES if key in marks), "0")
+    return _group(pod), int(index)
+
+
+def _group(item: Object) -> str:
+    labels = item["metadata"].get("labels") or {}
+    return str(labels.get(_GROUP) or _name(item))
+
+
+def _attempt(pod: Object) -> int:
+    """How often its JobSet has started all its groups again."""
+    return int((pod["metadata"].get("labels") or {}).get(_ATTEMPT) or 0)
+
+
+def _run(item: Object) -> str:
+    return str((item["metadata"].get("labels") or {}).get(_RUN, ""))
+
+
+def _name(item: Object) -> str:
+    return str(item["metadata"]["name"])
+
+
+def _service(item: Object) -> ServiceStatus:
+    spec, labels = item["spec"], item["metadata"].get("labels") or {}
+    port = (spec.get("ports") or [{"port": 0}])[0]["port"]
+    outside = ""
+    # Clouds give an address or a name.
+    for entry in ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []:
+        outside = f"{entry.get('ip') or entry.get('hostname')}:{port}"
+        break
+    name = str(labels.get("symph.dev/service") or _name(item))
+    return ServiceStatus(name=name, address=f"{_name(item)}:{port}", outside=outside)

@@ -1,0 +1,262 @@
+"""Programs and ports inside pods, over the API server's WebSocket streams.
+
+Source: k8s.io/streaming pkg/wsstream and remotecommand: the first byte of a message is its channel; protocol v5 adds
+a message that closes one, without which a program never sees the end of its input.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import quote
+
+from symphony_charts.errors import ToolFailed
+from symphony_charts.kubernetes.client import KubeApi
+
+__all__ = ["forward", "run_in_pod"]
+
+_STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
+_PIECE = 1 << 15
+_EXEC_PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+_FORWARD_PROTOCOL = "v4.channel.k8s.io"
+# A refusal comes as soon as the node has tried.
+_REFUSAL_S = 0.7
+_RELAY_PYTHON = (
+    "import os, socket, sys, threading\n"
+    "peer = socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)\n"
+    "peer.settimeout(None)\n"
+    "def inward():\n"
+    "    while data := os.read(0, 32768): peer.sendall(data)\n"
+    "    peer.shutdown(socket.SHUT_WR)\n"
+    "threading.Thread(target=inward, daemon=True).start()\n"
+    "while data := peer.recv(32768): os.write(1, data)\n"
+)
+_RELAY_SHELL = (
+    'if command -v python3 >/dev/null; then exec python3 -c "$1" "$2" "$3"; fi; '
+    'if command -v nc >/dev/null; then exec nc "$2" "$3"; fi; '
+    'exec bash -c \'exec 3<>/dev/tcp/$0/$1; cat <&3 & cat >&3; wait\' "$2" "$3"'
+)
+_RELAY = ("sh", "-c", _RELAY_SHELL, "relay", _RELAY_PYTHON)
+
+Reader = Callable[[int], bytes]
+Writer = Callable[[bytes], object]
+
+
+def run_in_pod(
+    api: KubeApi,
+    namespace: str,
+    pod: str,
+    container: str,
+    command: Sequence[str],
+    *,
+    stdin: Reader | None = None,
+    stdout: Writer,
+    stderr: Writer,
+    tty: bool = False,
+) -> int:
+    """Run a command in a container until it ends; its exit status.
+
+    `stdin` gives the next bytes (empty: the end) and is read in a thread of its own. Raises ToolFailed where the
+    command cannot be started or the connection breaks.
+    """
+    query = [("container", container), *(("command", word) for word in command), ("stdout", "true")]
+    query += [("stderr", "false" if tty else "true"), ("stdin", "true" if stdin else "false")]
+    query.append(("tty", "true" if tty else "false"))
+    path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/exec"
+    connection = api.connection.websocket(path, query, _EXEC_PROTOCOLS)
+    try:
+        if tty:
+            _send(connection, _RESIZE, _window())
+        if stdin is not None:
+            threading.Thread(target=_feed, args=(connection, stdin), daemon=True).start()
+        return _drain(connection, stdout, stderr, tty, f"{pod}/{container}")
+    finally:
+        connection.close()
+
+
+def _drain(connection: Any, stdout: Writer, stderr: Writer, tty: bool, where: str) -> int:
+    from websocket import ABNF, WebSocketException
+
+    ended = b""
+    window = _window() if tty else b""
+    try:
+        while True:
+            code, frame = connection.recv_data_frame(True)
+            if code == ABNF.OPCODE_CLOSE:
+                break
+            if code not in (ABNF.OPCODE_BINARY, ABNF.OPCODE_TEXT) or not frame.data:
+                continue
+            channel, data = frame.data[0], frame.data[1:]
+            if channel == _ERROR:
+                ended += data
+            elif channel in (_STDOUT, _STDERR):
+                (stdout if channel == _STDOUT else stderr)(data)
+            if tty and _window() != window:
+                window = _window()
+                _send(connection, _RESIZE, window)
+    except (WebSocketException, OSError) as error:
+        if not ended:
+            raise ToolFailed(f"the connection to {where} broke: {error}") from error
+    return _status_of(ended, where)
+
+
+def _status_of(ended: bytes, where: str) -> int:
+    if not ended:
+        raise ToolFailed(f"the connection to {where} ended before the command did")
+    status = json.loads(ended)
+    if status.get("status") == "Success":
+        return 0
+    for cause in (status.get("details") or {}).get("causes") or []:
+        if cause.get("reason") == "ExitCode":
+            return int(cause["message"])
+    raise ToolFailed(f"the command cannot be run in {where}: {status.get('message')}")
+
+
+def _feed(connection: Any, stdin: Reader) -> None:
+    from websocket import WebSocketException
+
+    # The command may end, and the connection with it, before its input does.
+    with suppress(OSError, WebSocketException):
+        while data := stdin(_PIECE):
+            _send(connection, _STDIN, data)
+        connection.send_binary(bytes([_CLOSE, _STDIN]))
+
+
+def _send(connection: Any, channel: int, data: bytes) -> None:
+    connection.send_binary(bytes([channel]) + data)
+
+
+def _window() -> bytes:
+    size = shutil.get_terminal_size()
+    return json.dumps({"Width": size.columns, "Height": size.lines}).encode()
+
+
+@contextmanager
+def forward(api: KubeApi, namespace: str, pod: str, container: str, host: str, port: int) -> Iterator[str]:
+    """``127.0.0.1:port`` of this machine, every connection to which goes on to `port` of the pod, while open.
+
+    Port forwarding ends at the pod's loopback. A program that listens at the pod's own address `host` alone is reached
+    by a relay in `container`: python3, nc or bash of its image. Raises ToolFailed where nothing listens.
+    """
+
+    def carry(caller: socket.socket) -> None:
+        _carry(api, namespace, pod, port, caller)
+
+    def relay(caller: socket.socket) -> None:
+        _relay(api, namespace, pod, container, [*_RELAY, host, str(port)], caller)
+
+    way = carry if _listens_at_loopback(api, namespace, pod, port) else relay
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_accept, args=(server, way), daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+
+
+def _accept(server: socket.socket, way: Callable[[socket.socket], None]) -> None:
+    with suppress(OSError):
+        while True:
+            caller, _ = server.accept()
+            threading.Thread(target=way, args=(caller,), daemon=True).start()
+
+
+def _listens_at_loopback(api: KubeApi, namespace: str, pod: str, port: int) -> bool:
+    """Whether a forwarded connection is not refused at once."""
+    from websocket import ABNF, WebSocketException, WebSocketTimeoutException
+
+    path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
+    connection = api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
+    connection.settimeout(_REFUSAL_S)
+    messages = [0, 0]
+    try:
+        while True:
+            code, frame = connection.recv_data_frame(True)
+            if code == ABNF.OPCODE_CLOSE:
+                return False
+            if code == ABNF.OPCODE_BINARY and frame.data:
+                messages[frame.data[0]] += 1
+                # The first message of a channel is the port's number; the second on the error channel is an error.
+                if messages[1] > 1:
+                    return False
+                if messages[0] > 1:
+                    return True
+    except WebSocketTimeoutException:
+        return True
+    except (WebSocketException, OSError):
+        return False
+    finally:
+        connection.close()
+
+
+def _relay(
+    api: KubeApi, namespace: str, pod: str, container: str, command: Sequence[str], caller: socket.socket
+) -> None:
+    """One connection, both ways, through a program in the container."""
+    said: list[bytes] = []
+    try:
+        code = run_in_pod(
+            api, namespace, pod, container, command, stdin=caller.recv, stdout=caller.sendall, stderr=said.append
+        )
+        problem = b"".join(said).decode("utf-8", "replace").strip() if code else ""
+    except (ToolFailed, OSError) as error:
+        problem = str(error)
+    if problem:
+        # There is no caller to raise to; the one who waits for an answer sees the connection end.
+        sys.stderr.write(f"warning: {problem}\n")
+    with suppress(OSError):
+        caller.shutdown(socket.SHUT_RDWR)
+    caller.close()
+
+
+def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.socket) -> None:
+    """One connection, both ways, until either side ends."""
+    from websocket import WebSocketException
+
+    path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
+    try:
+        connection = api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
+    except ToolFailed as error:
+        # There is no caller to raise to; the one who waits for an answer sees the connection end.
+        sys.stderr.write(f"warning: {error}\n")
+        caller.close()
+        return
+    back = threading.Thread(target=_carry_back, args=(connection, caller), daemon=True)
+    back.start()
+    with suppress(OSError, WebSocketException):
+        while data := caller.recv(_PIECE):
+            _send(connection, 0, data)
+        # v4 cannot close one direction; what the server still answers is waited for.
+        back.join(timeout=2)
+    with suppress(OSError, WebSocketException):
+        connection.close()
+    caller.close()
+
+
+def _carry_back(connection: Any, caller: socket.socket) -> None:
+    from websocket import ABNF, WebSocketException
+
+    # Both channels (0 data, 1 error) begin with the port's number in two bytes.
+    begun: set[int] = set()
+    with suppress(OSError, WebSocketException):
+        while True:
+            code, frame = connection.recv_data_frame(True)
+            if code == ABNF.OPCODE_CLOSE:
+                break
+            if code not in (ABNF.OPCODE_BINARY, ABNF.OPCODE_TEXT) or not frame.data:
+                continue
+            channel, data = frame.data[0], frame.data[1:]
+            if channel not in begun:
+                begun.add(channel)
+            elif channel == 0:
+                caller.sendall(data)
+            else:
+                sys.stderr.write(f"warning: the pod refuses: {data.decode('utf-8', 'replace')}\n")
+                break
+    with suppress(OSError):
+        caller.shutdown(socket.SHUT_RDWR)

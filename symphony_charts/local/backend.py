@@ -1,0 +1,211 @@
+"""The experiments of this machine, by the files of their runs: nobody is asked, so nothing can be silent."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
+from symphony_charts.errors import Conflict, NotFound
+from symphony_charts.local.runs import Run, find_run, live_runs, runs_of
+from symphony_charts.local.status import path_of, run_events, run_status
+from symphony_charts.system import processes
+from symphony_charts.system.inotify import Changes
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["LocalWatcher"]
+
+
+class LocalWatcher:
+    """This machine's experiments."""
+
+    backend = "tmux"
+    place = "tmux"
+
+    def __init__(self) -> None:
+        self._cpu_seen: dict[str, tuple[float, float]] = {}
+
+    def names(self) -> list[str]:
+        """The experiments that run."""
+        return [run.experiment for run in live_runs()]
+
+    def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
+        """The experiments that run; with `ended` also the last run of those that have ended."""
+        runs = live_runs()
+        if ended:
+            folder = state_dir() / "local"
+            names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+            runs = [found[-1] for found in map(runs_of, names) if found]
+        return [run_status(run) for run in runs]
+
+    def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
+        """How the newest run of an experiment is, also after its end."""
+        return run_status(_supervised(find_run(name)), events=events)
+
+    def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
+        """How it is at once and whenever its state is written, over to new runs."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        with Changes([find_run(name).folder.parent]) as watched:
+            while True:
+                runs = runs_of(name)
+                if not runs:
+                    yield None
+                    return
+                watched.add(runs[-1].folder)
+                yield run_status(_supervised(runs[-1]), events=False)
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                if left == 0.0 or not watched.wait(left):
+                    return
+
+    def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
+        """The lines of the newest run (`previous`: of the one before), merged by their times."""
+        from symphony_charts.local.logs import read_lines
+
+        return read_lines(name, query)
+
+    def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
+        """Starts, ends and restarts, as the supervisor noted them."""
+        seen: set[Event] = set()
+        for status in self.changes(name):
+            new = [event for event in run_events(find_run(name)) if event not in seen] if status else []
+            seen.update(new)
+            yield from new
+            if not follow or status is None or status.is_final:
+                return
+
+    def usage(self, name: str) -> Mapping[str, Usage]:
+        """Processors since the last call (the first time: since the start) and resident memory, children included."""
+        from symphony_charts.local.usage import session_usage
+
+        found = {}
+        now = time.time()
+        for item in find_run(name).state()["processes"]:
+            used = session_usage(int(item.get("wrapper") or 0)) if item["phase"] == "running" else None
+            if used is None:
+                continue
+            path = path_of(item)
+            seconds, memory = used
+            before, moment = self._cpu_seen.get(path, (0.0, float(item.get("started") or now)))
+            self._cpu_seen[path] = (seconds, now)
+            cpu = max(0.0, seconds - before) / (now - moment) if now > moment else None
+            found[path] = Usage(cpu=cpu, memory=memory)
+        return found
+
+    def last_lines(self, name: str) -> Mapping[str, str]:
+        """The last line that each process wrote."""
+        run, found = find_run(name), {}
+        for item in run.state()["processes"]:
+            with contextlib.suppress(OSError), (run.process_dir(item["slot"]) / "log").open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 400))
+                lines = file.read().decode("utf-8", "replace").strip().splitlines()
+                found[path_of(item)] = lines[-1] if lines else ""
+        return {path: line for path, line in found.items() if line}
+
+    def exec(
+        self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
+    ) -> int:
+        """Run a command with the environment, folder and files of the process."""
+        import subprocess
+
+        del tty  # the command has this terminal as it is
+        argv, env = self._inside(name, instance, command)
+        return subprocess.run(argv, env=env, stdin=None if stdin else subprocess.DEVNULL, check=False).returncode
+
+    def output_of(self, name: str, instance: InstanceStatus, command: Sequence[str]) -> tuple[int, bytes, bytes]:
+        """Run a command with the environment, folder and files of the process, without a terminal."""
+        import subprocess
+
+        argv, env = self._inside(name, instance, command)
+        done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=600, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
+        """Copy what the process sees at `path`; after its end, what this machine has there."""
+        source = self._seen_as(name, instance, path)
+        if not source.exists():
+            raise NotFound(f'"{instance.path}" has no {path}')
+        _copy(source, to / source.name if to.is_dir() else to)
+
+    def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
+        """Copy to where the process sees `to`."""
+        if not source.exists():
+            raise NotFound(f"there is no {source}")
+        target = self._seen_as(name, instance, to)
+        _copy(source, target / source.name if target.is_dir() else target)
+
+    @contextlib.contextmanager
+    def visit(self, name: str, service: str) -> Iterator[str]:
+        """The loopback address of the service; nothing needs to be forwarded here."""
+        services = self.describe(name, events=False).services
+        found = [one.address for one in services if one.name == service]
+        if not found:
+            known = ", ".join(one.name for one in services) or "none"
+            raise NotFound(f'experiment "{name}" has no service "{service}"', next=f"its services: {known}")
+        yield found[0]
+
+    def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
+        """End the experiment and remove what is kept of its runs, logs included."""
+        find_run(name)
+        runs = runs_of(name)
+        home = (state_dir() / "local").resolve()
+        if any(one.folder.resolve().parent.parent != home for one in runs):
+            # Looked at once more, as on a cluster: what is removed recursively must be one of our own folders.
+            raise NotFound(f'"{name}" names no folder of ours')
+        if not dry_run:
+            from symphony_charts.local import up
+
+            for one in runs:
+                up.down(one)
+            shutil.rmtree(runs[0].folder.parent)
+        return [one.run_id for one in runs]
+
+    def _inside(self, name: str, instance: InstanceStatus, command: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+        """The argument list and environment that run `command` beside a process. Raises Conflict unless it runs."""
+        pid = _main_pid(name, instance)
+        if pid == 0:
+            what = f'"{instance.path}" does not run: {instance.state}'
+            raise Conflict(what, next=f"symph process {name}")
+        return processes.inside(pid, command)
+
+    def _seen_as(self, name: str, instance: InstanceStatus, path: str) -> Path:
+        """The path of this machine at which a process sees `path`."""
+        pid = _main_pid(name, instance)
+        if pid:
+            return Path(f"/proc/{pid}/root{path}" if path.startswith("/") else f"/proc/{pid}/cwd/{path}")
+        planned = next(one for one in find_run(name).plan()["processes"] if path_of(one) == instance.path)
+        return Path(planned["cwd"]) / path
+
+
+def _supervised(run: Run) -> Run:
+    """Give the run a supervisor if it lost its own; the common case must not import what that takes."""
+    if run.is_live and not run.is_supervised:
+        from symphony_charts.local.up import ensure_supervised
+
+        ensure_supervised(run)
+    return run
+
+
+def _main_pid(name: str, instance: InstanceStatus) -> int:
+    """The main process of an instance, 0 when it does not run."""
+    run = find_run(name)
+    for item in run.state()["processes"]:
+        if path_of(item) == instance.path and item["phase"] == "running":
+            with contextlib.suppress(OSError, ValueError):
+                return int((run.process_dir(item["slot"]) / "pid").read_text(encoding="ascii"))
+    return 0
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, target)
+    except OSError as error:
+        what = f"cannot copy to {target}: {error.strerror or os.strerror(error.errno or 0)}"
+        raise Conflict(what, next="choose another place") from error

@@ -1,0 +1,30 @@
+"""Names of experiments and processes of this machine, for completion: read quickly, and whatever fails left out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from symphony_charts.errors import SymphError
+from symphony_charts.local.runs import live_runs
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["experiment_names", "process_names"]
+
+
+def experiment_names() -> set[str]:
+    """The experiments that run here or have run here."""
+    try:
+        return {entry.name for entry in os.scandir(state_dir() / "local") if entry.is_dir()}
+    except OSError:
+        return set()
+
+
+def process_names() -> set[str]:
+    """The processes of all live runs, those of groups also as ``group/process``."""
+    names = set()
+    with contextlib.suppress(SymphError, OSError, ValueError):
+        for run in live_runs():
+            for item in run.state()["processes"]:
+                names |= {item["name"], *([f"{item['group']}/{item['name']}"] if item["group"] else [])}
+    return names

@@ -1,0 +1,194 @@
+"""Runs of the past: what each was started from, how it went, starting it again, and removing old ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from symphony_charts.errors import NotFound
+from symphony_charts.local.machine.git_volumes import with_commits
+from symphony_charts.local.plan.masking import with_secrets, without_secrets
+from symphony_charts.local.plan.mounts import key_of
+from symphony_charts.local.runs import Run, runs_of, write_json
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sources import SecretFile
+from symphony_charts.spec.to_data import to_data
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["PastRun", "SavedRun", "all_runs", "find_past", "load_saved", "past_run", "removable", "remove", "save_spec"]
+
+_SPEC = "spec.json"
+# A folder without a state is of a run that is being started now, or of one that never was.
+_STARTING_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedRun:
+    """What starts a run again: the experiment, its ports by service, and the folder that relative paths count from."""
+
+    experiment: Experiment
+    ports: dict[str, int]
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRun:
+    """How one run went; times in seconds since 1970, `phase` is ``broken`` for a folder that no run ever finished."""
+
+    run: Run
+    phase: str
+    started: float | None
+    ended: float | None
+    processes: int
+    failed: str
+    status: int | None
+    bytes: int
+    can_replay: bool
+
+
+def save_spec(run: Run, experiment: Experiment, folder: Path) -> None:
+    """Keep the experiment in the run's folder; texts of its secret files are replaced by their names."""
+    data = to_data(experiment)
+    # Where the secrets are is none, and must be known to bring them back.
+    hidden = {
+        key: value if key == "secrets" else without_secrets(value, _secrets(experiment.secrets, folder))
+        for key, value in data.items()
+    }
+    write_json(run.folder / _SPEC, hidden)
+
+
+def load_saved(run: Run) -> SavedRun:
+    """What `run` was started from: its Git volumes at the commits they had, its secrets as their files are now.
+
+    Raises NotFound for runs without it.
+    """
+    try:
+        data = json.loads((run.folder / _SPEC).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise NotFound(
+            "the run does not say what it was started from", str(run.folder), "start it from its file: symph up SPEC"
+        ) from None
+    plan = run.plan()
+    folder = Path(plan["folder"])
+    secrets = _secrets(msgspec.convert(data.get("secrets", []), list[SecretFile]), folder)
+    experiment = with_commits(from_data(with_secrets(data, secrets)), run.state().get("commits", {}))
+    return SavedRun(experiment=experiment, ports=plan["ports"], folder=folder)
+
+
+def all_runs(experiment: str | None = None) -> list[Run]:
+    """The runs of one experiment, or of all of them, the oldest first."""
+    if experiment is not None:
+        return runs_of(experiment)
+    try:
+        names = sorted(entry.name for entry in os.scandir(state_dir() / "local") if entry.is_dir())
+    except FileNotFoundError:
+        return []
+    return [run for name in names for run in runs_of(name)]
+
+
+def find_past(experiment: str, run_id: str | None = None) -> Run:
+    """The run with that id or beginning of an id, or the newest one. Raises NotFound listing what there is."""
+    found = runs_of(experiment)
+    fitting = [run for run in found if run_id is None or run.run_id.startswith(run_id)]
+    if run_id is None and fitting:
+        return fitting[-1]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not found:
+        raise NotFound(f'experiment "{experiment}" has no runs here', next="symph local history")
+    what = "several runs" if fitting else "no run"
+    raise NotFound(f'{what} of "{experiment}" begin with "{run_id}"', next=f"symph local history {experiment}")
+
+
+def past_run(run: Run) -> PastRun:
+    """How the run in this folder went, as its state says."""
+    try:
+        state = run.state()
+    except (NotFound, ValueError):
+        state = {"phase": "broken"}
+    failed = state.get("failed") or {}
+    return PastRun(
+        run=run,
+        phase=state["phase"],
+        started=state.get("started"),
+        ended=state.get("ended"),
+        processes=len(state.get("processes", [])),
+        failed=failed.get("name", ""),
+        status=failed.get("status", 0 if state["phase"] == "finished" else None),
+        bytes=sum(map(_size, _files(run.folder))),
+        can_replay=(run.folder / _SPEC).exists(),
+    )
+
+
+def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now: float | None = None) -> list[Run]:
+    """The runs beyond the newest `keep` ended ones of each experiment that ended longer ago than `older_than_s`.
+
+    A live run is never among them, and neither is one that may be starting.
+    """
+    now = time.time() if now is None else now
+    by_name: dict[str, list[Run]] = {}
+    for run in runs:
+        if not _may_live(run, now):
+            by_name.setdefault(run.experiment, []).append(run)
+    found = []
+    for ended in by_name.values():
+        ended.sort(key=lambda run: run.run_id)
+        found += [run for run in ended[: max(0, len(ended) - keep)] if now - _last_change(run) >= older_than_s]
+    return found
+
+
+def remove(run: Run) -> bool:
+    """Remove the folder of a run and all logs in it; False where it lives after all, and then nothing is touched."""
+    if _may_live(run, time.time()):
+        return False
+    shutil.rmtree(run.folder)
+    return True
+
+
+def _may_live(run: Run, now: float) -> bool:
+    try:
+        return run.is_live or run.is_supervised
+    except ValueError:
+        return False
+    except NotFound:
+        return now - run.folder.stat().st_mtime < _STARTING_S
+
+
+def _last_change(run: Run) -> float:
+    try:
+        ended = run.state().get("ended")
+    except (NotFound, ValueError):
+        ended = None
+    return float(ended) if ended else run.folder.stat().st_mtime
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for top, _, names in os.walk(folder):
+        yield from (Path(top) / name for name in names)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:  # a run that has just ended is still tidied
+        return 0
+
+
+def _secrets(secrets: Sequence[SecretFile], folder: Path) -> dict[str, bytes]:
+    """The contents of the secret files that can be read."""
+    found = {}
+    for secret in secrets:
+        try:
+            found[key_of(secret)] = (folder / Path(secret.file).expanduser()).read_bytes()
+        except OSError:
+            # Starting the run says so; here nothing of it needs to be hidden.
+            continue
+    return found

@@ -1,0 +1,166 @@
+"""Where the pods of a run listen on this machine: their addresses, and the ports that cannot be the pod's."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from symphony_charts.errors import Conflict, ToolFailed
+from symphony_charts.local.plan.addresses import ONE_ADDRESS, AddressRange, candidate_ranges, range_at
+from symphony_charts.local.plan.overrides import replicas_here
+from symphony_charts.local.runs import Run, live_runs
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import pods_of, processes_of
+from symphony_charts.spec.services import Service
+from symphony_charts.system import file_locks
+from symphony_charts.system.sockets import has_address, holder_of, is_free
+from symphony_charts.system.user_folders import runtime_dir
+
+__all__ = ["Places", "choosing", "places_now", "places_of_run"]
+
+# Checking out the Git volumes of a run may take so long.
+_CHOOSING_S = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The addresses of a run, and for services that moved the port at each replica; `notes` is what users must know."""
+
+    addresses: AddressRange
+    moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listener:
+    """A port that will be listened at: that of `service` in pod number `number` of the run."""
+
+    service: Service
+    number: int
+
+
+def choosing(experiment: Experiment) -> contextlib.AbstractContextManager[None]:
+    """Nobody else chooses ports at the one address meanwhile; of runs that have begun it is known what they have."""
+    if experiment.local.ports == "own":
+        return contextlib.nullcontext()
+    return file_locks.alone(runtime_dir() / "ports", timeout_s=_CHOOSING_S)
+
+
+def places_now(experiment: Experiment, services: Sequence[Service], *, strict: bool) -> Places:
+    """The experiment's usual addresses if its ports are free there, else the next ones where they are.
+
+    A port that is taken on every address moves, unless the experiment fixes it: then, if `strict`, Conflict names who
+    has it. All pods are at 127.0.0.1, with other ports where these meet, when `local.ports` asks for it or there are
+    no other addresses.
+    """
+    listeners = list(_listeners(experiment, services))
+    pods = sum(replicas_here(pod) for pod in pods_of(experiment).values())
+    ranges = list(candidate_ranges(experiment.name, pods))
+    if experiment.local.ports == "moved":
+        return _at_one_address(experiment, listeners, ())
+    if not has_address(ranges[0].address(0)):
+        why = f"this machine has no address {ranges[0].address(0)}, so all pods are at {ONE_ADDRESS.address(0)}"
+        return _at_one_address(experiment, listeners, (why,))
+    used = {run.plan()["base_address"] for run in live_runs()}
+    unused = [candidate for candidate in ranges if candidate.address(0) not in used]
+    notes: tuple[str, ...] = ()
+    for candidate in unused:
+        taken = next((one for one in listeners if not _is_free(candidate, one)), None)
+        if taken is None:
+            return Places(addresses=candidate, notes=notes)
+        notes = notes or (f"not at its usual address: {_who(candidate, taken)}",)
+    if not unused:
+        raise ToolFailed(f"{len(ranges)} ranges of addresses are used by other runs", next="symph ls, symph down")
+    return _with_moves(experiment, unused[0], listeners, strict=strict)
+
+
+def places_of_run(run: Run) -> Places:
+    """Where the pods of a run are."""
+    plan = run.plan()
+    moved = {name: tuple(ports) for name, ports in plan.get("moved", {}).items()}
+    return Places(addresses=range_at(plan["base_address"]), moved=moved)
+
+
+def _listeners(experiment: Experiment, services: Sequence[Service]) -> Iterator[_Listener]:
+    numbers = itertools.count()
+    for pod in pods_of(experiment).values():
+        for _ in range(replicas_here(pod)):
+            number = next(numbers)
+            yield from (_Listener(service=one, number=number) for one in services if one.listener.pod == pod.name)
+
+
+def _is_free(addresses: AddressRange, one: _Listener) -> bool:
+    return is_free(addresses.address(one.number), one.service.port)
+
+
+def _who(addresses: AddressRange, one: _Listener) -> str:
+    address, port = addresses.address(one.number), one.service.port
+    holder = holder_of(address, port) or "somebody"
+    return f'{address}:{port} of service "{one.service.name}" is taken by {holder}'
+
+
+def _with_moves(
+    experiment: Experiment, addresses: AddressRange, listeners: Sequence[_Listener], *, strict: bool
+) -> Places:
+    """Other ports for the services whose own are taken on every address."""
+    taken = {one.service.name: one for one in listeners if not _is_free(addresses, one)}
+    fixed = _fixed_ports(experiment)
+    for name, one in taken.items():
+        if name in fixed and strict:
+            step = "end it, or let ports move with `local: {ports: moved}`"
+            raise Conflict(_who(addresses, one), next=step)
+    ports = _other_ports(experiment, {one.service.port for one in listeners})
+    moved, notes = {}, []
+    for name, one in taken.items():
+        numbers = [other.number for other in listeners if other.service.name == name]
+        port = next(port for port in ports if all(is_free(addresses.address(number), port) for number in numbers))
+        moved[name] = (port,) * len(numbers)
+        notes.append(f"{_who(addresses, one)}; it is {port} in this run")
+    return Places(addresses=addresses, moved=moved, notes=tuple(notes))
+
+
+def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], notes: tuple[str, ...]) -> Places:
+    """Everything at 127.0.0.1: ports that are taken there, by others or by pods of this very run, move."""
+    given = {port for run in live_runs() for port in _ports_of(run)}
+    others = _other_ports(experiment, {one.service.port for one in listeners} | given)
+    ports: dict[str, list[int]] = {}
+    told = list(notes)
+    for one in listeners:
+        port = one.service.port
+        if port in given or not _is_free(ONE_ADDRESS, one):
+            port = next(other for other in others if is_free(ONE_ADDRESS.address(0), other))
+            told += [f"{_who(ONE_ADDRESS, one)}; it is {port} in this run"] if one.service.port not in given else []
+        given.add(port)
+        ports.setdefault(one.service.name, []).append(port)
+    own = {one.service.name: one.service.port for one in listeners}
+    moved = {name: tuple(found) for name, found in ports.items() if set(found) != {own[name]}}
+    return Places(addresses=ONE_ADDRESS, moved=moved, notes=tuple(told))
+
+
+def _ports_of(run: Run) -> Iterator[int]:
+    """The ports that a run has at 127.0.0.1."""
+    plan = run.plan()
+    if plan["base_address"] == ONE_ADDRESS.address(0):
+        moved = plan.get("moved", {})
+        for name, port in plan["ports"].items():
+            yield from moved.get(name, (port,))
+
+
+def _fixed_ports(experiment: Experiment) -> set[str]:
+    return {
+        name
+        for _, process in processes_of(experiment)
+        for name, port in (*process.binds.items(), *process.exposes.items())
+        if port is not None
+    }
+
+
+def _other_ports(experiment: Experiment, avoid: set[int]) -> Iterator[int]:
+    """Port numbers that nothing of the experiment has, those of its own range first."""
+    low, high = experiment.port_range
+    for port in itertools.chain(range(low, high + 1), range(20000, 32000)):
+        if port not in avoid:
+            yield port
+    raise ToolFailed("no port is left", next="widen `port_range`")

@@ -1,0 +1,97 @@
+"""GPUs that runs of this person hold: a lock per GPU, kept by the supervisor of the run, by name of the holder.
+
+The lock goes with the last process that has it open, so nothing has to be tidied up after a kill -9. This module is
+imported by the supervisor and must stay light.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.errors import NotFound
+from symphony_charts.local.runs import Run
+from symphony_charts.system import file_locks
+from symphony_charts.system.user_folders import runtime_dir
+
+__all__ = ["alone", "claim_gpu", "hold_again", "holders_of", "note_holder"]
+
+
+def alone() -> contextlib.AbstractContextManager[None]:
+    """Nobody else takes or looks at GPUs meanwhile."""
+    return file_locks.alone(_folder())
+
+
+def claim_gpu(gpu: str, *, shared: bool) -> int | None:
+    """A descriptor that holds a GPU, None when a run has it; call it inside of `alone`."""
+    return file_locks.claim(_path(gpu), shared=shared)
+
+
+def note_holder(gpu: str, run: Path, processes: Sequence[str]) -> None:
+    """Let others know which processes of which run a GPU is for."""
+    file_locks.note(_path(gpu), json.dumps({"run": str(run), "processes": list(processes)}))
+
+
+def holders_of(gpu: str) -> list[str]:
+    """Who holds a GPU, in words: ``experiment "rl" (learner)``."""
+    found = [
+        f'experiment "{run.experiment}" ({", ".join(processes)})' for run, processes in _holders(gpu) if _lives(run)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def hold_again(run: Run, plan: Mapping[str, Any]) -> list[int]:
+    """The descriptors by which a supervisor keeps the GPUs of its run, where it has not inherited them.
+
+    One that takes over after another was killed finds them free, unless somebody was quicker; that is said on stderr.
+    """
+    wanted = _by_gpu(plan["processes"])
+    if not wanted:
+        return []
+    found = []
+    with alone():
+        for gpu, processes in wanted.items():
+            descriptor = claim_gpu(gpu, shared=bool(plan.get("is_sharing_gpus")))
+            if descriptor is not None:
+                found.append(descriptor)
+                note_holder(gpu, run.folder, processes)
+            elif all(holder.folder != run.folder for holder, _ in _holders(gpu)):
+                sys.stderr.write(f"{gpu} was taken meanwhile: {'; '.join(holders_of(gpu))}\n")
+    return found
+
+
+def _by_gpu(processes: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for process in processes:
+        for gpu in process.get("gpus", ()):
+            found.setdefault(gpu, []).append(f"{process['pod']}/{process['process']}")
+    return found
+
+
+def _holders(gpu: str) -> Iterator[tuple[Run, list[str]]]:
+    for line in file_locks.claimants(_path(gpu)):
+        with contextlib.suppress(ValueError, KeyError):
+            data = json.loads(line)
+            yield Run(Path(data["run"])), [str(name) for name in data["processes"]]
+
+
+def _lives(run: Run) -> bool:
+    """Whether a run has not ended; one that is being started has no state yet."""
+    try:
+        run.state()
+    except NotFound:
+        return True
+    return run.is_live
+
+
+def _folder() -> Path:
+    return runtime_dir() / "gpus"
+
+
+def _path(gpu: str) -> Path:
+    return _folder() / f"{gpu.replace(os.sep, '_')}.held"

@@ -1,0 +1,97 @@
+"""What a run needs to know of this machine: free addresses, private mounts, limits. Nothing is started or changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from symphony_charts.errors import SpecError
+from symphony_charts.local.machine.addresses import places_now, places_of_run
+from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
+from symphony_charts.local.machine.limits import find_limiter
+from symphony_charts.local.plan.mounts import key_of
+from symphony_charts.local.plan.plan import make_plan
+from symphony_charts.local.plan.records import Gpus, Limiter, LocalPlan, Machine
+from symphony_charts.local.runs import Run
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import Service
+from symphony_charts.system import subprocess_runner
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["namespace_prefix", "plan_here"]
+
+# What showing files at a pod's paths takes: a private tmpfs, and an overlay over a folder of the machine.
+_PROBE = (
+    "mount -t tmpfs symph /mnt && mkdir /mnt/u /mnt/w"
+    " && mount -t overlay -o lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w symph /etc"
+)
+
+
+def plan_here(
+    experiment: Experiment,
+    services: Sequence[Service],
+    folder: Path,
+    run_id: str,
+    *,
+    run_dir: Path | None = None,
+    of_run: Run | None = None,
+    gpus: Gpus | None = None,
+) -> LocalPlan:
+    """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
+
+    With `of_run` it is planned at the addresses and on the GPUs that this run has. `gpus` are those that are held for
+    it; without, it is planned to be looked at, with the GPUs that it would get now, and what it lacks is only noted.
+    With `run_dir` it is for other runners than ours, which start it from that folder and mount nothing.
+    """
+    contents, problems = {}, []
+    for number, secret in enumerate(experiment.secrets):
+        path = folder / Path(secret.file).expanduser()
+        try:
+            contents[key_of(secret)] = path.read_bytes()
+        except OSError as error:
+            problems.append(SpecError.one(f"secret file {path}: {error.strerror}", f"secrets[{number}]").problems[0])
+    if problems:
+        raise SpecError(problems)
+    places = places_of_run(of_run) if of_run else places_now(experiment, services, strict=gpus is not None)
+    if gpus is None:
+        gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
+    prefix = namespace_prefix() if run_dir is None else []
+    machine = Machine(
+        run_id=run_id,
+        run_dir=str(run_dir or state_dir() / "local" / experiment.name / run_id),
+        spec_dir=str(folder.resolve()),
+        hostname=socket.gethostname(),
+        addresses=places.addresses,
+        moved=places.moved,
+        notes=places.notes,
+        has_namespace=bool(prefix),
+        enter=_without_rights() if "--user" in prefix else (),
+        caller_env=dict(os.environ),
+        secrets=contents,
+        gpus=gpus,
+        limiter=find_limiter() if experiment.local.limits else Limiter(),
+    )
+    return make_plan(experiment, services, machine)
+
+
+@cache
+def namespace_prefix() -> list[str]:
+    """The command that gives a program a mount namespace of its own here; empty where that is not allowed."""
+    if sys.platform != "linux" or shutil.which("unshare") is None:
+        return []
+    prefix = ["unshare", "--mount", "--propagation", "private"]
+    if os.geteuid() != 0:
+        prefix[1:1] = ["--user", "--map-current-user", "--keep-caps"]
+    done = subprocess_runner.run([*prefix, "/bin/sh", "-c", _PROBE], timeout_s=10, check=False)
+    return prefix if done.status == 0 else []
+
+
+def _without_rights() -> tuple[str, ...]:
+    """The command that gives up what a namespace of its own gave a program, which a container would not have."""
+    found = shutil.which("setpriv")
+    return (found, "--ambient-caps=-all", "--inh-caps=-all", "--") if found else ()

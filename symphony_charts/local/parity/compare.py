@@ -1,0 +1,87 @@
+"""Whether processes see here what they see in their pods: plan, manifests and a probe in tmux, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from symphony_charts.environment.variables import SECRETS_DIR
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.parity.pod_view import view_of_manifests
+from symphony_charts.local.parity.probe import probe
+from symphony_charts.local.parity.process_view import ProcessView, differences, view_of_plan
+from symphony_charts.local.plan.overlays import foreign_containers
+from symphony_charts.local.plan.overrides import with_local
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.prepare import prepare_experiment
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import pods_of
+from symphony_charts.spec.services import allocate
+
+__all__ = ["Difference", "Parity", "compare"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One field of one process: `sides` names what was compared, `text` says both values."""
+
+    process: str
+    sides: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parity:
+    """The outcome of a comparison of `processes` processes on `sides`."""
+
+    processes: int
+    sides: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+
+def compare(
+    experiment: Experiment, pins: Mapping[str, int], folder: Path, *, probes: bool, pools: Pools | None = None
+) -> Parity:
+    """The differences beyond the closed list between the local plan and the rendered manifests.
+
+    `pools` settle where processes were sent. With `probes` also between a probe that really runs in tmux and both. What
+    `local:` changes is taken as wanted.
+    """
+    services = allocate(experiment, pins)
+    planned = {
+        name: replace(view, files=_without_secrets(view.files))
+        for name, view in view_of_plan(plan_here(experiment, services, folder, "diff")).items()
+    }
+    pins = {service.name: service.port for service in services}
+    in_pods = view_of_manifests(
+        prepare_experiment(with_local(experiment), pins, pools=pools, force=True).objects,
+        # `up` says of these that it does not run them.
+        without={name: foreign_containers(pod) for name, pod in pods_of(experiment).items()},
+    )
+    passed = frozenset(experiment.local.pass_env)
+    found = list(_compare("plan, manifests", planned, in_pods, passed))
+    sides: tuple[str, ...] = ("the plan", "the manifests")
+    if probes:
+        seen = probe(experiment, services, folder, planned)
+        found += _compare("tmux, plan", seen, planned, passed)
+        found += _compare("tmux, manifests", seen, in_pods, passed)
+        sides = (*sides, "tmux")
+    return Parity(processes=len(planned), sides=sides, differences=tuple(found))
+
+
+def _without_secrets(files: Mapping[str, str]) -> dict[str, str]:
+    """The files that manifests hold, too; what is in a Secret is made apart from them."""
+    return {path: mark for path, mark in files.items() if not path.startswith(f"{SECRETS_DIR}/")}
+
+
+def _compare(
+    sides: str, here: Mapping[str, ProcessView], there: Mapping[str, ProcessView], allowed: frozenset[str]
+) -> Iterator[Difference]:
+    for name in sorted({*here, *there}):
+        if name not in here or name not in there:
+            text = f"only in {sides.split(', ')[0 if name in here else 1]}"
+            yield Difference(process=name, sides=sides, text=text)
+            continue
+        for text in differences(here[name], there[name], allowed):
+            yield Difference(process=name, sides=sides, text=text)

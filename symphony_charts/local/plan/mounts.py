@@ -1,0 +1,149 @@
+"""The files and volumes of an experiment on one machine: private folders, and the paths at which they are seen."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from symphony_charts.environment.variables import CONFIG_DIR, SECRETS_DIR
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.local.plan.records import Bind, Checkout, File, Machine
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import ProcessRef, processes_of
+from symphony_charts.spec.sources import (
+    AnyVolume,
+    ClaimVolume,
+    ConfigFile,
+    ConfigVolume,
+    DeviceVolume,
+    EmptyDirVolume,
+    GitVolume,
+    HostPathVolume,
+    Mount,
+    NfsVolume,
+    SecretFile,
+    SecretVolume,
+)
+
+__all__ = ["Layout", "checkouts_of", "config_dir", "key_of", "layout", "mount_binds", "own_secrets", "secrets_dir"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What the run's folder holds and what all processes see of it in place."""
+
+    files: tuple[File, ...]
+    binds: tuple[Bind, ...]
+    notes: tuple[str, ...]
+
+
+def config_dir(machine: Machine) -> str:
+    """Where processes find the experiment's configuration files."""
+    return CONFIG_DIR if machine.has_namespace else f"{machine.run_dir}/files/config"
+
+
+def secrets_dir(machine: Machine, own: Sequence[Bind]) -> str:
+    """Where a process finds the experiment's secret files; `own` are its own of them."""
+    shared = f"{machine.run_dir}/files/secrets"
+    return SECRETS_DIR if machine.has_namespace else next((bind.source for bind in own), shared)
+
+
+def layout(experiment: Experiment, machine: Machine) -> Layout:
+    """The configuration and secret files of `experiment`, at the pod's paths where private mounts are possible."""
+    files = [
+        File(path=f"files/config/{name}", content=_content(config), mode=_mode(config.mode))
+        for name, config in experiment.configs.items()
+    ]
+    files += _secret_files(experiment, machine)
+    binds, notes = [], []
+    for wanted, name, target in (
+        (experiment.configs, "config", CONFIG_DIR),
+        (machine.secrets, "secrets", SECRETS_DIR),
+    ):
+        source = f"{machine.run_dir}/files/{name}"
+        if wanted or not machine.has_namespace:
+            binds.append(Bind(source=source, target=target, read_only=True))
+        if wanted and not machine.has_namespace:
+            notes.append(f"no private mounts on this machine: {target} is {source} (SYMPH_{name.upper()}_DIR says so)")
+    return Layout(files=tuple(files), binds=tuple(binds), notes=tuple(notes))
+
+
+def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machine: Machine) -> Iterator[Bind]:
+    """What one process of the replica `pod` sees of its volumes.
+
+    Raises SpecError for a volume that only a cluster has and that names no local stand-in.
+    """
+    for number, mount in enumerate(mounts):
+        volume = experiment.volumes[mount.volume]
+        source = _source(volume, mount, pod, machine, f"mounts[{number}]")
+        if source is not None:
+            source = f"{source}/{mount.sub_path}" if mount.sub_path else source
+            yield Bind(source=source, target=mount.at, read_only=mount.read_only)
+
+
+def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, machine: Machine) -> Iterator[Checkout]:
+    """The Git volumes among the `mounts` of a process of the replica `pod`; the same ones for all of its processes."""
+    for mount in mounts:
+        volume = experiment.volumes[mount.volume]
+        if isinstance(volume, GitVolume):
+            repository = volume.repository
+            if repository.startswith(("./", "../")):
+                repository = str(PurePosixPath(machine.spec_dir) / repository)
+            folder = f"{machine.run_dir}/volumes/{pod}/{mount.volume}"
+            yield Checkout(volume=mount.volume, repository=repository, revision=volume.revision, folder=folder)
+
+
+def own_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
+    """The secrets folder of one process, where some secrets are for chosen processes only."""
+    if not any(secret.only for secret in experiment.secrets):
+        return ()
+    return (
+        Bind(source=f"{machine.run_dir}/files/secrets.{ref.pod}.{ref.process}", target=SECRETS_DIR, read_only=True),
+    )
+
+
+def _secret_files(experiment: Experiment, machine: Machine) -> Iterator[File]:
+    chosen = {key_of(secret): secret.only for secret in experiment.secrets if secret.only}
+    for key, content in machine.secrets.items():
+        if key not in chosen:
+            yield File(path=f"files/secrets/{key}", content=content, mode=0o644)
+    if chosen:
+        for ref, _ in processes_of(experiment):
+            for key, content in machine.secrets.items():
+                if key not in chosen or {str(ref), ref.process} & set(chosen[key]):
+                    yield File(path=f"files/secrets.{ref.pod}.{ref.process}/{key}", content=content, mode=0o644)
+
+
+def key_of(secret: SecretFile) -> str:
+    """The file name under which processes see a secret."""
+    return secret.key or PurePosixPath(secret.file).name
+
+
+def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: str) -> str | None:
+    private = f"{machine.run_dir}/volumes"
+    if isinstance(volume, (EmptyDirVolume, GitVolume)):
+        return f"{private}/{pod}/{mount.volume}"
+    if isinstance(volume, HostPathVolume):
+        return volume.path
+    if isinstance(volume, DeviceVolume):
+        return None if volume.path == mount.at else volume.path
+    if isinstance(volume, NfsVolume):
+        return f"{private}/shared/{mount.volume}"
+    if isinstance(volume, ClaimVolume):
+        return volume.local or f"{private}/shared/{mount.volume}"
+    if isinstance(volume, (SecretVolume, ConfigVolume)) and volume.local:
+        return volume.local
+    what = f'volume "{mount.volume}" is an object of the cluster'
+    raise SpecError([Problem(what=what, path=path, next="give it `local: FOLDER`, whose files stand in for it here")])
+
+
+def _content(config: ConfigFile) -> bytes:
+    if config.base64 is not None:
+        return base64.b64decode(config.base64)
+    return (config.text or "").encode()
+
+
+def _mode(text: str | None) -> int:
+    return int(text, 8) if text is not None else 0o644

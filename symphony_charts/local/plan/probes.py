@@ -1,0 +1,130 @@
+"""How it is found out whether a process is ready, alive and started on one machine.
+
+`ready` and ports come from the experiment; liveness and startup probes stand in a container's overlay, in Kubernetes'
+own words, as they do in the chart. Source of fields and defaults: Kubernetes API reference, Container, Probe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.local.plan.records import Check
+from symphony_charts.spec.model import Probe, Process
+from symphony_charts.spec.overlay_fields import merge_probe
+
+__all__ = ["checks_of", "health_of"]
+
+_HANDLERS = ("tcpSocket", "httpGet", "exec", "grpc")
+_TIMES = {
+    "initialDelaySeconds": ("initial_delay_s", 0),
+    "periodSeconds": ("period_s", 10),
+    "timeoutSeconds": ("timeout_s", 1),
+    "failureThreshold": ("failures", 3),
+    "successThreshold": ("successes", 1),
+}
+
+
+def checks_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
+    """What makes `process` ready: its probe, or else a connection to each port of `listening`."""
+    over = process.container_overlay.get("readinessProbe")
+    if process.ready is None and not over:
+        for _, port in listening:
+            yield Check(kind="tcp", host=address, port=port, automatic=True)
+        return
+    probe: dict[str, object] = {}
+    if process.ready is not None:
+        probe = _in_kubernetes_words(process.ready)
+    elif listening:
+        # As in the chart: the overlay is laid over a connection to the first port.
+        probe = {"tcpSocket": {"port": listening[0][1]}}
+    path = "ready" if process.ready is not None else "container_overlay.readinessProbe"
+    yield _check("ready", merge_probe(probe, _map(over, path)), address, dict(listening), path)
+
+
+def health_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
+    """The startup and liveness probes that the overlay of `process` asks for."""
+    over, roles = process.container_overlay, (("started", "startupProbe"), ("alive", "livenessProbe"))
+    for role, key in roles:
+        if over.get(key):
+            path = f"container_overlay.{key}"
+            yield _check(role, _map(over[key], path), address, dict(listening), path)  # type: ignore[arg-type]  # a literal of `roles`
+
+
+def _in_kubernetes_words(probe: Probe) -> dict[str, object]:
+    said: dict[str, object] = {
+        "initialDelaySeconds": probe.initial_delay,
+        "periodSeconds": probe.period,
+        "timeoutSeconds": probe.timeout,
+        "failureThreshold": probe.failures,
+        "successThreshold": probe.successes,
+    }
+    if probe.tcp is not None:
+        said["tcpSocket"] = {"port": probe.tcp.port}
+    if probe.http is not None:
+        said["httpGet"] = {"port": probe.http.port, "path": probe.http.path, "scheme": probe.http.scheme}
+    if probe.exec is not None:
+        said["exec"] = {"command": list(probe.exec.command)}
+    return said
+
+
+def _check(
+    role: Literal["ready", "alive", "started"],
+    probe: Mapping[str, object],
+    address: str,
+    ports: Mapping[str, int],
+    path: str,
+) -> Check:
+    handlers = [key for key in _HANDLERS if probe.get(key)]
+    if len(handlers) != 1 or handlers[0] == "grpc":
+        asked = " and ".join(handlers) or "nothing"
+        raise _fault(f"a probe asks by one of tcpSocket, httpGet and exec here, not by {asked}", path)
+    handler = _map(probe[handlers[0]], f"{path}.{handlers[0]}")
+    times = {ours: _number(probe.get(key, least), f"{path}.{key}") for key, (ours, least) in _TIMES.items()}
+    grace = probe.get("terminationGracePeriodSeconds")
+    grace_s = None if grace is None else _number(grace, f"{path}.terminationGracePeriodSeconds")
+    if handlers[0] == "exec":
+        command = handler.get("command")
+        if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+            raise _fault("the probe's command is a list of words", f"{path}.exec.command")
+        return Check(kind="exec", role=role, command=tuple(command), grace_s=grace_s, **times)  # type: ignore[arg-type]  # names and types of _TIMES
+    port = handler.get("port")
+    host = str(handler.get("host") or address)
+    if not host.replace(".", "").isdigit():
+        raise _fault(f'a probe here asks addresses, and "{host}" is a name', f"{path}.{handlers[0]}.host")
+    return Check(
+        kind="http" if handlers[0] == "httpGet" else "tcp",
+        role=role,
+        host=host,
+        port=ports[port] if isinstance(port, str) and port in ports else _number(port, f"{path}.{handlers[0]}.port"),
+        path=str(handler.get("path") or "/"),
+        is_tls=handler.get("scheme") == "HTTPS",
+        headers=tuple(_headers(handler.get("httpHeaders"), f"{path}.{handlers[0]}.httpHeaders")),
+        grace_s=grace_s,
+        **times,  # type: ignore[arg-type]  # names and types of _TIMES
+    )
+
+
+def _headers(value: object, path: str) -> Iterator[tuple[str, str]]:
+    for item in value if isinstance(value, list) else []:
+        header = _map(item, path)
+        yield str(header.get("name")), str(header.get("value"))
+
+
+def _number(value: object, path: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, str)) or not str(value).isdecimal():
+        raise _fault(f"{value!r} is no number", path)
+    return int(value)
+
+
+def _map(value: object, path: str) -> dict[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _fault("a map was expected", path)
+    return value
+
+
+def _fault(what: str, path: str) -> SpecError:
+    return SpecError([Problem(what=what, path=path)])

@@ -1,0 +1,146 @@
+"""The texts that a run is made of: a start script for each process, its mounts, and the one file for tmux.
+
+User data appears in them only inside single quotes of `sh` (`quote`); what tmux reads holds paths of ours and names
+of pods, both from a whitelist, since tmux expands formats and runs commands inside names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from symphony_charts.errors import SpecError
+from symphony_charts.local.plan.limits import rlimit_lines
+from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
+
+__all__ = ["check_path", "enter_script", "mounts_script", "quote", "start_script", "tmux_commands"]
+
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.@+-]+")
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9/_.@+=:%-]+")
+_PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+# So that a detached session does not wrap at 80 columns.
+_WIDTH, _HEIGHT = 200, 50
+
+
+def quote(text: str) -> str:
+    """`text` as one word of `sh`, whatever it holds."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def check_path(path: str) -> str:
+    """`path` if tmux can be given it; raises SpecError for characters that tmux would interpret."""
+    if not _PLAIN_PATH.fullmatch(path):
+        what = f"the run folder {path!r} has characters that tmux would interpret"
+        raise SpecError.one(what, next="set SYMPH_STATE_DIR to a path of letters, digits and / . _ - only")
+    return path
+
+
+def _check_word(word: str) -> str:
+    """A word of a command of ours, if tmux takes it as it is: the words of a command are no formats."""
+    if not _PLAIN_WORD.fullmatch(word):
+        raise SpecError.one(f"{word!r} has characters that tmux would interpret", next="set `local: {limits: false}`")
+    return word
+
+
+def start_script(process: PlannedProcess) -> str:
+    """The script that becomes the process: its pid on file, exact environment, folder, then `exec`.
+
+    It runs in an empty environment, so values are in no argument list; the shell's own PWD does not reach the process.
+    """
+    # Not $$, which in a subshell is the parent's.
+    lines = ["read -r pid _ </proc/self/stat", "echo $pid >pid", "unset pid"]
+    lines += [f"export {name}={quote(value)}" for name, value in process.env.items()]
+    lines.append(f'cd -- {quote(process.cwd)} || {{ echo "symph: no folder" {quote(process.cwd)} >&2; exit 126; }}')
+    lines += rlimit_lines(process.limits)
+    words = " ".join(quote(word) for word in (*process.enter, *process.argv))
+    clean = " ".join(name for name in ("PWD", "OLDPWD") if name not in process.env)
+    if process.preamble:
+        lines.append(f"exec $(command -v bash || echo /bin/sh) -c {quote(_preamble(process, clean))} symph {words}")
+    else:
+        lines.append(f"unset {clean}" if clean else ":")
+        lines.append(f"exec {words}")
+    return "\n".join(lines) + "\n"
+
+
+def _preamble(process: PlannedProcess, clean: str) -> str:
+    """The lines of the preamble, each of which must succeed, then the process itself."""
+    lines = []
+    for line in process.preamble:
+        lines += [line, f"status=$?; if [ $status -ne 0 ]; then echo {quote(f'symph: preamble failed: {line}')} >&2"]
+        lines += ["exit 126; fi"]
+    return "\n".join([*lines, f"unset status SHLVL {clean}", 'exec "$@"'])
+
+
+def mounts_script(run_dir: str, binds: Iterable[Bind]) -> str:
+    """A script that shows `binds` in its own mount namespace and then becomes the rest of its arguments."""
+    lines = [f"run={quote(run_dir)}", f". {quote(run_dir + '/bind.sh')}", "mark"]
+    for bind in binds:
+        lines.append(f"bind {quote(bind.source)} {quote(bind.target)} {'ro' if bind.read_only else 'rw'}")
+    return "\n".join([*lines, 'exec "$@"']) + "\n"
+
+
+def enter_script(plan: LocalPlan, run_dir: str) -> str:
+    """`mounts_script` for a whole run: with what only its processes show, and no terminal on the list of logins."""
+    marked, rest = mounts_script(run_dir, plan.binds).split("mark\n", 1)
+    tops: dict[str, str] = {}
+    for bind in (*plan.binds, *(bind for process in plan.processes for bind in process.binds)):
+        first, _, more = bind.target.lstrip("/").partition("/")
+        # What stands deeper needs a folder to stand in.
+        tops.setdefault(first, run_dir if more else bind.source)
+    lines = "".join(f"top {quote(name)} {quote(source)}\n" for name, source in tops.items())
+    return f"{marked}mark\nunlisted\n{lines}settle\n{rest}"
+
+
+def tmux_commands(plan: LocalPlan, run_dir: str) -> str:
+    """Everything tmux is told to start a run: settings, then a window for each pod and a pane for each process."""
+    lines = [
+        "set-option -g update-environment ''",
+        "set-option -g remain-on-exit on",
+        "set-option -g history-limit 20000",
+        "set-option -g automatic-rename off",
+        "set-option -g allow-rename off",
+        "set-option -g status-left '[symph] '",
+        "set-option -g default-terminal tmux-256color",
+    ]
+    for number, panes in enumerate(_windows(plan.processes)):
+        for position, process in enumerate(panes):
+            lines += _pane(process, run_dir, is_session=number == 0 and position == 0, is_window=position == 0)
+        if len(panes) > 1:
+            lines.append("select-layout tiled")
+    lines += _logs(plan.processes, run_dir)
+    lines.append("select-window -t ':^'")
+    return "\n".join(lines) + "\n"
+
+
+def _windows(processes: Sequence[PlannedProcess]) -> list[list[PlannedProcess]]:
+    windows: dict[str, list[PlannedProcess]] = {}
+    for process in processes:
+        windows.setdefault(process.pod, []).append(process)
+    return list(windows.values())
+
+
+def _pane(process: PlannedProcess, run_dir: str, *, is_session: bool, is_window: bool) -> Iterator[str]:
+    folder = check_path(f"{run_dir}/p/{process.slot}")
+    scope = "".join(f"'{_check_word(word)}' " for word in process.scope)
+    program = f"{scope}/bin/sh '{check_path(run_dir)}/wrapper.sh' '{folder}'"
+    name = process.pod if _PLAIN_NAME.fullmatch(process.pod) else f"pod-{process.slot}"
+    if is_session:
+        yield f"new-session -d -s symph -x {_WIDTH} -y {_HEIGHT} -c / -n '{name}' {program}"
+    elif is_window:
+        yield f"new-window -c / -n '{name}' {program}"
+    else:
+        # A window holds few panes at its first size; even it out before each split, or tmux finds no space.
+        yield "select-layout tiled"
+        yield f"split-window -c / {program}"
+    yield f"set-option -p @slot {process.slot}"
+
+
+def _logs(processes: Sequence[PlannedProcess], run_dir: str) -> Iterator[str]:
+    """The pipes to the logs, which must stand in one file with the panes: tmux reads no output before its end.
+
+    They come last because programs that start at once make tmux wait for its turn. A new server counts panes from 0.
+    """
+    in_order = [process for panes in _windows(processes) for process in panes]
+    for number, process in enumerate(in_order):
+        if process.tty:
+            yield f"pipe-pane -t %{number} 'exec cat >>{run_dir}/p/{process.slot}/log'"

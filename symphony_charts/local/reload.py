@@ -1,0 +1,93 @@
+"""Runs that follow their files: what has changed is noticed, and the processes that use it are started again."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from symphony_charts.errors import NotFound
+from symphony_charts.local.runs import Run, find_slots
+from symphony_charts.local.watched_paths import IGNORED, Watched, concerned, is_ignored
+from symphony_charts.system.inotify_tree import Tree
+
+__all__ = ["FileWatch", "parse_watched", "touched_slots"]
+
+# Files that are saved together are taken together: this long nothing more may change, and that long it may take.
+_QUIET_S, _MOST_S = 0.2, 3.0
+
+
+class FileWatch:
+    """The files of `watched`, and the experiment file `spec`; `ignored` are patterns besides the usual ones."""
+
+    def __init__(self, watched: Sequence[Watched], spec: Path, ignored: Sequence[str] = ()) -> None:
+        self.watched, self.spec = tuple(watched), spec.resolve()
+        roots = [*(Path(one.path) for one in watched), self.spec]
+        self._tree = Tree(roots, partial(is_ignored, roots=roots, patterns=(*IGNORED, *ignored)))
+
+    def wait(self, run: Run) -> set[Path]:
+        """What has changed, once it has settled; empty when instead the run has ended, or has lost its supervisor."""
+        supervisor = int(run.state()["supervisor"]) if run.is_live else 0
+        descriptors = [self._tree.descriptor]
+        try:
+            if supervisor:
+                descriptors.append(os.pidfd_open(supervisor))
+        except ProcessLookupError:
+            return set()
+        try:
+            while True:
+                ready, _, _ = select.select(descriptors, [], [])
+                changed = self._settled() if self._tree.descriptor in ready else set()
+                if changed or len(ready) > 1 or self._tree.descriptor not in ready:
+                    return changed
+        finally:
+            for descriptor in descriptors[1:]:
+                os.close(descriptor)
+
+    def _settled(self) -> set[Path]:
+        changed, deadline = self._tree.changed(), time.monotonic() + _MOST_S
+        while changed and time.monotonic() < deadline:
+            if not select.select([self._tree.descriptor], [], [], _QUIET_S)[0]:
+                break
+            changed |= self._tree.changed()
+        return changed
+
+    def __enter__(self) -> FileWatch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._tree.__exit__(kind, error, trace)
+
+
+def parse_watched(text: str) -> Watched:
+    """``PATH`` or ``PATH:PROCESS,...``; a path with a colon is taken whole when it is there. Raises NotFound."""
+    path, colon, names = text.rpartition(":")
+    if Path(text).exists() or not colon:
+        path, names = text, ""
+    if not Path(path).exists():
+        raise NotFound(
+            f'nothing is at "{path}", so it cannot be watched', next="--watch PATH or --watch PATH:PROCESS,..."
+        )
+    return Watched(path=Path(path).resolve(), processes=tuple(name for name in names.split(",") if name))
+
+
+def touched_slots(run: Run, changed: Iterable[Path], watched: Sequence[Watched]) -> Mapping[int, str]:
+    """The processes of `run` that use what has changed, and which files that are; steps only where they are named."""
+    found: dict[int, list[str]] = {}
+    steps = {item["slot"] for item in run.plan()["processes"] if item["is_step"]}
+    everybody = [item["slot"] for item in run.state()["processes"] if item["slot"] not in steps]
+    for name, paths in concerned(changed, watched).items():
+        for slot in find_slots(run, name) if name else everybody:
+            found[slot] = [*found.get(slot, []), *(path for path in paths if path not in found.get(slot, []))]
+    return {slot: _told(paths) for slot, paths in sorted(found.items())}
+
+
+def _told(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return ", ".join(paths[:3]) + more

@@ -1,0 +1,142 @@
+"""`symph up` of an experiment that runs: which processes changed and why, and the new texts in the run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from symphony_charts.errors import Conflict
+from symphony_charts.local.plan.environment_text import read_environment
+from symphony_charts.local.plan.limits import verdict_script
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+from symphony_charts.local.plan.scripts import mounts_script, start_script
+from symphony_charts.local.run_folder import public, write_private
+from symphony_charts.local.runs import Run, write_json
+
+__all__ = ["Change", "changes_of", "rewrite"]
+
+# What is made once, when the pane is: a difference here needs a new run.
+_SHAPE = ("name", "group", "pod", "tty", "scope")
+_WHOLE = ("binds", "checkouts", "has_namespace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A process that has to start again, and why; values of variables are not told."""
+
+    slot: int
+    name: str
+    reason: str
+
+
+def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({})) -> list[Change]:
+    """What must start again for `run` to become `plan`; `touched` says of slots that they must anyway, and why.
+
+    A changed configuration or secret file concerns the processes that see it. Raises Conflict when only a new run can.
+    """
+    old = run.plan()
+    new = public(plan)
+    before = [[item[key] for key in _SHAPE] for item in old["processes"]]
+    after = [[_plain(getattr(process, key)) for key in _SHAPE] for process in plan.processes]
+    same = before == after and all(old.get(key) == _plain(new[key]) for key in _WHOLE)
+    if not same:
+        names = sorted({str(item[0]) for item in before} ^ {str(item[0]) for item in after})
+        told = f"other processes: {', '.join(names)}" if names else "other files, terminals or order of processes"
+        what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({told})'
+        raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
+    files = list(_changed_files(run, plan))
+    return [
+        Change(slot=process.slot, name=process.name, reason="; ".join(reasons))
+        for process, item in zip(plan.processes, old["processes"], strict=True)
+        if (
+            reasons := [
+                *_reasons(run, process, item),
+                *(f"file {path.name}" for path in files if _sees(process, plan, run.folder / path)),
+                *([touched[process.slot]] if process.slot in touched else []),
+            ]
+        )
+    ]
+
+
+def _changed_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
+    """The files, relative to the run's folder, that are new, have another content or mode, or are no longer there."""
+    for file in plan.files:
+        path = run.folder / file.path
+        if _read(path) != file.content or path.stat().st_mode & 0o777 != file.mode:
+            yield Path(file.path)
+    yield from _stale_files(run, plan)
+
+
+def _stale_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
+    wanted = {file.path for file in plan.files}
+    for path in sorted((run.folder / "files").rglob("*")):
+        relative = path.relative_to(run.folder)
+        if str(relative) not in wanted and path.is_file():
+            yield relative
+
+
+def _sees(process: PlannedProcess, plan: LocalPlan, path: Path) -> bool:
+    """Whether `path` is shown to a process, where its own secrets are shown instead of everybody's."""
+    own = {bind.target for bind in process.binds}
+    shown = [*process.binds, *(bind for bind in plan.binds if bind.target not in own)]
+    return any(path.is_relative_to(bind.source) for bind in shown)
+
+
+def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
+    """Put the scripts, files and plan of `plan` in place of those of `run`."""
+    for stale in _stale_files(run, plan):
+        (run.folder / stale).unlink()
+    for file in plan.files:
+        path = run.folder / file.path
+        if _read(path) == file.content:
+            path.chmod(file.mode)
+        elif path.exists():
+            # In place: what is shown elsewhere is this very file.
+            path.chmod(0o600)
+            path.write_bytes(file.content)
+            path.chmod(file.mode)
+        else:
+            write_private(path, file.content, file.mode)
+    for place in plan.folders:
+        Path(place).mkdir(parents=True, exist_ok=True)
+    for process in plan.processes:
+        own = run.process_dir(process.slot)
+        (own / "start").unlink(missing_ok=True)
+        write_private(own / "start", start_script(process).encode())
+        for name in ("mounts", "limited"):
+            (own / name).unlink(missing_ok=True)
+        if process.limits:
+            write_private(own / "limited", verdict_script(process.limits).encode())
+        if process.binds and plan.has_namespace:
+            write_private(own / "mounts", mounts_script(str(run.folder), process.binds).encode())
+    write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
+
+
+def _reasons(run: Run, process: PlannedProcess, old: dict[str, Any]) -> Iterator[str]:
+    if process.digest == old["digest"]:
+        return
+    if list(process.argv) != old["argv"]:
+        yield "command"
+    if process.cwd != old["cwd"]:
+        yield "cwd"
+    script = (run.process_dir(process.slot) / "start").read_text(encoding="utf-8")
+    env = read_environment(script)
+    names = sorted(name for name in {**env, **process.env} if env.get(name) != process.env.get(name))
+    if names:
+        yield f"env {', '.join(names)}"
+    elif list(process.argv) == old["argv"] and process.cwd == old["cwd"]:
+        yield "preamble, mounts or limits"
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,104 @@
+"""The folder of a run: its scripts, files and pipes, written before anything starts."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+
+from symphony_charts.local.plan.limits import verdict_script
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+from symphony_charts.local.plan.scripts import enter_script, mounts_script, start_script, tmux_commands
+from symphony_charts.local.runs import Run, write_json
+from symphony_charts.system import package_data
+from symphony_charts.system.user_folders import runtime_dir
+
+__all__ = ["first_state", "lay_out", "lay_out_shared", "public", "write_private"]
+
+
+def lay_out_shared(run: Run, plan: LocalPlan) -> None:
+    """Write what all processes see into the folder of the run, readable by its owner alone."""
+    runtime_dir().mkdir(parents=True, exist_ok=True, mode=0o700)
+    for name, content in package_data.folder("local").items():
+        if name.endswith(".sh"):
+            write_private(run.folder / name, content)
+    for file in plan.files:
+        write_private(run.folder / file.path, file.content, file.mode)
+    for place in plan.folders:
+        Path(place).mkdir(parents=True, exist_ok=True)
+    if plan.has_namespace:
+        write_private(run.folder / "enter", enter_script(plan, str(run.folder)).encode())
+
+
+def lay_out(run: Run, plan: LocalPlan, folder: Path, **known: object) -> None:
+    """Write everything else the run needs, and with what is `known` its first state."""
+    (run.folder / "p").mkdir(mode=0o700)
+    for process in plan.processes:
+        _lay_out_process(run, process, is_mounting=plan.has_namespace)
+    write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
+    write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
+    os.mkfifo(run.folder / "born", 0o600)
+    write_json(run.folder / "state.json", {**first_state(plan), **known})
+
+
+def _lay_out_process(run: Run, process: PlannedProcess, *, is_mounting: bool) -> None:
+    folder = run.process_dir(process.slot)
+    folder.mkdir(mode=0o700)
+    write_private(folder / "start", start_script(process).encode())
+    write_private(folder / "log", b"")
+    if process.binds and is_mounting:
+        write_private(folder / "mounts", mounts_script(str(run.folder), process.binds).encode())
+    if process.limits:
+        write_private(folder / "limited", verdict_script(process.limits).encode())
+    if not process.tty:
+        write_private(folder / "plain", b"")
+    if process.waits:
+        os.mkfifo(folder / "go", 0o600)
+
+
+def public(plan: LocalPlan) -> dict[str, object]:
+    """The plan without environment, content of files and start scripts: what any verb may read."""
+    listed = [_shown(process, {"env", "preamble"}) for process in plan.processes]
+    return {**_shown(plan, {"processes", "files"}), "processes": listed}
+
+
+def _shown(record: PlannedProcess | LocalPlan, hidden: set[str]) -> dict[str, object]:
+    """The fields of `record` as JSON types; `asdict` copies deeply what is then written anyway, which shows at 500."""
+    values = {field.name: getattr(record, field.name) for field in fields(record) if field.name not in hidden}
+    return {
+        name: [asdict(item) if is_dataclass(item) and not isinstance(item, type) else item for item in value]
+        if isinstance(value, tuple)
+        else value
+        for name, value in values.items()
+    }
+
+
+def first_state(plan: LocalPlan) -> dict[str, object]:
+    """What `state.json` says before anything has started."""
+    names = ("slot", "name", "group", "pod")
+    return {
+        "experiment": plan.experiment,
+        "phase": "starting",
+        "supervisor": 0,
+        "started": time.time(),
+        "processes": [
+            {
+                **{name: getattr(process, name) for name in names},
+                "phase": "waiting",
+                "ready": False,
+                "restarts": 0,
+                "status": None,
+            }
+            for process in plan.processes
+        ],
+    }
+
+
+def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file that was not there, and make the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    path.chmod(mode)

@@ -1,0 +1,136 @@
+"""The environment of processes of this machine, of a live run or of a file, and which of it is secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.local.history import load_saved
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.plan.environment_text import read_environment
+from symphony_charts.local.plan.masking import MASK, secret_names
+from symphony_charts.local.plan.mounts import key_of
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+from symphony_charts.local.runs import Run, find_run, find_slots
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import ProcessRef, pods_of
+from symphony_charts.spec.services import allocate
+
+__all__ = ["Environment", "of_run", "of_spec", "plan_items"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """The variables of one process; `secret` names those that are not for everybody's eyes."""
+
+    experiment: str
+    process: str
+    env: Mapping[str, str]
+    secret: frozenset[str]
+    has_preamble: bool
+
+
+def of_run(experiment: str | None, word: str | None) -> Environment:
+    """That of a process of a live run, from the script that starts it. Raises NotFound, and UsageError for several."""
+    run = find_run(experiment, live=True)
+    plan = run.plan()
+    slots = find_slots(run, word) if word else list(range(len(plan["processes"])))
+    names = [str(plan["processes"][slot]["name"]) for slot in slots]
+    slot = slots[_only(names, word)]
+    item = plan["processes"][slot]
+    script = (run.process_dir(slot) / "start").read_text(encoding="utf-8")
+    env = read_environment(script)
+    saved = load_saved(run)
+    ref = _ref(saved.experiment, item["pod"], item["process"])
+    return Environment(
+        experiment=run.experiment,
+        process=item["name"],
+        env=env,
+        secret=secret_names(saved.experiment, ref, env, _secrets_of(run)),
+        has_preamble="symph: preamble failed" in script,
+    )
+
+
+def of_spec(path: str, word: str | None) -> Environment:
+    """That of a process of an experiment file, were it started now. Raises as `of_run` does."""
+    spec = specfile.read(path)
+    folder = spec.path.parent
+    plan = plan_here(spec.experiment, allocate(spec.experiment, spec.pins), folder, "render")
+    fitting = [process for process in plan.processes if word is None or _fits(process, word)]
+    if not fitting:
+        names = ", ".join(process.name for process in plan.processes)
+        raise NotFound(f'experiment "{plan.experiment}" has no process "{word}"', next=f"its processes: {names}")
+    process = fitting[_only([process.name for process in fitting], word)]
+    return Environment(
+        experiment=plan.experiment,
+        process=process.name,
+        env=process.env,
+        secret=_secret(spec.experiment, process, _contents(spec.experiment, folder)),
+        has_preamble=bool(process.preamble),
+    )
+
+
+def plan_items(
+    experiment: Experiment, plan: LocalPlan, folder: Path, *, shows_secrets: bool
+) -> list[dict[str, object]]:
+    """Every process of a plan as JSON types, secret values masked unless asked for."""
+    secrets = _contents(experiment, folder)
+    items: list[dict[str, object]] = []
+    for process in plan.processes:
+        masked = frozenset() if shows_secrets else _secret(experiment, process, secrets)
+        items.append(
+            {
+                "name": process.name,
+                "group": process.group,
+                "pod": process.pod,
+                "argv": list(process.argv),
+                "env": {name: MASK if name in masked else value for name, value in process.env.items()},
+                "cwd": process.cwd,
+                "preamble": list(process.preamble),
+                "address": process.address,
+                "tty": process.tty,
+                "gpus": list(process.gpus),
+                "limits": {limit.resource: f"{limit.said} by {limit.by}" for limit in process.limits},
+                "restart": process.restart,
+                "retries": process.retries,
+                "after": [f"{plan.processes[wait.slot].name} {wait.until}" for wait in process.waits],
+                "mounts": [f"{bind.source} -> {bind.target}" for bind in (*plan.binds, *process.binds)],
+            }
+        )
+    return items
+
+
+def _only(names: list[str], word: str | None) -> int:
+    if len(names) > 1:
+        which = f'"{word}" fits {len(names)}' if word else f"there are {len(names)} processes"
+        raise UsageError(which, next=f"name one: {', '.join(names)}")
+    return 0
+
+
+def _fits(process: PlannedProcess, word: str) -> bool:
+    group, _, name = word.rpartition("/")
+    return name == process.name and (not group or group in (process.group, process.pod))
+
+
+def _secret(experiment: Experiment, process: PlannedProcess, secrets: Mapping[str, bytes]) -> frozenset[str]:
+    return secret_names(experiment, _ref(experiment, process.pod, process.process), process.env, secrets)
+
+
+def _ref(experiment: Experiment, pod: str, process: str) -> ProcessRef:
+    """The process of the experiment that runs in the replica `pod`."""
+    pods = pods_of(experiment)
+    return ProcessRef(pod if pod in pods else re.sub(r"[-.]\d+$", "", pod), process)
+
+
+def _contents(experiment: Experiment, folder: Path) -> dict[str, bytes]:
+    return {key_of(secret): (folder / Path(secret.file).expanduser()).read_bytes() for secret in experiment.secrets}
+
+
+def _secrets_of(run: Run) -> dict[str, bytes]:
+    """The secret files that the run itself holds."""
+    places = [place for place in (run.folder / "files").glob("secrets*") if place.is_dir()]
+    return {path.name: path.read_bytes() for place in places for path in place.iterdir()}

@@ -1,0 +1,121 @@
+"""How a run of this machine is, by its plan and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, Phase, ServiceStatus, overall
+from symphony_charts.local.runs import Run, describe_process
+
+__all__ = ["path_of", "run_events", "run_status"]
+
+_PHASES: dict[str, Phase] = {
+    "waiting": "pending",
+    "starting": "pending",
+    "backoff": "pending",
+    "running": "running",
+    "done": "succeeded",
+    "failed": "failed",
+    "stopped": "stopped",
+}
+_RUN_PHASES: dict[str, Phase] = {
+    "stopping": "stopping",
+    "stopped": "stopped",
+    "finished": "succeeded",
+    "failed": "failed",
+}
+
+
+def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
+    """The run in the layout of every backend."""
+    state, plan = run.state(), run.plan()
+    instances = tuple(
+        _instance(item, planned, state) for item, planned in zip(state["processes"], plan["processes"], strict=True)
+    )
+    return ExperimentStatus(
+        name=run.experiment,
+        experiment=run.experiment,
+        backend="tmux",
+        phase=_RUN_PHASES.get(state["phase"]) or overall(instances),
+        started=state["started"],
+        ended=state.get("ended"),
+        run=run.run_id,
+        held_by=("tmux",),
+        instances=instances,
+        services=_services(plan),
+        events=tuple(run_events(run)) if events else (),
+    )
+
+
+def _instance(item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[str, Any]) -> InstanceStatus:
+    words = describe_process(dict(item), state)
+    never = words == "never started"
+    return InstanceStatus(
+        name=item["name"],
+        process=planned["process"],
+        group=item["group"],
+        index=planned["index"],
+        phase="stopped" if never else _PHASES[item["phase"]],
+        state=words,
+        ready=bool(item["ready"]),
+        restarts=item["restarts"],
+        status=item["status"],
+        reason=words if item["phase"] in ("failed", "backoff") else _not_ready(item),
+        place=planned["address"],
+        pod=item["pod"],
+        started=item.get("started"),
+        ended=item.get("ended"),
+        is_step=planned["is_step"],
+        is_service=planned["is_service"],
+        gpus=tuple(planned.get("gpus", ())),
+    )
+
+
+def _not_ready(item: Mapping[str, Any]) -> str:
+    """Why a process that runs is not ready, as its probes found."""
+    why = item.get("unready") if item["phase"] == "running" and not item["ready"] else ""
+    return f"not ready: {why}" if why else ""
+
+
+def _services(plan: Mapping[str, Any]) -> tuple[ServiceStatus, ...]:
+    return tuple(ServiceStatus(name=name, address=f"{_host(plan, port)}:{port}") for name, port in _ports(plan).items())
+
+
+def _ports(plan: Mapping[str, Any]) -> dict[str, int]:
+    """The port of each service as it is here; of one with several replicas that of the first."""
+    return {name: plan.get("moved", {}).get(name, [port])[0] for name, port in plan["ports"].items()}
+
+
+def _host(plan: Mapping[str, Any], port: int) -> str:
+    """The address that is asked whether it listens at `port`; without any, the run's own."""
+    checks = [check for planned in plan["processes"] for check in planned["checks"] if check["port"] == port]
+    return str(checks[0]["host"] if checks else plan["base_address"])
+
+
+def run_events(run: Run) -> list[Event]:
+    """Starts and ends as the supervisor noted them, the oldest first; of a restarted process only the last."""
+    state = run.state()
+    found = [Event(time=state["started"], kind="Normal", about=f"Run/{run.run_id}", reason="Started", message="")]
+    for item in state["processes"]:
+        about = f"Process/{path_of(item)}"
+        if item.get("started"):
+            again = f"restart {item['restarts']}" if item["restarts"] else ""
+            found.append(Event(time=item["started"], kind="Normal", about=about, reason="Started", message=again))
+        if item.get("ended"):
+            is_bad = item["phase"] in ("failed", "backoff")
+            reason = "Failed" if is_bad else "Ended"
+            message = f"exit status {item['status']}"
+            kind = "Warning" if is_bad else "Normal"
+            found.append(Event(time=item["ended"], kind=kind, about=about, reason=reason, message=message))
+    if state.get("ended"):
+        kind = "Warning" if state["phase"] == "failed" else "Normal"
+        message = str(state["phase"])
+        about = f"Run/{run.run_id}"
+        found.append(Event(time=state["ended"], kind=kind, about=about, reason="Ended", message=message))
+    return sorted(found, key=lambda event: event.time)
+
+
+def path_of(item: Mapping[str, Any]) -> str:
+    """``group/name`` of a process as plan and state list it, or its name alone."""
+    return f"{item['group']}/{item['name']}" if item["group"] else str(item["name"])

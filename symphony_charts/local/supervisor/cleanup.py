@@ -1,0 +1,95 @@
+"""The end of a run: nothing of it is left running, and nothing private stays on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from symphony_charts.errors import ToolFailed
+from symphony_charts.local import tmux_client
+from symphony_charts.local.runs import Run
+from symphony_charts.system import processes
+
+__all__ = ["remove_private", "sweep"]
+
+# After KILL nothing should live; this long is waited for the kernel to agree, in seconds.
+_SWEEP_S = 5.0
+# tmux gets this long to read what was printed last, in seconds.
+_READ_S = 10.0
+# What writes the logs gets this long to write down what is still on its way, in seconds; a busy machine takes its time.
+_WRITE_S = 20.0
+
+
+def sweep(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> list[int]:
+    """Kill everything of `run`, its tmux server (`server` at its start) last; the pids of what survives even that."""
+    cookie = f"SYMPH_RUN={run.run_id}".encode()
+    mount = str(run.folder / "scratch") if has_namespace else ""
+    # Where a namespace tells who belongs to the run, sessions need not, and their numbers may be others' by now.
+    sessions = set() if has_namespace else sessions
+    answer = _server_pid(run)
+    tmux_pid = server if answer is None else answer
+    # Those that write logs stay in its session when it is gone.
+    writers = tmux_pid or server
+
+    def members() -> list[int]:
+        return [pid for pid in processes.members(mount, sessions, cookie) if pid != tmux_pid]
+
+    _kill(lambda: [pid for pid in members() if not _writes_logs(pid, writers)])
+    if answer is not None:
+        _await_output(run, tmux_pid)
+    tmux_client.kill_server(run.socket)
+    processes.signal_process([pid for pid in [tmux_pid] if processes.is_alive(pid)], signal.SIGKILL)
+    deadline = time.monotonic() + _WRITE_S
+    while (left := members()) and all(_writes_logs(pid, writers) for pid in left) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    if left and all(_writes_logs(pid, writers) for pid in left):
+        sys.stderr.write(f"the ends of {len(left)} logs could not be written\n")
+    return _kill(members) if left else []
+
+
+def _await_output(run: Run, tmux_pid: int) -> None:
+    """Wait until tmux has handed on all that was printed: it gives a pane up only then."""
+    deadline = time.monotonic() + _READ_S
+    with contextlib.suppress(ToolFailed):
+        while not all(pane.is_dead for pane in tmux_client.list_panes(run.socket)) and time.monotonic() < deadline:
+            # Some builds lose the signal that tells them of a death (tmux/tmux #4559); once more does no harm.
+            processes.signal_process([tmux_pid], signal.SIGCHLD)
+            time.sleep(0.005)
+
+
+def _kill(found: Callable[[], list[int]]) -> list[int]:
+    """Kill until nothing is found any more; what is left when that takes too long."""
+    deadline = time.monotonic() + _SWEEP_S
+    while (left := found()) and time.monotonic() < deadline:
+        processes.signal_process(left, signal.SIGKILL)
+        time.sleep(0.02)
+    return left
+
+
+def _writes_logs(pid: int, session: int) -> bool:
+    """Whether this is a program by which tmux writes a log, or was: it ends by itself when there is no more to come."""
+    facts = processes.parent_and_session(pid)
+    return facts is None or facts[1] == session
+
+
+def _server_pid(run: Run) -> int | None:
+    """The tmux server, 0 when there is none; None when it hangs and answers nobody."""
+    with contextlib.suppress(ToolFailed):
+        return tmux_client.server_pid(run.socket, timeout_s=2.0)
+    return None
+
+
+def remove_private(folder: Path, count: int) -> None:
+    """Remove what the processes saw, secrets first; plan, state and logs stay as the history of the run."""
+    for name in ("files", "volumes", "scratch"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in ("up.conf", "enter", "bind.sh", "wrapper.sh"):
+        (folder / name).unlink(missing_ok=True)
+    for slot in range(count):
+        for name in ("start", "mounts", "plain", "limited", "go", "pid", "exit", "limit"):
+            (folder / "p" / str(slot) / name).unlink(missing_ok=True)

@@ -1,0 +1,97 @@
+"""Starting the supervisor of a run, and speaking with it until it has taken over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from symphony_charts.errors import ToolFailed
+from symphony_charts.local.runs import Run
+
+__all__ = ["NewSupervisor"]
+
+# What a busy machine may take to import a program or to list a thousand panes, in seconds.
+_PATIENCE_S = 30.0
+
+
+class NewSupervisor:
+    """A supervisor that was just started, for `run` or `ahead` of it.
+
+    With `is_start` it waits to be told that the run's folder is complete, answers when it watches, and waits to be
+    told that everything was started. Else, and then, it takes over what runs and answers with the number of panes.
+    """
+
+    def __init__(self, run: Run | None, *, is_start: bool = False) -> None:
+        self._channel, theirs = socket.socketpair()
+        self._channel.settimeout(_PATIENCE_S)
+        self._log = ""
+        # Not a Popen object: the supervisor outlives this program and is nobody's to wait for. It needs nothing of
+        # `site`, which takes a tenth of its start.
+        argv = [
+            sys.executable,
+            "-S",
+            "-m",
+            "symphony_charts.local.supervisor.supervisor",
+            "start" if is_start else "go on",
+        ]
+        with theirs:
+            self.pid = os.posix_spawn(
+                sys.executable,
+                argv,
+                {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+                file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)],
+                setsid=True,
+            )
+        if run is not None:
+            self.take(run)
+
+    @classmethod
+    def ahead(cls) -> NewSupervisor:
+        """One for a run that will be started in a moment, from here; it goes when it is closed without having it."""
+        return cls(None, is_start=True)
+
+    def take(self, run: Run) -> None:
+        """Make it the supervisor of `run`, whose folder exists."""
+        self._log = str(run.folder / "supervisor.log")
+        try:
+            self._channel.sendall(f"{run.folder}\n".encode())
+        except OSError as error:
+            raise self._gone() from error
+
+    def tell(self) -> None:
+        """Say that the next step is done."""
+        try:
+            self._channel.sendall(b"\n")
+        except OSError as error:
+            raise self._gone() from error
+
+    def answer(self) -> int:
+        """Wait for the number it answers with. Raises ToolFailed when it does not."""
+        said = b""
+        try:
+            while not said.endswith(b"\n"):
+                more = self._channel.recv(16)
+                if not more:
+                    raise self._gone()
+                said += more
+        except OSError as error:
+            raise self._gone() from error
+        return int(said)
+
+    def close(self) -> None:
+        """Leave it to itself."""
+        self._channel.close()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.close()
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+    def _gone(self) -> ToolFailed:
+        return ToolFailed("the supervisor of the run did not start", self._log)

@@ -1,0 +1,160 @@
+"""The programs in the panes of a run: followed by pidfds, let go, ended, started again."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from symphony_charts.local import tmux_client
+from symphony_charts.local.runs import Run
+from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.system import processes
+
+__all__ = ["Panes"]
+
+_KILLED = 128 + signal.SIGKILL
+
+
+class Panes:
+    """The panes of `run`; `ended` is called with the slot whose program has ended.
+
+    `slots` is what `state.json` says of each process; ``pane`` and ``wrapper`` are kept there. `sessions` collects
+    the sessions that ever ran anything.
+    """
+
+    def __init__(self, run: Run, slots: list[dict[str, Any]], loop: Loop, ended: Callable[[int], None]) -> None:
+        self.run, self._slots, self._loop, self._ended = run, slots, loop, ended
+        self._fds: dict[int, int] = {}
+        self._noted: dict[int, float] = {}
+        self.server = 0
+        self.sessions: set[int] = set()
+
+    def __contains__(self, slot: int) -> bool:
+        """Whether the program of `slot` runs."""
+        return slot in self._fds
+
+    def __bool__(self) -> bool:
+        """Whether anything runs."""
+        return bool(self._fds)
+
+    def born(self, slot: int, pid: int) -> bool:
+        """Watch a program that was started with others, and note its end until `adopt`; False if it is none."""
+        if slot >= len(self._slots) or slot in self or slot in self._noted:
+            return False
+        self._follow(slot, pid, self._note)
+        return slot in self
+
+    def adopt(self) -> int:
+        """Take over the panes as they are now; their number."""
+        panes = tmux_client.list_panes(self.run.socket)
+        for pane in panes:
+            self._slots[pane.slot].update(pane=pane.id)
+            self.server = pane.server
+            if pane.slot in self:
+                self._loop.watch(self._fds[pane.slot], functools.partial(self._died, pane.slot, self._ended))
+            elif pane.slot not in self._noted and not self._is_settled(pane):
+                self._follow(pane.slot, pane.pid, self._ended)
+        for slot in self._noted:
+            # As a supervisor that did not live to see its end would have left it.
+            self._slots[slot]["phase"] = "running"
+        return len(panes)
+
+    def ended_at(self, slot: int) -> float:
+        """When the end of a program became known, in seconds since 1970: noted before, or now."""
+        return self._noted.pop(slot, None) or time.time()
+
+    def start_again(self, slot: int) -> None:
+        """Run the program of `slot` once more; what the last start left behind in its session is killed first."""
+        process = self._slots[slot]
+        for name in ("exit", "limit", "pid", "go"):
+            (self.run.process_dir(slot) / name).unlink(missing_ok=True)
+        processes.signal_process(processes.members("", {process["wrapper"]} - {0}, b"\0"), signal.SIGKILL)
+        tmux_client.respawn(self.run.socket, process["pane"])
+
+    def follow_again(self, slot: int) -> None:
+        """Watch what `start_again` has started; a program that is over already is not there afterwards."""
+        for pane in tmux_client.list_panes(self.run.socket):
+            if pane.slot == slot:
+                self._follow(slot, pane.pid, self._ended)
+
+    def let_go(self, slot: int) -> None:
+        """Open the gate at which the program waits; it may not have reached it yet."""
+        gate = self.run.process_dir(slot) / "go"
+        try:
+            descriptor = os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return
+        except OSError:
+            if slot in self:
+                self._loop.later(0.01, lambda: self.let_go(slot))
+            return
+        # It must not be there for the next start, and the shell that reads it would need a program to remove it.
+        gate.unlink()
+        os.write(descriptor, b"\n")
+        os.close(descriptor)
+
+    def end(self, slot: int, grace_s: float) -> None:
+        """TERM to the main process of a slot, KILL to its session after its grace period."""
+        pid, wrapper = self.main_pid(slot), self._slots[slot]["wrapper"]
+        if pid:
+            processes.signal_process([pid], signal.SIGTERM)
+            self._loop.later(grace_s, lambda: self._kill(slot, wrapper))
+        else:
+            self._kill(slot, wrapper)
+
+    def main_pid(self, slot: int) -> int:
+        """The process that the program of `slot` has become, 0 when it has not yet or is gone."""
+        with contextlib.suppress(OSError, ValueError):
+            pid = int((self.run.process_dir(slot) / "pid").read_text(encoding="ascii"))
+            return pid if processes.is_alive(pid) else 0
+        return 0
+
+    def status_of(self, slot: int) -> int:
+        """What the wrapper wrote. A wrapper that was killed wrote nothing: then what it ran is killed as well."""
+        with contextlib.suppress(OSError, ValueError):
+            return int((self.run.process_dir(slot) / "exit").read_text(encoding="ascii"))
+        session = {self._slots[slot].get("wrapper", 0)} - {0}
+        processes.signal_process(processes.members("", session, b"\0"), signal.SIGKILL)
+        return _KILLED
+
+    def limit_of(self, slot: int) -> str:
+        """What limits had to do with the end of the program, in words; mostly nothing."""
+        try:
+            return (self.run.process_dir(slot) / "limit").read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return ""
+
+    def _is_settled(self, pane: tmux_client.Pane) -> bool:
+        """Whether the program in a pane is the one whose end is known, which tmux has not taken note of yet."""
+        process = self._slots[pane.slot]
+        return bool(process["phase"] == "backoff" and process.get("wrapper") == pane.pid)
+
+    def _follow(self, slot: int, pid: int, ended: Callable[[int], None]) -> None:
+        self._slots[slot]["wrapper"] = pid
+        self.sessions.add(pid)
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        self._fds[slot] = descriptor
+        self._loop.watch(descriptor, functools.partial(self._died, slot, ended))
+
+    def _died(self, slot: int, ended: Callable[[int], None]) -> None:
+        descriptor = self._fds.pop(slot)
+        self._loop.forget(descriptor)
+        os.close(descriptor)
+        ended(slot)
+
+    def _note(self, slot: int) -> None:
+        now, status = time.time(), self.status_of(slot)
+        self._noted[slot] = now
+        self._slots[slot].update(status=status, ended=now, ready=False, phase="done" if status == 0 else "failed")
+
+    def _kill(self, slot: int, wrapper: int) -> None:
+        if slot in self and self._slots[slot]["wrapper"] == wrapper:
+            processes.signal_process(processes.members("", {wrapper}, b"\0"), signal.SIGKILL)

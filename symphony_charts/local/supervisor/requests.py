@@ -1,0 +1,56 @@
+"""Asking the supervisor of a run to start processes again: a file per slot, then a signal.
+
+The files outlive the supervisor: one that takes over finds what its predecessor was asked and had not done.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Sequence
+
+from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.local.runs import Run
+from symphony_charts.system import processes
+from symphony_charts.system.inotify import Changes
+
+__all__ = ["request", "requested", "withdraw"]
+
+
+def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
+    """Have `slots` started again, and the plan read again; returns once they have been started.
+
+    Raises NotFound when the run is over before that, ToolFailed after `timeout_s` seconds.
+    """
+    if not run.is_live:
+        raise _over(run)
+    folder = run.folder / "again"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for slot in slots:
+        (folder / str(slot)).touch(mode=0o600)
+    deadline = time.monotonic() + timeout_s
+    with Changes([run.folder, folder]) as watched:
+        processes.signal_process([int(run.state()["supervisor"])], signal.SIGUSR1)
+        while left := sorted(set(requested(run)) & set(slots)):
+            if not run.is_live:
+                raise _over(run)
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                names = ", ".join(str(run.state()["processes"][slot]["name"]) for slot in left)
+                raise ToolFailed(f"not started again within {timeout_s:g} s: {names}", str(run.folder))
+            watched.wait(min(remaining, 5.0))
+
+
+def requested(run: Run) -> list[int]:
+    """The slots that are to be started again."""
+    folder = run.folder / "again"
+    return sorted(int(path.name) for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def withdraw(run: Run, slot: int) -> None:
+    """The slot has been started, or need not be."""
+    (run.folder / "again" / str(slot)).unlink(missing_ok=True)
+
+
+def _over(run: Run) -> NotFound:
+    return NotFound(f'experiment "{run.experiment}" has ended', next=f"symph logs {run.experiment}")

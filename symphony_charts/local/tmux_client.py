@@ -1,0 +1,144 @@
+"""A private tmux server per run: started from one file of commands, then read and driven by pane ids."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from symphony_charts.errors import ToolFailed, ToolMissing
+from symphony_charts.system import subprocess_runner
+
+__all__ = [
+    "Pane",
+    "attach",
+    "is_terminal_of",
+    "kill_server",
+    "list_panes",
+    "need_tmux",
+    "respawn",
+    "select",
+    "server_pid",
+    "start",
+    "surrounding_server",
+]
+
+# A tmux server that has run out of descriptors answers no client; no call may hang on it.
+_TIMEOUT_S = 10.0
+_START_S = 60.0
+_FORMAT = "#{@slot} #{pane_id} #{pane_pid} #{pane_dead} #{pid}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pane:
+    """One pane: the process slot it runs, its id (``%3``), the pid of its own program, whether that has ended.
+
+    `server` is the pid of the tmux server.
+    """
+
+    slot: int
+    id: str
+    pid: int
+    is_dead: bool
+    server: int
+
+
+def start(socket: Path, prefix: Sequence[str], env: dict[str, str]) -> None:
+    """Start a server that stays without sessions; `prefix` is put before its argv.
+
+    The server sees `env` and nothing else. Raises ToolFailed with what tmux said, ToolMissing without tmux.
+    """
+    stay = ["start-server", ";", "set-option", "-s", "exit-empty", "off"]
+    argv = [*prefix, "tmux", "-S", str(socket), "-f", "/dev/null", *stay]
+    only = {**dict.fromkeys(os.environ), **env, "LC_ALL": None}
+    _check(subprocess_runner.run(argv, env=only, timeout_s=_START_S, check=False))
+
+
+def need_tmux() -> None:
+    """Raise ToolMissing where there is no tmux, before anything is started that it would have to hold."""
+    if shutil.which("tmux") is None:
+        raise ToolMissing("tmux is not installed", "", "install tmux, then: symph doctor")
+
+
+def source_file(socket: Path, commands: Path) -> None:
+    """Have the server run the tmux commands in a file. Raises ToolFailed with what tmux said of any of them."""
+    _check(_tmux(socket, "source-file", str(commands), timeout_s=_START_S))
+
+
+def _check(done: subprocess_runner.Completed) -> None:
+    if done.status or done.error_text.strip():
+        raise done.failure(f"tmux did not start the run: {done.error_text.strip() or done.status}")
+
+
+def list_panes(socket: Path) -> list[Pane]:
+    """All panes of the server in order of creation; empty when there is no server."""
+    done = _tmux(socket, "list-panes", "-a", "-F", _FORMAT)
+    if done.status:
+        return []
+    rows = [line.split() for line in done.text.splitlines()]
+    return [
+        Pane(slot=int(slot), id=pane, pid=int(pid), is_dead=dead == "1", server=int(server))
+        for slot, pane, pid, dead, server in (row for row in rows if len(row) == 5)
+    ]
+
+
+def server_pid(socket: Path, timeout_s: float = _TIMEOUT_S) -> int:
+    """The pid of the server, 0 when there is none. Raises ToolFailed when it hangs."""
+    done = _tmux(socket, "display-message", "-p", "#{pid}", timeout_s=timeout_s)
+    return int(done.text) if done.status == 0 and done.text.strip().isdigit() else 0
+
+
+def respawn(socket: Path, pane: str) -> None:
+    """Run the pane's own program again."""
+    done = _tmux(socket, "respawn-pane", "-k", "-t", pane)
+    if done.status:
+        raise done.failure(f"tmux did not restart pane {pane}: {done.error_text.strip()}")
+
+
+def kill_server(socket: Path) -> None:
+    """End the server and remove its socket."""
+    try:
+        _tmux(socket, "kill-server", timeout_s=3.0)
+    except ToolFailed:
+        # A hung server; the sweep ends it by its namespace or session.
+        pass
+    finally:
+        socket.unlink(missing_ok=True)
+
+
+def select(socket: Path, slot: int) -> None:
+    """Make the pane of process `slot` the one that an attaching client sees."""
+    import libtmux
+
+    server = libtmux.Server(socket_path=str(socket), config_file="/dev/null")
+    for pane in list_panes(socket):
+        if pane.slot == slot:
+            server.cmd("select-window", "-t", pane.id)
+            server.cmd("select-pane", "-t", pane.id)
+
+
+def is_terminal_of(socket: Path, terminal: str) -> bool:
+    """Whether `terminal` (``/dev/pts/3``) is that of a pane of the server."""
+    done = _tmux(socket, "list-panes", "-a", "-F", "#{pane_tty}")
+    return done.status == 0 and terminal in done.text.split()
+
+
+def surrounding_server() -> Path | None:
+    """The socket of the tmux server in one of whose panes this program was started, None outside of tmux."""
+    found = os.environ.get("TMUX", "").partition(",")[0]
+    return Path(found) if found else None
+
+
+def attach(socket: Path) -> None:
+    """Become a tmux client of the server; returns only by an error."""
+    env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+    argv = ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"]
+    os.execvpe("tmux", argv, env)  # noqa: S606 - there is no shell; this process becomes the client
+
+
+def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> subprocess_runner.Completed:
+    return subprocess_runner.run(
+        ["tmux", "-S", str(socket), "-f", "/dev/null", *words], timeout_s=timeout_s, check=False
+    )

@@ -1,0 +1,225 @@
+"""Starting and stopping experiments on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from symphony_charts.errors import CheckFailed, SymphError, ToolFailed
+from symphony_charts.local.history import save_spec
+from symphony_charts.local.machine.addresses import choosing
+from symphony_charts.local.machine.capacity import make_room_for
+from symphony_charts.local.machine.git_volumes import check_out_all
+from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.plan.records import Gpus, LocalPlan
+from symphony_charts.local.plan.scripts import check_path, quote
+from symphony_charts.local.restart_changed import changes_of, rewrite
+from symphony_charts.local.run_folder import lay_out, lay_out_shared
+from symphony_charts.local.runs import Run, runs_of
+from symphony_charts.local.supervisor.launcher import NewSupervisor
+from symphony_charts.local.supervisor.requests import request
+from symphony_charts.local.tmux_client import need_tmux
+from symphony_charts.local.tmux_server import Server
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.services import Service, allocate
+from symphony_charts.system import processes
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["describe", "down", "ensure_supervised", "launch", "restart", "up", "wait"]
+
+
+def launch(experiment: Experiment, *, force: bool = False, dry_run: bool = False) -> Run | None:
+    """Start `experiment` with freshly allocated ports; with `dry_run` print what would be started."""
+    return up(experiment, allocate(experiment), folder=Path.cwd(), force=force, dry_run=dry_run)
+
+
+def up(
+    experiment: Experiment,
+    services: Sequence[Service],
+    *,
+    folder: Path,
+    force: bool = False,
+    dry_run: bool = False,
+    share_gpus: bool = False,
+    spare: NewSupervisor | None = None,
+    touched: Mapping[int, str] = MappingProxyType({}),
+) -> Run | None:
+    """Start `experiment`, whose relative paths count from `folder`; returns once every process has been started.
+
+    When it runs already, only the processes that changed are started again, in the same run (`force` ends that run
+    first), and the slots in `touched`, for the reasons given there. With `share_gpus` processes and runs that share
+    may get the same GPUs. Raises Conflict when the change needs a new run or other runs hold the GPUs, SpecError when
+    it cannot run on one machine, PlacementError when that has too few GPUs, ToolMissing without tmux, ToolFailed when
+    the machine refuses. A `spare` supervisor saves the time that starting one takes.
+    """
+    found = runs_of(experiment.name)
+    if found and found[-1].is_live:
+        if not force:
+            return _up_again(found[-1], experiment, services, folder, touched, dry_run=dry_run)
+        if not dry_run:
+            down(found[-1])
+    if dry_run:
+        gpus = look_at_gpus(experiment, share=share_gpus, strict=True)
+        sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)))
+        return None
+    need_tmux()
+    run = Run(state_dir() / "local" / experiment.name / _new_run_id())
+    with take_gpus(experiment, run.folder, share=share_gpus) as gpus, choosing(experiment):
+        # The locks of GPUs go to a supervisor that is started while they are held.
+        _begin(run, experiment, services, folder, gpus, None if gpus.ids else spare)
+    return run
+
+
+def _begin(
+    run: Run,
+    experiment: Experiment,
+    services: Sequence[Service],
+    folder: Path,
+    gpus: Gpus,
+    spare: NewSupervisor | None,
+) -> None:
+    check_path(str(run.folder))
+    run.folder.mkdir(parents=True, mode=0o700)
+    # It starts while everything else is prepared.
+    supervisor, server = spare or NewSupervisor.ahead(), None
+    try:
+        supervisor.take(run)
+        plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
+        make_room_for(len(plan.processes))
+        lay_out_shared(run, plan)
+        commits = check_out_all(plan.checkouts)
+        server = Server(run, plan)
+        lay_out(run, plan, folder, supervisor=supervisor.pid, **({"commits": commits} if commits else {}))
+        supervisor.tell()
+        save_spec(run, experiment, folder)
+        supervisor.answer()
+        server.start_all()
+        supervisor.tell()
+        count = supervisor.answer()
+        if count != len(plan.processes):
+            raise ToolFailed(f"tmux started {count} of {len(plan.processes)} processes")
+    except BaseException:
+        # Whatever one of them says, the others are done as well, the last one first.
+        with contextlib.ExitStack() as left:
+            left.callback(shutil.rmtree, run.folder, ignore_errors=True)
+            if server is not None:
+                left.callback(server.kill)
+            left.callback(supervisor.kill)
+        raise
+    supervisor.close()
+
+
+def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
+    """End the processes in `slots` as a stop would and start them again; returns once they have been started.
+
+    Their restarts count from 0 again. Raises NotFound when the run is over, ToolFailed when it takes too long.
+    """
+    ensure_supervised(run)
+    request(run, slots, timeout_s)
+
+
+def _up_again(
+    run: Run,
+    experiment: Experiment,
+    services: Sequence[Service],
+    folder: Path,
+    touched: Mapping[int, str],
+    *,
+    dry_run: bool,
+) -> Run | None:
+    plan = plan_here(experiment, services, folder, run.run_id, of_run=run)
+    changes = changes_of(run, plan, touched)
+    sys.stdout.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes) if dry_run else "")
+    if dry_run:
+        sys.stdout.write("" if changes else "nothing has changed\n")
+        return None
+    sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
+    rewrite(run, plan, folder)
+    (run.folder / "spec.json").unlink(missing_ok=True)
+    save_spec(run, experiment, folder)
+    restart(run, [change.slot for change in changes])
+    return run
+
+
+def down(run: Run, timeout_s: float = 120.0) -> None:
+    """End a run and wait until nothing of it is left; raises CheckFailed naming what survives."""
+    if not run.is_live:
+        return
+    ensure_supervised(run)
+    processes.signal_process([int(run.state()["supervisor"])], signal.SIGTERM)
+    _await_end(run, timeout_s)
+    left = run.state()["survivors"]
+    if left:
+        raise CheckFailed(f"processes survived: {', '.join(map(str, left))}", next="look at them: ps -p PID -f")
+
+
+def wait(run: Run) -> int:
+    """Wait until a run is over; its exit status: 0, or the status of the first process that failed."""
+    while run.is_live:
+        ensure_supervised(run)
+        _await_end(run, None)
+    state = run.state()
+    return int(state["failed"]["status"]) if state.get("failed") else 0
+
+
+def ensure_supervised(run: Run) -> None:
+    """Give a live run whose supervisor is gone a new one."""
+    if not run.is_live or run.is_supervised:
+        return
+    supervisor = NewSupervisor(run)
+    try:
+        supervisor.answer()
+    except ToolFailed:
+        # One that was over before it was asked is none to complain about.
+        if run.is_live:
+            raise
+    finally:
+        supervisor.close()
+
+
+def _new_run_id() -> str:
+    """The time of the start to the microsecond: ids of later runs sort later."""
+    now = time.time_ns()
+    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime(now // 10**9)) + f"{now % 10**9 // 1000:06d}"
+
+
+def describe(plan: LocalPlan) -> str:
+    """A plan in words, without the values of variables."""
+    lines = [f"{plan.experiment}  at {plan.base_address}"]
+    for process in plan.processes:
+        name = f"{process.group}/{process.name}" if process.group else process.name
+        given = f"  (GPUs {', '.join(process.gpus)})" if process.gpus else ""
+        limits = ", ".join(f"{limit.resource} {limit.said} by {limit.by}" for limit in process.limits)
+        given += f"  (at most {limits})" if limits else ""
+        lines.append(f"  {name}: {' '.join(map(quote_if_needed, process.argv))}{given}")
+    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
+
+
+def quote_if_needed(word: str) -> str:
+    """`word` as one would type it in a shell."""
+    return word if word and all(char.isalnum() or char in "-_./=:,@%+" for char in word) else quote(word)
+
+
+def _await_end(run: Run, timeout_s: float | None) -> None:
+    """Sleep until the supervisor of `run` is gone."""
+    pid = int(run.state()["supervisor"])
+    if not processes.is_alive(pid):
+        return
+    descriptor = os.pidfd_open(pid)
+    try:
+        ready, _, _ = select.select([descriptor], [], [], timeout_s)
+    finally:
+        os.close(descriptor)
+    if not ready:
+        raise SymphError(f'experiment "{run.experiment}" did not end within {timeout_s:g} s')
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)

@@ -1,0 +1,226 @@
+"""Images with a folder of the user's in them, made and pushed without a Docker daemon."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.oci.chart_artifact import Blob
+from symphony_charts.oci.client import Manifest, Reference, Registry, parse_reference
+from symphony_charts.oci.dockerignore import Ignore, read_ignore
+from symphony_charts.oci.image_layer import (
+    INDEX_TYPES,
+    Entry,
+    add_layer,
+    as_map,
+    index_of,
+    layer_of,
+    platforms_of,
+)
+from symphony_charts.spec.files import SpecFile
+from symphony_charts.spec.model import Experiment, Process, Step
+from symphony_charts.spec.pods import processes_of
+
+__all__ = ["PatchedImage", "images_of", "patch_image", "read_workspace", "with_images"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchedImage:
+    """What stands in for `base`: `image`, pinned by digest, which the registry also has under `tag`.
+
+    `is_new` says that it was not there before. The layer is that of the last platform.
+    """
+
+    base: str
+    image: str
+    tag: str
+    layer_digest: str
+    layer_bytes: int
+    platforms: tuple[str, ...]
+    is_new: bool
+
+
+def read_workspace(folder: Path) -> list[Entry]:
+    """The files of `folder` that its ``.dockerignore`` leaves, in order of path; sockets and devices are left out.
+
+    Raises NotFound without the folder, SpecError for what cannot be read.
+    """
+    if not folder.is_dir():
+        raise NotFound(f"no folder {folder}", next="give the folder whose files the image shall have")
+    try:
+        rules = folder / ".dockerignore"
+        ignore = read_ignore(rules.read_text(encoding="utf-8"), str(rules)) if rules.is_file() else Ignore()
+        return sorted(_entries(folder, "", ignore), key=lambda entry: entry.path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError.one(f"cannot read the workspace: {error}", at=str(folder)) from error
+
+
+def _entries(folder: Path, within: str, ignore: Ignore) -> Iterator[Entry]:
+    with os.scandir(folder) as found:
+        items = sorted(found, key=lambda item: item.name)
+    for item in items:
+        path = f"{within}{item.name}"
+        left_out = ignore.leaves_out(path)
+        if item.is_dir(follow_symlinks=False):
+            below = [] if left_out and not ignore.takes_in else list(_entries(Path(item.path), f"{path}/", ignore))
+            if below or not left_out:
+                yield Entry(path=path, is_folder=True)
+            yield from below
+        elif left_out:
+            continue
+        elif item.is_symlink():
+            yield Entry(path=path, target=str(Path(item.path).readlink()))
+        elif item.is_file(follow_symlinks=False):
+            mode = item.stat(follow_symlinks=False).st_mode
+            yield Entry(path=path, content=Path(item.path).read_bytes(), is_program=bool(mode & 0o111))
+
+
+def images_of(experiment: Experiment) -> list[str]:
+    """The images that processes and steps run, each once, in order."""
+    members: list[Process | Step] = [process for _, process in processes_of(experiment)]
+    members += experiment.prepare.values()
+    return list(dict.fromkeys(image for member in members if (image := member.image or experiment.image)))
+
+
+def with_images(spec: SpecFile, images: Mapping[str, str]) -> SpecFile:
+    """`spec` whose processes and steps run other images: `images` maps those of before to those of now."""
+    old = spec.experiment
+
+    def processes(members: Mapping[str, Process]) -> dict[str, Process]:
+        return {name: msgspec.structs.replace(member, image=_of(member, images)) for name, member in members.items()}
+
+    groups = {
+        name: msgspec.structs.replace(group, processes=processes(group.processes)) for name, group in old.groups.items()
+    }
+    steps = {name: msgspec.structs.replace(step, image=_of(step, images)) for name, step in old.prepare.items()}
+    image = images.get(old.image, old.image) if old.image else old.image
+    experiment = msgspec.structs.replace(
+        old, image=image, groups=groups, processes=processes(old.processes), prepare=steps
+    )
+    return replace(spec, experiment=experiment)
+
+
+def _of(member: Process | Step, images: Mapping[str, str]) -> str | None:
+    return images.get(member.image, member.image) if member.image else None
+
+
+def patch_image(
+    base: str, entries: Sequence[Entry], repository: str, *, platforms: Sequence[str] = (), dry_run: bool = False
+) -> PatchedImage:
+    """Push `base` with `entries` in its working folder to `repository` (``HOST/PATH``), under a tag of its own.
+
+    An image for several platforms stays one; `platforms` (``linux/amd64``) keeps only those. What the registry has is
+    not sent again. Raises SpecError for a base or platform that cannot be used, NotFound for one that is not there.
+    """
+    source, target = _source(base), parse_reference(repository)
+    if target.tag:
+        raise SpecError.one(f'"{repository}" has a tag', next="give HOST/PATH alone: the tag comes from the content")
+    with Registry(source.host) as there, Registry(target.host) as here:
+        work = _Patch(source=source, target=target, there=there, here=here, entries=entries, dry_run=dry_run)
+        top = there.manifest(source.repository, source.tag)
+        if top is None:
+            raise NotFound(f"no image {base}", next="look at its name and tag")
+        made, names = work.index(top, platforms) if top.media_type in INDEX_TYPES else work.image(top, platforms)
+        tag = f"workspace-{made.digest.removeprefix('sha256:')[:16]}"
+        is_new = here.manifest(target.repository, tag) is None
+        if is_new and not dry_run:
+            here.put_tag_once(target.repository, tag, Manifest(media_type=made.media_type, data=made.data))
+    return PatchedImage(
+        base=base,
+        image=f"{repository.removeprefix('oci://')}@{made.digest}",
+        tag=tag,
+        layer_digest=work.layer_digest,
+        layer_bytes=work.layer_bytes,
+        platforms=tuple(names),
+        is_new=is_new,
+    )
+
+
+def _source(base: str) -> Reference:
+    # With a digest the tag beside it says nothing.
+    found = parse_reference(re.sub(r":[\w.-]+@", "@", base))
+    return found if found.tag else replace(found, tag="latest")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Patch:
+    """One base on its way into a repository."""
+
+    source: Reference
+    target: Reference
+    there: Registry
+    here: Registry
+    entries: Sequence[Entry]
+    dry_run: bool
+    layer_digest: str = ""
+    layer_bytes: int = 0
+
+    def index(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
+        """The index whose images have the layer, and their platforms."""
+        known = platforms_of(top.data)
+        wanted = [place for place in known if not platforms or place.platform in platforms]
+        lacking = set(platforms) - {place.platform for place in wanted}
+        if lacking or not wanted:
+            raise SpecError.one(
+                f"{self.source} is not made for {', '.join(sorted(lacking)) or 'Linux'}",
+                next=f"it is made for {', '.join(place.platform for place in known) or 'nothing that we know'}",
+            )
+        made = []
+        for place in wanted:
+            manifest = self.there.manifest(self.source.repository, place.digest)
+            if manifest is None:
+                raise NotFound(f"{self.source} lists {place.digest}, which is not there")
+            made.append((place, self._image(manifest, ())[0]))
+        if not self.dry_run:
+            for _, blob in made:
+                self.here.put_manifest(
+                    self.target.repository, blob.digest, Manifest(media_type=blob.media_type, data=blob.data)
+                )
+        return index_of(top.media_type, made), [place.platform for place in wanted]
+
+    def image(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
+        """The image with the layer, and its platform."""
+        made, platform = self._image(top, platforms)
+        return made, [platform]
+
+    def _image(self, manifest: Manifest, platforms: Sequence[str]) -> tuple[Blob, str]:
+        named = as_map(manifest.data)
+        config = self.there.blob(self.source.repository, _digest_of(named.get("config")))
+        settings = as_map(config)
+        platform = f"{settings.get('os', 'linux')}/{settings.get('architecture', 'amd64')}"
+        if platforms and platform not in platforms:
+            raise SpecError.one(f"{self.source} is made for {platform} alone", next="leave --platform out")
+        running = settings.get("config")
+        folder = str(running.get("WorkingDir") or "/") if isinstance(running, dict) else "/"
+        layer = layer_of(self.entries, folder)
+        new_config, new_layer, image = add_layer(manifest.media_type, manifest.data, config, layer)
+        self.layer_digest, self.layer_bytes = new_layer.digest, len(new_layer.data)
+        if not self.dry_run:
+            below = named.get("layers")
+            self._copy([_digest_of(item) for item in below] if isinstance(below, list) else [])
+            self.here.put_blob(self.target.repository, new_layer.data)
+            self.here.put_blob(self.target.repository, new_config.data)
+        return image, platform
+
+    def _copy(self, digests: Sequence[str]) -> None:
+        """The layers of the base into the target: taken over within a registry, else by way of this machine."""
+        repository, source = self.target.repository, self.source.repository
+        for digest in dict.fromkeys(digests):
+            if self.here.has_blob(repository, digest):
+                continue
+            is_one = self.here.host == self.there.host
+            if not (is_one and self.here.mount(repository, digest, source)):
+                self.here.put_blob(repository, self.there.blob(source, digest))
+
+
+def _digest_of(descriptor: object) -> str:
+    digest = descriptor.get("digest") if isinstance(descriptor, dict) else None
+    if not isinstance(digest, str) or not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
+        raise SpecError.one("the base is no image: a digest is missing")
+    return digest

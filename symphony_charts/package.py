@@ -1,0 +1,134 @@
+"""From a spec file to a chart folder and an archive on disk: what is read, which version it gets, what is written."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from symphony_charts.chart.files.chart import Chart, ChartTemplate
+from symphony_charts.chart.files.ownership import RECORD, WritePlan, is_users, plan_write
+from symphony_charts.chart.files.version import ValuesChange, compare_values, next_version
+from symphony_charts.errors import ToolFailed
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.prepare import Prepared
+from symphony_charts.spec.files import SpecFile
+from symphony_charts.spec.lockfile import Lock, render
+from symphony_charts.spec.services import pins_of
+from symphony_charts.system import package_data
+from symphony_charts.system.files import write_file
+
+__all__ = ["Packaged", "package", "template", "write"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packaged:
+    """A chart that is ready to be written to `folder` and `archive_path`, and the lock file that goes with it.
+
+    `last` is the version before, None for the first one; `change` says how its values differ, None if nothing does.
+    """
+
+    spec: SpecFile
+    prepared: Prepared
+    chart: Chart
+    last: str | None
+    change: ValuesChange | None
+    folder: Path
+    plan: WritePlan
+    lock: str
+
+    @property
+    def archive_path(self) -> Path:
+        """Where the archive goes."""
+        return self.folder.parent / f"{self.chart.name}-{self.chart.version}.tgz"
+
+
+def template() -> ChartTemplate:
+    """The chart template of this installation."""
+    return ChartTemplate(package_data.folder("chart-template"))
+
+
+def package(
+    prepared: Prepared, spec: SpecFile, dest: Path, filled: ChartTemplate, *, version: str | None = None
+) -> Packaged:
+    """The chart of `spec`, `prepared`, as it will stand below `dest`; nothing is written.
+
+    The version is the last one if the content is the same, else the next by what changed. Raises SpecError for what
+    cannot be packaged, and Conflict where a generated file was edited.
+    """
+    folder = dest / prepared.experiment.name
+    present = _read_folder(folder)
+    extra = {path: content for path, content in present.items() if path.startswith("templates/extra-")}
+    chart = prepared.chart(filled, version or spec.lock.version, extra)
+    change = _change(spec.lock, chart, present)
+    if version is None and change is not None and spec.lock.version is not None:
+        chart = chart.with_version(next_version(spec.lock.version, change))
+    ours = {path: content for path, content in chart.files.items() if not is_users(path)}
+    lock = Lock(ports=pins_of(prepared.services), version=chart.version, digest=chart.digest)
+    return Packaged(
+        spec=spec,
+        prepared=prepared,
+        chart=chart,
+        last=spec.lock.version,
+        change=change,
+        folder=folder,
+        plan=plan_write(ours, present, str(folder)),
+        lock=render(lock),
+    )
+
+
+def write(packaged: Packaged) -> int:
+    """Writes what changed; the number of files touched (0 on a second run)."""
+    if packaged.folder.exists():
+        touched = _update(packaged.folder, packaged.plan)
+    else:
+        touched = _create(packaged.folder, packaged.plan.writes)
+    touched += write_file(packaged.archive_path, packaged.chart.archive)
+    touched += write_file(packaged.spec.lock_path, packaged.lock.encode())
+    return touched
+
+
+def _create(folder: Path, files: Mapping[str, bytes]) -> int:
+    """A new folder appears whole: it is written beside its place and renamed."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as beside:
+            made = Path(beside) / folder.name
+            for parent in sorted({made / Path(path).parent for path in files}):
+                parent.mkdir(parents=True, exist_ok=True)
+            for path, content in files.items():
+                (made / path).write_bytes(content)
+            made.rename(folder)
+    except OSError as error:
+        raise ToolFailed(f"cannot write {folder}: {error.strerror}", at=str(folder)) from error
+    return len(files)
+
+
+def _update(folder: Path, plan: WritePlan) -> int:
+    for path in plan.removes:
+        (folder / path).unlink(missing_ok=True)
+    # The record comes last: if writing stops half-way, the next run sees files of ours that it may replace.
+    ordered = sorted(plan.writes.items(), key=lambda item: item[0] == RECORD)
+    return len(plan.removes) + sum(write_file(folder / path, content) for path, content in ordered)
+
+
+def _change(lock: Lock, chart: Chart, present: Mapping[str, bytes]) -> ValuesChange | None:
+    """How the content differs from what the lock file remembers; None if it does not, or nothing is remembered."""
+    if lock.version is None or lock.digest == chart.digest:
+        return None
+    if f'version: "{lock.version}"'.encode() not in present.get("Chart.yaml", b"").splitlines():
+        return ValuesChange()  # the last version is not here to compare with
+    before = load(present.get("values.yaml", b"{}").decode())
+    return compare_values(before if isinstance(before, dict) else {}, chart.values)
+
+
+def _read_folder(folder: Path) -> dict[str, bytes]:
+    try:
+        return {
+            file.relative_to(folder).as_posix(): file.read_bytes()
+            for file in sorted(folder.rglob("*"))
+            if file.is_file()
+        }
+    except OSError as error:
+        raise ToolFailed(f"cannot read {folder}: {error.strerror}", at=str(folder)) from error

@@ -1,0 +1,158 @@
+"""Every `assign_to` and launch feature of an experiment turned into requests, selectors, tolerations and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Literal
+
+import msgspec
+
+from symphony_charts.errors import PlacementError, Problem, SpecError
+from symphony_charts.placement.assign.launch import add_launch_features
+from symphony_charts.placement.assign.rules import Decision, decide
+from symphony_charts.placement.assign.symphony_rules import decide_like_symphony
+from symphony_charts.placement.fit.anti_affinity import repelling
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.spec.model import Assignment, Experiment, Placement, PodSettings, Process, Toleration
+from symphony_charts.spec.pods import Pod, pods_of
+
+__all__ = ["ANNOTATION", "SHARED", "apply", "decision_for", "exclusive_term", "settle"]
+
+# Where the emitted pods say which pool was chosen. Outside of symph.dev, whose keys the chart alone may set.
+ANNOTATION = "symphony-charts/assigned-to"
+GROUP_LABEL = "symph.dev/group"
+# What a process gets of a machine for its whole pod.
+SHARED: tuple[Literal["cpu", "memory"], ...] = ("cpu", "memory")
+
+
+def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list[Decision]]:
+    """The experiment with nothing left to dispatch, and what was decided for each process, in order of declaration.
+
+    What a process says itself (its own requests, GPUs, selectors) stays. Applying twice changes nothing. Raises
+    SpecError with all wrong uses at once; whether everything fits is for `plan.check` to say.
+    """
+    features = msgspec.structs.replace(experiment.placement, pools=None, formula="allocatable")
+    if features == Placement() and not any(map(_has_wishes, _processes(experiment))):
+        return experiment, []
+    problems: list[Problem] = []
+    decisions: list[Decision] = []
+    settled: dict[str, PodSettings] = {}
+    for pod in pods_of(experiment).values():
+        made = _decide_pod(pod, experiment, pools, problems)
+        decisions += made.values()
+        settled[pod.name] = _settle_pod(pod, made)
+    if problems:
+        raise SpecError(problems)
+    if decisions:
+        experiment = _with_pods(experiment, settled)
+    return add_launch_features(experiment, pools), decisions
+
+
+def _processes(experiment: Experiment) -> Iterator[Process]:
+    for group in experiment.groups.values():
+        yield from group.processes.values()
+    yield from experiment.processes.values()
+
+
+def _has_wishes(process: Process) -> bool:
+    """Whether anything may have to be written into the pod of `process`; most of a large experiment has nothing."""
+    if process.assign_to is not None or process.gpus:
+        return True
+    return any("/" in resource for resources in (process.requests, process.limits) for resource in resources)
+
+
+def decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | None) -> Decision:
+    """What one assignment means under the experiment's formula."""
+    if experiment.placement.formula == "symphony":
+        if pools is None:
+            raise SpecError.one("formula: symphony needs the node pools", "placement.pools", "give --pools FILE")
+        return decide_like_symphony(assignment, pools)
+    return decide(assignment, pools, wants_spot=experiment.placement.spot)
+
+
+def settle(process: Process, decision: Decision) -> Process:
+    """`process` with the decision's numbers; its own requests and limits win over them."""
+    told = {"cpu": decision.cpu, "memory": decision.memory}
+    requests = {name: value for name, value in told.items() if value is not None and name not in process.limits}
+    limits = {"google.com/tpu": str(decision.tpus)} if decision.tpus else {}
+    return msgspec.structs.replace(
+        process,
+        requests={**requests, **process.requests},
+        pod_share=[name for name in SHARED if name in requests and name not in process.requests],
+        limits={**limits, **process.limits},
+        gpus=process.gpus or decision.gpus or 0,
+        assign_to=None,
+    )
+
+
+def exclusive_term(pod: str) -> dict[str, object]:
+    """The anti-affinity term that keeps every pod of the namespace but this group's own off the node."""
+    selector = {"matchExpressions": [{"key": GROUP_LABEL, "operator": "NotIn", "values": [pod]}]}
+    return {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
+
+
+def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems: list[Problem]) -> dict[str, Decision]:
+    made: dict[str, Decision] = {}
+    for name, process in pod.processes.items():
+        if process.assign_to is None:
+            continue
+        path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
+        try:
+            decision = decision_for(process.assign_to, experiment, pools)
+        except (SpecError, PlacementError) as error:
+            key = getattr(error, "at", "")
+            problems.append(
+                Problem(
+                    what=error.what,
+                    path=f"{path}.assign_to" + (f".{key}" if key.isidentifier() else ""),
+                    next=error.next,
+                )
+            )
+            continue
+        label = f"{pod.name}/{name}" if pod.is_group else name
+        made[name] = replace(decision, process=label)
+    pools_named = {decision.pool for decision in made.values() if decision.pool}
+    if len(pools_named) > 1:
+        what = f"the processes of group {pod.name} are sent to different pools: {', '.join(sorted(pools_named))}"
+        problems.append(Problem(what=what, path=pod.path, next="they share one pod, so they need one pool"))
+    return made
+
+
+def _settle_pod(pod: Pod, made: Mapping[str, Decision]) -> PodSettings:
+    """The pod's record with its processes settled, and the pod-level part of the decisions added."""
+    settings = pod.settings
+    if not made:
+        return settings
+    processes = {
+        name: settle(process, made[name]) if name in made else process for name, process in pod.processes.items()
+    }
+    record: PodSettings = processes[pod.name] if not pod.is_group else settings
+    selector: dict[str, str] = {}
+    tolerations: list[Toleration] = list(settings.tolerations)
+    notes: dict[str, str] = {}
+    overlay = settings.pod_overlay
+    for decision in made.values():
+        selector.update(decision.selector)
+        tolerations += [one for one in decision.tolerations if one not in tolerations]
+        if decision.is_exclusive:
+            overlay = repelling(overlay, exclusive_term(pod.name))
+        if decision.pool:
+            notes[ANNOTATION] = f"{decision.mode}: {decision.pool}"
+    changes: dict[str, object] = {
+        "node_selector": {**selector, **settings.node_selector},
+        "tolerations": tolerations,
+        "annotations": {**notes, **settings.annotations},
+        "pod_overlay": overlay,
+    }
+    if pod.is_group:
+        changes["processes"] = processes
+    return msgspec.structs.replace(record, **changes)
+
+
+def _with_pods(experiment: Experiment, settled: Mapping[str, PodSettings]) -> Experiment:
+    return msgspec.structs.replace(
+        experiment,
+        groups={name: settled[name] for name in experiment.groups},
+        processes={name: settled[name] for name in experiment.processes},
+    )

@@ -1,0 +1,141 @@
+"""Launch features of the experiment's `placement` as what GKE, Kueue and JobSet read on pods.
+
+spot, flex-start, reservation, compact placement, TPU slices, Kueue's topology, exclusive placement; and the
+tolerations that pods with GPUs or TPUs need. Sources: GKE's labels as in `inputs.facts`; Kueue's Topology Aware
+Scheduling; JobSet's exclusive placement. The queue's own label belongs to the workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from symphony_charts.placement.assign.rules import DEVICE_TOLERATIONS, pool_selector
+from symphony_charts.placement.fit.anti_affinity import repelling
+from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.spec.model import Experiment, Placement, PodSettings, Process, Toleration
+from symphony_charts.spec.pods import Pod, pods_of
+
+__all__ = ["EXCLUSIVE_ANNOTATION", "add_launch_features", "topology_of"]
+
+EXCLUSIVE_ANNOTATION = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_PREFIX = "cloud.google.com/"
+_LEVELS = {
+    "block": f"{_PREFIX}gce-topology-block",
+    "subblock": f"{_PREFIX}gce-topology-subblock",
+    "host": f"{_PREFIX}gce-topology-host",
+    "node": "kubernetes.io/hostname",
+}
+
+
+def add_launch_features(experiment: Experiment, pools: Pools | None) -> Experiment:
+    """The experiment with its launch features written into its pods; adding them twice changes nothing."""
+    settled = {pod.name: _settle(pod, experiment, pools) for pod in pods_of(experiment).values()}
+    annotations = dict(experiment.annotations)
+    if experiment.placement.exclusive and experiment.workload.kind == "jobset":
+        annotations.setdefault(EXCLUSIVE_ANNOTATION, experiment.placement.exclusive)
+    groups = {name: settled[name] for name in experiment.groups}
+    processes = {name: settled[name] for name in experiment.processes}
+    return msgspec.structs.replace(experiment, groups=groups, processes=processes, annotations=annotations)
+
+
+def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSettings:
+    settings, placement = pod.settings, experiment.placement
+    gpus, chips = _devices(pod)
+    selector, tolerations = _provisioning(placement)
+    if gpus:
+        tolerations.append(DEVICE_TOLERATIONS["nvidia.com/gpu"])
+    if chips:
+        tolerations.append(DEVICE_TOLERATIONS["google.com/tpu"])
+        selector |= _tpu_slice(placement, pools)
+    if placement.compact:
+        selector |= _compact(experiment, pools, settings.node_selector)
+    overlay: Mapping[str, object] = settings.pod_overlay
+    if placement.exclusive and experiment.workload.kind != "jobset":
+        overlay = repelling(overlay, _exclusive(experiment, placement.exclusive))
+    changes: dict[str, object] = {}
+    if not selector.items() <= settings.node_selector.items():
+        changes["node_selector"] = {**selector, **settings.node_selector}
+    new = [toleration for toleration in tolerations if toleration not in settings.tolerations]
+    if new:
+        changes["tolerations"] = [*settings.tolerations, *new]
+    # Kubernetes' own gangs say so in their PodGroup.
+    notes = _topology(placement.topology) if experiment.workload.gang != "native" else {}
+    if not notes.items() <= settings.annotations.items():
+        changes["annotations"] = {**notes, **settings.annotations}
+    if overlay != settings.pod_overlay:
+        changes["pod_overlay"] = overlay
+    return msgspec.structs.replace(settings, **changes) if changes else settings
+
+
+def _devices(pod: Pod) -> tuple[bool, bool]:
+    gpus = any(process.gpus or _asks(process, "nvidia.com/gpu") for process in pod.processes.values())
+    return gpus, any(_asks(process, "google.com/tpu") for process in pod.processes.values())
+
+
+def _asks(process: Process, resource: str) -> bool:
+    return resource in process.requests or resource in process.limits
+
+
+def _provisioning(placement: Placement) -> tuple[dict[str, str], list[Toleration]]:
+    """Selectors pin the pods to such nodes; the toleration is there for clusters that taint them."""
+    selector: dict[str, str] = {}
+    tolerations: list[Toleration] = []
+    for wanted, label in ((placement.spot, "gke-spot"), (placement.flex_start, "gke-flex-start")):
+        if wanted:
+            selector[_PREFIX + label] = "true"
+            tolerations.append(Toleration(key=_PREFIX + label, operator="Equal", value="true", effect="NoSchedule"))
+    if placement.flex_start:
+        tolerations.append(Toleration(key=f"{_PREFIX}gke-queued", operator="Exists", effect="NoSchedule"))
+    if placement.reservation:
+        selector[f"{_PREFIX}reservation-name"] = placement.reservation
+    return selector, tolerations
+
+
+def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
+    """Topology, and the accelerator where the pools leave only one."""
+    if not placement.tpu_topology:
+        return {}
+    label = {f"{_PREFIX}gke-tpu-topology": placement.tpu_topology}
+    found = pools.pools if pools else ()
+    kinds = {pool.tpu.type for pool in found if pool.tpu and pool.tpu.topology == placement.tpu_topology}
+    return label | ({f"{_PREFIX}gke-tpu-accelerator": kinds.pop()} if len(kinds) == 1 else {})
+
+
+def _compact(experiment: Experiment, pools: Pools | None, chosen: Mapping[str, str]) -> dict[str, str]:
+    """The placement policy of the pools that have one; without pools, a placement group named after the experiment."""
+    close: list[Pool] = [pool for pool in pools.pools if pool.placement] if pools else []
+    policies = {pool.placement for pool in close}
+    if len(policies) == 1 and policies != {"compact"}:
+        return {f"{_PREFIX}placement-policy-name": policies.pop()}
+    if len(close) == 1:
+        return dict(pool_selector(close[0]))
+    if any(pool_selector(pool) and pool_selector(pool)[0] in chosen.items() for pool in close):
+        return {}
+    return {f"{_PREFIX}gke-placement-group": experiment.name}
+
+
+def topology_of(wanted: str) -> tuple[str, str]:
+    """Strength and node label of a wish for nearness: ``block``, ``preferred:block``, ``required:<label>``."""
+    strength, _, level = wanted.rpartition(":")
+    return strength or "required", _LEVELS.get(level, level)
+
+
+def _topology(wanted: str | None) -> dict[str, str]:
+    """The wish for nearness as Kueue reads it."""
+    if not wanted:
+        return {}
+    strength, label = topology_of(wanted)
+    return {f"kueue.x-k8s.io/podset-{strength}-topology": label}
+
+
+def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:
+    """The term that keeps pods of other experiments out of the same topology domain."""
+    selector = {
+        "matchExpressions": [
+            {"key": "symph.dev/experiment", "operator": "Exists"},
+            {"key": "symph.dev/experiment", "operator": "NotIn", "values": [experiment.name]},
+        ]
+    }
+    return {"labelSelector": selector, "topologyKey": topology}

@@ -1,0 +1,270 @@
+"""The dispatcher's rules: what one process gets when it is assigned to a machine, a GPU, resources or a node pool.
+
+`decide` keeps Symphony's modes and keys, and does the arithmetic with what a node really leaves: the share of a
+machine is a share of allocatable minus system pods, so that `process_per_machine` processes always fit. Symphony's own
+numbers are in `symphony_rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from symphony_charts.errors import SpecError
+from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.quantity import MIB, cores_text
+from symphony_charts.placement.machines.catalog import GPU_ALIASES, gpu_matches
+from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pool, Pools
+from symphony_charts.spec.model import Assignment, Toleration
+
+__all__ = ["DEVICE_TOLERATIONS", "Decision", "decide", "named_pool", "pool_selector", "pool_tolerations"]
+
+# GKE's admission adds these to pods that request the device; written out, charts work on other clusters, too.
+DEVICE_TOLERATIONS = {
+    "nvidia.com/gpu": Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule"),
+    "google.com/tpu": Toleration(key="google.com/tpu", operator="Exists", effect="NoSchedule"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a process gets, and why. `cpu` and `memory` are quantities; `pool` is empty when none was chosen.
+
+    `is_exclusive` asks for anti-affinity against all other pods on the node.
+    """
+
+    process: str = ""
+    mode: str
+    pool: str = ""
+    cpu: str | None = None
+    memory: str | None = None
+    gpus: int | None = None
+    tpus: int | None = None
+    selector: tuple[tuple[str, str], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    is_exclusive: bool = False
+    reason: str = ""
+
+
+def decide(assignment: Assignment, pools: Pools | None, *, wants_spot: bool = False) -> Decision:
+    """What `assignment` means on `pools`; None when no pools are known, which only named pools can do without.
+
+    Raises SpecError for wrong use: an unknown pool or GPU type, a share that GPUs do not divide into, GPUs on a pool
+    that has none. Whether all of it fits is for `plan.check` to say.
+    """
+    if pools is None:
+        return _blind(assignment)
+    if assignment.assign_to == "machine":
+        return _machine(assignment, _required_pool(assignment, pools))
+    if assignment.assign_to == "gpu":
+        return _gpu(assignment, pools)
+    if assignment.assign_to == "node_pool":
+        return _on_pool(assignment, _required_pool(assignment, pools), "as asked")
+    if assignment.node_pool_name is not None:
+        return _on_pool(assignment, named_pool(assignment.node_pool_name, pools), "the pool was named")
+    return _best_fit(assignment, pools, wants_spot=wants_spot)
+
+
+def named_pool(name: str, pools: Pools) -> Pool:
+    """The pool of that name; raises SpecError with the nearest one."""
+    pool = pools.get(name)
+    if pool is None:
+        near = nearest(name, pools.names)
+        known = f"pools are {', '.join(pools.names[:20])}" if pools.names else f"{pools.source} has no pools"
+        raise SpecError.one(f'no node pool "{name}"', "node_pool_name", f'did you mean "{near}"? ' * bool(near) + known)
+    return pool
+
+
+def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
+    """The label that picks the pool's nodes: GKE's own, else Cloudwise's ``name``; none where nothing is known."""
+    if pool.selector is not None:
+        return (pool.selector,)
+    for label in (GKE_POOL_LABEL, "name"):
+        if label in pool.labels:
+            return ((label, pool.labels[label]),)
+    return ()
+
+
+def pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
+    """What a pod must tolerate to run on the pool."""
+    found = []
+    for taint in pool.taints:
+        if taint.key in DEVICE_TOLERATIONS:
+            found.append(DEVICE_TOLERATIONS[taint.key])
+        elif taint.value:
+            found.append(Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect))
+        else:
+            found.append(Toleration(key=taint.key, operator="Exists", effect=taint.effect))
+    return tuple(found)
+
+
+def _required_pool(assignment: Assignment, pools: Pools) -> Pool:
+    if assignment.node_pool_name is None:
+        mode = assignment.assign_to
+        raise SpecError.one(f"assign_to {mode} needs a node pool", "node_pool_name", f"one of {', '.join(pools.names)}")
+    return named_pool(assignment.node_pool_name, pools)
+
+
+def _machine(assignment: Assignment, pool: Pool) -> Decision:
+    """An n-th of a machine of the pool: of everything it leaves to pods, rounded down."""
+    parts = 1 if assignment.process_per_machine is None else assignment.process_per_machine
+    if parts < 1:
+        raise SpecError.one(f"process_per_machine is {parts}", "process_per_machine", "1 is a whole machine")
+    usable = pool.usable
+    gpus, chips = usable.get("nvidia.com/gpu", 0), usable.get("google.com/tpu", 0)
+    for name, devices in (("GPU", gpus), ("TPU chip", chips)):
+        if devices % parts:
+            divisors = ", ".join(str(n) for n in range(1, devices + 1) if devices % n == 0)
+            what = f"{parts} processes cannot share the {devices} {name}s of a machine in pool {pool.name} evenly"
+            raise SpecError.one(what, "process_per_machine", f"use one of {divisors}")
+    share = "the whole of" if parts == 1 else f"1/{parts} of"
+    cpu, memory = usable.get("cpu", 0) // parts, usable.get("memory", 0) // parts // MIB
+    reason = f"{share} what {_machine_name(pool)} leaves after system pods: {cores_text(cpu)} CPU, {memory} MiB"
+    exclusive = bool(assignment.exclusive) and parts > 1
+    if parts == 1:
+        reason += "; alone on its node, nothing is left for another pod"
+    elif exclusive:
+        reason += "; other pods are kept off the node by anti-affinity"
+    return Decision(
+        mode=assignment.assign_to,
+        pool=pool.name,
+        cpu=f"{cpu}m",
+        memory=f"{memory}Mi",
+        gpus=gpus // parts or None,
+        tpus=chips // parts or None,
+        selector=pool_selector(pool) + _tpu_selector(pool),
+        tolerations=pool_tolerations(pool),
+        is_exclusive=exclusive,
+        reason=reason,
+    )
+
+
+def _tpu_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
+    if pool.tpu is None:
+        return ()
+    prefix = "cloud.google.com/gke-tpu-"
+    return ((f"{prefix}accelerator", pool.tpu.type), (f"{prefix}topology", pool.tpu.topology))
+
+
+def _gpu(assignment: Assignment, pools: Pools) -> Decision:
+    """One GPU and its share of the machine; with `cpu`, `memory_m` or `gpu_type` it is Symphony's documented call,
+    which means resources."""
+    asked = (assignment.cpu, assignment.memory_m, assignment.gpu_type, assignment.gpu_count)
+    if any(value is not None for value in asked):
+        count = 1 if assignment.gpu_count is None else assignment.gpu_count
+        return decide(msgspec.structs.replace(assignment, assign_to="resource", gpu_count=count), pools)
+    pool = _required_pool(assignment, pools)
+    gpus = pool.usable.get("nvidia.com/gpu", 0)
+    if not gpus:
+        raise SpecError.one(f"pool {pool.name} has no GPU", "node_pool_name", _gpu_pools(pools))
+    return _machine(msgspec.structs.replace(assignment, process_per_machine=gpus), pool)
+
+
+def _gpu_pools(pools: Pools) -> str:
+    names = [f"{pool.name} ({pool.gpu_type})" for pool in pools.pools if pool.gpus]
+    return f"pools with GPUs are {', '.join(names)}" if names else "no pool of this cluster has GPUs"
+
+
+def _on_pool(assignment: Assignment, pool: Pool, reason: str) -> Decision:
+    gpus = assignment.gpu_count or 0
+    if gpus > pool.usable.get("nvidia.com/gpu", 0):
+        has = pool.usable.get("nvidia.com/gpu", 0)
+        raise SpecError.one(f"{gpus} GPUs are asked of pool {pool.name}, whose nodes have {has}", "gpu_count")
+    return _as_asked(
+        assignment,
+        pool=pool.name,
+        selector=pool_selector(pool) + _tpu_selector(pool),
+        tolerations=pool_tolerations(pool),
+        reason=f"{_machine_name(pool)}: {reason}",
+    )
+
+
+def _as_asked(assignment: Assignment, **more: Any) -> Decision:
+    """A decision with the numbers of the assignment itself; cores to the millicore, memory in whole MiB."""
+    cpu, memory = assignment.cpu, assignment.memory_m
+    given = Decision(
+        mode=assignment.assign_to,
+        cpu=None if cpu is None else cores_text(round(cpu * 1000)),
+        memory=None if memory is None else f"{int(memory)}Mi",
+        gpus=assignment.gpu_count or None,
+        is_exclusive=bool(assignment.exclusive),
+    )
+    return replace(given, **more)
+
+
+def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Decision:
+    """The pool whose machines are used up best by this request; a process without GPUs stays off GPU pools."""
+    kind = assignment.gpu_type
+    gpus = assignment.gpu_count if assignment.gpu_count is not None else (1 if kind else 0)
+    if kind is not None and not any(gpu_matches(kind, pool.gpu_type) for pool in pools.pools if pool.gpus):
+        choices = {pool.gpu_type for pool in pools.pools if pool.gpus} | set(GPU_ALIASES)
+        near = nearest(kind.lower(), choices)
+        raise SpecError.one(
+            f'no pool has GPUs of type "{kind}"',
+            "gpu_type",
+            f'did you mean "{near}"? ' * bool(near) + _gpu_pools(pools),
+        )
+    need = {
+        "cpu": round((assignment.cpu or 0) * 1000),
+        "memory": int((assignment.memory_m or 0) * MIB),
+        "nvidia.com/gpu": gpus,
+    }
+    same_kind = [pool for pool in pools.pools if _is_kind(pool, gpus, kind)]
+    fitting = [pool for pool in same_kind if all(pool.usable.get(name, 0) >= amount for name, amount in need.items())]
+    if not fitting:
+        # Nothing fits; the plan says so with the nearest fix, and the device must still be tolerated there.
+        tolerations = (DEVICE_TOLERATIONS["nvidia.com/gpu"],) if gpus else ()
+        reason = "no pool with such GPUs is large enough" if gpus else "no pool without GPUs is large enough"
+        return _as_asked(assignment, gpus=gpus or None, tolerations=tolerations, reason=reason)
+    pool = min(fitting, key=lambda pool: _waste(pool, need, wants_spot=wants_spot))
+    others = sorted(other.name for other in fitting if other is not pool)
+    reason = f"best fit of {len(fitting)}: {_machine_name(pool)}" + (
+        f", before {', '.join(others[:3])}" if others else ""
+    )
+    return _as_asked(
+        assignment,
+        pool=pool.name,
+        gpus=gpus or None,
+        selector=pool_selector(pool),
+        tolerations=pool_tolerations(pool),
+        reason=reason,
+    )
+
+
+def _is_kind(pool: Pool, gpus: int, kind: str | None) -> bool:
+    has = pool.usable.get("nvidia.com/gpu", 0)
+    if gpus:
+        return has > 0 and (kind is None or gpu_matches(kind, pool.gpu_type))
+    return has == 0 and pool.tpu is None
+
+
+def _waste(pool: Pool, need: dict[str, int], *, wants_spot: bool) -> tuple[object, ...]:
+    """Ordinary pools first, Arm last (images seldom run there), then by the share of the machine left unused."""
+    usable = pool.usable
+    shares = [amount / usable[name] for name, amount in need.items() if usable.get(name)]
+    is_ordinary = (pool.provisioning == "spot") == wants_spot and not pool.queued
+    return (pool.arch != "amd64", not is_ordinary, pool.max_nodes < 1, -sum(shares), usable.get("cpu", 0), pool.name)
+
+
+def _blind(assignment: Assignment) -> Decision:
+    """Without a cluster file: a named pool is selected by GKE's label, and numbers are taken as they were given."""
+    if assignment.assign_to in ("machine", "gpu") and assignment.cpu is None:
+        what = f"assign_to {assignment.assign_to} needs to know the node pools"
+        raise SpecError.one(what, "", "set placement.pools to the cluster's file, or give --pools FILE")
+    selector: Iterable[tuple[str, str]] = ()
+    if assignment.node_pool_name is not None:
+        selector = ((GKE_POOL_LABEL, assignment.node_pool_name),)
+    return _as_asked(
+        assignment,
+        pool=assignment.node_pool_name or "",
+        selector=tuple(selector),
+        tolerations=(DEVICE_TOLERATIONS["nvidia.com/gpu"],) if assignment.gpu_count else (),
+        reason="no cluster file was given: taken as asked",
+    )
+
+
+def _machine_name(pool: Pool) -> str:
+    return f"{pool.machine_type} of {pool.name}" if pool.machine_type else f"a node of {pool.name}"

@@ -1,0 +1,20 @@
+"""Pods that keep others off their node or their part of the network: terms of a pod's overlay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.overlay import merge_overlay
+
+__all__ = ["repelling"]
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def repelling(overlay: Mapping[str, object], term: dict[str, object]) -> dict[str, object]:
+    """A pod's `overlay` with the required anti-affinity `term` before its own ones; as it is if it has it."""
+    own = maps(sub(overlay, "spec", "affinity", "podAntiAffinity"), _REQUIRED)
+    if term in own:
+        return dict(overlay)
+    return merge_overlay(overlay, {"spec": {"affinity": {"podAntiAffinity": {_REQUIRED: [term, *own]}}}})

@@ -1,0 +1,250 @@
+"""What Kubernetes objects ask of the cluster: pods of equal shape counted together, whatever group they belong to.
+
+The rendered pods are the only source: what the scheduler will see is what is planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from symphony_charts.kinds.argo.manifest import manifests_of
+from symphony_charts.kinds.dijob.children import tasks_of
+from symphony_charts.placement.fit.filters import NodeAffinity, Requirement
+from symphony_charts.placement.fit.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
+from symphony_charts.placement.pools.field_reader import Faults, Fields
+from symphony_charts.placement.pools.pool import Amounts, HostPort
+from symphony_charts.spec.model import Toleration
+
+__all__ = ["Demand", "Shape", "demands_of", "in_order", "running_requests"]
+
+_HOSTNAME = "kubernetes.io/hostname"
+_GROUP_LABEL = "symph.dev/group"
+# Those that filter nodes as kube-scheduler does: itself, GKE's profile of it, and the gang schedulers we support.
+_SCHEDULERS = frozenset(
+    {"", "default-scheduler", "gke.io/optimize-utilization-scheduler", "scheduler-plugins-scheduler", "volcano"}
+)
+_OUTSIDE = frozenset({"resourceClaims", "schedulingGates", "runtimeClassName", "os"})
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_Selectors = tuple[tuple[Requirement, ...], ...]
+# Where the labels stand that the controllers of Kubernetes, JobSet, Kueue and Volcano add; the oldest have no domain.
+_DOMAINS = ("kubernetes.io", "k8s.io", "volcano.sh")
+_BARE = frozenset({"job-name", "controller-uid", "pod-template-hash", "controller-revision-hash"})
+# Fields of an affinity term that say in which namespaces, or among which of its own pods, it counts.
+_SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """All that the scheduler looks at in a pod.
+
+    `repels` are the label selectors of required anti-affinity on one node: pods that match never share it. `shuns` are
+    those of any other: pods that match may be kept off more than that node, or off none. `labels` are filled in only
+    where somebody repels. `unproven` names constraints whose outcome depends on what is outside of
+    the pods and pools, `unknown` what the model of the scheduler does not know; `is_unruly` says that such a pod may
+    take a node, or more of one, than its own rules say.
+    """
+
+    requests: tuple[tuple[str, int], ...]
+    selector: tuple[tuple[str, str], ...] = ()
+    affinity: NodeAffinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    ports: frozenset[HostPort] = frozenset()
+    repels: tuple[tuple[Requirement, ...], ...] = ()
+    shuns: tuple[tuple[Requirement, ...], ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    unproven: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    is_unruly: bool = False
+
+    def amount(self, resource: str) -> int:
+        """How much of `resource` one pod requests."""
+        return next((amount for name, amount in self.requests if name == resource), 0)
+
+
+@dataclass(slots=True)
+class Demand:
+    """Pods of one shape: `members` are the experiment's pods (name, replicas) behind them, `count` all of them."""
+
+    shape: Shape
+    members: list[tuple[str, int]] = field(default_factory=list)
+    count: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.count = sum(count for _, count in self.members)
+
+    def add(self, name: str, count: int) -> None:
+        """Count `count` pods of `name` in."""
+        self.members.append((name, count))
+        self.count += count
+
+    @property
+    def name(self) -> str:
+        """The first member's name, and how many more there are."""
+        first = self.members[0][0]
+        return first if len(self.members) == 1 else f"{first} and {len(self.members) - 1} more"
+
+
+def demands_of(objects: Iterable[Mapping[str, object]], *, scheduler: str = "") -> list[Demand]:
+    """The demands of all pods that `objects` make at a time, sorted by shape.
+
+    Known are Job, StatefulSet, Deployment, JobSet, Volcano's Job, AppWrapper, DIJob, WorkflowTemplate and lists of
+    these; other kinds make no pods. `scheduler` is one more that filters nodes as kube-scheduler does. Raises SpecError
+    for a pod that cannot be read.
+    """
+    faults = Faults()
+    found = [pod for item in objects for pod in _pods(Fields.of(dict(item), "", faults))]
+    faults.check()
+    with_labels = any(template.block("spec").block("affinity").has("podAntiAffinity") for _, template, _ in found)
+    by_shape: dict[Shape, Demand] = {}
+    for name, template, count in found:
+        if count > 0:
+            shape = _shape(template, _SCHEDULERS | {scheduler}, with_labels=with_labels)
+            by_shape.setdefault(shape, Demand(shape)).add(name, count)
+    faults.check()
+    for demand in by_shape.values():
+        demand.members.sort()
+    return in_order(by_shape.values())
+
+
+def running_requests(objects: Iterable[Mapping[str, object]]) -> dict[str, Amounts]:
+    """What one pod of each group requests while it runs: its containers and sidecars, not the steps before them."""
+    faults = Faults()
+    pods = {name: template for item in objects for name, template, _ in _pods(Fields.of(dict(item), "", faults))}
+    found = {name: pod_requests(template.block("spec"), with_steps=False) for name, template in pods.items()}
+    faults.check()
+    return found
+
+
+def _pods(item: Fields) -> Iterator[tuple[str, Fields, int]]:
+    """Name, pod template and number at a time of every kind of pod that an object makes."""
+    kind, spec = item.text("kind"), item.block("spec")
+    name = item.block("metadata").text("name")
+    if kind == "Job" and spec.has("tasks"):
+        for task in spec.blocks("tasks"):
+            yield _named(task.block("template"), task.text("name")), task.block("template"), _count(task, "replicas")
+    elif kind in ("Job", "StatefulSet", "Deployment"):
+        template = spec.block("template")
+        yield _named(template, name), template, _at_a_time(kind, spec)
+    elif kind == "JobSet":
+        for job in spec.blocks("replicatedJobs"):
+            inner = job.block("template").block("spec")
+            template = inner.block("template")
+            yield _named(template, job.text("name")), template, _count(job, "replicas") * _at_a_time("Job", inner)
+    elif kind == "AppWrapper":
+        wrapped = [part.block("template") for part in spec.blocks("components")]
+        wrapped += [part.block("generictemplate") for part in spec.block("resources").blocks("GenericItems")]
+        for part in wrapped:
+            yield from _pods(part)
+    elif kind in ("DIJob", "WorkflowTemplate"):
+        for created in tasks_of(item.data) if kind == "DIJob" else manifests_of(item.data):
+            yield from _pods(Fields.of(created, item.path, item.faults))
+    elif kind == "List":
+        for part in item.blocks("items"):
+            yield from _pods(part)
+
+
+def _at_a_time(kind: str, spec: Fields) -> int:
+    if kind != "Job":
+        return _count(spec, "replicas")
+    return (
+        min(_count(spec, "parallelism"), _count(spec, "completions"))
+        if spec.has("completions")
+        else _count(spec, "parallelism")
+    )
+
+
+def _count(spec: Fields, key: str) -> int:
+    number = spec.number(key)
+    return 1 if number is None else number
+
+
+def _named(template: Fields, name: str) -> str:
+    return template.block("metadata").mapping("labels").get(_GROUP_LABEL) or name
+
+
+def _shape(template: Fields, schedulers: frozenset[str], *, with_labels: bool) -> Shape:
+    spec = template.block("spec")
+    repels, shuns, unproven = _pod_affinity(spec)
+    labels = template.block("metadata").mapping("labels") if with_labels else {}
+    passes_by = spec.has("nodeName") or spec.has("runtimeClassName")
+    is_unruly = passes_by or spec.text("schedulerName") not in schedulers
+    return Shape(
+        requests=tuple(sorted((name, amount) for name, amount in pod_requests(spec).items() if amount > 0)),
+        selector=tuple(sorted(spec.mapping("nodeSelector").items())),
+        affinity=read_node_affinity(spec),
+        tolerations=read_tolerations(spec),
+        ports=pod_ports(spec),
+        repels=repels,
+        shuns=shuns,
+        labels=tuple(sorted(labels.items())),
+        unproven=unproven,
+        unknown=tuple(_unknown(spec, schedulers)) if is_unruly or not _OUTSIDE.isdisjoint(spec.data) else (),
+        is_unruly=is_unruly,
+    )
+
+
+def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
+    """What decides where the pod goes, and is outside of the model."""
+    if spec.has("nodeName"):
+        yield f"nodeName {spec.text('nodeName')}, which passes the scheduler by"
+    if spec.text("schedulerName") not in schedulers:
+        yield f"the scheduler {spec.text('schedulerName')}"
+    yield from (key for key in ("resourceClaims", "schedulingGates") if spec.has(key))
+    if spec.has("runtimeClassName"):
+        yield f"runtimeClassName {spec.text('runtimeClassName')}, which may add overhead and choose nodes"
+    if spec.block("os").text("name") not in ("", "linux"):
+        yield f"the operating system {spec.block('os').text('name')}"
+
+
+def in_order(demands: Iterable[Demand]) -> list[Demand]:
+    """The demands by shape, then by members: the same for every order of declaration."""
+    return sorted(demands, key=lambda demand: (_sort_key(demand.shape), demand.members))
+
+
+def _sort_key(shape: Shape) -> tuple[object, ...]:
+    return (shape.requests, shape.selector, str(shape.affinity), str(shape.tolerations), sorted(shape.ports))
+
+
+def _pod_affinity(spec: Fields) -> tuple[_Selectors, _Selectors, tuple[str, ...]]:
+    """Selectors that this pod keeps off its node, those it keeps off elsewhere, and what cannot be proven from here."""
+    if not (spec.has("affinity") or spec.has("topologySpreadConstraints")):
+        return (), (), ()
+    repels, shuns, unproven = [], [], []
+    affinity = spec.block("affinity")
+    for term in affinity.block("podAntiAffinity").blocks(_REQUIRED):
+        if term.data.get("labelSelector") is None:
+            continue  # selects no pod at all, where an empty one selects all
+        selector = _label_selector(term.block("labelSelector"))
+        certain = tuple(requirement for requirement in selector if not _is_of_controllers(requirement.key))
+        if any(term.has(key) for key in _SCOPES) or term.data.get("namespaceSelector") is not None:
+            unproven.append("anti-affinity of a scope of its own")
+        elif term.text("topologyKey") != _HOSTNAME:
+            unproven.append(f"anti-affinity over {term.text('topologyKey')}")
+        elif certain != selector:
+            unproven.append("anti-affinity to labels that controllers set")
+        else:
+            repels.append(selector)
+            continue
+        shuns.append(certain)
+    if any(True for _ in affinity.block("podAffinity").blocks(_REQUIRED)):
+        unproven.append("required pod affinity")
+    for spread in spec.blocks("topologySpreadConstraints"):
+        if spread.text("whenUnsatisfiable") != "ScheduleAnyway":
+            unproven.append(f"topology spread over {spread.text('topologyKey')}")
+    return tuple(repels), tuple(shuns), tuple(unproven)
+
+
+def _is_of_controllers(key: str) -> bool:
+    """Whether a label may be one that a controller adds to its pods, so that no template shows it."""
+    domain, slash, _ = key.rpartition("/")
+    return domain.endswith(_DOMAINS) and domain != "app.kubernetes.io" if slash else key in _BARE
+
+
+def _label_selector(selector: Fields) -> tuple[Requirement, ...]:
+    exact = [Requirement(key, "In", (value,)) for key, value in sorted(selector.mapping("matchLabels").items())]
+    rest = [
+        Requirement(item.text("key"), item.text("operator"), tuple(item.texts("values")))
+        for item in selector.blocks("matchExpressions")
+    ]
+    return (*exact, *rest)

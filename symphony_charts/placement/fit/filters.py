@@ -1,0 +1,88 @@
+"""Which nodes a pod may run on: labels, affinity, taints, host ports; the rules of kube-scheduler's filters.
+
+Source: Kubernetes 1.34-1.36, pkg/scheduler/framework/plugins (TaintToleration, NodeAffinity, NodePorts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from symphony_charts.placement.pools.pool import HostPort, Taint
+from symphony_charts.spec.model import Toleration
+
+__all__ = ["NodeAffinity", "Requirement", "Term", "labels_match", "ports_conflict", "tolerates", "untolerated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One expression of a node affinity term; `is_field` for matchFields, which knows ``metadata.name`` alone."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    is_field: bool = False
+
+    def holds(self, labels: Mapping[str, str], node: str) -> bool:
+        """Whether a node with these labels and this name satisfies it."""
+        value = node if self.is_field else labels.get(self.key)
+        if self.operator == "In":
+            return value is not None and value in self.values
+        if self.operator == "NotIn":
+            return value is None or value not in self.values
+        if self.operator == "Exists":
+            return value is not None
+        if self.operator == "DoesNotExist":
+            return value is None
+        return value is not None and self._compares(value)
+
+    def _compares(self, value: str) -> bool:
+        try:
+            have, limit = int(value), int(self.values[0])
+        except (ValueError, IndexError):
+            return False
+        return have > limit if self.operator == "Gt" else have < limit
+
+
+Term = tuple[Requirement, ...]
+NodeAffinity = tuple[Term, ...]  # one of the terms must hold; a term without requirements never holds
+
+
+def labels_match(
+    selector: Mapping[str, str], affinity: NodeAffinity | None, labels: Mapping[str, str], node: str = ""
+) -> bool:
+    """Whether node selector and required node affinity accept a node; `affinity` None means that there is none."""
+    if any(labels.get(key) != value for key, value in selector.items()):
+        return False
+    if affinity is None:
+        return True
+    return any(term and all(requirement.holds(labels, node) for requirement in term) for term in affinity)
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Whether one of `tolerations` tolerates `taint`; no key with Exists tolerates all, no effect every effect."""
+    for toleration in tolerations:
+        if toleration.effect is not None and toleration.effect != taint.effect:
+            continue
+        if toleration.key and toleration.key != taint.key:
+            continue
+        if toleration.operator == "Exists":
+            return True
+        if toleration.key and (toleration.value or "") == taint.value:
+            return True
+    return False
+
+
+def untolerated(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
+    """The first taint that keeps the pod away (PreferNoSchedule never does), or None."""
+    known = tuple(tolerations)
+    return next((t for t in taints if t.effect != "PreferNoSchedule" and not tolerates(known, t)), None)
+
+
+def ports_conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bool:
+    """Whether a host port is wanted twice: by equal addresses, or by one of them on all addresses."""
+    return any(
+        one[:2] == other[:2] and (one.address == other.address or not (one.address and other.address))
+        for one in wanted
+        for other in held
+    )

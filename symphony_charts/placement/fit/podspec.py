@@ -1,0 +1,136 @@
+"""What a Kubernetes pod spec asks of a node, read from its JSON: requests, ports, affinity, tolerations.
+
+Source: KEP-753 (sidecars) and k8s.io/component-helpers/resource: the effective request is the larger of what runs in
+the end (containers and sidecars) and of each init container with the sidecars started before it, plus overhead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from symphony_charts.formats.quantity import amount_of
+from symphony_charts.placement.fit.filters import NodeAffinity, Requirement, Term
+from symphony_charts.placement.pools.field_reader import Fields
+from symphony_charts.placement.pools.pool import Amounts, HostPort
+from symphony_charts.spec.model import Toleration
+
+_ANY = "0.0.0.0"  # noqa: S104 - what a manifest may say for all addresses
+
+__all__ = ["effective_requests", "pod_ports", "pod_requests", "read_node_affinity", "read_tolerations"]
+
+
+def effective_requests(
+    containers: Iterable[Amounts], inits: Iterable[tuple[Amounts, bool]], overhead: Amounts | None = None
+) -> Amounts:
+    """What a pod requests in all, pod slot included; `inits` are in order, True marks a sidecar."""
+    running: Amounts = {}
+    peak: Amounts = {}
+    sidecars: Amounts = {}
+    for request in containers:
+        _add(running, request)
+    for request, is_sidecar in inits:
+        if is_sidecar:
+            _add(sidecars, request)
+            _add(running, request)
+            _raise(peak, sidecars)
+        else:
+            together = dict(sidecars)
+            _add(together, request)
+            _raise(peak, together)
+    _raise(peak, running)
+    _add(peak, overhead or {})
+    return peak | {"pods": 1}
+
+
+def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
+    """The effective request of a pod spec; pod-level resources override the sum of the containers.
+
+    Without `with_steps` init containers that end count for nothing.
+    """
+    containers = [_container(item) for item in spec.blocks("containers")]
+    inits = [(_container(item), _is_sidecar(item)) for item in spec.blocks("initContainers")]
+    if not with_steps:
+        inits = [(amounts, is_sidecar) for amounts, is_sidecar in inits if is_sidecar]
+    overhead = _amounts(spec.block("overhead"))
+    total = effective_requests(containers, inits, overhead)
+    for name, amount in _container(spec).items():
+        total[name] = amount + overhead.get(name, 0)
+    return total
+
+
+def pod_ports(spec: Fields) -> frozenset[HostPort]:
+    """The host ports that a pod takes: those declared, and all container ports under hostNetwork; not those of steps.
+
+    Source: kube-scheduler, GetHostPorts; all addresses are 0.0.0.0 there.
+    """
+    on_host = spec.flag("hostNetwork")
+    found = set()
+    sidecars = (item for item in spec.blocks("initContainers") if _is_sidecar(item))
+    for container in (*spec.blocks("containers"), *sidecars):
+        for port in container.blocks("ports"):
+            number = port.number("hostPort") or (port.number("containerPort") if on_host else None)
+            if number:
+                address = port.text("hostIP")
+                found.add(HostPort(port.text("protocol") or "TCP", number, "" if address == _ANY else address))
+    return frozenset(found)
+
+
+def read_tolerations(spec: Fields) -> tuple[Toleration, ...]:
+    """The tolerations of a pod spec."""
+    return tuple(
+        Toleration(
+            key=item.text("key") or None,
+            operator=item.text("operator") or None,  # type: ignore[arg-type]  # the API server accepts no other
+            value=item.text("value") or None,
+            effect=item.text("effect") or None,  # type: ignore[arg-type]  # likewise
+        )
+        for item in spec.blocks("tolerations")
+    )
+
+
+def read_node_affinity(spec: Fields) -> NodeAffinity | None:
+    """The required node affinity of a pod spec; None when there is none."""
+    if not spec.has("affinity"):
+        return None
+    required = spec.block("affinity").block("nodeAffinity").block("requiredDuringSchedulingIgnoredDuringExecution")
+    if not required.data:
+        return None
+    return tuple(_term(item) for item in required.blocks("nodeSelectorTerms"))
+
+
+def _term(term: Fields) -> Term:
+    return tuple(
+        Requirement(item.text("key"), item.text("operator"), tuple(item.texts("values")), kind == "matchFields")
+        for kind in ("matchExpressions", "matchFields")
+        for item in term.blocks(kind)
+    )
+
+
+def _is_sidecar(init: Fields) -> bool:
+    return init.text("restartPolicy") == "Always"
+
+
+def _container(container: Fields) -> Amounts:
+    """Requests of one container; a limit without a request is the request."""
+    resources = container.block("resources")
+    return _amounts(resources.block("limits")) | _amounts(resources.block("requests"))
+
+
+def _amounts(fields: Fields) -> Amounts:
+    amounts: Amounts = {}
+    for name in fields.data:
+        try:
+            amounts[name] = amount_of(name, fields.text(name))
+        except ValueError as error:
+            fields.fault(str(error), name)
+    return amounts
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise(total: Amounts, level: Amounts) -> None:
+    for name, amount in level.items():
+        total[name] = max(total.get(name, 0), amount)

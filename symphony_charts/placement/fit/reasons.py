@@ -1,0 +1,166 @@
+"""Why a group cannot be scheduled, in its smallest form, and the nearest thing that would help."""
+
+from __future__ import annotations
+
+from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.quantity import MIB, cores_text
+from symphony_charts.placement.fit.demand import Shape
+from symphony_charts.placement.fit.filters import labels_match, untolerated
+from symphony_charts.placement.fit.supply import Cluster
+from symphony_charts.placement.fit.tpu_slices import slice_fault
+from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
+from symphony_charts.placement.machines.catalog import Catalog, Machine
+from symphony_charts.placement.machines.system_pods import memory_margin, system_profile
+from symphony_charts.placement.pools.pool import Amounts, Pool
+
+__all__ = ["amount_text", "obstacles", "why_left_over", "why_not"]
+
+_WORDS = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "ephemeral storage", "nvidia.com/gpu": "GPUs"}
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """An amount for people: ``7.51 CPU``, ``25.2 GiB memory``, ``2 GPUs``."""
+    word = _WORDS.get(resource, resource)
+    if resource == "cpu":
+        return f"{cores_text(amount)} {word}"
+    if resource in ("memory", "ephemeral-storage"):
+        return f"{amount // MIB}Mi {word}" if amount < 1024 * MIB else f"{amount / (1024 * MIB):.2f} GiB {word}"
+    return f"{amount} {word}"
+
+
+def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
+    """Everything that keeps such a pod off an empty node of the pool: (kind, text); kinds are label, taint, size."""
+    found: list[tuple[str, str]] = []
+    for key, value in shape.selector:
+        if pool.labels.get(key) != value:
+            has = pool.labels.get(key)
+            found.append(("label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"))
+    if not labels_match({}, shape.affinity, pool.labels):
+        found.append(("label", "node affinity does not match"))
+    taint = untolerated(shape.tolerations, pool.taints)
+    if taint:
+        found.append(("taint", f"taint {taint} is not tolerated"))
+    usable = pool.usable
+    for resource, amount in shape.requests:
+        if amount > usable.get(resource, 0):
+            offered = amount_text(resource, usable.get(resource, 0))
+            found.append(("size", f"needs {amount_text(resource, amount)}, a node offers {offered}"))
+    if pool.max_nodes < 1:
+        found.append(("size", "it may have no node at all"))
+    return found
+
+
+def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
+    """The smallest reason why no node can ever hold a pod of `demand`, and the nearest fix."""
+    shape = cluster.demands[demand].shape
+    open_pools = {cluster.classes[node].pool for node in cluster.allowed[demand]}
+    for number in sorted(open_pools):
+        fault = slice_fault(cluster.demands[demand], cluster.pools[number])
+        if fault[0]:
+            return fault
+    if open_pools:
+        return _too_large(shape, [cluster.pools[number] for number in sorted(open_pools)], catalog)
+    return _kept_out(shape, cluster.pools)
+
+
+def _too_large(shape: Shape, pools: list[Pool], catalog: Catalog) -> tuple[str, str]:
+    """The pool that comes nearest, by the largest excess of any resource."""
+
+    def excess(pool: Pool) -> tuple[float, float, str]:
+        usable = pool.usable
+        over = [amount / usable[name] if usable.get(name) else 1e9 for name, amount in shape.requests]
+        return (max(over), sum(over), pool.name)
+
+    best = min(pools, key=excess)
+    usable = best.usable
+    parts, fixes = [], []
+    for name, amount in shape.requests:
+        if amount > usable.get(name, 0):
+            parts.append((name, amount))
+            if usable.get(name):
+                fixes.append(_floor_text(name, usable[name]))
+    machine = best.machine_type or best.name
+    if not parts:
+        return f"{best.name} may have no node at all", f"raise max_nodes of {best.name}"
+    needs = " and ".join(amount_text(name, amount) for name, amount in parts)
+    offers = " and ".join(amount_text(name, usable.get(name, 0)).split(" ")[0] for name, _ in parts)
+    larger = _larger_machine(shape, best, catalog)
+    ways = ([f"ask for {' and '.join(fixes)}"] if len(fixes) == len(parts) else []) + larger
+    return f"needs {needs}; {machine} offers {offers} after system pods", ", or ".join(ways) or "add a pool that has it"
+
+
+def _floor_text(resource: str, amount: int) -> str:
+    """The most that fits, as one would write it down."""
+    if resource == "cpu":
+        return f"{cores_text(amount // 10 * 10)} CPU" if amount >= 100 else f"{amount}m CPU"
+    return f"{amount // MIB}Mi memory" if resource == "memory" else amount_text(resource, amount)
+
+
+def _larger_machine(shape: Shape, pool: Pool, catalog: Catalog) -> list[str]:
+    """The smallest machine of the same series that would do; its GPUs count if they are built in."""
+    now = catalog.get(pool.machine_type)
+    if now is None or "custom" in now.name:
+        return []
+    series = now.name.rsplit("-", 1)[0]
+    larger = sorted(
+        (m for m in catalog.machines.values() if m.name.rsplit("-", 1)[0] == series and m.vcpu > now.vcpu),
+        key=lambda m: (m.vcpu, m.memory_mib),
+    )
+    for machine in larger:
+        offered = _offer(machine, pool)
+        if all(offered.get(name, 0) >= amount for name, amount in shape.requests):
+            return [f"use {machine.name} (not in this cluster)"]
+    return []
+
+
+def _offer(machine: Machine, like: Pool) -> Amounts:
+    """What a node of `machine` would leave, with the disk, pods and attached GPUs of the pool's."""
+    node = NodeSpec(vcpu=machine.vcpu, memory_mib=machine.memory_mib, machine_type=machine.name, arch=machine.arch)
+    offer = allocatable(node)
+    system = system_profile(gpu=bool(machine.gpus or like.gpus), tpu=machine.chips > 0)
+    left = {name: amount - system.get(name, 0) for name, amount in offer.items()}
+    left["memory"] -= memory_margin(offer["memory"], "model")
+    left["ephemeral-storage"] = like.allocatable.get("ephemeral-storage", 0)
+    left["nvidia.com/gpu"] = machine.gpus or like.attached_gpus
+    left["google.com/tpu"] = machine.chips
+    return left
+
+
+def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
+    """No pool lets the pod in: a selector that nobody answers, or taints."""
+    for key, value in shape.selector:
+        if not any(pool.labels.get(key) == value for pool in pools):
+            values = sorted({pool.labels[key] for pool in pools if key in pool.labels})
+            near = nearest(value, values)
+            known = f"nodes have {', '.join(values[:5])}" if values else f"no node has the label {key}"
+            return f"no pool has the label {key}={value}", (f'did you mean "{near}"? ' if near else "") + known
+    tainted = [
+        (pool, taint)
+        for pool in pools
+        if labels_match(dict(shape.selector), shape.affinity, pool.labels)
+        and (taint := untolerated(shape.tolerations, pool.taints))
+    ]
+    if tainted:
+        pool, taint = min(tainted, key=lambda pair: pair[0].name)
+        others = f" (and {len(tainted) - 1} more pools)" if len(tainted) > 1 else ""
+        return f"does not tolerate {taint} of {pool.name}{others}", f"add a toleration of {taint.key}, or use assign_to"
+    if not pools:
+        return "there are no node pools", "give a file that describes some"
+    return "node selector and node affinity match no pool together", "loosen one of them, or see --explain"
+
+
+def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str]:
+    """Why some pods stay behind though each could run: the pools that are full, and how many nodes more would do."""
+    count = cluster.demands[demand].count
+    rooms = cluster.fits[demand]
+    if demand in cluster.foes[demand]:
+        nodes = sum(cluster.classes[node].count for node in rooms)
+        return f"{count} pods of which two never share a node, and {nodes} nodes", "fewer replicas, or more nodes"
+    best = max(rooms, key=lambda node: (rooms[node], cluster.pools[cluster.classes[node].pool].name))
+    pool = cluster.pools[cluster.classes[best].pool]
+    more = -(-missing // rooms[best])
+    names = sorted({cluster.pools[cluster.classes[node].pool].name for node in rooms})
+    full = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
+    limit = f"its maximum of {pool.max_nodes} nodes" if len(names) == 1 else "their maximum of nodes"
+    what = f"{count - missing} of {count} fit; {full} {'is' if len(names) == 1 else 'are'} full at {limit}"
+    return what, f"raise max_nodes of {pool.name} by {more}, or ask for less"

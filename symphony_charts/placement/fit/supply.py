@@ -1,0 +1,193 @@
+"""What the cluster offers: nodes that are alike counted together, live ones and those the autoscaler may add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from symphony_charts.placement.fit.demand import Demand, Shape
+from symphony_charts.placement.fit.filters import Requirement, labels_match, ports_conflict, untolerated
+from symphony_charts.placement.pools.pool import HostPort, Pool, Taint
+from symphony_charts.spec.model import Toleration
+
+__all__ = ["HOSTNAME", "Cluster", "NodeClass", "make_cluster", "with_admission"]
+
+Vector = tuple[int, ...]
+ZONE = "topology.kubernetes.io/zone"
+HOSTNAME = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClass:
+    """`count` nodes that no pod of the experiment can tell apart; `free` is in the order of `Cluster.dimensions`."""
+
+    pool: int
+    free: Vector
+    count: int
+    labels: dict[str, str]
+    taints: tuple[Taint, ...]
+    ports: frozenset[HostPort]
+    name: str
+    is_live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Supply and demand in numbers.
+
+    `needs[i]` is the request vector of demand i, `fits[i]` maps each node class on which it may run to the number of
+    its pods that fit on one empty node of it (never 0). `allowed[i]` holds the classes whose labels and taints let
+    it in, whether it fits or not. `foes[i]` are the demands that never share a node with i, itself included where
+    two of its pods may not. `unproven[i]` names what of it depends on more than its pods and the nodes.
+    `splits_zones`: a pool's new nodes were shared out evenly over its zones, though the autoscaler may do otherwise, so
+    nothing can be excluded for lack of nodes.
+    """
+
+    pools: tuple[Pool, ...]
+    dimensions: tuple[str, ...]
+    classes: tuple[NodeClass, ...]
+    demands: tuple[Demand, ...]
+    needs: tuple[Vector, ...]
+    allowed: tuple[frozenset[int], ...]
+    fits: tuple[dict[int, int], ...]
+    foes: tuple[frozenset[int], ...]
+    unproven: tuple[tuple[str, ...], ...]
+    splits_zones: bool = False
+
+
+def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
+    """Node classes, request vectors, and which demand fits where."""
+    dimensions = tuple(sorted({name for demand in demands for name, _ in demand.shape.requests} | {"pods"}))
+    keys = _relevant_keys(demands)
+    classes = tuple(_classes(pools, dimensions, keys))
+    needs = tuple(tuple(demand.shape.amount(name) for name in dimensions) for demand in demands)
+    groups: dict[object, list[int]] = {}
+    for index, node in enumerate(classes):
+        values = tuple(node.labels.get(key) for key in keys)
+        groups.setdefault((values, node.taints, node.ports, node.name if "" in keys else ""), []).append(index)
+    tolerant = [with_admission(demand.shape) for demand in demands]
+    allowed = tuple(_allowed(shape, classes, groups.values()) for shape in tolerant)
+    foes = _foes(demands)
+    fits = tuple(
+        _fits(need, sorted(allow), classes, alone=index in foes[index])
+        for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
+    )
+    splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
+    shy = [demand for demand in demands if demand.shape.shuns]
+    unproven = tuple(
+        (*demand.shape.unproven, *_shunned(demand, shy), *_admitted(demand.shape, rooms, classes))
+        for demand, rooms in zip(demands, fits, strict=True)
+    )
+    return Cluster(tuple(pools), dimensions, classes, tuple(demands), needs, allowed, fits, foes, unproven, splits)
+
+
+def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
+    """The labels that some demand looks at; an empty key stands for the node's name."""
+    keys: set[str] = set()
+    for demand in demands:
+        keys |= {key for key, _ in demand.shape.selector}
+        for term in demand.shape.affinity or ():
+            keys |= {"" if requirement.is_field else requirement.key for requirement in term}
+    return tuple(sorted(keys))
+
+
+def _classes(pools: Sequence[Pool], dimensions: tuple[str, ...], keys: tuple[str, ...]) -> Iterable[NodeClass]:
+    for index, pool in enumerate(pools):
+        alike: dict[object, list[NodeClass]] = {}
+        for node in pool.nodes:
+            if not node.schedulable:
+                continue
+            free = tuple(max(0, node.free.get(name, 0)) for name in dimensions)
+            one = NodeClass(index, free, 1, dict(node.labels), node.taints, node.ports, node.name, True)
+            values = tuple(node.labels.get(key) for key in keys)
+            key = (free, values, node.taints, node.ports, node.name if "" in keys else "")
+            alike.setdefault(key, []).append(one)
+        for nodes in alike.values():
+            first = nodes[0]
+            yield NodeClass(index, first.free, len(nodes), first.labels, first.taints, first.ports, first.name, True)
+        yield from _new_nodes(index, pool, dimensions, keys)
+
+
+def _new_nodes(index: int, pool: Pool, dimensions: tuple[str, ...], keys: tuple[str, ...]) -> Iterable[NodeClass]:
+    """The nodes that the pool may still get; one class per zone where somebody asks for a zone."""
+    more = pool.max_nodes - len(pool.nodes)
+    if more < 1:
+        return
+    usable = pool.usable
+    free = tuple(usable.get(name, 0) for name in dimensions)
+    zones = pool.zones if ZONE in keys and len(pool.zones) > 1 else ("",)
+    for zone in zones:
+        # Every node has a name, which no one knows yet; a zone may have a node even where not all do.
+        labels = dict(pool.labels) | {HOSTNAME: ""} | ({ZONE: zone} if zone else {})
+        if more:
+            yield NodeClass(index, free, more // len(zones), labels, pool.taints, frozenset(), "", False)
+
+
+def with_admission(shape: Shape) -> Shape:
+    """The shape with what ExtendedResourceToleration, which GKE runs, lets pods tolerate: taints of their devices."""
+    devices = [name for name, _ in shape.requests if "/" in name]
+    more = (Toleration(key=name, operator="Exists", effect="NoSchedule") for name in devices)
+    return replace(shape, tolerations=(*shape.tolerations, *more)) if devices else shape
+
+
+def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) -> Iterator[str]:
+    """The taint that only such an admission lets the pod tolerate."""
+    if any("/" in name for name, _ in shape.requests):
+        taints = filter(None, (untolerated(shape.tolerations, classes[node].taints) for node in rooms))
+        yield from (f"a toleration of {taint.key}, which not every cluster adds," for taint in islice(taints, 1))
+
+
+def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
+    """Who of the `shy` may keep a pod of `demand` off nodes that it does not hold itself."""
+    for other in shy:
+        if other is not demand and _selects(other.shape.shuns, demand):
+            yield f"anti-affinity of {other.name}"
+
+
+def _allowed(shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[list[int]]) -> frozenset[int]:
+    """The node classes that labels, taints and host ports leave to a demand; alike classes are asked once."""
+    selector = dict(shape.selector)
+    found: list[int] = []
+    for members in groups:
+        node = classes[members[0]]
+        if not labels_match(selector, shape.affinity, node.labels, node.name):
+            continue
+        if untolerated(shape.tolerations, node.taints) or ports_conflict(shape.ports, node.ports):
+            continue
+        found += members
+    return frozenset(found)
+
+
+def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], *, alone: bool) -> dict[int, int]:
+    wanted = [(index, amount) for index, amount in enumerate(need) if amount]
+    result = {}
+    for number in allowed:
+        free = classes[number].free
+        count = min(free[index] // amount for index, amount in wanted)
+        if count:
+            result[number] = 1 if alone else count
+    return result
+
+
+def _foes(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
+    """Who may not share a node: equal host ports, or anti-affinity in either direction."""
+    touchy = [i for i, demand in enumerate(demands) if demand.shape.ports or demand.shape.repels]
+    foes: list[set[int]] = [set() for _ in demands]
+    for one in touchy:
+        for other in range(len(demands)):
+            a, b = demands[one].shape, demands[other].shape
+            if (
+                ports_conflict(a.ports, b.ports)
+                or _selects(a.repels, demands[other])
+                or _selects(b.repels, demands[one])
+            ):
+                foes[one].add(other)
+                foes[other].add(one)
+    return tuple(frozenset(group) for group in foes)
+
+
+def _selects(selectors: Iterable[Sequence[Requirement]], demand: Demand) -> bool:
+    """Whether one of the label selectors selects pods of `demand`."""
+    labels = dict(demand.shape.labels)
+    return any(all(requirement.holds(labels, "") for requirement in selector) for selector in selectors)

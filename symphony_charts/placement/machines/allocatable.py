@@ -1,0 +1,138 @@
+"""What a GKE node offers to pods: capacity minus kube-reserved minus eviction threshold, to the byte.
+
+Sources: GoogleCloudPlatform/cluster-autoscaler (GKE's own autoscaler), pkg/cloudprovider/gke/reserved.go for the
+reservations and config/os-reserved.yaml for what kernel and system take; checked against real nodes of 2017-2026.
+Google's documentation writes the memory tiers in GiB; the nodes show tiers at 4000, 8000, 16000 and 128000 MiB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from symphony_charts.formats.quantity import GIB, MIB
+from symphony_charts.placement.machines.os_reserved import disk_reserved, memory_reserved
+
+__all__ = ["NodeSpec", "allocatable", "capacity", "kube_reserved_cpu", "kube_reserved_disk", "kube_reserved_memory"]
+
+Amounts = dict[str, int]
+
+EVICTION_MEMORY = 100 * MIB
+# kubelet keeps the 10 % of --eviction-hard as a float32, and so loses a few bytes against 0.1.
+EVICTION_DISK = 0.10000000149011612
+SHARED_CORE = {"e2-micro", "e2-small", "e2-medium"}
+DEFAULT_MAX_PODS = 110
+
+_CPU_TIERS = ((0, 0.06), (1000, 0.01), (2000, 0.005), (4000, 0.0025))
+_MEMORY_TIERS = ((0, 0.25), (4000, 0.20), (8000, 0.10), (16000, 0.06), (128000, 0.02))
+_STREAMING_FACTOR = 0.04
+# Overhead of RAID and file system over N local SSDs of 375 GiB, in KiB, measured by GKE; a count between two rows
+# takes the next larger one.
+_SSD_OVERHEAD_KIB = {1: 7289472, 2: 13725224, 4: 26332924, 8: 51556096, 16: 52837800, 24: 78686620}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """What is known of a GKE node before it exists. Disk sizes in GiB; `reserved_*` are GKE's effective values."""
+
+    vcpu: int
+    memory_mib: int
+    machine_type: str = ""
+    arch: str = "amd64"
+    distribution: Literal["cos", "ubuntu"] = "cos"
+    version: str = ""
+    confidential: bool = False
+    max_pods: int = DEFAULT_MAX_PODS
+    boot_disk_gib: int = 100
+    local_ssds: int = 0
+    local_ssd_gib: int = 375
+    image_streaming: bool = False
+    one_thread_per_core: bool = False
+    reserved_cpu: int | None = None
+    reserved_memory_mib: int | None = None
+    reservation: Literal["v1", "v2"] = "v1"
+
+    @property
+    def cpu_millis(self) -> int:
+        """Capacity in millicores; one thread per core halves the vCPUs, but not on t2a, which has no second thread."""
+        halved = self.one_thread_per_core and not self.machine_type.startswith("t2a-")
+        return self.vcpu * (500 if halved else 1000)
+
+
+def kube_reserved_cpu(node: NodeSpec) -> int:
+    """Millicores that GKE keeps for kubelet and runtime; shared-core e2 machines keep all but 940."""
+    burst = 0
+    millis = node.cpu_millis
+    if node.machine_type in SHARED_CORE:
+        burst, millis = millis - 1000, 1000
+    reserved = _tiers(millis, _CPU_TIERS) + burst + (400 if node.max_pods > DEFAULT_MAX_PODS else 0)
+    if node.reservation == "v2" and node.machine_type not in SHARED_CORE:
+        return min(reserved, 1000)
+    return reserved
+
+
+def kube_reserved_memory(node: NodeSpec) -> int:
+    """MiB that GKE keeps for kubelet, runtime and image streaming.
+
+    `reservation` v2 is the rule of 1.37 and later, which Google switches on by itself; it never keeps more than v1,
+    so v1 is the safe one for proofs.
+    """
+    if node.memory_mib <= 1000:
+        return 255
+    streaming = _tiers(node.memory_mib, _MEMORY_TIERS, _STREAMING_FACTOR) if node.image_streaming else 0
+    reserved = _tiers(node.memory_mib, _MEMORY_TIERS) + streaming
+    if node.reservation == "v2" and node.max_pods > 0:
+        overhead = 700 if node.distribution == "ubuntu" else 500
+        return min(reserved, 15 * node.max_pods + overhead + streaming)
+    return reserved
+
+
+def kube_reserved_disk(node: NodeSpec) -> int:
+    """GiB of ephemeral storage that GKE keeps."""
+    if node.local_ssds:
+        return {1: 50, 2: 75}.get(node.local_ssds, 100)
+    half, basic = node.boot_disk_gib // 2, 6 + int(0.35 * node.boot_disk_gib)
+    return half if basic > half else min(basic, 100)
+
+
+def capacity(node: NodeSpec) -> Amounts:
+    """What the node itself reports: millicores, bytes of memory and ephemeral storage, pod slots."""
+    physical = node.memory_mib * MIB
+    system = memory_reserved(physical, node.distribution, node.arch, node.version, confidential=node.confidential)
+    return {
+        "cpu": node.cpu_millis,
+        "memory": physical - system,
+        "ephemeral-storage": _disk_capacity(node),
+        "pods": node.max_pods,
+    }
+
+
+def allocatable(node: NodeSpec) -> Amounts:
+    """What pods may request in all on the node: millicores, bytes of memory and ephemeral storage, pod slots."""
+    whole = capacity(node)
+    cpu = kube_reserved_cpu(node) if node.reserved_cpu is None else node.reserved_cpu
+    memory = kube_reserved_memory(node) if node.reserved_memory_mib is None else node.reserved_memory_mib
+    disk = whole["ephemeral-storage"]
+    return {
+        "cpu": whole["cpu"] - cpu,
+        "memory": whole["memory"] - memory * MIB - EVICTION_MEMORY,
+        "ephemeral-storage": max(0, disk - kube_reserved_disk(node) * GIB - int(disk * EVICTION_DISK)),
+        "pods": node.max_pods,
+    }
+
+
+def _disk_capacity(node: NodeSpec) -> int:
+    if not node.local_ssds:
+        return max(0, node.boot_disk_gib * GIB - disk_reserved(node.boot_disk_gib * GIB, node.distribution, node.arch))
+    row = next((n for n in _SSD_OVERHEAD_KIB if n >= node.local_ssds), 24)
+    return max(0, node.local_ssds * node.local_ssd_gib * GIB - _SSD_OVERHEAD_KIB[row] * 1024)
+
+
+def _tiers(amount: int, tiers: tuple[tuple[int, float], ...], factor: float = 1.0) -> int:
+    """The sum over tiers of (part of `amount` in the tier) x (rate of the tier), truncated once at the end."""
+    reserved = 0.0
+    for index, (start, rate) in enumerate(tiers):
+        if amount > start:
+            end = tiers[index + 1][0] if index + 1 < len(tiers) else amount
+            reserved += (min(amount, end) - start) * (rate * factor)
+    return int(reserved)

@@ -1,0 +1,76 @@
+"""Node pools from files on disk, with the user's own machine list over the shipped catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from os.path import normpath
+from pathlib import Path
+
+import msgspec
+
+from symphony_charts.errors import SpecError
+from symphony_charts.placement.machines.catalog import Catalog, Machine, default_catalog
+from symphony_charts.placement.pools import merge, read_pools
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["pools_of_spec", "read_pool_files", "read_pools_file", "user_catalog", "user_catalog_path"]
+
+
+def user_catalog_path() -> Path:
+    """Where `symph catalog refresh` keeps the user's machine types."""
+    return state_dir() / "machines.json"
+
+
+@lru_cache(maxsize=4)
+def _read_catalog(path: Path, _changed: int) -> Catalog:
+    try:
+        machines = msgspec.json.decode(path.read_bytes(), type=tuple[Machine, ...])
+    except msgspec.MsgspecError as error:
+        hint = "write it again with `symph catalog refresh FILE`, or delete it"
+        raise SpecError.one(f"the machine list is damaged: {error}", at=str(path), next=hint) from error
+    return default_catalog().extended(machines, str(path))
+
+
+def user_catalog() -> Catalog:
+    """The shipped catalogue with the user's own machine types over it, if there are any."""
+    path = user_catalog_path()
+    return _read_catalog(path, path.stat().st_mtime_ns) if path.is_file() else default_catalog()
+
+
+def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None = None) -> Pools:
+    """The pools of one file, in any of the formats of `symphony_charts.placement.pools`; ``~`` expands.
+
+    `variables` are Terraform's. Raises SpecError for a file that is not there, and for faults, each with its line.
+    """
+    file = Path(path).expanduser()
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise SpecError.one(f"no cluster file {path}", next="give the file that describes your node pools") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError.one(f"cannot read the cluster file: {error}", at=str(path)) from error
+    return read_pools(text, str(path), variables=variables, catalog=user_catalog())
+
+
+def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, object] | None = None) -> Pools:
+    """The pools of several files as one cluster: machine lists first, live nodes join the pool of their name."""
+    read = [read_pools_file(path, variables=variables) for path in paths]
+    return read[0] if len(read) == 1 else merge(read)
+
+
+def pools_of_spec(
+    spec: Path, named: str | None, given: Sequence[str] = (), *, variables: Mapping[str, object] | None = None
+) -> Pools | None:
+    """The pools an experiment is planned on: the files given, else its `placement.pools` beside the spec file.
+
+    None when neither says any.
+    """
+    if given:
+        return read_pool_files(given, variables=variables)
+    if named is None:
+        return None
+    path = Path(named).expanduser()
+    # normpath, not resolve: errors and plans name the file as the user would, not where a link leads.
+    return read_pools_file(normpath(spec.parent / path), variables=variables)

@@ -1,0 +1,236 @@
+"""What an input says of one GKE node pool, and the `Pool` that follows from it by the model of a node.
+
+Readers fill in `PoolFacts` from their own spelling; all arithmetic, labels and taints are added here, once.
+Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/labels/system_labels.go.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
+from symphony_charts.placement.machines.catalog import Catalog, Machine, slice_hosts
+from symphony_charts.placement.machines.system_pods import system_profile
+from symphony_charts.placement.pools.field_reader import Fields
+from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Accuracy, Amounts, Pool, Provisioning, Taint, Tpu
+
+__all__ = ["PoolFacts", "make_pool", "read_taints"]
+
+_EFFECTS = {
+    "no_schedule": "NoSchedule",
+    "prefer_no_schedule": "PreferNoSchedule",
+    "no_execute": "NoExecute",
+    "noschedule": "NoSchedule",
+    "prefernoschedule": "PreferNoSchedule",
+    "noexecute": "NoExecute",
+}
+# GPUs that one device is cut into, by the compute slices at the head of the partition's name.
+_PARTITIONS = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
+_QUARTERS = {"1g.20gb", "1g.35gb", "1g.45gb"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolFacts:
+    """One node pool as an input tells it; node counts are those of the whole pool."""
+
+    name: str
+    source: str
+    machine_type: str
+    version: str = ""
+    image: str = ""
+    disk_gib: int = 100
+    ephemeral_ssds: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    gpu_type: str = ""
+    gpu_count: int = 0
+    gpu_partition: str = ""
+    gpu_sharing: str = ""
+    gpu_clients: int = 1
+    provisioning: Provisioning = "standard"
+    zones: tuple[str, ...] = ()
+    min_nodes: int = 0
+    max_nodes: int = 0
+    max_pods: int = 110
+    placement: str = ""
+    tpu_topology: str = ""
+    reservation: str = ""
+    queued: bool = False
+    streaming: bool = False
+    one_thread: bool = False
+    confidential: bool = False
+    calico: bool = False
+    reserved_cpu: int | None = None
+    reserved_memory_mib: int | None = None
+    accuracy: Accuracy = "model"
+    notes: tuple[str, ...] = ()
+
+
+def read_taints(pool: Fields, *keys: str) -> tuple[Taint, ...]:
+    """Taints in Terraform's, gcloud's or Kubernetes' spelling."""
+    taints = []
+    for item in pool.blocks(*keys):
+        effect = item.text("effect", required=True)
+        known = _EFFECTS.get(effect.lower())
+        if effect and known is None:
+            item.fault(f'unknown taint effect "{effect}"', "effect", "NO_SCHEDULE, PREFER_NO_SCHEDULE or NO_EXECUTE")
+        key = item.text("key", required=True)
+        if known and key:
+            taints.append(Taint(key=key, value=item.text("value"), effect=known))  # type: ignore[arg-type]  # values of _EFFECTS
+    return tuple(taints)
+
+
+def make_pool(facts: PoolFacts, catalog: Catalog, place: Fields) -> Pool | None:
+    """The pool that `facts` describe, or None with a fault at `place` when its machine type is unknown."""
+    machine = catalog.get(facts.machine_type)
+    if machine is None:
+        near = catalog.nearest(facts.machine_type)
+        hint = f'did you mean "{near}"? ' if near else ""
+        place.fault(
+            f'unknown machine type "{facts.machine_type}"',
+            "",
+            f"{hint}`symph catalog refresh FILE` adds what gcloud lists",
+        )
+        return None
+    gpu_type, gpus = facts.gpu_type or machine.gpu, facts.gpu_count or machine.gpus
+    tpu = _tpu(facts, machine, place)
+    node = _node_spec(facts, machine)
+    offer = allocatable(node) | _devices(facts, machine, gpus)
+    accuracy = facts.accuracy
+    if accuracy == "model" and node.reserved_cpu is not None:
+        accuracy = "effective"
+    return Pool(
+        name=facts.name,
+        source=facts.source,
+        machine_type=machine.name,
+        vcpu=machine.vcpu,
+        memory_mib=machine.memory_mib,
+        arch=machine.arch,
+        node_version=facts.version,
+        allocatable=offer,
+        accuracy=accuracy,
+        system=system_profile(gpu=gpus > 0, tpu=machine.chips > 0, calico=facts.calico),
+        labels=_labels(facts, machine, gpu_type, gpus, tpu),
+        taints=_taints(facts, machine, gpus),
+        zones=facts.zones,
+        min_nodes=facts.min_nodes,
+        max_nodes=facts.max_nodes,
+        provisioning=facts.provisioning,
+        gpu_type=gpu_type if gpus else "",
+        gpus=offer.get("nvidia.com/gpu", 0),
+        attached_gpus=gpus if not machine.gpus else 0,
+        tpu=tpu,
+        placement=facts.placement,
+        reservation=facts.reservation,
+        queued=facts.queued,
+        selector=(GKE_POOL_LABEL, facts.name),
+        notes=(*facts.notes, *_newer_reservation(node)),
+    )
+
+
+def _newer_reservation(node: NodeSpec) -> tuple[str, ...]:
+    """What nodes of 1.37 and later may have more, once Google switches their new reservation on."""
+    match = re.match(r"v?1\.(\d+)", node.version)
+    if match is None or int(match[1]) < 37 or node.reserved_memory_mib is not None:
+        return ()
+    newer, now = allocatable(replace(node, reservation="v2")), allocatable(node)
+    more = f"{newer['cpu'] - now['cpu']}m CPU and {(newer['memory'] - now['memory']) >> 20}Mi"
+    return (f"GKE {node.version} may leave {more} more a node than is counted on here",)
+
+
+def _node_spec(facts: PoolFacts, machine: Machine) -> NodeSpec:
+    ssds = machine.local_ssds if facts.ephemeral_ssds is None else facts.ephemeral_ssds
+    return NodeSpec(
+        vcpu=machine.vcpu,
+        memory_mib=machine.memory_mib,
+        machine_type=machine.name,
+        arch=machine.arch,
+        distribution="ubuntu" if facts.image.lower().startswith("ubuntu") else "cos",
+        version=facts.version,
+        confidential=facts.confidential,
+        max_pods=facts.max_pods,
+        boot_disk_gib=facts.disk_gib,
+        local_ssds=ssds,
+        local_ssd_gib=machine.local_ssd_gib,
+        image_streaming=facts.streaming,
+        one_thread_per_core=facts.one_thread,
+        reserved_cpu=facts.reserved_cpu,
+        reserved_memory_mib=facts.reserved_memory_mib,
+    )
+
+
+def _devices(facts: PoolFacts, machine: Machine, gpus: int) -> Amounts:
+    """GPUs after partition and sharing, TPU chips; with Dynamic Resource Allocation nodes list no GPU at all."""
+    devices: Amounts = {}
+    if gpus and facts.labels.get("cloud.google.com/gke-nvidia-gpu-dra-driver") != "true":
+        devices["nvidia.com/gpu"] = gpus * _parts(facts.gpu_partition) * max(1, facts.gpu_clients)
+    if machine.chips:
+        devices["google.com/tpu"] = machine.chips
+    return devices
+
+
+def _parts(partition: str) -> int:
+    if not partition:
+        return 1
+    return 4 if partition in _QUARTERS else _PARTITIONS.get(partition.split(".")[0], 1)
+
+
+def _tpu(facts: PoolFacts, machine: Machine, place: Fields) -> Tpu | None:
+    if not machine.chips:
+        return None
+    topology = facts.tpu_topology or machine.topology
+    try:
+        hosts = slice_hosts(topology, machine.chips)
+    except ValueError as error:
+        place.fault(str(error))
+        hosts = 1
+    return Tpu(type=machine.tpu, topology=topology, chips=machine.chips, hosts=hosts)
+
+
+def _labels(facts: PoolFacts, machine: Machine, gpu_type: str, gpus: int, tpu: Tpu | None) -> dict[str, str]:
+    """The labels that GKE puts on the pool's nodes, under those the user gave."""
+    prefix = "cloud.google.com/"
+    labels = {
+        GKE_POOL_LABEL: facts.name,
+        f"{prefix}machine-family": machine.family,
+        f"{prefix}gke-os-distribution": "ubuntu" if facts.image.lower().startswith("ubuntu") else "cos",
+        f"{prefix}gke-max-pods-per-node": str(facts.max_pods),
+        f"{prefix}gke-provisioning": facts.provisioning,
+        "node.kubernetes.io/instance-type": machine.name,
+        "kubernetes.io/arch": machine.arch,
+        "kubernetes.io/os": "linux",
+    }
+    if facts.provisioning != "standard":
+        labels[f"{prefix}gke-{facts.provisioning}"] = "true"
+    if len(facts.zones) == 1 and facts.zones[0].count("-") >= 2:
+        labels["topology.kubernetes.io/zone"] = facts.zones[0]
+    if facts.zones:
+        zone = facts.zones[0]
+        labels["topology.kubernetes.io/region"] = zone.rsplit("-", 1)[0] if zone.count("-") >= 2 else zone
+    if gpus:
+        labels |= {f"{prefix}gke-accelerator": gpu_type, f"{prefix}gke-gpu": "true"}
+    if facts.gpu_partition:
+        labels[f"{prefix}gke-gpu-partition-size"] = facts.gpu_partition
+    if facts.gpu_sharing:
+        labels[f"{prefix}gke-gpu-sharing-strategy"] = facts.gpu_sharing.lower().replace("_", "-")
+        labels[f"{prefix}gke-max-shared-clients-per-gpu"] = str(facts.gpu_clients)
+    if tpu:
+        labels |= {f"{prefix}gke-tpu-accelerator": tpu.type, f"{prefix}gke-tpu-topology": tpu.topology}
+    if facts.reservation:
+        labels[f"{prefix}reservation-name"] = facts.reservation
+    if facts.placement and facts.placement != "compact":  # what readers put for a policy without a name
+        labels[f"{prefix}placement-policy-name"] = facts.placement
+    return labels | facts.labels
+
+
+def _taints(facts: PoolFacts, machine: Machine, gpus: int) -> tuple[Taint, ...]:
+    """The user's taints and those that GKE adds to GPU, TPU, Arm and queued pools."""
+    own = [
+        (gpus > 0, Taint(key="nvidia.com/gpu", value="present")),
+        (machine.chips > 0, Taint(key="google.com/tpu", value="present")),
+        (machine.arch == "arm64", Taint(key="kubernetes.io/arch", value="arm64")),
+        (facts.queued, Taint(key="cloud.google.com/gke-queued", value="true")),
+    ]
+    keys = {taint.key for taint in facts.taints}
+    return facts.taints + tuple(taint for wanted, taint in own if wanted and taint.key not in keys)

@@ -1,0 +1,184 @@
+"""Live nodes (`kubectl get nodes -o json`), with pods and DaemonSets if the list holds them too.
+
+`kubectl get nodes,pods,daemonsets -A -o json` gives all three: then what runs is taken off each node exactly, and
+what system pods take of a new node is known from the DaemonSets.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from symphony_charts.formats.quantity import amount_of
+from symphony_charts.placement.fit.filters import labels_match, tolerates
+from symphony_charts.placement.fit.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
+from symphony_charts.placement.machines.catalog import Catalog, slice_hosts
+from symphony_charts.placement.machines.system_pods import system_profile
+from symphony_charts.placement.pools.field_reader import Faults, Fields
+from symphony_charts.placement.pools.gke_node_pool import read_taints
+from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Amounts, HostPort, Node, Pool, Provisioning, Taint, Tpu
+
+__all__ = ["read_nodes"]
+
+_POOL_LABELS = (
+    GKE_POOL_LABEL,
+    "eks.amazonaws.com/nodegroup",
+    "kubernetes.azure.com/agentpool",
+    "karpenter.sh/nodepool",
+    "node.kubernetes.io/instance-type",
+)
+# Labels that differ between the nodes of one pool, and so say nothing of the next node.
+_OF_ONE_NODE = ("kubernetes.io/hostname", "topology.gke.io/zone", "topology.kubernetes.io/zone")
+_GONE = {"Succeeded", "Failed"}
+_PRESSURE_EFFECT = "node.kubernetes.io/"
+
+
+def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> list[Pool]:
+    """One pool per node-pool label; a node without any is in pool ``nodes``."""
+    sorted_items: dict[str, list[Fields]] = defaultdict(list)
+    for item in items:
+        sorted_items[item.text("kind") or "Node"].append(item)
+    used, ports = _load(sorted_items["Pod"])
+    knows_load = bool(sorted_items["Pod"])
+    pools: dict[tuple[str, str], list[Node]] = defaultdict(list)
+    for item in sorted_items["Node"]:
+        node = _read_node(item, used, ports)
+        key = next((label for label in _POOL_LABELS if label in node.labels), "")
+        pools[key, node.labels.get(key, "nodes")].append(node)
+    daemons = sorted_items["DaemonSet"]
+    return [_make_pool(key, nodes, daemons, knows_load, faults, catalog) for key, nodes in pools.items()]
+
+
+def _load(pods: Iterable[Fields]) -> tuple[dict[str, Amounts], dict[str, set[HostPort]]]:
+    """What the pods bound to each node request, and the host ports they hold."""
+    used: dict[str, Amounts] = defaultdict(dict)
+    ports: dict[str, set[HostPort]] = defaultdict(set)
+    for pod in pods:
+        spec = pod.block("spec")
+        node = spec.text("nodeName")
+        if not node or pod.block("status").text("phase") in _GONE:
+            continue
+        for name, amount in pod_requests(spec).items():
+            used[node][name] = used[node].get(name, 0) + amount
+        ports[node] |= pod_ports(spec)
+    return used, ports
+
+
+def _read_node(item: Fields, used: Mapping[str, Amounts], ports: Mapping[str, set[HostPort]]) -> Node:
+    meta, spec, status = item.block("metadata"), item.block("spec"), item.block("status")
+    name = meta.text("name", required=True)
+    offered = status.block("allocatable")
+    if not offered.data:
+        status.fault('"allocatable" is missing', "", "give the whole output of `kubectl get nodes -o json`")
+    allocatable: Amounts = {}
+    for resource in offered.data:
+        try:
+            allocatable[resource] = amount_of(resource, offered.text(resource))
+        except ValueError as error:
+            offered.fault(str(error), resource)
+    taken = used.get(name, {})
+    ready = {condition.text("type"): condition.text("status") for condition in status.blocks("conditions")}
+    return Node(
+        name=name,
+        allocatable=allocatable,
+        free={resource: amount - taken.get(resource, 0) for resource, amount in allocatable.items()},
+        labels=meta.mapping("labels"),
+        taints=tuple(t for t in read_taints(spec, "taints") if not t.key.startswith(_PRESSURE_EFFECT)),
+        ports=frozenset(ports.get(name, set())),
+        schedulable=not spec.flag("unschedulable") and ready.get("Ready", "True") == "True",
+    )
+
+
+def _make_pool(
+    key: tuple[str, str], nodes: list[Node], daemons: list[Fields], knows_load: bool, faults: Faults, catalog: Catalog
+) -> Pool:
+    label, name = key
+    first = nodes[0]
+    allocatable = {
+        resource: min(node.allocatable.get(resource, 0) for node in nodes) for resource in sorted(first.allocatable)
+    }
+    labels = {k: v for k, v in first.labels.items() if all(n.labels.get(k) == v for n in nodes)}
+    machine = catalog.get(labels.get("node.kubernetes.io/instance-type", ""))
+    gpus, chips = allocatable.get("nvidia.com/gpu", 0), allocatable.get("google.com/tpu", 0)
+    system = _daemon_requests(daemons, labels, first.taints) if daemons else system_profile(gpu=gpus > 0, tpu=chips > 0)
+    if not knows_load:
+        nodes = [_without(node, system) for node in nodes]
+    zones = sorted({node.labels.get("topology.kubernetes.io/zone", "") for node in nodes} - {""})
+    return Pool(
+        name=name,
+        source=faults.file,
+        machine_type=machine.name if machine else labels.get("node.kubernetes.io/instance-type", ""),
+        vcpu=machine.vcpu if machine else allocatable.get("cpu", 0) // 1000,
+        memory_mib=machine.memory_mib if machine else allocatable.get("memory", 0) >> 20,
+        arch=labels.get("kubernetes.io/arch", "amd64"),
+        allocatable=allocatable,
+        accuracy="live",
+        system=system,
+        labels={k: v for k, v in labels.items() if k not in _OF_ONE_NODE or len(zones) == 1},
+        taints=_common_taints(nodes),
+        zones=tuple(zones),
+        min_nodes=len(nodes),
+        max_nodes=len(nodes),
+        provisioning=_provisioning(labels),
+        gpu_type=labels.get("cloud.google.com/gke-accelerator", ""),
+        gpus=gpus,
+        attached_gpus=gpus if machine and not machine.gpus else 0,
+        tpu=_tpu(labels, chips),
+        placement=labels.get("cloud.google.com/placement-policy-name", ""),
+        reservation=labels.get("cloud.google.com/reservation-name", ""),
+        selector=(label, name) if label else None,
+        nodes=tuple(sorted(nodes, key=lambda node: node.name)),
+        notes=() if knows_load else ("pods were not given: only system pods are taken off the nodes",),
+    )
+
+
+def _common_taints(nodes: list[Node]) -> tuple[Taint, ...]:
+    counts = Counter(taint for node in nodes for taint in node.taints)
+    return tuple(taint for taint, count in counts.items() if count == len(nodes))
+
+
+def _without(node: Node, system: Amounts) -> Node:
+    free = {resource: max(0, amount - system.get(resource, 0)) for resource, amount in node.free.items()}
+    return Node(
+        name=node.name,
+        allocatable=node.allocatable,
+        free=free,
+        labels=node.labels,
+        taints=node.taints,
+        ports=node.ports,
+        schedulable=node.schedulable,
+    )
+
+
+def _daemon_requests(daemons: list[Fields], labels: Mapping[str, str], taints: tuple[Taint, ...]) -> Amounts:
+    """What the DaemonSets whose pods run on such a node request in all."""
+    total: Amounts = {}
+    for daemon in daemons:
+        spec = daemon.block("spec").block("template").block("spec")
+        wanted = spec.mapping("nodeSelector")
+        tolerations = read_tolerations(spec)
+        fits = labels_match(wanted, read_node_affinity(spec), labels)
+        if fits and all(taint.effect == "PreferNoSchedule" or tolerates(tolerations, taint) for taint in taints):
+            for name, amount in pod_requests(spec).items():
+                total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _provisioning(labels: Mapping[str, str]) -> Provisioning:
+    if labels.get("cloud.google.com/gke-spot") == "true":
+        return "spot"
+    if labels.get("cloud.google.com/gke-flex-start") == "true":
+        return "flex-start"
+    return "preemptible" if labels.get("cloud.google.com/gke-preemptible") == "true" else "standard"
+
+
+def _tpu(labels: Mapping[str, str], chips: int) -> Tpu | None:
+    topology = labels.get("cloud.google.com/gke-tpu-topology", "")
+    if not chips or not topology:
+        return None
+    return Tpu(
+        type=labels.get("cloud.google.com/gke-tpu-accelerator", ""),
+        topology=topology,
+        chips=chips,
+        hosts=slice_hosts(topology, chips),
+    )

@@ -1,0 +1,162 @@
+"""pools.yaml, our own short form for any cluster: GKE machines by name, or nodes by what they offer.
+
+pools:
+  - name: std8
+    machine_type: n1-standard-8        # a machine of the catalogue: allocatable follows from the GKE model
+    max_nodes: 128
+  - name: lab                          # or any node: what `kubectl describe node` calls Allocatable
+    allocatable: {cpu: "31", memory: 60Gi, nvidia.com/gpu: 2}
+    system: {cpu: 300m, memory: 500Mi, pods: 6}
+    labels: {room: "12"}
+    selector: {room: "12"}
+    max_nodes: 3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from symphony_charts.formats.quantity import amount_of
+from symphony_charts.placement.machines.catalog import Catalog
+from symphony_charts.placement.pools.field_reader import Fields
+from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
+from symphony_charts.placement.pools.pool import Amounts, Pool, Provisioning
+
+__all__ = ["read_plain"]
+
+_KNOWN = {
+    "name", "machine_type", "max_nodes", "min_nodes", "nodes", "zones", "labels", "taints", "gpu", "version", "image",
+    "disk_gib", "max_pods", "provisioning", "placement", "reservation", "tpu_topology", "allocatable", "system",
+    "selector", "arch", "streaming", "queued", "local_ssds",
+}  # fmt: skip
+_PROVISIONING: dict[str, Provisioning] = {
+    "": "standard",
+    "standard": "standard",
+    "spot": "spot",
+    "preemptible": "preemptible",
+    "flex-start": "flex-start",
+}
+
+
+def read_plain(top: Fields, catalog: Catalog) -> list[Pool]:
+    """The pools of a pools.yaml."""
+    pools: list[Pool | None] = []
+    for item in top.blocks("pools"):
+        for key in sorted(set(item.data) - _KNOWN):
+            item.fault(f'unknown key "{key}"', key, f"known are {', '.join(sorted(_KNOWN))}")
+        name = item.text("name", required=True)
+        if not name:
+            continue
+        if item.has("allocatable"):
+            pools.append(_stated(item, name))
+        elif item.has("machine_type"):
+            pools.append(_modelled(item, name, catalog))
+        else:
+            item.fault("machine_type or allocatable is needed")
+    return [pool for pool in pools if pool is not None]
+
+
+def _count(item: Fields) -> tuple[int, int]:
+    fixed = item.number("nodes")
+    if fixed is not None:
+        return fixed, fixed
+    high = item.number("max_nodes")
+    if high is None:
+        item.fault("max_nodes (or nodes) is needed")
+    return item.number("min_nodes") or 0, high or 0
+
+
+def _provisioning(item: Fields) -> Provisioning:
+    said = item.text("provisioning")
+    if said not in _PROVISIONING:
+        item.fault(f'unknown provisioning "{said}"', "provisioning", "standard, spot, preemptible or flex-start")
+    return _PROVISIONING.get(said, "standard")
+
+
+def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
+    low, high = _count(item)
+    gpu = item.block("gpu")
+    facts = PoolFacts(
+        name=name,
+        source=item.faults.source(item.path),
+        machine_type=item.text("machine_type"),
+        version=item.text("version"),
+        image=item.text("image"),
+        disk_gib=item.number("disk_gib", minimum=10) or 100,
+        ephemeral_ssds=item.number("local_ssds"),
+        labels=item.mapping("labels"),
+        taints=read_taints(item, "taints"),
+        gpu_type=gpu.text("type"),
+        gpu_count=gpu.number("count") or 0,
+        gpu_partition=gpu.text("partition"),
+        gpu_sharing=gpu.text("sharing"),
+        gpu_clients=gpu.number("clients") or 1,
+        provisioning=_provisioning(item),
+        zones=tuple(item.texts("zones")),
+        min_nodes=low,
+        max_nodes=high,
+        max_pods=item.number("max_pods", minimum=1) or 110,
+        placement=item.text("placement"),
+        tpu_topology=item.text("tpu_topology"),
+        reservation=item.text("reservation"),
+        queued=item.flag("queued"),
+        streaming=item.flag("streaming"),
+    )
+    place = Fields({}, item.at("machine_type"), item.faults)
+    return _selected(make_pool(facts, catalog, place), item)
+
+
+def _selected(pool: Pool | None, item: Fields) -> Pool | None:
+    selector = _selector(item)
+    return replace(pool, selector=selector) if pool is not None and selector else pool
+
+
+def _selector(item: Fields) -> tuple[str, str] | None:
+    chosen = item.mapping("selector")
+    if len(chosen) > 1:
+        item.fault("one label is enough", "selector")
+    return next(iter(chosen.items()), None)
+
+
+def _amounts(item: Fields, key: str) -> Amounts:
+    block, amounts = item.block(key), dict[str, int]()
+    for resource in block.data:
+        try:
+            amounts[resource] = amount_of(resource, block.text(resource))
+        except ValueError as error:
+            block.fault(str(error), resource)
+    return amounts
+
+
+def _stated(item: Fields, name: str) -> Pool:
+    low, high = _count(item)
+    offered = {"pods": item.number("max_pods", minimum=1) or 110} | _amounts(item, "allocatable")
+    zones = tuple(item.texts("zones"))
+    known = {"kubernetes.io/os": "linux", "kubernetes.io/arch": item.text("arch") or "amd64"}
+    known |= {"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}
+    labels: Mapping[str, str] = known | item.mapping("labels")
+    gpu = item.block("gpu")
+    for needed in ("cpu", "memory"):
+        if needed not in offered:
+            item.fault(f"allocatable.{needed} is needed", "allocatable")
+    return Pool(
+        name=name,
+        source=item.faults.source(item.path),
+        machine_type=item.text("machine_type"),
+        vcpu=-(-offered.get("cpu", 0) // 1000),
+        memory_mib=offered.get("memory", 0) >> 20,
+        arch=item.text("arch") or "amd64",
+        allocatable=offered,
+        accuracy="stated",
+        system=_amounts(item, "system"),
+        labels=labels,
+        taints=read_taints(item, "taints"),
+        zones=zones,
+        min_nodes=low,
+        max_nodes=high,
+        provisioning=_provisioning(item),
+        gpu_type=gpu.text("type"),
+        gpus=offered.get("nvidia.com/gpu", 0),
+        selector=_selector(item),
+    )

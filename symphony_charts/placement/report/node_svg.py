@@ -1,0 +1,158 @@
+"""The nodes of a plan with the pods packed in them, as one SVG.
+
+Each node is two columns, CPU and memory, in which its pods are stacked to scale; GPUs are squares above them. Nodes
+that look alike are drawn once, with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from symphony_charts.formats.quantity import cores_text, gib_text
+from symphony_charts.placement.fit.packing import Filled
+from symphony_charts.placement.plan import Plan, PoolUse
+from symphony_charts.placement.report.svg import FRAME, INK, MUTED, box, color, fitted, svg, text
+from symphony_charts.placement.report.tables import total_line
+
+__all__ = ["draw_nodes"]
+
+WIDTH, MARGIN, GAP = 980, 24, 14
+NODE_W, NODE_H, TOP = 222, 196, 40
+COLUMN_H, CPU_W, MEM_W = 128, 128, 62
+_STATE = {"PROVEN": "#2f855a", "PACKABLE": "#b7791f", "UNKNOWN": "#b7791f", "NO": "#c53030"}
+_DEVICES = ("nvidia.com/gpu", "google.com/tpu")
+_MOST_LEGENDS = 24
+
+
+def draw_nodes(plan: Plan) -> str:
+    """The SVG text of a plan."""
+    parts: list[str] = [
+        text(MARGIN, 36, f"{plan.experiment or 'plan'} on {plan.source}", size=18, bold=True),
+        text(MARGIN, 56, total_line(plan), size=12, fill=MUTED),
+    ]
+    y = _legend(plan, parts, 76)
+    for use in plan.uses:
+        y = _pool(plan, use, parts, y + 26)
+    if not plan.uses:
+        parts.append(text(MARGIN, y + 30, "No pod has a place.", fill=MUTED))
+        y += 40
+    return svg(WIDTH, y + MARGIN, parts, f"Plan of {plan.experiment}")
+
+
+def _legend(plan: Plan, parts: list[str], y: float) -> float:
+    """One line a group: colour, name, number, verdict and reason; returns where it ends."""
+    groups = plan.groups[:_MOST_LEGENDS]
+    for group in groups:
+        parts.append(box(MARGIN, y, 11, 11, fill=color(group.demand), radius=2))
+        name = f"{group.name} x{group.count}" if group.count > 1 else group.name
+        parts.append(text(MARGIN + 18, y + 10, fitted(name, 180)))
+        parts.append(text(MARGIN + 205, y + 10, group.verdict, fill=_STATE[group.verdict], bold=True))
+        parts.append(text(MARGIN + 290, y + 10, fitted(group.why, 660), fill=MUTED))
+        y += 18
+    if len(plan.groups) > len(groups):
+        parts.append(text(MARGIN + 18, y + 10, f"and {len(plan.groups) - len(groups)} groups more", fill=MUTED))
+        y += 18
+    return y
+
+
+def _pool(plan: Plan, use: PoolUse, parts: list[str], y: float) -> float:
+    """The pool's heading and its nodes in rows; returns where they end."""
+    pool = use.pool
+    price = "no price" if use.price is None else f"${use.price:.2f}/h"
+    heading = f"{pool.name}  {pool.machine_type}".strip()
+    parts.append(text(MARGIN, y, heading, size=14, bold=True))
+    detail = f"{use.nodes} of at most {pool.max_nodes} nodes, {price}"
+    parts.append(text(WIDTH - MARGIN, y, detail, fill=MUTED, anchor="end"))
+    parts.append(f"<path d='M{MARGIN} {y + 8:g}H{WIDTH - MARGIN}' stroke='{FRAME}'/>")
+    y += 20
+    per_row = (WIDTH - 2 * MARGIN + GAP) // (NODE_W + GAP)
+    for index, filled in enumerate(use.filled):
+        column, row = index % per_row, index // per_row
+        parts += _node(plan, filled, MARGIN + column * (NODE_W + GAP), y + row * (NODE_H + GAP))
+    rows = -(-len(use.filled) // per_row)
+    return y + rows * (NODE_H + GAP) - GAP
+
+
+def _node(plan: Plan, filled: Filled, x: float, y: float) -> Iterator[str]:
+    """One node, or several alike."""
+    cluster = plan.cluster
+    node = cluster.classes[filled.node]
+    number = f"{filled.count} nodes alike" if filled.count > 1 else node.name or "1 node"
+    yield box(x, y, NODE_W, NODE_H, fill="#f8fafb", stroke=FRAME, radius=6)
+    yield text(x + 10, y + 18, fitted(number, 120), bold=filled.count > 1)
+    yield from _devices(plan, filled, x + NODE_W - 10, y + 8)
+    columns = (("cpu", "CPU", x + 10, CPU_W), ("memory", "memory", x + 10 + CPU_W + 12, MEM_W))
+    for resource, word, left, width in columns:
+        dimension = cluster.dimensions.index(resource) if resource in cluster.dimensions else -1
+        offered = node.free[dimension] if dimension >= 0 else 0
+        used = offered - filled.free[dimension] if dimension >= 0 else 0
+        yield box(left, y + TOP - 12, width, COLUMN_H, fill="#eef2f5", stroke=FRAME)
+        yield from _stack(plan, filled, dimension, offered, left, y + TOP - 12, width, with_names=resource == "cpu")
+        amounts = (
+            f"{cores_text(used)} of {cores_text(offered)}"
+            if resource == "cpu"
+            else f"{gib_text(used)}/{gib_text(offered)}"
+        )
+        yield text(left, y + TOP + COLUMN_H + 2, amounts, size=10)
+        yield text(left, y + TOP + COLUMN_H + 15, word if resource == "cpu" else "GiB", size=10, fill=MUTED)
+
+
+def _devices(plan: Plan, filled: Filled, right: float, y: float) -> Iterator[str]:
+    """A square for each GPU or TPU chip, filled with the colour of who has it."""
+    cluster, node = plan.cluster, plan.cluster.classes[filled.node]
+    for name in _DEVICES:
+        if name not in cluster.dimensions:
+            continue
+        dimension = cluster.dimensions.index(name)
+        total = node.free[dimension]
+        owners = [d for d, count in filled.contents for _ in range(cluster.needs[d][dimension] * count)]
+        if total > 8:
+            yield text(right, y + 10, f"{len(owners)}/{total} {name.split('/')[1].upper()}", size=10, anchor="end")
+        else:
+            for index in range(total):
+                fill = color(owners[index]) if index < len(owners) else "#ffffff"
+                yield box(right - 13 * (total - index), y, 10, 10, fill=fill, stroke=MUTED, title=name)
+            if total:
+                word = name.split("/")[1].upper()
+                yield text(right - 13 * total - 5, y + 9, word, size=10, fill=MUTED, anchor="end")
+
+
+def _stack(
+    plan: Plan, filled: Filled, dimension: int, offered: int, x: float, y: float, width: float, *, with_names: bool
+) -> Iterator[str]:
+    """The pods from the bottom up, to scale."""
+    bottom = y + COLUMN_H
+    if dimension < 0 or not offered:
+        return
+    for demand, count in filled.contents:
+        need = plan.cluster.needs[demand][dimension]
+        height = need / offered * COLUMN_H
+        name = plan.cluster.demands[demand].name
+        if count > 40 or height < 1.5:
+            yield box(x, bottom - height * count, width, height * count, fill=color(demand), title=f"{name} x{count}")
+            if with_names and height * count >= 13:
+                label = fitted(f"{name} x{count}", width - 8, 11)
+                yield text(x + 5, bottom - height * count / 2 + 4, label, size=11, fill=_on(demand))
+            bottom -= height * count
+            continue
+        pile = bottom - height * count
+        for _ in range(count):
+            bottom -= height
+            yield box(x, bottom, width, height, fill=color(demand), stroke="#ffffff", title=name)
+            if with_names and height >= 13:
+                yield text(x + 5, bottom + height / 2 + 4, fitted(name, width - 8, 11), size=11, fill=_on(demand))
+        if with_names and height < 13 <= height * count:
+            yield from _plate(x, pile + height * count / 2, fitted(f"{name} x{count}", width - 16, 11))
+
+
+def _plate(x: float, middle: float, label: str) -> Iterator[str]:
+    """A label over pods that are too thin for one each."""
+    yield box(x + 4, middle - 7, len(label) * 6.6 + 6, 14, fill="#ffffff", radius=3)
+    yield text(x + 7, middle + 4, label, size=11)
+
+
+def _on(demand: int) -> str:
+    """Ink that is legible on the group's colour."""
+    shade = color(demand).lstrip("#")
+    red, green, blue = (int(shade[i : i + 2], 16) for i in (0, 2, 4))
+    return INK if red * 299 + green * 587 + blue * 114 > 140_000 else "#ffffff"

@@ -1,0 +1,146 @@
+"""A project's settings, `.symph.yaml`: its team, where charts are published, and the environments they run in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from symphony_charts.chart.render.values import Values
+from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.gitops.operations.pointer import IN_CLUSTER, Destination
+from symphony_charts.spec.files import located
+from symphony_charts.spec.type_errors import record_faults
+
+__all__ = ["Environment", "Repository", "Settings", "find_settings", "read_settings"]
+
+_NAMES = (".symph.yaml", ".symph.yml")
+
+
+class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The Git repository of charts: `url`, `branch`, Argo CD's `project`; `sign` is an SSH key or ``gpg:KEYID``."""
+
+    url: str
+    branch: str = "main"
+    project: str = "symph"
+    author: str = ""
+    sign: str = ""
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where an environment runs: a cluster by `server` or by the name Argo CD gives it, a namespace, values for all.
+
+    `certificate` is what secrets are sealed with there: a file beside the settings, an address, or ``cluster``.
+    `context` is the kubeconfig's context of the cluster, by which a publish can look whether secrets are there.
+    """
+
+    certificate: str | None = None
+    context: str | None = None
+    server: str = IN_CLUSTER
+    cluster: str = ""
+    namespace: str = "default"
+    values: Values = {}
+
+    @property
+    def destination(self) -> Destination:
+        """The same as a pointer says it."""
+        return Destination(server=self.server, name=self.cluster, namespace=self.namespace)
+
+
+class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may stand in the file."""
+
+    team: str = ""
+    repository: Repository | None = None
+    environments: dict[str, Environment] = {}
+    pools: list[str] = []
+
+
+class Settings(_Keys, frozen=True, kw_only=True):
+    """What holds for every experiment of a project; `path` is the file, None where there is none."""
+
+    path: Path | None = None
+
+    def environment(self, name: str | None) -> str:
+        """The environment `name`, or the only one where none is named. Raises UsageError where that is unclear."""
+        known = list(self.environments)
+        if name is None and len(known) == 1:
+            return known[0]
+        if name is None:
+            which = f"--env {' or --env '.join(known)}" if known else "--env NAME, or list environments in .symph.yaml"
+            raise UsageError("which environment?", next=which)
+        if known and name not in known:
+            meant = nearest(name, known)
+            hint = f'did you mean "{meant}"?' if meant else f"{self.path} has {', '.join(known)}"
+            raise UsageError(f'no environment is called "{name}"', next=hint)
+        return name
+
+
+def find_settings(folder: Path) -> Settings:
+    """The settings of the nearest folder at or above `folder` that has any; empty ones where none has.
+
+    Raises SpecError where one folder has two, or for what a file holds.
+    """
+    for place in _upwards(folder):
+        found = [place / name for name in _NAMES if (place / name).is_file()]
+        if len(found) > 1:
+            what = f"{found[0].name} and {found[1].name} are both there"
+            raise SpecError.one(what, at=str(place), next="keep one of them")
+        if found:
+            return read_settings(found[0])
+    return Settings()
+
+
+def read_settings(path: Path) -> Settings:
+    """The settings in the file `path`. Raises SpecError with the line of every key that is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SpecError.one(f"cannot read the settings {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SpecError.one("the settings are not UTF-8 text", at=str(path), next="save them as UTF-8") from error
+    try:
+        settings = _settings_in(load(text))
+    except SpecError as error:
+        raise located(error, path, text) from error
+    # Files that settings name count from their folder, wherever the command is typed.
+    pools = [str(path.parent / Path(pool).expanduser()) for pool in settings.pools]
+    environments = {name: _placed(each, path.parent) for name, each in settings.environments.items()}
+    return msgspec.structs.replace(settings, path=path, pools=pools, environments=environments)
+
+
+def _settings_in(data: object) -> Settings:
+    """The settings that `data` holds, in any of the short forms. Raises SpecError with every fault."""
+    if not isinstance(data, dict):
+        raise SpecError.one("settings are a map of keys", next="begin with `team:` and `repository:`")
+    data = dict(data)
+    if isinstance(data.get("repository"), str):
+        data["repository"] = {"url": data["repository"]}
+    if isinstance(data.get("environments"), list):
+        data["environments"] = {str(name): {} for name in data["environments"]}
+    if isinstance(data.get("environments"), dict):
+        data["environments"] = {name: value or {} for name, value in data["environments"].items()}
+    if isinstance(data.get("pools"), str):
+        data["pools"] = [data["pools"]]
+    if faults := list(record_faults(data, _Keys)):
+        raise SpecError(faults)
+    return msgspec.convert(data, Settings)
+
+
+def _placed(environment: Environment, folder: Path) -> Environment:
+    named = environment.certificate
+    if named is None or named == "cluster" or "://" in named:
+        return environment
+    return msgspec.structs.replace(environment, certificate=str(folder / Path(named).expanduser()))
+
+
+def _upwards(folder: Path) -> Iterator[Path]:
+    here = folder.absolute()
+    home = Path.home()
+    for place in (here, *here.parents):
+        yield place
+        if place == home:
+            return

@@ -1,0 +1,132 @@
+"""Settings that hold for every experiment of this process: who owns them, and where their specs are saved.
+
+They come from the first of these that is there, and from what the program sets over it: ``.symphony.yml`` in the
+current folder or one above it, the file that $SYMPH_GLOBAL_CONFIG names, ``~/.symphony.yml``.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.formats.yaml_text import load
+
+__all__ = ["SymphonyConfig", "find_config_file"]
+
+_NAMES = (".symphony.yml", ".symphony.yaml")
+_GLOBAL = "SYMPH_GLOBAL_CONFIG"
+
+
+class SymphonyConfig:
+    """The one configuration object: every call gives the same one.
+
+    `username` is put before the names of new experiments; `experiment_folder` is where launched ones are saved.
+    Projects add fields of their own with `register_handler`; a field of a configuration file that was found waits for
+    its handler. Making it the first time raises SpecError or NotFound for a file that cannot be read.
+    """
+
+    _instance: SymphonyConfig | None = None
+
+    username: str | None
+    experiment_folder: str | None
+    _handlers: dict[str, Callable[[Any], object]]
+    _waiting: dict[str, object]
+
+    def __new__(cls) -> SymphonyConfig:
+        if SymphonyConfig._instance is None:
+            config = super().__new__(cls)
+            config.username = None
+            config.experiment_folder = None
+            config._handlers = {"username": str, "experiment_folder": str}
+            config._waiting = {}
+            found = find_config_file()
+            if found is not None:
+                config._take(_read(found))
+            SymphonyConfig._instance = config
+        return SymphonyConfig._instance
+
+    @classmethod
+    def reset(cls) -> None:
+        """Forget everything that was set and registered; files are looked for again."""
+        SymphonyConfig._instance = None
+
+    def set_username(self, username: str | None) -> None:
+        """Put `username` before the names of all experiments made from now on; None stops that."""
+        self.username = username
+
+    def set_experiment_folder(self, directory: str | Path | None) -> None:
+        """Save all experiments launched from now on below `directory` (``~`` is the home folder); None stops that."""
+        self.experiment_folder = None if directory is None else str(directory)
+
+    def register_handler(self, field: str, handler: Callable[[Any], object]) -> None:
+        """Let `update` and configuration files set `field`, to what `handler` makes of the data.
+
+        Raises ValueError if the field has a handler.
+        """
+        if field in self._handlers:
+            raise ValueError(f'the configuration field "{field}" is registered already')
+        self._handlers[field] = handler
+        if field in self._waiting:
+            setattr(self, field, handler(self._waiting.pop(field)))
+
+    def update(self, data: Mapping[str, object]) -> None:
+        """Set fields; one that nobody registered is ignored with a warning."""
+        for field, value in data.items():
+            handler = self._handlers.get(field)
+            if handler is None:
+                known = ", ".join(sorted(self._handlers))
+                warnings.warn(f'no configuration field "{field}" (known: {known}); ignored', stacklevel=2)
+            else:
+                setattr(self, field, handler(value))
+
+    def load_config_file(self, path: str | Path) -> None:
+        """`update` with the YAML or JSON file `path`. Raises NotFound or SpecError."""
+        self.update(_read(Path(path).expanduser()))
+
+    def _take(self, data: Mapping[str, object]) -> None:
+        """The fields of a file that was found; projects register theirs later."""
+        self._waiting = {field: value for field, value in data.items() if field not in self._handlers}
+        self.update({field: value for field, value in data.items() if field in self._handlers})
+
+
+def find_config_file(folder: Path | None = None) -> Path | None:
+    """The configuration file that counts for `folder` (default: the current one), None if there is none.
+
+    Raises SpecError where one folder has two, and NotFound if $SYMPH_GLOBAL_CONFIG names none.
+    """
+    here = (folder or Path.cwd()).absolute()
+    for place in (here, *here.parents):
+        if place != Path.home() and (found := _in(place)):
+            return found
+    chosen = os.environ.get(_GLOBAL)
+    if chosen:
+        path = Path(chosen).expanduser()
+        if not path.is_file():
+            raise NotFound(f"${_GLOBAL} names no file: {chosen}", next=f"unset {_GLOBAL}, or write that file")
+        return path
+    return _in(Path.home())
+
+
+def _in(place: Path) -> Path | None:
+    found = [place / name for name in _NAMES if (place / name).is_file()]
+    if len(found) > 1:
+        what = f"{found[0].name} and {found[1].name} are both there"
+        raise SpecError.one(what, at=str(place), next="keep one of them")
+    return found[0] if found else None
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        data = load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise NotFound(f"cannot read the configuration {path}: {why}", at=str(path)) from error
+    except SpecError as error:
+        raise SpecError(error.problems, at=str(path)) from error
+    if not isinstance(data, dict):
+        raise SpecError.one("a configuration file is a map of fields", at=str(path))
+    return data

@@ -1,0 +1,48 @@
+"""Files that a command line puts into values: maps for `-f`, any text for `--set-file`; ``-`` is stdin."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+from symphony_charts.chart.render.values import Values
+from symphony_charts.errors import SpecError
+from symphony_charts.formats.yaml_read import load
+
+__all__ = ["read_text", "read_values"]
+
+_NO_BYTE_OF_TEXT = re.compile("[\udc80-\udcff]")
+
+
+def read_values(path: str) -> Values:
+    """The values file `path`. Raises SpecError when it cannot be read, or holds anything but a map."""
+    try:
+        values = load(_read(path).decode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise SpecError.one(f"cannot read values: {error}", at=path, next="give a YAML or JSON file") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise SpecError.one("a values file holds a map", at=path, next="begin it with KEY: VALUE")
+    return values
+
+
+def read_text(path: str) -> str:
+    """The text of the file `path`, each byte that is no UTF-8 as U+FFFD. Raises SpecError when it cannot be read."""
+    try:
+        text = _read(path).decode("utf-8", "surrogateescape")
+    except (OSError, ValueError) as error:
+        raise SpecError.one(f"cannot read the file of --set-file: {error}", at=path, next="name a file") from error
+    return _NO_BYTE_OF_TEXT.sub("\ufffd", text)
+
+
+def _read(path: str) -> bytes:
+    return _stdin() if path.strip() == "-" else Path(path).read_bytes()
+
+
+@cache
+def _stdin() -> bytes:
+    """All of stdin, which can be read once and may be asked for again."""
+    return sys.stdin.buffer.read()

@@ -1,0 +1,202 @@
+"""What the builders of processes and groups share: checked keywords, pod settings, mounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, cast
+
+import msgspec
+
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.names import DNS_LABEL, sanitize
+from symphony_charts.formats.paths import nearest
+from symphony_charts.spec.model import PodSettings
+from symphony_charts.spec.sources import AnyVolume
+
+__all__ = ["Data", "MountVerbs", "PodVerbs", "clean_name", "known_fields"]
+
+Data: TypeAlias = "dict[str, object]"
+
+# Symphony's keywords, and the field meant.
+ALIASES = {
+    "cmd": "cmds",
+    "container_image": "image",
+    "preamble_cmds": "preamble",
+    "restart_policy": "restart",
+    "start_dir": "cwd",
+}
+
+
+def clean_name(name: object, what: str) -> str:
+    """`name` sanitised; raises SpecError when it is empty, no text, or no DNS label even then."""
+    clean = sanitize(name) if isinstance(name, str) else ""
+    if not DNS_LABEL.fullmatch(clean):
+        next_step = "use lower-case letters, digits and dashes, a letter or digit first and last"
+        raise SpecError.one(f"{name!r} cannot be the name of {what}", "name", next_step)
+    return clean
+
+
+def known_fields(given: Mapping[str, object], record: type[msgspec.Struct], call: str) -> Data:
+    """`given` keywords as fields of `record`, Symphony's spellings included; None means not given.
+
+    Raises SpecError for all keywords that are no fields, each with the nearest one.
+    """
+    known = set(record.__struct_fields__)
+    choices = sorted(known | {alias for alias, field in ALIASES.items() if field in known})
+    problems: list[Problem] = []
+    fields: Data = {}
+    for key, value in given.items():
+        field = ALIASES.get(key, key)
+        if field not in known:
+            meant = nearest(key, choices)
+            next_step = f'did you mean "{meant}"?' if meant else f"known: {', '.join(choices)}"
+            problems.append(Problem(what=f'{call} takes no "{key}"', path=key, next=next_step))
+        elif value is not None:
+            fields[field] = value
+    if problems:
+        raise SpecError(problems)
+    return fields
+
+
+class _Verbs:
+    """The fields that the verbs fill; the subclass says where they are kept."""
+
+    _data: Data
+
+    def _map(self, field: str) -> Data:
+        """The map `field`, made where it is missing."""
+        return cast("Data", self._data.setdefault(field, {}))
+
+    def _list(self, field: str) -> list[object]:
+        return cast("list[object]", self._data.setdefault(field, []))
+
+
+class PodVerbs(_Verbs):
+    """Verbs of whatever becomes a pod: a lone process or a group."""
+
+    def _check_pod(self, verb: str) -> None:
+        """Raise SpecError if this is a process inside a group."""
+
+    def restart_policy(self, policy: Literal["Always", "OnFailure", "Never", "always", "on-failure", "never"]) -> None:
+        """When the pod's containers are started again after they ended."""
+        self._check_pod("restart_policy")
+        self._data["restart"] = policy
+
+    def node_selector(self, key: str, value: object) -> None:
+        """Run only on nodes whose label `key` is `value`."""
+        self._check_pod("node_selector")
+        self._map("node_selector")[key] = value
+
+    def add_toleration(self, **toleration: object) -> None:
+        """Tolerate a taint; keywords are those of Kubernetes (`key`, `operator`, `value`, `effect`)."""
+        self._check_pod("add_toleration")
+        tolerations = self._list("tolerations")
+        if toleration not in tolerations:
+            tolerations.append(toleration)
+
+    def add_label(self, key: str, val: object) -> None:
+        """Put a label on the pod."""
+        self._check_pod("add_label")
+        self._map("labels")[key] = val
+
+    def add_labels(self, **labels: object) -> None:
+        """Put several labels on the pod."""
+        for key, value in labels.items():
+            self.add_label(key, value)
+
+    def add_annotation(self, key: str, value: object) -> None:
+        """Put an annotation on the pod."""
+        self._check_pod("add_annotation")
+        self._map("annotations")[key] = value
+
+    def set_replicas(self, replicas: int, min_replicas: int | None = None) -> None:
+        """Run `replicas` copies of the pod; a gang starts when `min_replicas` of them fit."""
+        self._check_pod("set_replicas")
+        self._data["replicas"] = replicas
+        if min_replicas is not None:
+            self._data["min_replicas"] = min_replicas
+
+    def _pod_fields(self) -> list[str]:
+        """The pod-level fields that have been set here."""
+        return [field for field in self._data if field in PodSettings.__struct_fields__]
+
+
+class MountVerbs:
+    """Symphony's mount verbs. Each says its volume at the mount; one content under two mounts is one volume."""
+
+    def _add_mount(self, mount: Data) -> None:
+        raise NotImplementedError
+
+    def mount_volume(
+        self,
+        volume: str | AnyVolume | Mapping[str, Any],
+        mount_path: str,
+        *,
+        name: str | None = None,
+        read_only: bool = False,
+        sub_path: str | None = None,
+    ) -> None:
+        """Show a volume at `mount_path`: the name of one of the experiment's, or a volume record."""
+        mount: Data = {"at": mount_path}
+        if read_only:
+            mount["read_only"] = True
+        if sub_path is not None:
+            mount["sub_path"] = sub_path
+        if isinstance(volume, str):
+            mount["volume"] = volume
+        else:
+            data = dict(volume) if isinstance(volume, Mapping) else msgspec.to_builtins(volume)
+            mount[str(data.pop("type", "volume"))] = data
+        self._mount(mount, name)
+
+    def mount_nfs(self, server: str, path: str, mount_path: str, name: str | None = None) -> None:
+        """Show the directory `path` that `server` exports."""
+        self._mount({"at": mount_path, "nfs": {"server": server, "path": path}}, name)
+
+    def mount_host_path(self, path: str, mount_path: str, hostpath_type: str = "", name: str | None = None) -> None:
+        """Show a path of the node; `hostpath_type` is Kubernetes' (``Directory``, ``DirectoryOrCreate``...)."""
+        kind = {"kind": hostpath_type} if hostpath_type else {}
+        self._mount({"at": mount_path, "host_path": {"path": path, **kind}}, name)
+
+    def mount_secret(
+        self,
+        secret_name: str,
+        mount_path: str,
+        defaultMode: int | str | None = None,  # noqa: N803 - Symphony's spelling
+        name: str | None = None,
+    ) -> None:
+        """Show an existing Secret as files; `defaultMode` is a number (0o600) or octal text (``"0600"``)."""
+        mode = f"{defaultMode:04o}" if isinstance(defaultMode, int) else defaultMode
+        self._mount({"at": mount_path, "secret": {"secret": secret_name, **({"mode": mode} if mode else {})}}, name)
+
+    def mount_git_repo(self, repository: str, revision: str, mount_path: str, name: str | None = None) -> None:
+        """Show a checkout of a Git repository, made before the processes start."""
+        git = {"repository": repository, **({"revision": revision} if revision else {})}
+        self._mount({"at": mount_path, "git": git}, name)
+
+    def mount_empty_dir(self, name: str | None, use_memory: bool, mount_path: str) -> None:
+        """Show scratch space of the pod; in memory if `use_memory`."""
+        self._mount({"at": mount_path, "empty_dir": {"memory": True} if use_memory else {}}, name)
+
+    def mount_shared_memory(self, name: str | None = None, size: str | None = None) -> None:
+        """Give the process shared memory at /dev/shm, of `size` if that is set (``"2Gi"``)."""
+        self._mount({"shm": size if size is not None else True}, name)
+
+    def mount_claim(self, claim: str, mount_path: str, name: str | None = None) -> None:
+        """Show an existing PersistentVolumeClaim."""
+        self._mount({"at": mount_path, "claim": claim}, name)
+
+    def mount_config(self, config: str, mount_path: str, name: str | None = None) -> None:
+        """Show an existing ConfigMap as files."""
+        self._mount({"at": mount_path, "config": config}, name)
+
+    def mount_device(self, path: str, mount_path: str | None = None, perm: str = "rwm") -> None:
+        """Show a device of the node; makes the process privileged."""
+        self._mount({"at": mount_path or path, "device": {"path": path, "perm": perm}}, None)
+
+    def mount(self, text: str) -> None:
+        """Mount what ``type=bind|volume|device,src=...,dst=...[,readonly][,perm=...]`` says."""
+        self._add_mount({"text": text})
+
+    def _mount(self, mount: Data, name: str | None) -> None:
+        self._add_mount({**mount, "name": name} if name is not None else mount)

@@ -1,0 +1,275 @@
+"""The builder of an experiment, with Symphony's verbs; `finish` makes the frozen, checked record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from symphony_charts.errors import SpecError
+from symphony_charts.formats.names import prefix_owner, sanitize
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.spec import to_data as dump
+from symphony_charts.spec.builder.common import Data, clean_name, known_fields
+from symphony_charts.spec.builder.group import ProcessGroupSpec, find_named
+from symphony_charts.spec.builder.process import ProcessSpec
+from symphony_charts.spec.builder.views import alone
+from symphony_charts.spec.from_data import from_data, to_record
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sources import AnyVolume, ConfigFile
+
+__all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec", "Renderer"]
+
+Renderer: TypeAlias = Callable[[Experiment, str], Data]
+"""Gives the pod object (``metadata``, ``spec``) that an experiment's pod of that name becomes."""
+
+
+class ExperimentSpec:
+    """An experiment while it is described.
+
+    Keywords are the fields of `symphony_charts.spec.model.Experiment`; `preamble_cmds` and `start_dir` are those of
+    the local mode. `port_range` is ``(low, high)``, ``"7000-8999"`` or a list or range of consecutive ports.
+    """
+
+    process_class: type[ProcessSpec] = ProcessSpec
+    group_class: type[ProcessGroupSpec] = ProcessGroupSpec
+    renderer: Renderer | None = None
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        port_range: object = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+        start_dir: str | None = None,
+        **fields: Any,
+    ) -> None:
+        fields = known_fields(fields, Experiment, f"experiment {name!r}")
+        for field in ("processes", "groups", "order"):
+            if field in fields:
+                raise SpecError.one(f'an experiment is not made with "{field}"', field, "add them, or use load_dict")
+        owner = fields.get("owner")
+        self.name = prefix_owner(clean_name(name, "an experiment"), sanitize(owner) if isinstance(owner, str) else None)
+        self._data: Data = {field: _builtins(value) for field, value in fields.items()}
+        self._processes: dict[str, ProcessSpec] = {}
+        self._groups: dict[str, ProcessGroupSpec] = {}
+        self._declared: list[ProcessSpec] = []
+        if port_range is not None:
+            self._data["port_range"] = _range(port_range)
+        if preamble_cmds is not None:
+            self.set_preamble_cmds(preamble_cmds)
+        if start_dir is not None:
+            self._local()["cwd"] = start_dir
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def set(self, **fields: Any) -> None:
+        """Set fields of the experiment by name; None leaves a field as it is."""
+        self._data.update({key: _builtins(value) for key, value in known_fields(fields, Experiment, self.name).items()})
+
+    # --- processes ---------------------------------------------------------------------------------------------------
+
+    def new_process(self, name: str, *args: Any, **fields: Any) -> ProcessSpec:
+        """A new lone process, a pod of its own; arguments are those of `ProcessSpec`."""
+        process = self.process_class(name, *args, **fields)
+        self.add_process(process)
+        return process
+
+    def add_process(self, process: ProcessSpec, lone: bool = True) -> None:
+        """Take a process that belongs nowhere yet; `lone` is Symphony's and has no other meaning than that."""
+        if not lone:
+            raise SpecError.one(f'"{process.name}" is not lone', process.name, "add it to its group instead")
+        if process.experiment is not None or process.group is not None:
+            raise SpecError.one(f'the process "{process.name}" already has its place', process.name, "make another one")
+        self._check_free(process.name, "process")
+        process.standalone = True
+        self._processes[process.name] = process
+        self._declare(process)
+
+    def add_processes(self, *processes: ProcessSpec | Iterable[ProcessSpec]) -> None:
+        """Take several processes, given one by one or in lists."""
+        for item in processes:
+            for process in [item] if isinstance(item, ProcessSpec) else item:
+                self.add_process(process)
+
+    def new_process_group(self, name: str, **fields: Any) -> ProcessGroupSpec:
+        """A new, empty group; arguments are those of `ProcessGroupSpec`."""
+        group = self.group_class(name, **fields)
+        self.add_process_group(group)
+        return group
+
+    def add_process_group(self, group: ProcessGroupSpec) -> None:
+        """Take a group that belongs nowhere yet, with its processes."""
+        if group.experiment is not None:
+            raise SpecError.one(f'the group "{group.name}" already has its place', group.name, "make another one")
+        self._check_free(group.name, "group")
+        group.experiment = self
+        self._groups[group.name] = group
+        for process in group.list_processes():
+            self._declare(process)
+
+    def add_process_groups(self, *groups: ProcessGroupSpec | Iterable[ProcessGroupSpec]) -> None:
+        """Take several groups, given one by one or in lists."""
+        for item in groups:
+            for group in [item] if isinstance(item, ProcessGroupSpec) else item:
+                self.add_process_group(group)
+
+    def get_process(self, name: str) -> ProcessSpec:
+        """The lone process `name`, or ``group/process``; raises NotFound."""
+        group, _, process = name.rpartition("/")
+        if group:
+            return self.get_process_group(group).get_process(process)
+        return cast("ProcessSpec", find_named(self._processes, name, "lone process"))
+
+    def get_process_group(self, name: str) -> ProcessGroupSpec:
+        """The group `name`; raises NotFound."""
+        return cast("ProcessGroupSpec", find_named(self._groups, name, "process group"))
+
+    def list_processes(self) -> list[ProcessSpec]:
+        """The lone processes in order of declaration."""
+        return list(self._processes.values())
+
+    def list_all_processes(self) -> list[ProcessSpec]:
+        """All processes, those of groups included, in order of declaration."""
+        return list(self._declared)
+
+    def list_process_groups(self) -> list[ProcessGroupSpec]:
+        """The groups in order of declaration."""
+        return list(self._groups.values())
+
+    # --- the experiment as a whole -----------------------------------------------------------------------------------
+
+    def set_preamble_cmds(self, cmds: str | Iterable[str]) -> None:
+        """Run shell lines before every process on one machine."""
+        self._local()["preamble"] = [cmds] if isinstance(cmds, str) else list(cmds)
+
+    def add_volume(self, name: str, volume: AnyVolume | Mapping[str, object]) -> None:
+        """Declare a volume that mounts name; raises SpecError when the name has another content."""
+        volumes = cast("Data", self._data.setdefault("volumes", {}))
+        if volumes.setdefault(name, data := _builtins(volume)) != data:
+            raise SpecError.one(f'the volume "{name}" has two contents', f"volumes.{name}", "use another name")
+
+    def add_config(self, name: str, text: str | ConfigFile | None = None, **fields: Any) -> None:
+        """Put a configuration file at /etc/symph/config/`name` of every process.
+
+        Its content is `text`, or that of `file` (a path), or `base64`; `mode` is octal text.
+        """
+        if isinstance(text, str):
+            fields["text"] = text
+        given = _builtins(text) if isinstance(text, ConfigFile) else known_fields(fields, ConfigFile, "add_config")
+        cast("Data", self._data.setdefault("configs", {}))[name] = given
+
+    def add_secret(self, file: str, key: str | None = None, only: Iterable[str] = ()) -> None:
+        """Put a local file at /etc/secrets/`key` of every process, or of those that `only` names."""
+        secret: Data = {"file": file, **({"key": key} if key is not None else {}), "only": list(only)}
+        secrets = self._data.setdefault("secrets", [])
+        self._data["secrets"] = [*(secrets if isinstance(secrets, list) else [secrets]), secret]
+
+    # --- record and text ---------------------------------------------------------------------------------------------
+
+    def to_data(self) -> Data:
+        """The experiment as data that `symphony_charts.spec.from_data.from_data` reads."""
+        data: Data = {"name": self.name, **deepcopy(self._data)}
+        if self._groups:
+            data["groups"] = {name: group.to_data() for name, group in self._groups.items()}
+        if self._processes:
+            data["processes"] = {name: process.to_data() for name, process in self._processes.items()}
+        order = [_ref(process) for process in self._declared]
+        usual = [_ref(process) for group in self._groups.values() for process in group.list_processes()]
+        if order != [*usual, *self._processes]:
+            data["order"] = order
+        return data
+
+    def finish(self, *, for_cluster: bool = False) -> Experiment:
+        """The frozen record; raises SpecError with everything that is wrong."""
+        return from_data(self.to_data(), for_cluster=for_cluster)
+
+    def dump_dict(self) -> dict[str, object]:
+        """The finished experiment as JSON types; `load_dict` reads it."""
+        return dump.to_data(self.finish())
+
+    def dump_yaml_str(self) -> str:
+        """The finished experiment as YAML."""
+        return dump.to_yaml(self.finish())
+
+    def dump_json_str(self) -> str:
+        """The finished experiment as JSON."""
+        return dump.to_json(self.finish())
+
+    @classmethod
+    def load_dict(cls, data: Mapping[str, object]) -> ExperimentSpec:
+        """A builder that holds what `data` (shorthand allowed) says; raises SpecError for faults of its types."""
+        return cls.from_experiment(to_record(dict(data)))
+
+    @classmethod
+    def load_yaml_str(cls, text: str) -> ExperimentSpec:
+        """A builder that holds the experiment in YAML or JSON `text`."""
+        return cls.from_experiment(to_record(load(text)))
+
+    load_json_str = load_yaml_str
+
+    @classmethod
+    def from_experiment(cls, experiment: Experiment) -> ExperimentSpec:
+        """A builder that holds `experiment`, to go on from there."""
+        data: dict[str, Any] = dump.to_data(experiment)
+        parts = {field: data.pop(field, {}) for field in ("groups", "processes", "order")}
+        spec = cls(str(data.pop("name")), **data)
+        for name, fields in cast("dict[str, Data]", parts["groups"]).items():
+            processes = cast("dict[str, Data]", fields.pop("processes"))
+            group = spec.new_process_group(name, **fields)
+            for process, process_fields in processes.items():
+                group.new_process(process, **process_fields)
+        for name, fields in cast("dict[str, Data]", parts["processes"]).items():
+            spec.new_process(name, **fields)
+        places = {ref: place for place, ref in enumerate(cast("list[str]", parts["order"] or []))}
+        spec._declared.sort(key=lambda process: places.get(_ref(process), len(places)))
+        return spec
+
+    def render_pod(self, name: str) -> Data | None:
+        """The pod `name` as it will be emitted, or None where that cannot be told.
+
+        While the experiment is not yet complete, the pod is rendered as if it stood alone.
+        """
+        render = type(self).renderer
+        if render is None:
+            return None
+        for data in (self.to_data, lambda: alone(self.to_data(), name)):
+            try:
+                return render(from_data(data()), name)
+            except SpecError:
+                continue
+        return None
+
+    def _declare(self, process: ProcessSpec) -> None:
+        process.experiment = self
+        self._declared.append(process)
+
+    def _check_free(self, name: str, what: str) -> None:
+        taken = "process" if name in self._processes else "group" if name in self._groups else None
+        if taken is not None:
+            next_step = "give one of them another name"
+            raise SpecError.one(f'the experiment has a {taken} "{name}" already', f"{what}.{name}", next_step)
+
+    def _local(self) -> Data:
+        return cast("Data", self._data.setdefault("local", {}))
+
+
+def _ref(process: ProcessSpec) -> str:
+    return f"{process.group.name}/{process.name}" if process.group is not None else process.name
+
+
+def _range(ports: object) -> object:
+    """A list or range of consecutive ports as (low, high); anything else as it is."""
+    if isinstance(ports, (list, tuple, range)) and len(ports) > 1 and all(isinstance(port, int) for port in ports):
+        numbers = sorted(cast("Iterable[int]", ports))
+        if numbers == list(range(numbers[0], numbers[-1] + 1)) or len(numbers) == 2:
+            return [numbers[0], numbers[-1]]
+        raise SpecError.one("the ports have gaps", "port_range", "give the lowest and the highest port")
+    return ports
+
+
+def _builtins(value: object) -> Any:
+    return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else deepcopy(value)

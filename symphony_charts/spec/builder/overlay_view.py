@@ -1,0 +1,225 @@
+"""`pod_yml` and `container_yml`: the object that will be emitted, as something to read and to edit.
+
+Reading shows the whole object. Writing (by item, attribute or `set_attr`) is recorded in the builder: as a field of
+the process or group where there is one for it, else as an overlay. Nothing can be taken away that the chart puts there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from symphony_charts.errors import SpecError
+from symphony_charts.formats.overlay import is_merged_by_item, place
+from symphony_charts.formats.yaml_write import dump
+
+__all__ = ["OverlayView", "ViewedList"]
+
+
+class Recorder(Protocol):
+    """What a view reads from and writes to."""
+
+    def rendered(self, kind: str) -> dict[str, object]:
+        """The ``pod`` or ``container`` as it will be emitted, earlier edits included."""
+
+    def record(self, kind: str, overlay: dict[str, object]) -> None:
+        """Take `overlay` into the ``pod`` or ``container``."""
+
+
+class OverlayView:
+    """A map of the emitted object; `data` is the view itself, as in Symphony."""
+
+    def __init__(self, recorder: Recorder, kind: str, path: tuple[str | int, ...] = ()) -> None:
+        vars(self).update(_recorder=recorder, _kind=kind, _path=path)
+
+    _recorder: Recorder
+    _kind: str
+    _path: tuple[str | int, ...]
+
+    @property
+    def data(self) -> OverlayView:
+        """This view: Symphony kept its attribute-dict under that name."""
+        return self
+
+    def to_dict(self) -> dict[str, object]:
+        """The object as plain data; changes to it are not recorded."""
+        here = _at(self._recorder.rendered(self._kind), self._path)
+        return dict(here) if isinstance(here, Mapping) else {}
+
+    def set_attr(self, change: Mapping[str, object] | None = None, **more: object) -> None:
+        """Merge `change` in deeply: maps are merged, lists appended, anything else is replaced."""
+        for key, value in {**(change or {}), **more}.items():
+            self._set_deep((*self._path, key), value)
+
+    update = set_attr
+
+    def get(self, key: str, default: object = None) -> object:
+        """The value of `key`, or `default`."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def setdefault(self, key: str, default: object) -> object:
+        """The value of `key`, which becomes `default` if there is none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def keys(self) -> Iterable[str]:
+        """The keys of the object."""
+        return self.to_dict().keys()
+
+    def items(self) -> list[tuple[str, object]]:
+        """Keys and values, maps and lists among them as views."""
+        return [(key, self[key]) for key in self.to_dict()]
+
+    def __getitem__(self, key: str) -> Any:
+        here = self.to_dict()
+        if key not in here:
+            raise KeyError(key)
+        return _view(self._recorder, self._kind, (*self._path, key), here[key])
+
+    def __setitem__(self, key: str, value: object) -> None:
+        self._write((*self._path, key), _plain(value))
+
+    def __delitem__(self, key: str) -> None:
+        where = ".".join(str(step) for step in (*self._path, key))
+        next_step = "set it to what it should be; an overlay only adds and replaces"
+        raise SpecError.one(f"`{key}` cannot be deleted from the emitted {self._kind}", where, next_step)
+
+    def __getattr__(self, key: str) -> Any:
+        if key.startswith("_"):
+            raise AttributeError(key)
+        try:
+            return self[key]
+        except KeyError:
+            raise AttributeError(f"the {self._kind} has no {key!r} here") from None
+
+    def __setattr__(self, key: str, value: object) -> None:
+        self[key] = value
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.to_dict()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.to_dict())
+
+    def __len__(self) -> int:
+        return len(self.to_dict())
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_dict() == (other.to_dict() if isinstance(other, OverlayView) else other)
+
+    __hash__ = None  # type: ignore[assignment] # a view changes with its builder
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.to_dict()!r})"
+
+    def __str__(self) -> str:
+        return dump(self.to_dict())
+
+    def _set_deep(self, path: tuple[str | int, ...], value: object) -> None:
+        here = _at(self._recorder.rendered(self._kind), path)
+        if isinstance(value, Mapping) and isinstance(here, Mapping):
+            for key, item in value.items():
+                self._set_deep((*path, key), item)
+        elif isinstance(value, (list, tuple)) and isinstance(here, (list, tuple)):
+            self._write(path, _added(path, here, value))
+        else:
+            self._write(path, _plain(value))
+
+    def _write(self, path: tuple[str | int, ...], value: object) -> None:
+        _record(self._recorder, self._kind, path, value)
+
+
+class ViewedList:
+    """A list of the emitted object; what is appended or set is recorded."""
+
+    def __init__(self, recorder: Recorder, kind: str, path: tuple[str | int, ...]) -> None:
+        self._recorder, self._kind, self._path = recorder, kind, path
+
+    def to_list(self) -> list[object]:
+        """The list as plain data."""
+        here = _at(self._recorder.rendered(self._kind), self._path)
+        return list(here) if isinstance(here, (list, tuple)) else []
+
+    def append(self, item: object) -> None:
+        """Add one item."""
+        self.extend([item])
+
+    def extend(self, items: Iterable[object]) -> None:
+        """Add items; in a list that merges item by item, one of the same key is changed instead."""
+        _record(self._recorder, self._kind, self._path, _added(self._path, self.to_list(), items))
+
+    def __getitem__(self, index: int) -> Any:
+        here = self.to_list()
+        position = range(len(here))[index]
+        return _view(self._recorder, self._kind, (*self._path, position), here[position])
+
+    def __setitem__(self, index: int, value: object) -> None:
+        position = range(len(self.to_list()))[index]
+        _record(self._recorder, self._kind, (*self._path, position), _plain(value))
+
+    def __iter__(self) -> Iterator[object]:
+        return (self[index] for index in range(len(self)))
+
+    def __len__(self) -> int:
+        return len(self.to_list())
+
+    def __contains__(self, item: object) -> bool:
+        return item in self.to_list()
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_list() == (other.to_list() if isinstance(other, ViewedList) else other)
+
+    __hash__ = None  # type: ignore[assignment] # a view changes with its builder
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.to_list()!r})"
+
+
+def _record(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: object) -> None:
+    overlay = place(path, value, recorder.rendered(kind))
+    if isinstance(overlay, dict):
+        recorder.record(kind, overlay)
+
+
+def _added(path: tuple[str | int, ...], here: Iterable[object], items: Iterable[object]) -> list[object]:
+    """What an overlay says to add `items` to the list `here` at `path`: all of it, unless it merges item by item."""
+    added = _plain_list(items)
+    return added if path and is_merged_by_item(str(path[-1]), added) else [*here, *added]
+
+
+def _view(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: object) -> object:
+    if isinstance(value, Mapping):
+        return OverlayView(recorder, kind, path)
+    if isinstance(value, (list, tuple)):
+        return ViewedList(recorder, kind, path)
+    return value
+
+
+def _at(whole: object, path: Iterable[str | int]) -> object:
+    """What stands at `path` of `whole`; None if nothing does."""
+    for step in path:
+        if isinstance(step, int) and isinstance(whole, (list, tuple)) and step < len(whole):
+            whole = whole[step]
+        elif isinstance(whole, Mapping):
+            whole = whole.get(step)
+        else:
+            return None
+    return whole
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, OverlayView):
+        return value.to_dict()
+    if isinstance(value, ViewedList):
+        return value.to_list()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return _plain_list(value) if isinstance(value, (list, tuple)) else value
+
+
+def _plain_list(items: Iterable[object]) -> list[object]:
+    return [_plain(item) for item in items]

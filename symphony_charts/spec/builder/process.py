@@ -1,0 +1,238 @@
+"""The builder of a process: Symphony's verbs, and keywords for everything else a process can say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from symphony_charts.errors import SpecError
+from symphony_charts.spec.builder.common import Data, MountVerbs, PodVerbs, clean_name, known_fields
+from symphony_charts.spec.builder.overlay_view import OverlayView
+from symphony_charts.spec.builder.views import Viewed
+from symphony_charts.spec.model import Assignment, PodSettings, Process
+from symphony_charts.spec.sources import EnvSource
+
+if TYPE_CHECKING:
+    from symphony_charts.spec.builder.experiment import ExperimentSpec
+    from symphony_charts.spec.builder.group import ProcessGroupSpec
+
+__all__ = ["ProcessSpec"]
+
+
+class ProcessSpec(PodVerbs, MountVerbs, Viewed):
+    """A process while it is described; `ExperimentSpec.finish` checks it and makes it a record.
+
+    Keywords are the fields of `symphony_charts.spec.model.Process` and Symphony's spellings of them
+    (`container_image`, `start_dir`, `preamble_cmds`, `cmd`). `command` and `args` may be one text, which stays one
+    argument. `standalone=False` says that the process is meant for a group.
+    """
+
+    def __init__(self, name: str, cmds: str | Iterable[str] | None = None, *, standalone: bool = True, **fields: Any):
+        self.name = clean_name(name, "a process")
+        self.standalone = standalone
+        self.group: ProcessGroupSpec | None = None
+        self.experiment: ExperimentSpec | None = None
+        self._data: Data = {}
+        self.set(cmds=list(cmds) if cmds is not None and not isinstance(cmds, str) else cmds, **fields)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def set(self, **fields: Any) -> None:
+        """Set fields of the process by name; None leaves a field as it is."""
+        known = known_fields(fields, Process, f'process "{self.name}"')
+        for field in known:
+            if field in PodSettings.__struct_fields__:
+                self._check_pod(field)
+        for verb, declare in (("binds", self.binds), ("connects", self.connects), ("exposes", self.exposes)):
+            if verb in known:
+                declare(cast("Any", known.pop(verb)))
+        if "env" in known:
+            self.set_envs(cast("Mapping[str, object]", known.pop("env")))
+        for mount in _as_list(known.pop("mounts", [])):
+            self._add_mount({"text": mount} if isinstance(mount, str) else _builtins(mount))
+        self._data.update({field: _builtins(value) for field, value in known.items()})
+
+    # --- network -----------------------------------------------------------------------------------------------------
+
+    def binds(self, spec: str | Iterable[str] | Mapping[str, int | None]) -> None:
+        """Listen on services: a name, several, or ``{name: fixed port}``."""
+        self._map("binds").update(_services(spec, f"{self.name}.binds"))
+
+    def exposes(self, spec: str | Iterable[str] | Mapping[str, int | None]) -> None:
+        """Listen on services that are reached from outside the cluster; arguments as for `binds`."""
+        self._map("exposes").update(_services(spec, f"{self.name}.exposes"))
+
+    def connects(self, spec: str | Iterable[str]) -> None:
+        """Say that this process dials services which others bind."""
+        names = self._list("connects")
+        for name, port in _services(spec, f"{self.name}.connects").items():
+            if port is not None:
+                next_step = "fix the port where the service is bound"
+                raise SpecError.one(f'connects to "{name}" on a port of its own', f"{self.name}.connects", next_step)
+            if name not in names:
+                names.append(name)
+
+    bind, connect, expose = binds, connects, exposes
+
+    @property
+    def binded_services(self) -> dict[str, int | None]:
+        """Services bound here: name -> fixed port or None."""
+        return dict(cast("dict[str, int | None]", self._data.get("binds", {})))
+
+    @property
+    def exposed_services(self) -> dict[str, int | None]:
+        """Services exposed here: name -> fixed port or None."""
+        return dict(cast("dict[str, int | None]", self._data.get("exposes", {})))
+
+    @property
+    def connected_services(self) -> dict[str, int | None]:
+        """Services dialled here; the values are always None."""
+        return dict.fromkeys(cast("list[str]", self._data.get("connects", [])))
+
+    # --- what runs ---------------------------------------------------------------------------------------------------
+
+    def set_command(self, command: str | Iterable[str]) -> None:
+        """Replace the entry point of the image."""
+        self._data["command"] = _words(command)
+
+    def set_args(self, args: str | Iterable[object]) -> None:
+        """Set the arguments; one text is one argument."""
+        self._data["args"] = _words(args)
+
+    def set_cmds(self, cmds: str | Iterable[str]) -> None:
+        """Run shell lines instead of a command."""
+        self._data["cmds"] = _words(cmds)
+
+    def append_cmds(self, cmds: str | Iterable[str]) -> None:
+        """Run further shell lines after those set so far."""
+        self._data["cmds"] = [*_as_list(self._data.get("cmds", [])), *_words(cmds)]
+
+    def set_preamble_cmds(self, cmds: str | Iterable[str]) -> None:
+        """Run shell lines before `cmds`."""
+        self._data["preamble"] = _words(cmds)
+
+    def set_env(self, name: str, value: object) -> None:
+        """Set an environment variable; numbers and booleans become text."""
+        self._map("env")[name] = _builtins(value) if isinstance(value, EnvSource) else value
+
+    def set_envs(self, envs: Mapping[str, object]) -> None:
+        """Set several environment variables."""
+        for name, value in envs.items():
+            self.set_env(name, value)
+
+    def image_pull_policy(self, policy: str) -> None:
+        """When the image is pulled: ``Always``, ``IfNotPresent`` or ``Never``."""
+        self._data["image_pull_policy"] = policy
+
+    @property
+    def container_image(self) -> str | None:
+        """The image of this process, if it has one of its own."""
+        return cast("str | None", self._data.get("image"))
+
+    @container_image.setter
+    def container_image(self, image: str) -> None:
+        self._data["image"] = image
+
+    # --- resources ---------------------------------------------------------------------------------------------------
+
+    def resource_request(
+        self, cpu: object = None, memory: object = None, mem: object = None, gpu: int | None = None, **others: object
+    ) -> None:
+        """Reserve resources on the node: cores, memory (``"2Gi"``), GPUs, or any resource by name."""
+        self._resources("requests", cpu, memory if memory is not None else mem, gpu, others)
+
+    def resource_limit(
+        self, cpu: object = None, memory: object = None, gpu: int | None = None, mem: object = None, **others: object
+    ) -> None:
+        """Bound resources; arguments as for `resource_request`. `gpu` counts GPUs for requests and limits alike."""
+        self._resources("limits", cpu, memory if memory is not None else mem, gpu, others)
+
+    def _resources(
+        self, field: str, cpu: object, memory: object, gpu: int | None, others: Mapping[str, object]
+    ) -> None:
+        amounts = {"cpu": cpu, "memory": memory, **others}
+        self._map(field).update({name: amount for name, amount in amounts.items() if amount is not None})
+        if gpu is not None:
+            self._data["gpus"] = gpu
+
+    def assign_to(self, assign_to: str | Assignment, **settings: Any) -> None:
+        """Leave the choice of machine to the dispatcher; arguments are those of Symphony's `assign_to`."""
+        if isinstance(assign_to, Assignment):
+            self._data["assign_to"] = msgspec.to_builtins(assign_to)
+        else:
+            given = {"assign_to": assign_to, **settings}
+            self._data["assign_to"] = known_fields(given, Assignment, f'assign_to of process "{self.name}"')
+
+    # --- the emitted objects -----------------------------------------------------------------------------------------
+
+    @property
+    def pod_yml(self) -> OverlayView:
+        """The whole pod that will be emitted; edits are recorded. A grouped process has none: its group does."""
+        self._check_pod("pod_yml")
+        return OverlayView(self, "pod")
+
+    @property
+    def container_yml(self) -> OverlayView:
+        """The whole container that will be emitted; edits are recorded."""
+        return OverlayView(self, "container")
+
+    def yml(self) -> str:
+        """The text of what this process is emitted as: its pod, or inside a group its container."""
+        return str(self.container_yml if self.group else self.pod_yml)
+
+    # --- data --------------------------------------------------------------------------------------------------------
+
+    def to_data(self) -> Data:
+        """The process as data that `symphony_charts.spec.from_data.from_data` reads inside an experiment."""
+        return deepcopy(self._data)
+
+    dump_dict = to_data
+
+    @classmethod
+    def from_data(cls, name: str, data: Mapping[str, Any]) -> ProcessSpec:
+        """A builder holding `data`."""
+        return cls(name, **data)
+
+    def _pod_name(self) -> str:
+        return self.group.name if self.group is not None else self.name
+
+    def _check_pod(self, verb: str) -> None:
+        if self.group is not None:
+            what = f'{verb} is a setting of the pod, and "{self.name}" shares its pod with group "{self.group.name}"'
+            raise SpecError.one(what, f"groups.{self.group.name}.processes.{self.name}", "set it on the group")
+        if not self.standalone:
+            what = f'{verb} is a setting of the pod, and "{self.name}" was made with standalone=False'
+            raise SpecError.one(what, self.name, "set it on the group that it is meant for")
+
+    def _add_mount(self, mount: Data) -> None:
+        mounts = self._list("mounts")
+        mounts.append(mount.get("text", mount))
+
+
+def _services(spec: object, path: str) -> dict[str, int | None]:
+    if isinstance(spec, str):
+        return {spec: None}
+    if isinstance(spec, Mapping):
+        return dict(spec)
+    if isinstance(spec, Iterable):
+        services: dict[str, int | None] = {}
+        for item in spec:
+            services.update(_services(item, path))
+        return services
+    raise SpecError.one(f"{spec!r} is no service", path, "give a name, a list of names, or {name: port}")
+
+
+def _words(text: str | Iterable[object]) -> list[object]:
+    return [text] if isinstance(text, str) else list(text)
+
+
+def _as_list(value: object) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _builtins(value: object) -> Any:
+    return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else deepcopy(value)

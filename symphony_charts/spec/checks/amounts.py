@@ -1,0 +1,93 @@
+"""Amounts of resources: requests and limits, in fields and in overlays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from symphony_charts.errors import Problem
+from symphony_charts.formats.paths import join
+from symphony_charts.formats.quantity import MOST, QuantityOverflowError, amount_of, is_quantity, quantity
+from symphony_charts.spec.checks.pods import is_label_key
+from symphony_charts.spec.checks.process_paths import Place
+from symphony_charts.spec.model import Experiment, Process, Step
+
+__all__ = ["amount_faults", "resource_faults"]
+
+_FORM = 'write it as Kubernetes does: "500m", "1.5", "2Gi"'
+
+
+def resource_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+    """Faults of the amounts that processes, steps and pods ask for."""
+    for place in places:
+        yield from _fields_faults(place.process, place.path)
+        yield from _container_faults(place.process.container_overlay, f"{place.path}.container_overlay")
+        yield from _pod_faults(place.process.pod_overlay, f"{place.path}.pod_overlay")
+    for name, step in experiment.prepare.items():
+        yield from _fields_faults(step, f"prepare.{name}")
+    for name, group in experiment.groups.items():
+        yield from _pod_faults(group.pod_overlay, f"groups.{name}.pod_overlay")
+
+
+def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
+    """What is wrong with `amount` of a resource, as an API server and a scheduler would see it."""
+    try:
+        amount_of(resource, amount)
+    except QuantityOverflowError:
+        yield Problem(
+            what=f'"{amount}" is more than Kubernetes can count of {resource}',
+            path=path,
+            next=f"at most {MOST // 1000 if resource == 'cpu' else MOST}",
+        )
+    except ValueError:
+        yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_FORM)
+    else:
+        # Kubernetes takes a suffix alone for zero; whoever writes one has forgotten the number.
+        if not any(character.isdigit() for character in amount):
+            yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_FORM)
+        elif _is_counted(resource) and quantity(amount).denominator != 1:
+            yield Problem(what=f'"{amount}" of {resource}, of which there are whole ones', path=path, next="1, 2, ...")
+
+
+def _is_counted(resource: str) -> bool:
+    """Whether it is an extended resource (pkg/apis/core/v1/helper, IsExtendedResourceName)."""
+    return "/" in resource and "kubernetes.io/" not in resource
+
+
+def _fields_faults(process: Process | Step, path: str) -> Iterator[Problem]:
+    for field, amounts in (("requests", process.requests), ("limits", process.limits)):
+        yield from _map_faults(amounts, f"{path}.{field}")
+    for name in process.requests.keys() & process.limits.keys():
+        request, limit = process.requests[name], process.limits[name]
+        if is_quantity(request) and is_quantity(limit) and quantity(request) > quantity(limit):
+            what = f"requests {request} of {name}, above its limit of {limit}"
+            yield Problem(what=what, path=f"{path}.requests.{name}", next="raise the limit, or ask for less")
+
+
+def _pod_faults(overlay: Mapping[str, object], path: str) -> Iterator[Problem]:
+    spec = overlay.get("spec")
+    if not isinstance(spec, Mapping):
+        return
+    yield from _map_faults(spec.get("overhead"), f"{path}.spec.overhead")
+    yield from _container_faults(spec, f"{path}.spec")
+    for key in ("initContainers", "containers"):
+        containers = spec.get(key)
+        for index, container in enumerate(containers if isinstance(containers, list) else ()):
+            yield from _container_faults(container, f"{path}.spec.{key}[{index}]")
+
+
+def _container_faults(overlay: object, path: str) -> Iterator[Problem]:
+    resources = overlay.get("resources") if isinstance(overlay, Mapping) else None
+    if isinstance(resources, Mapping):
+        for field in ("requests", "limits"):
+            yield from _map_faults(resources.get(field), f"{path}.resources.{field}")
+
+
+def _map_faults(amounts: object, path: str) -> Iterator[Problem]:
+    if not isinstance(amounts, Mapping):
+        return
+    for name, amount in amounts.items():
+        here = join(path, str(name))
+        if not is_label_key(str(name)):
+            yield Problem(what=f'"{name}" cannot be a resource', path=here, next="cpu, memory, vendor.com/name")
+        else:
+            yield from amount_faults(str(name), str(amount), here)

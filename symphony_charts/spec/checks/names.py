@@ -1,0 +1,119 @@
+"""Names of an experiment: sanitised throughout, references included, then held to what Kubernetes accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from symphony_charts.errors import Problem
+from symphony_charts.formats.names import DNS_LABEL, SERVICE_NAME, prefix_owner, sanitize, shorten
+from symphony_charts.formats.paths import join
+from symphony_charts.spec.model import Experiment, Process
+
+__all__ = ["EXPERIMENT_LENGTH", "LABEL_LENGTH", "POD_LENGTH", "name_faults", "with_clean_names"]
+
+# A helm release name; objects are named `<release>-<pod>-<hash>`.
+EXPERIMENT_LENGTH = 53
+LABEL_LENGTH = 63
+# Workloads have names of at most 52 characters, of which the hash takes 9 and the release at least 3.
+POD_LENGTH = 40
+
+_Value = TypeVar("_Value")
+
+
+def with_clean_names(experiment: Experiment) -> tuple[Experiment, list[Problem]]:
+    """`experiment` with sanitised names, references to them, and the owner before its name exactly once.
+
+    Two names that become one are a fault; the first keeps its place.
+    """
+    problems: list[Problem] = []
+    owner = sanitize(experiment.owner) if experiment.owner is not None else None
+    name = prefix_owner(sanitize(experiment.name), owner)
+    groups = {
+        group: msgspec.structs.replace(
+            value, processes=_clean(_with_clean_refs(value.processes), f"groups.{group}.processes", problems)
+        )
+        for group, value in experiment.groups.items()
+    }
+    dijob = experiment.workload.dijob
+    types = {sanitize(group): kind for group, kind in dijob.tasks.items()}
+    cleaned = msgspec.structs.replace(
+        experiment,
+        workload=msgspec.structs.replace(experiment.workload, dijob=msgspec.structs.replace(dijob, tasks=types)),
+        name=shorten(name, EXPERIMENT_LENGTH) if len(name) <= LABEL_LENGTH else name,
+        owner=owner,
+        team=sanitize(experiment.team) if experiment.team is not None else None,
+        groups=_clean(groups, "groups", problems),
+        processes=_clean(_with_clean_refs(experiment.processes), "processes", problems),
+        order=[sanitize(ref) for ref in experiment.order],
+        done_when=[sanitize(ref) for ref in experiment.done_when],
+        prepare={
+            step: msgspec.structs.replace(value, groups=[sanitize(group) for group in value.groups])
+            for step, value in _clean(experiment.prepare, "prepare", problems).items()
+        },
+        secrets=[
+            msgspec.structs.replace(secret, only=[sanitize(ref) for ref in secret.only]) if secret.only else secret
+            for secret in experiment.secrets
+        ],
+    )
+    return (experiment if cleaned == experiment else cleaned), problems
+
+
+def name_faults(experiment: Experiment) -> Iterator[Problem]:
+    """The names that are no DNS labels, too long, or stand for two things."""
+    yield from _label_faults(experiment.name, "name", LABEL_LENGTH, starts_with_letter=True)
+    for field, value in (("owner", experiment.owner), ("team", experiment.team), ("namespace", experiment.namespace)):
+        if value is not None:
+            yield from _label_faults(value, field, LABEL_LENGTH)
+    for group, settings in experiment.groups.items():
+        path = join("groups", group)
+        yield from _label_faults(group, path, POD_LENGTH)
+        if not settings.processes:
+            yield Problem(what=f'the group "{group}" is empty', path=path, next="add `processes:` to it, or drop it")
+        for name in settings.processes:
+            yield from _label_faults(name, f"{path}.processes.{name}", LABEL_LENGTH)
+        if group in experiment.processes:
+            what = f'"{group}" names a group and a lone process: both would be a pod of that name'
+            yield Problem(what=what, path=f"processes.{group}", next="rename one of them")
+    for name in experiment.processes:
+        yield from _label_faults(name, f"processes.{name}", POD_LENGTH)
+    for step in experiment.prepare:
+        yield from _label_faults(step, f"prepare.{step}", LABEL_LENGTH)
+    for volume in experiment.volumes:
+        yield from _label_faults(volume, f"volumes.{volume}", LABEL_LENGTH)
+
+
+def _clean(named: Mapping[str, _Value], path: str, problems: list[Problem]) -> dict[str, _Value]:
+    result: dict[str, _Value] = {}
+    origin: dict[str, str] = {}
+    for name, value in named.items():
+        clean = sanitize(name)
+        if clean in result:
+            what = f'"{origin[clean]}" and "{name}" become the same name, "{clean}"'
+            problems.append(Problem(what=what, path=f"{path}.{name}", next="rename one of them"))
+            continue
+        result[clean], origin[clean] = value, name
+    return result
+
+
+def _with_clean_refs(processes: Mapping[str, Process]) -> dict[str, Process]:
+    """The processes with the names in their own `after` sanitised."""
+    return {
+        name: msgspec.structs.replace(process, after=[sanitize(ref) for ref in process.after])
+        if process.after
+        else process
+        for name, process in processes.items()
+    }
+
+
+def _label_faults(name: str, path: str, limit: int, starts_with_letter: bool = False) -> Iterator[Problem]:
+    pattern = SERVICE_NAME if starts_with_letter else DNS_LABEL
+    if not pattern.fullmatch(name):
+        first = "a letter" if starts_with_letter else "a letter or digit"
+        next_step = f"use lower-case letters, digits and dashes, {first} first, a letter or digit last"
+        yield Problem(what=f'"{name}" cannot be a name', path=path, next=next_step)
+    elif len(name) > limit:
+        what = f'"{name}" has {len(name)} characters; {limit} fit into the names of the objects made of it'
+        yield Problem(what=what, path=path, next="shorten it")

@@ -1,0 +1,188 @@
+"""Pods and their processes: what runs, how often, where, with which resources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from symphony_charts.errors import Problem
+from symphony_charts.spec.checks.process_paths import Place
+from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup, Step, Toleration
+
+__all__ = ["OUR_DOMAINS", "image_faults", "is_in_domain", "is_label_key", "pod_faults"]
+
+_LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
+_LABEL_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+# Keys of labels that the chart sets; of annotations it is the first domain alone.
+OUR_DOMAINS = ("symph.dev", "app.kubernetes.io", "helm.sh")
+# Kubernetes: pkg/apis/batch/validation, maxParallelismForIndexed.
+_MOST_REPLICAS = 100_000
+_POD_DEFAULTS = PodSettings()
+
+
+def pod_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+    """Faults of groups, processes and steps that stand in one of them alone."""
+    yield from _label_faults(experiment.labels, "labels", with_values=True, ours=OUR_DOMAINS)
+    yield from _label_faults(experiment.annotations, "annotations", with_values=False, ours=OUR_DOMAINS[:1])
+    for name, group in experiment.groups.items():
+        path = f"groups.{name}"
+        yield from _settings_faults(group, path, any(p.lifecycle == "finite" for p in group.processes.values()))
+        yield from _pool_faults(name, group)
+    for place in places:
+        process, path = place.process, place.path
+        if place.in_group:
+            yield from _grouped_faults(place)
+        else:
+            yield from _settings_faults(process, path, process.lifecycle == "finite")
+        yield from _command_faults(process, path)
+        yield from _count_faults(process, path)
+    for name, step in experiment.prepare.items():
+        yield from _command_faults(step, f"prepare.{name}")
+    if experiment.workload.retries < 0:
+        yield Problem(what="fewer retries than none", path="workload.retries", next="0 means no retry")
+
+
+def is_in_domain(key: str, domains: Iterable[str]) -> bool:
+    """Whether the key of a label belongs to one of `domains`, or to a domain below it."""
+    prefix, slash, _ = key.partition("/")
+    return bool(slash) and any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
+
+
+def image_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+    """What only a cluster needs: an image for everything that runs, and restarts that its controllers can do."""
+    if not experiment.image:
+        for place in places:
+            if not place.process.image:
+                what = f'process "{place.ref}" has no image'
+                next_step = f"set `{place.path}.image`, or `image` for the whole experiment"
+                yield Problem(what=what, path=f"{place.path}.image", next=next_step)
+        for name, step in experiment.prepare.items():
+            if not step.image:
+                yield Problem(what=f'step "{name}" has no image', path=f"prepare.{name}.image", next="set it")
+    pods: list[tuple[str, PodSettings, Sequence[Process]]] = [
+        (f"groups.{name}", group, list(group.processes.values())) for name, group in experiment.groups.items()
+    ]
+    pods += [(f"processes.{name}", process, [process]) for name, process in experiment.processes.items()]
+    for path, settings, processes in pods:
+        is_service = processes and all(process.lifecycle == "service" for process in processes)
+        if is_service and settings.restart in ("never", "on-failure"):
+            what = f"a pod of services is always restarted on a cluster, never `restart: {settings.restart}`"
+            yield Problem(what=what, path=f"{path}.restart", next="drop it, or make the process finite")
+
+
+def _grouped_faults(place: Place) -> Iterator[Problem]:
+    process, group = place.process, place.ref.pod
+    for field in PodSettings.__struct_fields__:
+        if getattr(process, field) != getattr(_POD_DEFAULTS, field):
+            what = f'`{field}` belongs to a pod, and "{place.ref.process}" shares its pod with group "{group}"'
+            yield Problem(what=what, path=f"{place.path}.{field}", next=f"move it to groups.{group}.{field}")
+    if process.local is not None and process.local.replicas is not None:
+        what = f'`replicas` belongs to a pod, and "{place.ref.process}" shares its pod with group "{group}"'
+        yield Problem(what=what, path=f"{place.path}.local.replicas", next=f"set groups.{group}.replicas")
+
+
+def _pool_faults(name: str, group: ProcessGroup) -> Iterator[Problem]:
+    pools: dict[str, str] = {}
+    for member, process in group.processes.items():
+        pool = process.assign_to.node_pool_name if process.assign_to is not None else None
+        if pool is None:
+            continue
+        pools.setdefault(pool, member)
+        if len(pools) > 1 and pools[pool] == member:
+            other = next(iter(pools))
+            what = f'group "{name}" is one pod, but "{pools[other]}" is sent to {other} and "{member}" to {pool}'
+            path = f"groups.{name}.processes.{member}.assign_to.node_pool_name"
+            yield Problem(what=what, path=path, next="name one pool for all of them, or take it out of the group")
+
+
+def _settings_faults(settings: PodSettings, path: str, is_finite: bool) -> Iterator[Problem]:
+    least = {"replicas": 0, "min_replicas": 0, "retries": 0, "grace_period": 0, "deadline": 1}
+    for field, bound in least.items():
+        value = getattr(settings, field)
+        if value is not None and value < bound:
+            yield Problem(what=f"{value} is too little", path=f"{path}.{field}", next=f"at least {bound}")
+    if settings.replicas > _MOST_REPLICAS:
+        what = f"{settings.replicas:,} replicas; an indexed Job runs {_MOST_REPLICAS:,} at most"
+        yield Problem(what=what, path=f"{path}.replicas", next="lower it")
+    if settings.min_replicas is not None and settings.min_replicas > settings.replicas:
+        what = f"at least {settings.min_replicas} of {settings.replicas} replicas is impossible"
+        yield Problem(what=what, path=f"{path}.min_replicas", next="raise `replicas`, or lower it")
+    if settings.restart == "always" and is_finite:
+        what = "`restart: always` would run finite work for ever"
+        next_step = "set `lifecycle: service`, or restart: on-failure or never"
+        yield Problem(what=what, path=f"{path}.restart", next=next_step)
+    yield from _label_faults(settings.labels, f"{path}.labels", with_values=True, ours=OUR_DOMAINS)
+    yield from _label_faults(settings.annotations, f"{path}.annotations", with_values=False, ours=OUR_DOMAINS[:1])
+    yield from _label_faults(settings.node_selector, f"{path}.node_selector", with_values=True)
+    yield from _label_faults(settings.capabilities, f"{path}.capabilities", with_values=True)
+    for index, toleration in enumerate(settings.tolerations):
+        yield from _toleration_faults(toleration, f"{path}.tolerations[{index}]")
+
+
+def _toleration_faults(toleration: Toleration, path: str) -> Iterator[Problem]:
+    if toleration.operator == "Exists" and toleration.value:
+        yield Problem(what="`Exists` takes no value", path=f"{path}.value", next="drop it, or use operator Equal")
+    if not toleration.key and toleration.operator != "Exists":
+        yield Problem(
+            what="which taint is tolerated?", path=f"{path}.key", next="add `key:`, or operator Exists for all"
+        )
+    if toleration.seconds is not None and toleration.effect != "NoExecute":
+        what = "`seconds` counts for the effect NoExecute alone"
+        yield Problem(what=what, path=f"{path}.seconds", next="drop it, or set effect: NoExecute")
+
+
+def _command_faults(process: Process | Step, path: str) -> Iterator[Problem]:
+    if process.cmds is not None and (process.command is not None or process.args is not None):
+        other = "command" if process.command is not None else "args"
+        what = f"`cmds` are run by a shell in place of a command, so `{other}` has no place beside them"
+        yield Problem(what=what, path=f"{path}.cmds", next=f"keep `cmds`, or `{other}`")
+    for field in ("command", "cmds"):
+        if getattr(process, field) == []:
+            yield Problem(what=f"`{field}` is empty", path=f"{path}.{field}", next="say what to run, or drop it")
+    if isinstance(process, Process) and process.local is not None:
+        local = process.local
+        if local.cmds is not None and (local.command is not None or local.args is not None):
+            what = "`cmds` are run by a shell in place of a command"
+            yield Problem(what=what, path=f"{path}.local.cmds", next="keep `cmds`, or command and args")
+
+
+def _count_faults(process: Process, path: str) -> Iterator[Problem]:
+    if process.gpus < 0:
+        yield Problem(what=f"{process.gpus} GPUs", path=f"{path}.gpus", next="0 or more")
+    local = process.local
+    if local is not None:
+        for field in ("replicas", "gpus"):
+            value = getattr(local, field)
+            if value is not None and value < 0:
+                yield Problem(what=f"{value} is too little", path=f"{path}.local.{field}", next="at least 0")
+    if process.cwd is not None and not process.cwd:
+        yield Problem(what="`cwd` is empty", path=f"{path}.cwd", next="drop it to stay in the image's own folder")
+    assigned = process.assign_to
+    if assigned is not None:
+        for field in ("process_per_machine", "cpu", "memory_m", "gpu_count"):
+            value = getattr(assigned, field)
+            if value is not None and (value < 0 or (field == "process_per_machine" and value < 1)):
+                yield Problem(what=f"{value} is too little", path=f"{path}.assign_to.{field}", next="ask for more")
+
+
+def _label_faults(
+    labels: Mapping[str, str], path: str, *, with_values: bool, ours: Sequence[str] = ()
+) -> Iterator[Problem]:
+    for key, value in labels.items():
+        here = f"{path}.{key}"
+        if not is_label_key(key):
+            next_step = "letters, digits, dashes, dots: name, or example.com/name"
+            yield Problem(what=f'"{key}" cannot be a key here', path=here, next=next_step)
+        elif is_in_domain(key, ours):
+            yield Problem(what=f'"{key}" is set by symph itself', path=here, next="use a prefix of your own")
+        if with_values and value and not _LABEL_NAME.fullmatch(value):
+            next_step = "63 letters, digits, dashes, dots and underscores at most"
+            yield Problem(what=f'"{value}" cannot be the value of a label', path=here, next=next_step)
+
+
+def is_label_key(key: str) -> bool:
+    """Whether `key` may name a label, and so a resource: a name, or a name after a domain and a slash."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and (not _LABEL_PREFIX.fullmatch(prefix) or len(prefix) > 253):
+        return False
+    return _LABEL_NAME.fullmatch(name) is not None

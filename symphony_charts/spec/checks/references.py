@@ -1,0 +1,115 @@
+"""References between parts of an experiment: `after`, `order`, `done_when`, `prepare`, selected secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from symphony_charts.errors import Problem
+from symphony_charts.formats.paths import nearest
+from symphony_charts.spec.checks.process_paths import Place
+from symphony_charts.spec.model import Experiment
+
+__all__ = ["reference_faults"]
+
+
+def reference_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+    """References that mean nothing, or two things, or go round in a circle."""
+    table = _Table(places)
+    graph: dict[str, list[Place]] = {}
+    for place in places:
+        if place.process.after:
+            found = [table.find(ref, f"{place.path}.after[{i}]") for i, ref in enumerate(place.process.after)]
+            graph[place.path] = [other for other in found if other is not None]
+    for index, ref in enumerate(experiment.done_when):
+        end = table.find(ref, f"done_when[{index}]")
+        if end is not None and end.process.lifecycle == "service":
+            what = f'"{ref}" is a service and never ends by itself'
+            yield Problem(what=what, path=f"done_when[{index}]", next="name finite processes")
+    yield from _order_faults(experiment.order, table)
+    for index, secret in enumerate(experiment.secrets):
+        for number, ref in enumerate(secret.only):
+            table.find(ref, f"secrets[{index}].only[{number}]")
+    pods = {*experiment.groups, *experiment.processes}
+    for name, step in experiment.prepare.items():
+        for index, pod in enumerate(step.groups):
+            if pod not in pods:
+                what, next_step = f'no group or lone process is called "{pod}"', _hint(pod, pods)
+                yield Problem(what=what, path=f"prepare.{name}.groups[{index}]", next=next_step)
+    for pod in experiment.workload.dijob.tasks:
+        if pod not in pods:
+            what = f'no group or lone process is called "{pod}"'
+            yield Problem(what=what, path=f"workload.dijob.tasks.{pod}", next=_hint(pod, pods))
+    yield from table.problems
+    yield from _circle_faults(graph, [place for place in places if place.path in graph])
+
+
+class _Table:
+    """Processes by bare name and by ``group/process``."""
+
+    def __init__(self, places: list[Place]) -> None:
+        self.problems: list[Problem] = []
+        self._by_name: dict[str, list[Place]] = {}
+        for place in places:
+            self._by_name.setdefault(place.ref.process, []).append(place)
+            self._by_name.setdefault(f"{place.ref.pod}/{place.ref.process}", []).append(place)
+
+    def find(self, ref: str, path: str) -> Place | None:
+        """The process that `ref` means; None, and a problem, unless that is exactly one."""
+        found = self._by_name.get(ref, [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            choices = ", ".join(f"{place.ref.pod}/{place.ref.process}" for place in found)
+            what = f'"{ref}" fits several processes: {choices}'
+            self.problems.append(Problem(what=what, path=path, next="name it as group/process"))
+        else:
+            names = [name for name in self._by_name if "/" not in name]
+            what = f'no process is called "{ref}"'
+            self.problems.append(Problem(what=what, path=path, next=_hint(ref, names)))
+        return None
+
+
+def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, ref in enumerate(order):
+        place = table.find(ref, f"order[{index}]")
+        if place is None:
+            continue
+        if place.path in seen:
+            yield Problem(what=f'"{ref}" stands twice in the order', path=f"order[{index}]", next="drop one of them")
+        seen.add(place.path)
+
+
+def _circle_faults(graph: Mapping[str, Sequence[Place]], starts: Sequence[Place]) -> Iterator[Problem]:
+    """One fault for each circle of `after`, at the first process of it.
+
+    `graph` is keyed by path. It is walked with a stack of its own: chains may be longer than Python's.
+    """
+    done: set[str] = set()
+    for start in starts:
+        if start.path in done:
+            continue
+        trail = {start.path: start}
+        branches = [iter(graph[start.path])]
+        while branches:
+            following = next(branches[-1], None)
+            if following is None:
+                branches.pop()
+                done.add(trail.popitem()[0])
+            elif following.path in trail:
+                yield _circle([*trail.values()], following)
+            elif following.path not in done:
+                trail[following.path] = following
+                branches.append(iter(graph.get(following.path, ())))
+
+
+def _circle(trail: list[Place], again: Place) -> Problem:
+    first = next(index for index, place in enumerate(trail) if place.path == again.path)
+    names = " -> ".join(str(place.ref) for place in [*trail[first:], again])
+    what = f"processes wait for each other: {names}"
+    return Problem(what=what, path=f"{again.path}.after", next="let one of them start first")
+
+
+def _hint(name: str, choices: Sequence[str] | set[str]) -> str:
+    meant = nearest(name, choices)
+    return f'did you mean "{meant}"?' if meant else f"there are: {', '.join(sorted(choices)[:12]) or 'none'}"

@@ -1,0 +1,171 @@
+"""Services: who binds, who dials, on which port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from symphony_charts.errors import Problem
+from symphony_charts.formats.names import SERVICE_NAME
+from symphony_charts.formats.paths import nearest
+from symphony_charts.spec.checks.process_paths import Place
+from symphony_charts.spec.model import Experiment, Probe
+
+__all__ = ["SERVICE_LENGTH", "network_faults"]
+
+# A Service is named `<release>-<service>`, in 63 characters at most.
+SERVICE_LENGTH = 40
+_LAST_PORT = 65535
+
+
+def network_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+    """Faults of `binds`, `connects`, `exposes`, `ready` and of the ports they stand on."""
+    listeners: dict[str, Place] = {}
+    bound: set[str] = set()
+    for place in places:
+        yield from _listener_faults(place, listeners)
+        bound.update(place.process.binds)
+    for place in places:
+        yield from _connect_faults(place, bound, listeners)
+        if place.process.ready is not None:
+            yield from _probe_faults(place.process.ready, place)
+    yield from _pod_port_faults(places)
+    yield from _variable_faults(listeners)
+    yield from _range_faults(experiment, places)
+    exposed = {name for place in places for name in place.process.exposes}
+    for name in experiment.expose:
+        if name not in exposed:
+            meant = nearest(name, exposed)
+            next_step = f'did you mean "{meant}"?' if meant else f"add `exposes: {name}` to a process"
+            yield Problem(what=f'no process exposes "{name}"', path=f"expose.{name}", next=next_step)
+
+
+def _listener_faults(place: Place, listeners: dict[str, Place]) -> Iterator[Problem]:
+    process = place.process
+    for verb, services in (("binds", process.binds), ("exposes", process.exposes)):
+        for index, (name, port) in enumerate(services.items()):
+            path = f"{place.path}.{verb}[{index}]"
+            yield from _name_faults(name, path)
+            if port is not None and not 1 <= port <= _LAST_PORT:
+                what = f'the port {port} of "{name}" is no port'
+                yield Problem(what=what, path=path, next=f"use 1 to {_LAST_PORT}, or leave it out to have one chosen")
+            other = listeners.setdefault(name, place)
+            if other is not place:
+                what = f'"{name}" is {"bound" if verb == "binds" else "exposed"} by "{place.ref}" and by "{other.ref}"'
+                next_step = "let one process listen, and `replicas` make it many; or give each its own service"
+                yield Problem(what=what, path=path, next=next_step)
+            if verb == "exposes" and _differ(process.binds.get(name), port):
+                what = f'"{name}" is bound on port {process.binds[name]} and exposed on port {port}'
+                yield Problem(what=what, path=path, next="a service has one port: fix it in one place")
+
+
+def _differ(bound: int | None, exposed: int | None) -> bool:
+    return bound is not None and exposed is not None and bound != exposed
+
+
+def _name_faults(name: str, path: str) -> Iterator[Problem]:
+    if not SERVICE_NAME.fullmatch(name):
+        next_step = "use lower-case letters, digits and dashes, a letter first, a letter or digit last"
+        yield Problem(what=f'"{name}" cannot be the name of a service', path=path, next=next_step)
+    elif len(name) > SERVICE_LENGTH:
+        what = f'the service "{name}" has {len(name)} characters; {SERVICE_LENGTH} fit beside the release\'s name'
+        yield Problem(what=what, path=path, next="shorten it")
+
+
+def _connect_faults(place: Place, bound: set[str], listeners: Mapping[str, Place]) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, name in enumerate(place.process.connects):
+        path = f"{place.path}.connects[{index}]"
+        if name in seen:
+            yield Problem(what=f'"{name}" stands twice among the connects', path=path, next="drop one of them")
+        elif name not in bound:
+            meant = nearest(name, bound)
+            hint = f' (did you mean "{meant}"?)' if meant else ""
+            next_step = f"add `binds: {name}` to a process, or fix the name{hint}"
+            if name in listeners:
+                next_step = f'add `binds: {name}` to "{listeners[name].ref}", which only exposes it'
+            what = f'process "{place.ref}" connects to "{name}", which nobody binds'
+            yield Problem(what=what, path=path, next=next_step)
+        seen.add(name)
+
+
+def _pod_port_faults(places: list[Place]) -> Iterator[Problem]:
+    """One port, two services, one pod: the second cannot listen."""
+    taken: dict[tuple[str, int], tuple[str, Place]] = {}
+    for place in places:
+        for verb, services in (("binds", place.process.binds), ("exposes", place.process.exposes)):
+            for index, (name, port) in enumerate(services.items()):
+                if port is None:
+                    continue
+                other, where = taken.setdefault((place.ref.pod, port), (name, place))
+                if other != name:
+                    what = f'port {port} of pod "{place.ref.pod}" is given to "{name}" and to "{other}"'
+                    path = f"{place.path}.{verb}[{index}]"
+                    yield Problem(what=what, path=path, next=f'"{where.ref}" has it: take another, or leave it open')
+
+
+def _variable_faults(listeners: Mapping[str, Place]) -> Iterator[Problem]:
+    """``x`` has SYMPH_X_BIND_HOST, and so would a service ``x-bind`` for its HOST."""
+    for name, place in listeners.items():
+        if name.endswith("-bind") and name.removesuffix("-bind") in listeners:
+            other = name.removesuffix("-bind")
+            what = f'the services "{other}" and "{name}" would share a variable, SYMPH_{_upper(name)}_HOST'
+            yield Problem(what=what, path=place.path, next="rename one of them")
+
+
+def _range_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+    low, high = experiment.port_range
+    if not 1 <= low <= high <= _LAST_PORT:
+        next_step = f"write the lowest and the highest port, 1 to {_LAST_PORT}"
+        yield Problem(what=f"{low} to {high} is no range of ports", path="port_range", next=next_step)
+        return
+    ports: dict[str, int | None] = {}
+    for place in places:
+        for services in (place.process.exposes, place.process.binds):
+            for name, port in services.items():
+                ports[name] = port if port is not None else ports.get(name)
+    fixed = {port for port in ports.values() if port is not None}
+    needed = sum(port is None for port in ports.values())
+    free = high - low + 1 - sum(low <= port <= high for port in fixed)
+    if needed > free:
+        what = f"{needed} services need a port, and {free} are free in {low} to {high}"
+        yield Problem(what=what, path="port_range", next="widen `port_range`")
+
+
+def _probe_faults(probe: Probe, place: Place) -> Iterator[Problem]:
+    path = f"{place.path}.ready"
+    kinds = [kind for kind in ("tcp", "http", "exec") if getattr(probe, kind) is not None]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) or "none of tcp, http and exec"
+        yield Problem(what=f"a probe asks in one way, not {found}", path=path, next="keep one of tcp, http, exec")
+    for kind in ("tcp", "http"):
+        asked = getattr(probe, kind)
+        if asked is not None:
+            yield from _probe_port_faults(asked.port, place, f"{path}.{kind}.port")
+    if probe.exec is not None and not probe.exec.command:
+        yield Problem(what="the probe's command is empty", path=f"{path}.exec.command", next="say what to run")
+    if probe.http is not None and not probe.http.path.startswith("/"):
+        what = f'"{probe.http.path}" is no path of a URL'
+        yield Problem(what=what, path=f"{path}.http.path", next="begin it with /")
+    smallest = {"initial_delay": 0, "period": 1, "timeout": 1, "failures": 1, "successes": 1}
+    for field, least in smallest.items():
+        if getattr(probe, field) < least:
+            yield Problem(
+                what=f"{getattr(probe, field)} is too little", path=f"{path}.{field}", next=f"at least {least}"
+            )
+
+
+def _probe_port_faults(port: int | str, place: Place, path: str) -> Iterator[Problem]:
+    if isinstance(port, int):
+        if not 1 <= port <= _LAST_PORT:
+            yield Problem(what=f"{port} is no port", path=path, next=f"use 1 to {_LAST_PORT}")
+        return
+    own = [*place.process.binds, *place.process.exposes]
+    if port not in own:
+        meant = nearest(port, own)
+        next_step = f'did you mean "{meant}"?' if meant else "use a number, or a service that this process listens on"
+        what = f'process "{place.ref}" listens on no service "{port}"'
+        yield Problem(what=what, path=path, next=next_step)
+
+
+def _upper(name: str) -> str:
+    return name.upper().replace("-", "_")

@@ -1,0 +1,176 @@
+"""Volumes, mounts, configuration and secret files."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from symphony_charts.errors import Problem
+from symphony_charts.formats.paths import nearest
+from symphony_charts.spec.checks.amounts import amount_faults
+from symphony_charts.spec.checks.process_paths import Place
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sources import (
+    AnyVolume,
+    ClaimVolume,
+    ConfigFile,
+    ConfigVolume,
+    DeviceVolume,
+    EmptyDirVolume,
+    GitVolume,
+    HostPathVolume,
+    Mount,
+    NfsVolume,
+    SecretVolume,
+)
+
+__all__ = ["storage_faults"]
+
+_MODE = re.compile(r"0?[0-7]{3}", re.ASCII)
+_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
+_OBJECT = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_PERM = re.compile(r"[rwm]{1,3}")
+_HOST_PATH_KINDS = ("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
+_CONFIG_DIR = "/etc/symph/config"
+_SECRETS_DIR = "/etc/secrets"
+
+
+def storage_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+    """Faults of everything that processes find in their file systems."""
+    for name, volume in experiment.volumes.items():
+        yield from _volume_faults(volume, f"volumes.{name}")
+    ours = {_CONFIG_DIR} if experiment.configs else set()
+    if experiment.secrets:
+        ours.add(_SECRETS_DIR)
+    for place in places:
+        if place.process.mounts:
+            yield from _mount_faults(place.process.mounts, experiment.volumes, f"{place.path}.mounts", ours)
+    for name, step in experiment.prepare.items():
+        yield from _mount_faults(step.mounts, experiment.volumes, f"prepare.{name}.mounts", ours)
+    for name, config in experiment.configs.items():
+        yield from _key_faults(name, f"configs.{name}", "configuration file")
+        yield from _config_faults(config, f"configs.{name}")
+    yield from _secret_faults(experiment)
+
+
+def _mount_faults(
+    mounts: Sequence[Mount], volumes: Mapping[str, AnyVolume], path: str, ours: set[str]
+) -> Iterator[Problem]:
+    seen = set(ours)
+    for index, mount in enumerate(mounts):
+        here = f"{path}[{index}]"
+        if mount.volume not in volumes:
+            meant = nearest(mount.volume, volumes)
+            next_step = f'did you mean "{meant}"?' if meant else "declare it under `volumes:`, or say it at the mount"
+            yield Problem(what=f'no volume is called "{mount.volume}"', path=f"{here}.volume", next=next_step)
+        at = mount.at.rstrip("/")
+        if not _is_absolute(mount.at) or ":" in mount.at:
+            what = f'"{mount.at}" is no absolute path'
+            yield Problem(what=what, path=f"{here}.at", next="write it from / on, without .. and colons")
+        elif at in seen:
+            owner = " by symph itself" if at in ours else ""
+            yield Problem(what=f'"{at}" is mounted already{owner}', path=f"{here}.at", next="choose another path")
+        seen.add(at)
+        if mount.sub_path is not None and not _stays_inside(mount.sub_path):
+            next_step = "write it relative to the volume, without .."
+            yield Problem(what=f'"{mount.sub_path}" leads out of the volume', path=f"{here}.sub_path", next=next_step)
+
+
+def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
+    match volume:
+        case NfsVolume():
+            yield from _path_faults(volume.path, f"{path}.path")
+            if not volume.server:
+                yield Problem(
+                    what="the server has no name", path=f"{path}.server", next="name the host that exports it"
+                )
+        case HostPathVolume():
+            yield from _path_faults(volume.path, f"{path}.path")
+            if volume.kind not in _HOST_PATH_KINDS:
+                meant = nearest(volume.kind, _HOST_PATH_KINDS)
+                next_step = f'did you mean "{meant}"?' if meant else f"one of: {', '.join(_HOST_PATH_KINDS[1:])}"
+                yield Problem(what=f'"{volume.kind}" is no kind of host path', path=f"{path}.kind", next=next_step)
+        case DeviceVolume():
+            yield from _path_faults(volume.path, f"{path}.path")
+            if not _PERM.fullmatch(volume.perm):
+                yield Problem(what=f'"{volume.perm}" is no permission', path=f"{path}.perm", next="letters of rwm")
+        case ClaimVolume():
+            yield from _object_faults(volume.claim, f"{path}.claim")
+        case SecretVolume():
+            yield from _object_faults(volume.secret, f"{path}.secret")
+            yield from _mode_faults(volume.mode, f"{path}.mode")
+        case ConfigVolume():
+            yield from _object_faults(volume.config, f"{path}.config")
+            yield from _mode_faults(volume.mode, f"{path}.mode")
+        case EmptyDirVolume():
+            if volume.size is not None:
+                yield from amount_faults("storage", volume.size, f"{path}.size")
+        case GitVolume():
+            if not volume.repository or volume.repository.startswith("-") or volume.revision.startswith("-"):
+                what = "a repository and a revision cannot be empty or begin with a dash"
+                yield Problem(what=what, path=path, next="give the URL of a repository, and a branch, tag or commit")
+
+
+def _config_faults(config: ConfigFile, path: str) -> Iterator[Problem]:
+    said = [field for field in ("text", "base64", "file") if getattr(config, field) is not None]
+    if len(said) != 1:
+        found = " and ".join(said) or "none of text, base64 and file"
+        yield Problem(what=f"the content comes from one place, not {found}", path=path, next="keep one of them")
+    if config.base64 is not None:
+        try:
+            base64.b64decode(config.base64, validate=True)
+        except binascii.Error:
+            yield Problem(
+                what="this is not base64", path=f"{path}.base64", next="encode the file again, or use `file:`"
+            )
+    yield from _mode_faults(config.mode, f"{path}.mode")
+
+
+def _secret_faults(experiment: Experiment) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    source = experiment.secret_source
+    if source.source == "external" and not source.store:
+        what = "external secrets come from a SecretStore, and none is named"
+        yield Problem(
+            what=what, path="secret_source.store", next="name it; is_cluster_store: true for a ClusterSecretStore"
+        )
+    for index, secret in enumerate(experiment.secrets):
+        key = secret.key or PurePosixPath(secret.file).name
+        yield from _key_faults(key, f"secrets[{index}]", "key of a Secret")
+        first = seen.setdefault(key, index)
+        if first != index:
+            what = f'"{key}" would be the key of two files, "{experiment.secrets[first].file}" and "{secret.file}"'
+            yield Problem(what=what, path=f"secrets[{index}]", next="give one of them another `key:`")
+
+
+def _key_faults(name: str, path: str, what: str) -> Iterator[Problem]:
+    if not _KEY.fullmatch(name) or name in (".", "..") or name.startswith(".."):
+        next_step = "use letters, digits, dots, dashes and underscores, 253 at most"
+        yield Problem(what=f'"{name}" cannot be a {what}', path=path, next=next_step)
+
+
+def _object_faults(name: str, path: str) -> Iterator[Problem]:
+    if not _OBJECT.fullmatch(name) or len(name) > 253:
+        next_step = "use lower-case letters, digits, dashes and dots"
+        yield Problem(what=f'"{name}" cannot be the name of a Kubernetes object', path=path, next=next_step)
+
+
+def _mode_faults(mode: str | None, path: str) -> Iterator[Problem]:
+    if mode is not None and not _MODE.fullmatch(mode):
+        yield Problem(what=f'"{mode}" is no file mode', path=path, next='write it in octal digits, as in "0644"')
+
+
+def _path_faults(path: str, where: str) -> Iterator[Problem]:
+    if not _is_absolute(path):
+        yield Problem(what=f'"{path}" is no absolute path', path=where, next="write it from / on, without ..")
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith("/") and ".." not in PurePosixPath(path).parts
+
+
+def _stays_inside(path: str) -> bool:
+    return not path.startswith("/") and ".." not in PurePosixPath(path).parts

@@ -1,0 +1,203 @@
+"""Spec files as experiments: YAML, JSON or Python, with the files they name and the lock file beside them.
+
+A Python file defines `experiment` (a builder, an Experiment or plain data) or a function `experiment()` or `main()`
+that returns one; without either, the one experiment that it launches is read and not started. It runs in this process
+with its folder first on `sys.path`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.yaml_text import line_of, load
+from symphony_charts.spec.files.python import run_file
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.lockfile import Lock, parse
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sources import ConfigFile, SecretFile
+
+__all__ = ["SpecFile", "located", "lock_path_of", "read", "read_lock", "read_many", "with_files"]
+
+# What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
+_NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
+_HINT = "give the path of a .yaml, .json or .py experiment"
+_MAX_CONFIG_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecFile:
+    """An experiment read from `path`, with the ports that its lock file pins (`pins`, by service)."""
+
+    path: Path
+    experiment: Experiment
+    lock_path: Path
+    lock: Lock
+
+    @property
+    def pins(self) -> dict[str, int]:
+        """The ports that stay as they are, by service."""
+        return self.lock.ports
+
+
+def read(path: str | Path) -> SpecFile:
+    """The experiment in the file `path`, finished, with the files that it names read.
+
+    Raises SpecError, with ``file:line`` where a line is known, for faults and for a file that cannot be read.
+    """
+    path = Path(path).expanduser()
+    experiment = _read_python(path) if path.suffix == ".py" else _read_text(path)
+    lock_path = lock_path_of(path)
+    return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
+
+
+def read_many(paths: Iterable[str | Path]) -> Iterator[SpecFile]:
+    """`read` of each path, in order, as they are asked for."""
+    for path in paths:
+        yield read(path)
+
+
+def lock_path_of(path: Path) -> Path:
+    """Where the lock file of the spec file `path` stands."""
+    return path.with_name(f"{path.stem}.lock.yaml")
+
+
+def read_lock(path: Path) -> Lock:
+    """The lock file `path`; an empty lock when there is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Lock()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError.one(f"cannot read the lock file: {error}", at=str(path)) from error
+    try:
+        return parse(text)
+    except SpecError as error:
+        raise SpecError(error.problems, at=str(path)) from error
+
+
+def _read_text(path: Path) -> Experiment:
+    text = _text_of(path)
+    try:
+        experiment = from_data(_json(text) if path.suffix == ".json" else load(text))
+        return with_files(experiment, path.parent)
+    except SpecError as error:
+        raise located(error, path, text) from error
+
+
+def _read_python(path: Path) -> Experiment:
+    _text_of(path)
+    made = run_file(path)
+    try:
+        return with_files(_experiment_of(made), path.parent)
+    except SpecError as error:
+        raise SpecError(error.problems, at=str(path)) from error
+
+
+def _experiment_of(made: object) -> Experiment:
+    if isinstance(made, Experiment):
+        made = msgspec.to_builtins(made)
+    finish = getattr(made, "finish", None)
+    if callable(finish):
+        made = finish()
+    return made if isinstance(made, Experiment) else from_data(made)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise SpecError.one(f"no such file: {path}", next=_HINT) from error
+    except UnicodeDecodeError as error:
+        raise SpecError.one("the file is not UTF-8 text", at=str(path), next="save it as UTF-8") from error
+    except OSError as error:
+        raise SpecError.one(f"cannot read {path}: {error.strerror}", next=_HINT) from error
+
+
+def _json(text: str) -> object:
+    """JSON with the faults that `json` lets pass: a key that stands twice, and text after the end."""
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        data = dict(pairs)
+        if len(data) < len(pairs):
+            twice = next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number]))
+            raise SpecError.one(f'the key "{twice}" stands twice in one map', twice, "keep one of them")
+        return data
+
+    try:
+        data: object = json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        raise SpecError.one(f"not valid JSON: {error.msg}", f"line {error.lineno}") from error
+    except RecursionError as error:
+        raise SpecError.one("nested too deeply") from error
+    return data
+
+
+def located(error: SpecError, path: Path, text: str) -> SpecError:
+    """`error` with the file and line of each fault before its path."""
+    return SpecError(
+        Problem(what=problem.what, path=_place(path, text, problem.path), next=problem.next)
+        for problem in error.problems
+    )
+
+
+def _place(path: Path, text: str, inside: str) -> str:
+    line = line_of(text, inside) if inside else None
+    file = f"{path}:{line}" if line is not None else str(path)
+    return file if not inside or inside.startswith("line ") else f"{file}, {inside}"
+
+
+def with_files(experiment: Experiment, folder: Path) -> Experiment:
+    """`experiment` with the content of its config files in it, and the paths of secret files absolute.
+
+    Relative paths count from `folder`. Raises SpecError for all files that cannot be read.
+    """
+    if not experiment.configs and not experiment.secrets:
+        return experiment
+    problems: list[Problem] = []
+    folder = folder.absolute()
+    configs = {name: _config(name, config, folder, problems) for name, config in experiment.configs.items()}
+    secrets = [_secret(secret, folder) for secret in experiment.secrets]
+    if problems:
+        raise SpecError(problems)
+    return msgspec.structs.replace(experiment, configs=configs, secrets=secrets)
+
+
+def _config(name: str, config: ConfigFile, folder: Path, problems: list[Problem]) -> ConfigFile:
+    if config.file is None:
+        return config
+    where = f"configs.{name}.file"
+    try:
+        data = _resolve(config.file, folder).read_bytes()
+    except OSError as error:
+        what = f'cannot read "{config.file}": {error.strerror}'
+        problems.append(Problem(what=what, path=where, next="relative paths count from the folder of the spec file"))
+        return config
+    if len(data) > _MAX_CONFIG_BYTES:
+        what = f'"{config.file}" has {len(data):,} bytes; a ConfigMap holds 1 MiB in all'
+        problems.append(Problem(what=what, path=where, next="put it into the image or on a volume"))
+        return config
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if _NOT_TEXT.search(text):
+        return ConfigFile(base64=base64.b64encode(data).decode("ascii"), mode=config.mode)
+    return ConfigFile(text=text, mode=config.mode)
+
+
+def _secret(secret: SecretFile, folder: Path) -> SecretFile:
+    return msgspec.structs.replace(
+        secret, file=str(_resolve(secret.file, folder)), key=secret.key or Path(secret.file).name
+    )
+
+
+def _resolve(name: str, folder: Path) -> Path:
+    return folder / Path(name).expanduser()

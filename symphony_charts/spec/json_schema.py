@@ -1,0 +1,183 @@
+"""The JSON Schema of experiment files, shorthand included, for editors.
+
+Made from the records, so that it cannot fall behind them; the short forms of `symphony_charts.spec.shorthand` are
+added to the fields that have them. It says what is well formed; what hangs together only `finish` knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from symphony_charts.formats.names import SERVICE_NAME
+from symphony_charts.spec import sources
+from symphony_charts.spec.model import Experiment
+
+__all__ = ["json_schema"]
+
+Schema: TypeAlias = "dict[str, Any]"
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_SCALAR: Schema = {"type": ["string", "number", "boolean"]}
+_TEXTS: Schema = {"type": "object", "additionalProperties": _SCALAR}
+_WORDS: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": _SCALAR}]}
+_PORT: Schema = {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 65535}, {"type": "null"}]}
+_SERVICE: Schema = {"type": "string", "pattern": f"^{SERVICE_NAME.pattern}$", "maxLength": 40}
+_PORTS: Schema = {"type": "object", "propertyNames": _SERVICE, "additionalProperties": _PORT}
+_SERVICES: Schema = {"anyOf": [_SERVICE, {"type": "array", "items": {"anyOf": [_SERVICE, _PORTS]}}, _PORTS]}
+_CONNECTS: Schema = {"anyOf": [_SERVICE, {"type": "array", "items": _SERVICE}]}
+_WORD_FIELDS = ("command", "args", "cmds", "preamble", "after", "done_when", "order", "only", "groups", "pass_env")
+_TEXT_FIELDS = ("requests", "limits", "labels", "annotations", "node_selector", "capabilities")
+
+
+def json_schema() -> Schema:
+    """JSON Schema (draft 2020-12) of what `symphony_charts.spec.from_data.from_data` reads."""
+    (root,), components = msgspec.json.schema_components(
+        [Experiment], ref_template="#/$defs/{name}", schema_hook=_anything
+    )
+    for name, schema in components.items():
+        _describe(schema)
+        _shorten(name, schema)
+    components["Inline"] = _inline_mount(components)
+    components["AnyVolume"] = _any_volume(components["Experiment"])
+    return {
+        "$schema": _DRAFT,
+        "title": "symphony-charts experiment",
+        **root,
+        "$defs": dict(sorted(components.items())),
+    }
+
+
+def _anything(kind: type) -> Schema:
+    """Overlays hold any data."""
+    if kind is not object:
+        raise NotImplementedError(kind)
+    return {"description": "Any data."}
+
+
+def _describe(schema: Schema) -> None:
+    """Drop what msgspec adds for programs: titles that repeat the key, defaults that say nothing."""
+    schema["description"] = " ".join(schema.get("description", "").split("\n\n")[0].split())
+    for field in schema.get("properties", {}).values():
+        if field.get("default", 0) in (None, {}, []):
+            field.pop("default", None)
+
+
+def _shorten(name: str, schema: Schema) -> None:
+    """Let the fields of record `name` take their short forms, too."""
+    properties: dict[str, Schema] = schema["properties"]
+    for field in properties:
+        change = _FORMS.get(field)
+        if field in _WORD_FIELDS and _is_list(properties[field]):
+            properties[field] = _also(properties[field], _WORDS)
+        elif field in _TEXT_FIELDS and properties[field].get("type") == "object":
+            properties[field] = _TEXTS
+        elif change is not None and (name, field) not in _EXCEPT:
+            properties[field] = change(properties[field])
+
+
+def _is_list(field: Schema) -> bool:
+    return any(option.get("type") == "array" for option in field.get("anyOf", [field]))
+
+
+def _also(field: Schema, *forms: Schema) -> Schema:
+    """`field` with further forms; its description and default stay where editors look for them."""
+    kept: Schema = {key: field[key] for key in ("description", "default") if key in field}
+    bare = {key: value for key, value in field.items() if key not in kept}
+    return {**kept, "anyOf": [*(bare["anyOf"] if set(bare) == {"anyOf"} else [bare]), *forms]}
+
+
+def _only(form: Schema) -> Callable[[Schema], Schema]:
+    return lambda _: form
+
+
+def _any_volume(experiment: Schema) -> Schema:
+    """What a declared volume may be: its record with a `type`, or the inline form."""
+    declared: Schema = experiment["properties"]["volumes"]["additionalProperties"]
+    inline = {"type": "object", "minProperties": 1, "maxProperties": 1, "properties": _inline_properties()}
+    experiment["properties"]["volumes"]["additionalProperties"] = {"$ref": "#/$defs/AnyVolume"}
+    declared.pop("discriminator", None)
+    return {"anyOf": [*declared["anyOf"], {**inline, "additionalProperties": False}]}
+
+
+def _inline_mount(components: dict[str, Schema]) -> Schema:
+    """A mount that says its volume itself."""
+    mount = components["Mount"]["properties"]
+    own = {key: mount[key] for key in ("at", "read_only", "sub_path")}
+    kinds = _inline_properties()
+    return {
+        "type": "object",
+        "description": "A mount with its volume said in place, under one of the volume keys.",
+        "properties": {**own, "name": {"type": "string"}, **kinds},
+        "oneOf": [{"required": [kind] if kind == "shm" else ["at", kind]} for kind in kinds],
+        "additionalProperties": False,
+    }
+
+
+def _inline_properties() -> dict[str, Schema]:
+    records = {
+        "nfs": "NfsVolume",
+        "host_path": "HostPathVolume",
+        "claim": "ClaimVolume",
+        "secret": "SecretVolume",
+        "config": "ConfigVolume",
+        "device": "DeviceVolume",
+        "git": "GitVolume",
+        "empty_dir": "EmptyDirVolume",
+    }
+    forms: dict[str, Schema] = {
+        kind: {"anyOf": [_without_tag(record), *([] if kind == "nfs" else [{"type": "string"}])]}
+        for kind, record in records.items()
+    }
+    forms["empty_dir"]["anyOf"] += [{"type": "null"}, {"const": True}]
+    return {**forms, "shm": {"anyOf": [{"const": True}, {"type": "null"}, {"type": "string"}]}}
+
+
+def _without_tag(record: str) -> Schema:
+    """The record as a map without its `type`, which the key already says."""
+    schema = msgspec.json.schema(getattr(sources, record))["$defs"][record]
+    properties = {key: value for key, value in schema["properties"].items() if key != "type"}
+    required = [key for key in schema.get("required", []) if key != "type"]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _probe(field: Schema) -> Schema:
+    return _also(field, {"type": ["integer", "string"]})
+
+
+_MOUNT_FORM: Schema = {"anyOf": [{"$ref": "#/$defs/Mount"}, {"$ref": "#/$defs/Inline"}, {"type": "string"}]}
+_ENV: Schema = {"type": "object", "additionalProperties": {"anyOf": [_SCALAR, {"$ref": "#/$defs/EnvSource"}]}}
+_RESTART = ["always", "on-failure", "never", "Always", "OnFailure", "Never"]
+_FORMS: dict[str, Callable[[Schema], Schema]] = {
+    "env": _only(_ENV),
+    "binds": _only(_SERVICES),
+    "exposes": _only(_SERVICES),
+    "connects": _only(_CONNECTS),
+    "mounts": _only({"anyOf": [_MOUNT_FORM, {"type": "array", "items": _MOUNT_FORM}]}),
+    "restart": _only({"anyOf": [{"enum": _RESTART}, {"type": "null"}]}),
+    "tolerations": lambda field: _also(field, {"$ref": "#/$defs/Toleration"}),
+    "ready": _probe,
+    "tcp": _probe,
+    "http": _probe,
+    "exec": lambda field: _also(field, _WORDS),
+    "assign_to": lambda field: _also(field, {"enum": ["machine", "gpu", "resource", "node_pool"]}),
+    "port_range": lambda field: _also(field, {"type": "string", "pattern": r"^\s*\d{1,6}\s*-\s*\d{1,6}\s*$"}),
+    "secrets": lambda field: _also(
+        field,
+        {"type": "string"},
+        {"$ref": "#/$defs/SecretFile"},
+        {"type": "array", "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/SecretFile"}]}},
+    ),
+    "configs": _only(
+        {"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ConfigFile"}]}}
+    ),
+    "expose": _only(
+        {"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ExposeSettings"}]}}
+    ),
+    "image_pull_secrets": _only(_WORDS),
+    "networks": _only(_WORDS),
+}
+# The command's own field of an assignment, and of a probe, has no short form.
+_EXCEPT = frozenset((("Assignment", "assign_to"),))

@@ -1,0 +1,90 @@
+"""Short forms of single fields: a value as people may write it, as the record has it. What fits no form passes."""
+
+from __future__ import annotations
+
+import re
+
+from symphony_charts.formats.scalars import plain, scalar_text
+
+__all__ = ["assignment", "by_field", "port_range", "probe", "restart", "texts", "tolerations", "words", "workload"]
+
+_RESTARTS = {"Always": "always", "OnFailure": "on-failure", "Never": "never", "on_failure": "on-failure"}
+
+
+def words(value: object) -> object:
+    """A list of text; one text is a list of one."""
+    if isinstance(value, str):
+        return [value]
+    return [scalar_text(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def texts(value: object) -> object:
+    """A map whose values are text."""
+    return {key: scalar_text(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def restart(value: object) -> object:
+    """A restart policy in Kubernetes' spelling or ours."""
+    return _RESTARTS.get(value, value) if isinstance(value, str) else value
+
+
+def assignment(value: object) -> object:
+    """``machine`` for ``{assign_to: machine}``."""
+    return {"assign_to": value} if isinstance(value, str) else plain(value)
+
+
+def port_range(value: object) -> object:
+    """``7000-8999``, as Symphony writes it."""
+    if isinstance(value, str) and (found := re.fullmatch(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*", value, re.ASCII)):
+        return [int(found[1]), int(found[2])]
+    return value
+
+
+def by_field(value: object, field: str) -> object:
+    """A map of records, where one text stands for a record with that `field`."""
+    if not isinstance(value, dict):
+        return value
+    return {key: {field: item} if isinstance(item, str) else item for key, item in value.items()}
+
+
+def tolerations(value: object) -> object:
+    """One toleration or several; `tolerationSeconds` is Kubernetes' name of `seconds`."""
+    items = [value] if isinstance(value, dict) else value
+    if not isinstance(items, (list, tuple)):
+        return value
+    return [
+        {("seconds" if key == "tolerationSeconds" else key): part for key, part in item.items()}
+        if isinstance(item, dict)
+        else item
+        for item in items
+    ]
+
+
+def probe(value: object) -> object:
+    """``ready: 8080`` (a TCP port, by number or service name), and the same below `tcp`, `http` and `exec`."""
+    if isinstance(value, (str, int)) and not isinstance(value, bool):
+        return {"tcp": {"port": value}}
+    if not isinstance(value, dict):
+        return value
+    result = dict(value)
+    for kind in ("tcp", "http"):
+        if isinstance(result.get(kind), (str, int)):
+            result[kind] = {"port": result[kind]}
+    if isinstance(result.get("exec"), (str, list, tuple)):
+        result["exec"] = {"command": words(result["exec"])}
+    return result
+
+
+def workload(value: object) -> object:
+    """`workload`, where a lone cron line, parameter or need is a list of one, and a list of needs are those of each."""
+    argo = value.get("argo") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(argo, dict):
+        return value
+    made = {key: words(item) if key in ("schedules", "parameters") else item for key, item in argo.items()}
+    needs = argo.get("needs")
+    listed = words(needs)
+    if isinstance(listed, list):
+        made["needs"] = {str(need): [] for need in listed}
+    elif isinstance(needs, dict):
+        made["needs"] = {need: [] if after is None else words(after) for need, after in needs.items()}
+    return {**value, "argo": made}

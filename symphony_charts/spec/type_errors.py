@@ -1,0 +1,215 @@
+"""Every type fault of data against the records, each with its path: what msgspec says of the first, said of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from msgspec import NODEFAULT, inspect
+
+from symphony_charts.errors import Problem
+from symphony_charts.formats.paths import join, nearest
+from symphony_charts.spec.model import Experiment
+
+__all__ = ["experiment_faults", "record_faults", "unknown_key"]
+
+# What people write out of habit, from Symphony, compose files and Kubernetes, and the key meant.
+_HABITS = {
+    "container_image": "image",
+    "containers": "processes",
+    "depends_on": "after",
+    "entrypoint": "command",
+    "environment": "env",
+    "env_from": "env",
+    "group": "groups",
+    "ports": "exposes",
+    "process": "processes",
+    "process_groups": "groups",
+    "readiness_probe": "ready",
+    "resources": "requests",
+    "restart_policy": "restart",
+    "service_account_name": "service_account",
+    "start_dir": "cwd",
+    "termination_grace_period_seconds": "grace_period",
+    "volume_mounts": "mounts",
+    "working_dir": "cwd",
+}
+
+
+def experiment_faults(data: object) -> Iterator[Problem]:
+    """All faults of `data` (shorthand already expanded) as the fields of an Experiment."""
+    return _faults(data, _type_of(Experiment), "")
+
+
+def record_faults(data: object, record: type) -> Iterator[Problem]:
+    """All faults of `data` as the fields of `record`."""
+    return _faults(data, _type_of(record), "")
+
+
+def unknown_key(key: object, known: list[str], path: str) -> Problem:
+    """The fault of a key that nothing reads, with the key that was probably meant."""
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in str(key)).strip("_")
+    snake = snake.replace("-", "_")
+    habit = _HABITS.get(snake)
+    meant = habit if habit in known else nearest(snake, known)
+    next_step = f'did you mean "{meant}"?' if meant else f"known keys: {', '.join(sorted(known))}"
+    return Problem(what=f'unknown key "{key}"', path=join(path, str(key)), next=next_step)
+
+
+@cache
+def _type_of(record: type) -> inspect.Type:
+    return inspect.type_info(record)
+
+
+def _faults(value: object, kind: inspect.Type, path: str) -> Iterator[Problem]:
+    match kind:
+        case inspect.StructType():
+            yield from _struct_faults(value, kind, path)
+        case inspect.UnionType():
+            yield from _union_faults(value, kind, path)
+        case inspect.DictType():
+            yield from _dict_faults(value, kind, path)
+        case inspect.ListType():
+            yield from _list_faults(value, kind, path)
+        case inspect.TupleType():
+            if not isinstance(value, (list, tuple)) or len(value) != len(kind.item_types):
+                yield _mismatch(value, f"a list of {len(kind.item_types)} values", path)
+            else:
+                for index, (item, item_kind) in enumerate(zip(value, kind.item_types, strict=True)):
+                    yield from _faults(item, item_kind, join(path, index))
+        case inspect.LiteralType():
+            if value not in kind.values:
+                choices = [str(choice) for choice in kind.values]
+                meant = nearest(value, choices) if isinstance(value, str) else None
+                next_step = f'did you mean "{meant}"?' if meant else "write one of them"
+                yield Problem(what=f"{_show(value)} is none of: {', '.join(choices)}", path=path, next=next_step)
+        case _:
+            if not _is_scalar(value, kind):
+                yield _mismatch(value, _expected(kind), path)
+
+
+def _struct_faults(value: object, kind: inspect.StructType, path: str) -> Iterator[Problem]:
+    if not isinstance(value, dict):
+        yield _mismatch(value, _expected(kind), path)
+        return
+    fields = {field.encode_name: field for field in kind.fields}
+    known = [*([kind.tag_field] if kind.tag_field else []), *fields]
+    for key, item in value.items():
+        if key in fields:
+            yield from _faults(item, fields[key].type, join(path, key))
+        elif key != kind.tag_field:
+            yield unknown_key(key, known, path)
+    for name, field in fields.items():
+        if field.required and name not in value and field.default is NODEFAULT:
+            yield Problem(what=f'"{name}" is missing', path=path or name, next=f"add `{name}:` there")
+
+
+def _union_faults(value: object, kind: inspect.UnionType, path: str) -> Iterator[Problem]:
+    choices = [choice for choice in kind.types if not isinstance(choice, inspect.NoneType)]
+    if value is None and len(choices) < len(kind.types):
+        return
+    structs = [choice for choice in choices if isinstance(choice, inspect.StructType)]
+    if isinstance(value, dict) and len(structs) > 1:
+        yield from _tagged_faults(value, structs, path)
+    elif isinstance(value, dict) and structs:
+        yield from _faults(value, structs[0], path)
+    elif len(choices) == 1:
+        yield from _faults(value, choices[0], path)
+    elif not any(_is_scalar(value, choice) for choice in choices):
+        yield _mismatch(value, " or ".join(_expected(choice) for choice in choices), path)
+
+
+def _tagged_faults(value: dict[str, object], structs: list[inspect.StructType], path: str) -> Iterator[Problem]:
+    by_tag = {str(struct.tag): struct for struct in structs}
+    tag_field = structs[0].tag_field or "type"
+    tag = value.get(tag_field)
+    if isinstance(tag, str) and tag in by_tag:
+        yield from _faults(value, by_tag[tag], path)
+        return
+    meant = nearest(tag, by_tag) if isinstance(tag, str) else None
+    next_step = f'did you mean "{meant}"?' if meant else f"`{tag_field}` is one of: {', '.join(sorted(by_tag))}"
+    is_said = tag_field in value
+    what = f"{_show(tag)} is no known {tag_field}" if is_said else f'"{tag_field}" is missing'
+    yield Problem(what=what, path=join(path, tag_field) if is_said else path, next=next_step)
+
+
+def _dict_faults(value: object, kind: inspect.DictType, path: str) -> Iterator[Problem]:
+    if not isinstance(value, dict):
+        yield _mismatch(value, _expected(kind), path)
+        return
+    for key, item in value.items():
+        if not isinstance(key, str):
+            yield Problem(what=f"the key {key!r} is not text", path=path, next=f'write "{key}" in quotes')
+            continue
+        yield from _faults(item, kind.value_type, join(path, key))
+
+
+def _list_faults(value: object, kind: inspect.ListType, path: str) -> Iterator[Problem]:
+    if not isinstance(value, (list, tuple)):
+        yield _mismatch(value, _expected(kind), path)
+        return
+    for index, item in enumerate(value):
+        yield from _faults(item, kind.item_type, join(path, index))
+
+
+def _is_scalar(value: object, kind: inspect.Type) -> bool:
+    match kind:
+        case inspect.AnyType():
+            return True
+        case inspect.CustomType():
+            return isinstance(value, kind.cls)
+        case inspect.StrType():
+            return isinstance(value, str)
+        case inspect.IntType():
+            return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+        case inspect.FloatType():
+            return isinstance(value, (int, float)) and not isinstance(value, bool)
+        case inspect.BoolType():
+            return isinstance(value, bool)
+        case _:
+            return False
+
+
+def _expected(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.StrType():
+            return "text"
+        case inspect.IntType():
+            return "a whole number"
+        case inspect.FloatType():
+            return "a number"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.ListType():
+            return "a list"
+        case inspect.DictType() | inspect.StructType():
+            return "a map"
+        case _:
+            return "another type"
+
+
+def _mismatch(value: object, expected: str, path: str) -> Problem:
+    if value is None:
+        what, next_step = f"nothing stands here, where {expected} is needed", "give it a value, or drop the key"
+        if expected == "a map":
+            next_step = "write `{}` for a map with nothing in it"
+    else:
+        what, next_step = f"{_show(value)} stands where {expected} is needed", f"write {expected}"
+    if expected == "text" and isinstance(value, (int, float)):
+        next_step = f'write "{value}" in quotes'
+    return Problem(what=what, path=path, next=next_step)
+
+
+def _show(value: object) -> str:
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    if isinstance(value, str):
+        return f'"{value if len(value) <= 60 else value[:57] + "..."}"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    text = str(value)
+    return text if len(text) <= 60 else f"a {type(value).__name__}"

@@ -1,0 +1,259 @@
+"""A sweep as one Argo Workflow: a task for each trial, which creates the trial's objects and waits for its workloads.
+
+What the trials have in common stands once, in templates; what differs are inputs, each the JSON that stands in that
+place. So a trial costs its settings and names, whatever the size of its objects.
+
+Source: argoproj/argo-workflows v3.7.3, workflow/executor/resource.go; the states are those of each project's API.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from symphony_charts.errors import SpecError
+from symphony_charts.kinds.argo.manifest import as_json, manifest, parameter
+from symphony_charts.kinds.argo.objects import FAILED, SUCCEEDED
+
+__all__ = ["MAX_BYTES", "TrialObjects", "sweep_objects"]
+
+MAX_BYTES = 1_000_000
+"""What fits into an object of Kubernetes, with what Argo adds to it as it goes: etcd takes 1.5 MiB."""
+
+_API = "argoproj.io/v1alpha1"
+_GROUP = "symph.dev/group"
+_DONE = "symph.dev/done-when"
+_INSTANCE = "app.kubernetes.io/instance"
+# API group and kind -> when its work has succeeded, and when it has failed.
+_ENDS = {
+    ("batch", "Job"): (SUCCEEDED, FAILED),
+    ("jobset.x-k8s.io", "JobSet"): ("status.terminalState == Completed", "status.terminalState == Failed"),
+    ("workload.codeflare.dev", "AppWrapper"): ("status.phase == Succeeded", "status.phase == Failed"),
+    ("batch.volcano.sh", "Job"): (
+        "status.state.phase == Completed",
+        "status.state.phase in (Failed,Aborted,Terminated)",
+    ),
+    ("diengine.opendilab.org", "DIJob"): ("status.phase == Succeeded", "status.phase == Failed"),
+}
+_LONGEST = 48
+
+Object: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialObjects:
+    """A trial by the name of its release, and its objects."""
+
+    name: str
+    objects: Sequence[Object]
+
+
+def sweep_objects(
+    name: str, trials: Sequence[TrialObjects], *, parallel: int | None = None, service_account: str | None = None
+) -> list[dict[str, object]]:
+    """The Workflow of a sweep called `name`, after the rights that it needs where no service account is named.
+
+    At most `parallel` trials run at a time. The Workflow's name ends in a hash of what it runs. Raises SpecError for
+    one that is too large.
+    """
+    templates: list[dict[str, object]] = []
+    tasks: list[dict[str, object]] = []
+    for number, alike in enumerate(_alike(trials)):
+        made, called = _of_alike(f"trial-{number}", alike)
+        templates += made
+        tasks += called
+    order = {trial.name: place for place, trial in enumerate(trials)}
+    tasks.sort(key=lambda task: order[str(task["name"])])
+    sweep: dict[str, object] = {"name": "sweep", "dag": {"failFast": False, "tasks": tasks}}
+    if parallel is not None:
+        sweep["parallelism"] = parallel
+    base = _short(name)
+    spec = {
+        "entrypoint": "sweep",
+        "serviceAccountName": service_account or f"{base}-argo",
+        "podGC": {"strategy": "OnPodSuccess"},
+        "templates": [sweep, *templates],
+    }
+    text = json.dumps(spec, sort_keys=True)
+    if len(text) > MAX_BYTES:
+        what = f"the Workflow of {len(trials)} trials has {len(text)} bytes; Argo and Kubernetes take {MAX_BYTES}"
+        raise SpecError.one(what, next="split the sweep, or use --on kube")
+    metadata = {"name": f"{base}-{_digest(text)}", "labels": {"symph.dev/sweep": base}}
+    workflow: dict[str, object] = {"apiVersion": _API, "kind": "Workflow", "metadata": metadata, "spec": spec}
+    rights = () if service_account else _rights(base, trials)
+    return [*rights, workflow]
+
+
+def _alike(trials: Sequence[TrialObjects]) -> list[list[TrialObjects]]:
+    """The trials by which kinds of objects they have, in the order of the first of each."""
+    found: dict[str, list[TrialObjects]] = {}
+    for trial in trials:
+        shape = repr([(item["apiVersion"], item["kind"]) for item in trial.objects])
+        found.setdefault(shape, []).append(trial)
+    return list(found.values())
+
+
+def _of_alike(title: str, trials: Sequence[TrialObjects]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """The templates of trials that have the same kinds of objects, and a task for each of them."""
+    holes: dict[tuple[str, ...], str] = {}
+    salt = _digest(repr([trial.objects for trial in trials]))
+    common = [
+        _common([trial.objects[place] for trial in trials], holes, salt) for place in range(len(trials[0].objects))
+    ]
+    inputs = {parameter(name, salt): as_json(name) for name in holes.values()}
+    names = ["trial", *holes.values()]
+    templates = [_trial(title, trials[0].objects, names)]
+    for place, item in enumerate(trials[0].objects):
+        resource = {
+            "action": "create",
+            "manifest": manifest(_object(common[place]), inputs),
+            **_waiting(item, trials[0]),
+        }
+        templates.append({"name": _part(title, place, item), "inputs": _declared(names), "resource": resource})
+    left = _left(trials[0])
+    if left:
+        templates.append({"name": f"{title}-end", "inputs": _declared(["trial"]), "resource": left})
+    tasks: list[dict[str, object]] = []
+    for place, trial in enumerate(trials):
+        values = {"trial": trial.name, **{name: vector[place] for vector, name in holes.items()}}
+        task: dict[str, object] = {"name": trial.name, "template": title, "arguments": _given(values)}
+        if left:
+            task["hooks"] = {"exit": {"template": f"{title}-end", "arguments": _given({"trial": trial.name})}}
+        tasks.append(task)
+    return templates, tasks
+
+
+def _common(values: Sequence[object], holes: dict[tuple[str, ...], str], salt: str) -> object:
+    """What `values` have in common, with stand-ins where they differ; `holes` maps what differs to its input."""
+    first, texts = values[0], tuple(map(_json, values))
+    if len(set(texts)) == 1:
+        return first
+    if isinstance(first, Mapping) and all(isinstance(one, Mapping) and set(one) == set(first) for one in values):
+        return {key: _common([_object(one)[key] for one in values], holes, salt) for key in first}
+    if isinstance(first, list) and all(isinstance(one, list) and len(one) == len(first) for one in values):
+        lists = [one for one in values if isinstance(one, list)]
+        return [_common(column, holes, salt) for column in zip(*lists, strict=True)]
+    return parameter(holes.setdefault(texts, f"p{len(holes)}"), salt)
+
+
+def _json(value: object) -> str:
+    """JSON that stays what it is through Argo's substitutions and Go's quoting."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).replace("{{", "{\\u007b")
+
+
+def _trial(title: str, objects: Sequence[Object], names: Sequence[str]) -> dict[str, object]:
+    """The template of a trial: what its workloads need comes before them."""
+    passed = _given({name: as_json(name) for name in names})
+    first = [_part(title, place, item) for place, item in enumerate(objects) if _end_of(item) is None]
+    tasks = []
+    for place, item in enumerate(objects):
+        name = _part(title, place, item)
+        task: dict[str, object] = {"name": name, "template": name, "arguments": passed}
+        if _end_of(item) is not None and first:
+            task["dependencies"] = first
+        tasks.append(task)
+    return {"name": title, "inputs": _declared(names), "dag": {"tasks": tasks}}
+
+
+def _waiting(item: Object, trial: TrialObjects) -> dict[str, object]:
+    """When a workload has ended; nothing for what is not waited for."""
+    end = _end_of(item)
+    if end is None or (_decides(trial.objects) and not _is_deciding(item)):
+        return {}
+    return {"successCondition": end[0], "failureCondition": end[1]}
+
+
+def _left(trial: TrialObjects) -> dict[str, object]:
+    """How what still runs after a trial is ended: services, and groups that do not decide when it is done."""
+    decides = _decides(trial.objects)
+    kinds: dict[str, None] = {}
+    groups: list[str] = []
+    for item in trial.objects:
+        is_left = item["kind"] == "StatefulSet" or (item["kind"] == "Job" and decides and not _is_deciding(item))
+        if is_left:
+            kinds[str(item["kind"]).lower()] = None
+            groups.append(str(_labels(item).get(_GROUP)))
+    if not kinds:
+        return {}
+    selector = f"--selector={_INSTANCE}={as_json('trial')},{_GROUP} in ({','.join(groups)})"
+    return {"action": "delete", "flags": [",".join(kinds), selector]}
+
+
+def _decides(objects: Sequence[Object]) -> bool:
+    return any(map(_is_deciding, objects))
+
+
+def _is_deciding(item: Object) -> bool:
+    return item["kind"] == "Job" and _DONE in _object(_object(item["metadata"]).get("annotations") or {})
+
+
+def _end_of(item: Object) -> tuple[str, str] | None:
+    return _ENDS.get((_group_of(item), str(item["kind"])))
+
+
+def _group_of(item: Object) -> str:
+    return str(item["apiVersion"]).rpartition("/")[0]
+
+
+def _rights(base: str, trials: Sequence[TrialObjects]) -> Iterator[dict[str, object]]:
+    """A service account that may create what the trials have, and delete what is left of them."""
+    metadata = {"name": f"{base}-argo", "labels": {"symph.dev/sweep": base}}
+    group = "rbac.authorization.k8s.io"
+    kinds = sorted({(_group_of(item), _plural(str(item["kind"]))) for trial in trials for item in trial.objects})
+    verbs = ("create", "delete", "get", "list", "watch")
+    rules: list[dict[str, object]] = [
+        {"apiGroups": ["argoproj.io"], "resources": ["workflowtaskresults"], "verbs": ["create", "patch"]},
+    ]
+    for api, plural in kinds:
+        rules.append({"apiGroups": [api], "resources": [plural], "verbs": [*verbs]})
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    yield {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
+    yield {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": metadata["name"]},
+        "subjects": [{"kind": "ServiceAccount", "name": metadata["name"]}],
+    }
+
+
+def _plural(kind: str) -> str:
+    """The name of a kind's resources, by the rules that Kubernetes itself goes by."""
+    word = kind.lower()
+    if word.endswith("y"):
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith("s") else f"{word}s"
+
+
+def _part(title: str, place: int, item: Object) -> str:
+    return f"{title}-{place}-{str(item['kind']).lower()}"
+
+
+def _declared(names: Sequence[str]) -> dict[str, object]:
+    return {"parameters": [{"name": name} for name in names]}
+
+
+def _given(values: Mapping[str, str]) -> dict[str, object]:
+    return {"parameters": [{"name": name, "value": value} for name, value in values.items()]}
+
+
+def _labels(item: Object) -> Object:
+    return _object(_object(item["metadata"]).get("labels") or {})
+
+
+def _object(value: object) -> Object:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"no object: {value!r:.80}")
+    return value
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _short(name: str) -> str:
+    """The name, cut so that what follows from it fits a label."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9].rstrip('-')}-{_digest(name)}"

@@ -1,0 +1,266 @@
+"""Sweeps: one experiment, many trials that differ in a few settings.
+
+A setting is an environment variable that processes declare (``lr`` or ``LR``), or a path of the spec
+(``processes.agent.replicas``). Trials are named after their settings, so that more values later rename nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from typing import Protocol
+
+from symphony_charts.errors import Problem, SpecError, UsageError
+from symphony_charts.formats.names import shorten
+from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import processes_of
+from symphony_charts.spec.to_data import to_data
+
+__all__ = ["MOST_TRIALS", "Axis", "Chance", "Span", "Trial", "apply", "parse_axis", "parse_span", "trials"]
+
+MOST_TRIALS = 10_000
+# Leaves room for what a chart puts behind the name of a release.
+_LONGEST_NAME = 40
+_STEP = re.compile(r"[^.\[\]]+|\[\d{1,4}\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A setting and the values it takes, in order and without repetition."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A setting that is drawn between two numbers, evenly or evenly in its logarithm."""
+
+    key: str
+    low: float
+    high: float
+    is_log: bool
+
+
+class Chance(Protocol):
+    """Where drawn settings come from; a seeded `random.Random` is one."""
+
+    def uniform(self, a: float, b: float, /) -> float:
+        """A number between `a` and `b`."""
+
+    def randrange(self, stop: int, /) -> int:
+        """A whole number from 0 to below `stop`."""
+
+    def sample(self, population: range, /, k: int) -> list[int]:
+        """`k` different members of `population`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One experiment of a sweep: its name, and the text of each setting."""
+
+    name: str
+    settings: dict[str, str]
+
+
+def parse_axis(text: str) -> Axis:
+    """The axis of ``key=a,b,c`` or ``key=first..last[..step]`` (numbers, both ends included). Raises UsageError."""
+    key, values = _key_and_rest(text, "--grid", "lr=1e-3,1e-4 or seed=0..9")
+    found = [part for item in values.split(",") for part in _expand(item, text)]
+    return Axis(key=key, values=tuple(dict.fromkeys(found)))
+
+
+def parse_span(text: str, *, is_log: bool) -> Span:
+    """The span of ``key=low..high``. Raises UsageError."""
+    flag = "--loguniform" if is_log else "--uniform"
+    key, rest = _key_and_rest(text, flag, "lr=1e-5..1e-2")
+    low, _, high = rest.partition("..")
+    try:
+        span = Span(key=key, low=float(low), high=float(high), is_log=is_log)
+    except ValueError as error:
+        raise UsageError(f'{flag} takes KEY=LOW..HIGH, got "{text}"') from error
+    if not (math.isfinite(span.low) and math.isfinite(span.high) and span.low < span.high):
+        raise UsageError(f'{flag} needs a low end below the high one, got "{text}"')
+    if is_log and span.low <= 0:
+        raise UsageError(f'--loguniform needs ends above 0, got "{text}"', next=f"draw evenly: --uniform {text}")
+    return span
+
+
+def trials(
+    base: str,
+    axes: Sequence[Axis],
+    spans: Sequence[Span] = (),
+    *,
+    draw: int | None = None,
+    chance: Chance | None = None,
+) -> tuple[Trial, ...]:
+    """The trials of the experiment `base`: every combination, the last axis changing fastest; or `draw` of them.
+
+    Drawn trials differ from each other where there are enough combinations; they depend on `chance` alone. Raises
+    UsageError for one setting given twice, spans without `draw`, no settings, and more than `MOST_TRIALS`.
+    """
+    keys = [axis.key for axis in axes] + [span.key for span in spans]
+    if not keys:
+        raise UsageError("a sweep needs something to vary", next="for example: --grid lr=1e-3,1e-4 --grid seed=0..9")
+    twice = sorted({key for key in keys if keys.count(key) > 1})
+    if twice:
+        raise UsageError(f"{', '.join(twice)} is varied twice", next="give all its values in one --grid")
+    if spans and draw is None:
+        raise UsageError("--uniform and --loguniform need to know how many trials to draw", next="add --random N")
+    size = math.prod(len(axis.values) for axis in axes)
+    if (draw if draw is not None else size) > MOST_TRIALS:
+        raise UsageError(f"{size if draw is None else draw} trials are more than {MOST_TRIALS}", next="add --random N")
+    if draw is None or chance is None:
+        settings = [_combination(axes, index) for index in range(size)]
+    else:
+        settings = list(_drawn(axes, spans, size, draw, chance))
+    return _named(base, settings)
+
+
+def apply(experiment: Experiment, trial: Trial) -> Experiment:
+    """The experiment of a trial, checked as if it had been written so.
+
+    Raises SpecError, all faults at once, for settings that name nothing and for what the spec then refuses.
+    """
+    data = to_data(experiment)
+    problems = [problem for key, text in trial.settings.items() for problem in _set(experiment, data, key, text)]
+    if problems:
+        raise SpecError(problems)
+    data["name"] = trial.name
+    return from_data(data)
+
+
+def _key_and_rest(text: str, flag: str, example: str) -> tuple[str, str]:
+    key, equals, rest = text.partition("=")
+    if not equals or not key.strip() or not rest.strip():
+        raise UsageError(f'{flag} takes KEY=VALUES, got "{text}"', next=f"for example: {flag} {example}")
+    return key.strip(), rest.strip()
+
+
+def _expand(item: str, text: str) -> Iterator[str]:
+    """The values of ``a..b`` or ``a..b..step``, exact in decimals; any other text is one value."""
+    parts = item.split("..")
+    try:
+        numbers = [Decimal(part) for part in parts] if len(parts) in (2, 3) else []
+    except InvalidOperation:
+        numbers = []
+    if not numbers or not all(number.is_finite() for number in numbers):
+        if not item:
+            raise UsageError(f'--grid has an empty value in "{text}"')
+        yield item
+        return
+    first, last = numbers[:2]
+    step = numbers[2] if len(numbers) == 3 else Decimal(1 if last >= first else -1)
+    count = (last - first) / step if step else Decimal(-1)
+    if count < 0 or count >= MOST_TRIALS:
+        raise UsageError(f'--grid cannot count from {first} to {last} by {step} in "{text}"')
+    yield from (format((first + step * index).normalize(), "f") for index in range(int(count) + 1))
+
+
+def _combination(axes: Sequence[Axis], index: int) -> dict[str, str]:
+    """Combination number `index`; the whole product is never held."""
+    chosen: dict[str, str] = {}
+    for axis in reversed(axes):
+        index, position = divmod(index, len(axis.values))
+        chosen[axis.key] = axis.values[position]
+    return {axis.key: chosen[axis.key] for axis in axes}
+
+
+def _drawn(
+    axes: Sequence[Axis], spans: Sequence[Span], size: int, draw: int, chance: Chance
+) -> Iterator[dict[str, str]]:
+    # A draw between two numbers differs anyway; without one, no combination comes twice.
+    indexes = [chance.randrange(size) for _ in range(draw)] if spans else chance.sample(range(size), min(draw, size))
+    for index in indexes:
+        yield _combination(axes, index) | {span.key: f"{_between(span, chance):.6g}" for span in spans}
+
+
+def _between(span: Span, chance: Chance) -> float:
+    if span.is_log:
+        return math.exp(chance.uniform(math.log(span.low), math.log(span.high)))
+    return chance.uniform(span.low, span.high)
+
+
+def _named(base: str, settings: Sequence[Mapping[str, str]]) -> tuple[Trial, ...]:
+    plain = ["-".join([base, *(_word(key, text) for key, text in chosen.items())]) for chosen in settings]
+    twins = {name for name in plain if plain.count(name) > 1} if len(set(plain)) < len(plain) else set()
+    made: dict[str, Trial] = {}
+    for name, chosen in zip(plain, settings, strict=True):
+        # The whole setting decides where two would be called the same: `1e-3` and `1e_3`.
+        exact = f"{name}-{hashlib.sha256(repr(sorted(chosen.items())).encode()).hexdigest()[:8]}"
+        short = shorten(exact if name in twins else name, _LONGEST_NAME)
+        made.setdefault(short, Trial(name=short, settings=dict(chosen)))
+    return tuple(made.values())
+
+
+def _word(key: str, text: str) -> str:
+    """``lr1e-3`` of `processes.learner.env.LR` and 1e-3."""
+    word = f"{key.rpartition('.')[2]}{'-' if key[-1:].isdigit() else ''}{text}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", word.replace("+", "")).strip("-") or "x"
+
+
+def _set(experiment: Experiment, data: dict[str, object], key: str, text: str) -> list[Problem]:
+    """Put one setting into `data`; what is wrong with it."""
+    if "." in key:
+        return _set_path(data, key, text)
+    declared = sorted({name for _, process in processes_of(experiment) for name in process.env})
+    name = next((name for name in (key, key.upper()) if name in declared), None)
+    if name is None:
+        meant = nearest(key.upper(), declared)
+        hint = f"did you mean {meant}? " if meant else ""
+        next_step = f"{hint}declare it in a process (env: {{{key.upper()}: ...}}), or give a path of the spec"
+        return [Problem(what=f'no process declares the variable "{key}"', path=f"sweep.{key}", next=next_step)]
+    for process in _processes(data):
+        env = process.get("env")
+        if isinstance(env, dict) and name in env:
+            env[name] = text
+    return []
+
+
+def _processes(data: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    lone, groups = data.get("processes"), data.get("groups")
+    holders = [lone, *(group.get("processes") for group in groups.values())] if isinstance(groups, dict) else [lone]
+    for holder in holders:
+        if isinstance(holder, dict):
+            yield from (process for process in holder.values() if isinstance(process, dict))
+
+
+def _set_path(data: dict[str, object], key: str, text: str) -> list[Problem]:
+    steps: list[str | int] = [int(step[1:-1]) if step[0] == "[" else step for step in _STEP.findall(key)]
+    top = data.get(key.partition(".")[0])
+    node: object = data
+    for step, following in pairwise(steps):
+        if isinstance(node, dict) and isinstance(step, str):
+            # A process or group that is not there is a slip; an option that is not there is merely at its default.
+            if node is top and step not in node:
+                meant = nearest(step, node)
+                return [Problem(what=f'{steps[0]} has no "{step}"', path=key, next=f'did you mean "{meant}"?')]
+            node = node.setdefault(step, [] if isinstance(following, int) else {})
+        elif isinstance(node, list) and isinstance(step, int) and step < len(node):
+            node = node[step]
+        else:
+            return [Problem(what="leads nowhere in the spec", path=key, next="symph schema lists the keys")]
+    last = steps[-1]
+    value: object = text if "env" in steps[-2:-1] else _typed(text)
+    if isinstance(node, dict) and isinstance(last, str):
+        node[last] = value
+    elif isinstance(node, list) and isinstance(last, int) and last < len(node):
+        node[last] = text
+    else:
+        return [Problem(what="leads nowhere in the spec", path=key, next="symph schema lists the keys")]
+    return []
+
+
+def _typed(text: str) -> object:
+    try:
+        return load(text)
+    except ValueError:
+        return text

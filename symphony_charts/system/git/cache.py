@@ -1,0 +1,210 @@
+"""A bare repository of this machine's own for one branch of one remote: its newest commit, and no old ones.
+
+It holds trees but few files (a partial clone), survives between commands, and may be deleted at any time. One process
+at a time uses it; whoever is killed leaves it usable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import random
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from symphony_charts.errors import ToolFailed
+from symphony_charts.system.files import write_file
+from symphony_charts.system.git.program import check_branch, check_url, git
+
+__all__ = ["TIP_REF", "Cache"]
+
+TIP_REF = "refs/symph/tip"
+
+# Every publish leaves packs behind. Beyond this many it is cheaper to begin again than to tidy up.
+_MAX_PACKS = 200
+
+
+class Cache:
+    """The folder of the cache: `repo` is the bare repository, `folder` holds it, its lock and what is known of it."""
+
+    def __init__(self, root: Path, url: str, branch: str, base: str = "") -> None:
+        """`root` holds all caches; a branch that is not there yet begins at the branch `base`, or empty with ``-``.
+
+        Without a base such a branch is an error. Raises SpecError for a bad address or branch.
+        """
+        self.url = str(Path(url).absolute()) if url and "://" not in url and Path(url).is_dir() else check_url(url)
+        self.branch = check_branch(branch)
+        self.begins_empty = base == "-"
+        self.base = check_branch(base) if base and not self.begins_empty else ""
+        key = hashlib.sha256(f"{self.url}\0{branch}".encode()).hexdigest()[:20]
+        self.folder = root / key
+        self.repo = self.folder / "repo.git"
+
+    def locked(self, timeout_s: float) -> contextlib.AbstractContextManager[None]:
+        """Hold the cache for this process alone; the lock vanishes with the process. Raises ToolFailed when late."""
+        return self._held("lock", timeout_s)
+
+    def pushing(self, timeout_s: float) -> contextlib.AbstractContextManager[None]:
+        """Be the one process that pushes; taken before `locked` where both are."""
+        return self._held("push", timeout_s)
+
+    @contextlib.contextmanager
+    def member(self, timeout_s: float) -> Iterator[None]:
+        """Take part in the queue. One in which nobody takes part any more is forgotten: they were killed or gave up."""
+        with self.locked(timeout_s):
+            handle = self._open("members")
+            if _is_free(handle):
+                self.queue(None)
+                if self._is_overgrown():
+                    self.drop()
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            os.close(handle)
+
+    @property
+    def has_members(self) -> bool:
+        """Whether somebody takes part in the queue; needs the lock."""
+        handle = self._open("members")
+        try:
+            return not _is_free(handle)
+        finally:
+            os.close(handle)
+
+    @contextlib.contextmanager
+    def _held(self, name: str, timeout_s: float) -> Iterator[None]:
+        handle = self._open(name)
+        try:
+            _wait_for(handle, timeout_s, self.folder)
+            yield
+        finally:
+            os.close(handle)
+
+    def _open(self, name: str) -> int:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            what = f"cannot write the cache of the repository: {error.strerror}"
+            raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
+
+    def prepare(self) -> None:
+        """Make the repository if it is not there, or has grown too much; needs the lock."""
+        if self.repo.is_dir() and self._is_overgrown() and not self.has_members:
+            self.drop()
+        if (self.folder / "made").is_file():
+            return
+        self.drop()
+        try:
+            git(None, "init", "--quiet", "--bare", "--template=", "--", str(self.repo), timeout_s=30)
+            (self.repo / "config").write_text(_config(self.url, self.branch))
+            (self.repo / "objects" / "pack").mkdir(exist_ok=True)
+            write_file(self.folder / "made", self.url.encode() + b"\n", mode=0o600)
+        except OSError as error:
+            raise ToolFailed(f"cannot make the cache: {error.strerror}", str(self.folder)) from error
+
+    def drop(self) -> None:
+        """Forget everything; needs the lock."""
+        for name in ("made", "tip", "blobs", "unfiltered", "queue"):
+            (self.folder / name).unlink(missing_ok=True)
+        shutil.rmtree(self.repo, ignore_errors=True)
+
+    @property
+    def tip(self) -> str | None:
+        """The commit that was the tip when this was last looked at."""
+        text = self._read("tip").strip()
+        return text or None
+
+    def remember_tip(self, commit: str) -> None:
+        """Note the tip."""
+        write_file(self.folder / "tip", f"{commit}\n".encode(), mode=0o600)
+
+    @property
+    def queued(self) -> str | None:
+        """The newest commit that waits to be pushed, with those of other processes below it; None where none does."""
+        return self._read("queue").strip() or None
+
+    def queue(self, commit: str | None) -> None:
+        """Note the newest commit that waits to be pushed, or that none does; needs the lock."""
+        if commit is None:
+            (self.folder / "queue").unlink(missing_ok=True)
+        else:
+            write_file(self.folder / "queue", f"{commit}\n".encode(), mode=0o600)
+
+    @property
+    def has_all_files(self) -> bool:
+        """Whether the server sent the content of all files, because it cannot leave any out."""
+        return (self.folder / "unfiltered").exists()
+
+    def note_all_files(self) -> None:
+        """Note that the server cannot leave files out."""
+        with contextlib.suppress(OSError):
+            (self.folder / "unfiltered").touch(mode=0o600)
+
+    def missing(self, blobs: set[str]) -> set[str]:
+        """Those of `blobs` that may not be here."""
+        return set() if self.has_all_files else blobs - set(self._read("blobs").split())
+
+    def note_blobs(self, blobs: set[str]) -> None:
+        """Note that these are here."""
+        # Not to know what is here costs a request, no more.
+        with contextlib.suppress(OSError), (self.folder / "blobs").open("a") as file:
+            file.write("".join(f"{oid}\n" for oid in sorted(blobs)))
+
+    def _read(self, name: str) -> str:
+        try:
+            return (self.folder / name).read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError):
+            # A note that is damaged says as much as none: what it was about is asked for again.
+            return ""
+
+    def _is_overgrown(self) -> bool:
+        try:
+            return len(os.listdir(self.repo / "objects" / "pack")) > 2 * _MAX_PACKS  # noqa: PTH208 - names only
+        except OSError:
+            return False
+
+
+def _is_free(handle: int) -> bool:
+    """Whether nobody else holds the lock; if so, `handle` does."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                what = f"another symph has held the cache of the repository for {timeout_s:g} s"
+                raise ToolFailed(what, str(folder), "wait for it, or look for it with ps") from None
+            time.sleep(random.uniform(0.002, 0.03))  # noqa: S311 - spreads waiting, guards nothing
+        else:
+            return
+
+
+def _config(url: str, branch: str) -> str:
+    quoted = url.replace("\\", "\\\\").replace('"', '\\"')
+    return f"""\
+[core]
+\trepositoryformatversion = 1
+\tbare = true
+\tcompression = 1
+[extensions]
+\tpartialClone = origin
+[remote "origin"]
+\turl = "{quoted}"
+\tfetch = +refs/heads/{branch}:{TIP_REF}
+\tpromisor = true
+\tpartialCloneFilter = blob:none
+"""

@@ -1,0 +1,55 @@
+"""A checkout on this machine: its files, its links, and what was changed in it since a commit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.system.subprocess_runner import run
+
+__all__ = ["changed_since", "count_refs", "read_checkout"]
+
+_SKIPPED = {".git", ".venv", "node_modules", "__pycache__"}
+_MAX_BYTES = 8 * 1024 * 1024
+
+
+def read_checkout(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The files below `folder` by relative path, and the paths of symbolic links; files over 8 MiB are left empty.
+
+    Raises NotFound without such a folder, ToolFailed where it cannot be read.
+    """
+    if not folder.is_dir():
+        raise NotFound(f"no folder {folder}", next="give a checkout of the repository")
+    files: dict[str, bytes] = {}
+    links: list[str] = []
+    try:
+        for place, folders, names in os.walk(folder):
+            here = Path(place)
+            links += [(here / name).relative_to(folder).as_posix() for name in folders if (here / name).is_symlink()]
+            folders[:] = sorted(name for name in folders if name not in _SKIPPED and not (here / name).is_symlink())
+            for name in names:
+                path = here / name
+                relative = path.relative_to(folder).as_posix()
+                if path.is_symlink():
+                    links.append(relative)
+                elif path.is_file():
+                    files[relative] = path.read_bytes() if path.stat().st_size <= _MAX_BYTES else b""
+    except OSError as error:
+        raise ToolFailed(f"cannot read {folder}: {error.strerror}", str(error.filename)) from error
+    return files, tuple(sorted(links))
+
+
+def changed_since(folder: Path, base: str) -> tuple[str, ...]:
+    """The files that were edited or removed since `base` forked off, new ones left out. Raises ToolFailed."""
+    argv = ["git", "-C", str(folder), "diff", "--name-only", "-z", "--no-renames", "--diff-filter=MDT"]
+    ended = run([*argv, "--merge-base", "--end-of-options", base, "--"], timeout_s=60, check=False)
+    if ended.status:
+        raise ended.failure(f"cannot compare with {base}: {ended.error_text.strip()}", next="fetch it, or give --base")
+    return tuple(path for path in ended.stdout.decode("utf-8", "surrogateescape").split("\0") if path)
+
+
+def count_refs(folder: Path) -> int | None:
+    """How many branches and tags there are; None for what is no repository."""
+    ended = run(["git", "-C", str(folder), "for-each-ref", "--format=%(refname)"], timeout_s=60, check=False)
+    return None if ended.status else len(ended.text.splitlines())

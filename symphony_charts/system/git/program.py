@@ -1,0 +1,103 @@
+"""The git program, run so that neither hooks nor settings of this machine change what it does to a cache of ours.
+
+Transports and credentials stay git's own: its settings for them, its helpers and the agent of ssh are used.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from symphony_charts.errors import SpecError, ToolMissing
+from symphony_charts.system.subprocess_runner import Completed, run
+
+__all__ = ["OLDEST_GIT", "check_branch", "check_url", "git", "git_version"]
+
+OLDEST_GIT = (2, 30)
+
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",  # also the hook `pre-push` of the user's own settings
+    "core.fsmonitor": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "fetch.writeCommitGraph": "false",
+    "fetch.recurseSubmodules": "false",
+    "submodule.recurse": "false",
+    "push.recurseSubmodules": "no",
+    "push.gpgSign": "false",
+    "push.followTags": "false",
+    "protocol.version": "2",
+    "core.quotePath": "true",
+    # A connection that carries nothing for so long is dead.
+    "http.lowSpeedLimit": "1",
+    "http.lowSpeedTime": "30",
+}
+_OPTIONS = tuple(word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}"))
+_ENV = {"GIT_TERMINAL_PROMPT": "0", "GCM_INTERACTIVE": "never", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def git(
+    folder: Path | None, *args: str, input: bytes | None = None, timeout_s: float = 60.0, check: bool = True
+) -> Completed:
+    """Run git on the bare repository `folder` (None: on none). Raises ToolMissing, and ToolFailed if `check`."""
+    place = () if folder is None else (f"--git-dir={folder}",)
+    return run(["git", *place, *_OPTIONS, *args], input=input, timeout_s=timeout_s, env=_ENV, check=check)
+
+
+@lru_cache(maxsize=1)
+def git_version() -> tuple[int, int]:
+    """The version of the git program. Raises ToolMissing without one, or with one that is too old."""
+    match = re.search(r"(\d+)\.(\d+)", run(["git", "--version"], timeout_s=10).text)
+    found = (int(match[1]), int(match[2])) if match else (0, 0)
+    if found < OLDEST_GIT:
+        wanted = ".".join(map(str, OLDEST_GIT))
+        raise ToolMissing(f"git {found[0]}.{found[1]} is too old", next=f"install git {wanted} or newer")
+    return found
+
+
+_PREFIX = re.compile(r"(fatal|error|remote): +")
+# Git ends every failure of a transport so; what failed stands above it.
+_BOILERPLATE = (
+    "fatal: Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+)
+
+
+def check_url(url: str) -> str:
+    """`url` itself if git may be given it. Raises SpecError for options in disguise and for passwords in the clear."""
+    if not url or url.startswith("-") or any(ord(char) < 32 for char in url):
+        raise SpecError.one(f'"{url}" is no address of a repository', "repository.url")
+    if re.match(r"[a-z+]+://[^/@]*:[^/@]*@", url):
+        hidden = re.sub(r"//[^/@]*@", "//***@", url)
+        raise SpecError.one(
+            f"{hidden} holds a password, which would end up in files and process lists",
+            "repository.url",
+            "take it out; git finds it by a credential helper: git help credentials",
+        )
+    if re.match(r"[a-z0-9+-]+::", url):
+        raise SpecError.one(f'"{url}" runs a program instead of naming a repository', "repository.url")
+    return url
+
+
+def check_branch(branch: str) -> str:
+    """`branch` itself if it is a branch's name. Raises SpecError. Source: git help check-ref-format."""
+    parts = branch.split("/")
+    is_bad = any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
+    if (
+        is_bad
+        or branch.startswith("-")
+        or ".." in branch
+        or "@{" in branch
+        or re.search(r"[\0-\x20~^:?*\[\\\x7f]", branch)
+    ):
+        raise SpecError.one(f'"{branch}" is no name of a branch', "branch", "use letters, digits, - and /")
+    return branch
+
+
+def said(ended: Completed, lines: int = 3) -> str:
+    """The last lines that git wrote, without its prefixes and without what it says of every failure."""
+    texts = [line.strip() for line in ended.error_text.splitlines() if line.strip()]
+    telling = [text for text in texts if text not in _BOILERPLATE] or texts
+    return "; ".join(_PREFIX.sub("", text) for text in telling[-lines:])

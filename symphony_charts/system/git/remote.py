@@ -1,0 +1,150 @@
+"""What a cache asks of its remote: the tip, the content of files, and to take a commit.
+
+A refusal is never understood from its text alone: real servers word the same lost race in seven ways. Whoever pushes
+reads the tip again. The text only tells whether trying again can help.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.system.git.cache import TIP_REF, Cache
+from symphony_charts.system.git.program import git, said
+from symphony_charts.system.subprocess_runner import Completed
+
+__all__ = ["Answer", "ToolUnreachable", "fetch_files", "fetch_tip", "push"]
+
+# Trying again does not help. Sources: git's remote-curl.c, connect.c, http.c, credential.c; OpenSSH; libcurl.
+_FINAL = re.compile(
+    r"Authentication failed|could not read (Username|Password)|Permission denied|terminal prompts disabled"
+    r"|Host key verification failed|does not appear to be a git repository|[Rr]epository .*not found"
+    r"|returned error: 40[0134]|unsupported protocol|dubious ownership|SSL certificate problem|mismatched algorithms"
+    r"|transport '.*' not allowed|is not a valid|No space left on device",
+)
+_NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
+_NO_FILTER = "filtering not recognized by server"
+
+
+class ToolUnreachable(ToolFailed):
+    """The remote gave no answer, and may give one later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came of a push. `is_done`: the server took it. `was_sent`: it may have taken it, whatever git said.
+
+    `is_final`: the server said no, and would again. `text` is what was said.
+    """
+
+    is_done: bool
+    was_sent: bool
+    is_final: bool
+    text: str
+    ended: Completed
+
+
+def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -> str:
+    """Fetch the newest commit of the branch with its trees; the commit's id.
+
+    With `depth` None all commits since the last known tip come too. It is empty for a repository without branches.
+    Raises NotFound where only this branch is missing, ToolUnreachable where trying again may help, else ToolFailed.
+    """
+    ended = _fetch_branch(cache, cache.branch, depth, timeout_s)
+    if ended.status and cache.base and _NO_BRANCH.search(ended.error_text):
+        ended = _fetch_branch(cache, cache.base, depth, timeout_s)
+    if ended.status:
+        if _NO_BRANCH.search(ended.error_text):
+            if cache.begins_empty or not _has_branches(cache, timeout_s):
+                return ""
+            what = f"the repository has no branch {cache.base or cache.branch}"
+            raise NotFound(what, cache.url, "symph gitops init makes one; or name another with --branch")
+        raise _failed(ended, f"cannot read {cache.url}")
+    if _NO_FILTER in ended.error_text:
+        cache.note_all_files()
+    tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
+    cache.remember_tip(tip)
+    return tip
+
+
+def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float) -> Completed:
+    depths = () if depth is None else (f"--depth={depth}",)
+    argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", *depths, "--filter=blob:none", "origin"]
+    return git(cache.repo, *argv, f"+refs/heads/{branch}:{TIP_REF}", timeout_s=timeout_s, check=False)
+
+
+def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> None:
+    """Fetch the content of files by their ids, all in one request; those that are here already are left out."""
+    wanted = cache.missing(set(blobs))
+    if not wanted:
+        return
+    argv = ["-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]
+    argv += ["--filter=blob:none", "--stdin", "origin"]
+    text = "".join(f"{oid}\n" for oid in sorted(wanted)).encode()
+    ended = git(cache.repo, *argv, input=text, timeout_s=timeout_s, check=False)
+    if ended.status:
+        raise _failed(ended, f"cannot read files from {cache.url}")
+    cache.note_blobs(wanted)
+
+
+def push(cache: Cache, commit: str, *, timeout_s: float = 60.0) -> Answer:
+    """Ask the server to move the branch to `commit`; it does so only from the commit's parent. Never forces."""
+    refspec = f"{commit}:refs/heads/{cache.branch}"
+    try:
+        ended = git(
+            cache.repo, "push", "--porcelain", "--no-verify", "origin", refspec, timeout_s=timeout_s, check=False
+        )
+    except ToolFailed as error:
+        # It took too long and was stopped; the server may still be at it.
+        late = Completed(argv=tuple(error.argv), status=-1, stdout=b"", stderr=b"", seconds=error.seconds)
+        return Answer(is_done=False, was_sent=True, is_final=False, text=error.what, ended=late)
+    if ended.status == 0:
+        cache.remember_tip(commit)
+        return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended)
+    verdict = _verdict(ended.text)
+    is_ours = verdict.startswith("[rejected]")
+    is_refused = verdict.startswith("[remote rejected]") and not _may_be_race(verdict)
+    is_final = is_refused or (not verdict and bool(_FINAL.search(ended.error_text)))
+    text = verdict or said(ended)
+    return Answer(is_done=False, was_sent=not is_ours, is_final=is_final, text=text, ended=ended)
+
+
+def _has_branches(cache: Cache, timeout_s: float) -> bool:
+    ended = git(cache.repo, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s, check=False)
+    if ended.status:
+        raise _failed(ended, f"cannot read {cache.url}")
+    return bool(ended.text.strip())
+
+
+def _verdict(porcelain: str) -> str:
+    """What git printed about our branch, e.g. ``[remote rejected] (pre-receive hook declined)``; empty if nothing."""
+    for line in porcelain.splitlines():
+        flag, *rest = line.split("\t")
+        if flag == "!" and len(rest) == 2:
+            return rest[1].strip()
+    return ""
+
+
+def _may_be_race(verdict: str) -> bool:
+    """Whether a refusal can come of somebody else's push: locks and old values are the server's compare-and-swap."""
+    return bool(
+        re.search(r"lock|failed to update|old value|atomic|non-fast-forward|stale|fetch first|expected", verdict)
+    )
+
+
+def _failed(ended: Completed, what: str) -> ToolFailed:
+    heard = ended.error_text
+    is_final = bool(_FINAL.search(heard))
+    kind = ToolFailed if is_final else ToolUnreachable
+    hint = "check the address, and that git itself can read it: git ls-remote"
+    return kind(
+        f"{what}: {said(ended, 1) or f'git ended with status {ended.status}'}",
+        next=hint,
+        argv=ended.argv,
+        status=ended.status,
+        stdout=ended.text,
+        stderr=heard,
+        seconds=ended.seconds,
+    )

@@ -1,0 +1,33 @@
+"""Signatures of commits, made by the programs that hold the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from symphony_charts.errors import SpecError
+from symphony_charts.system.subprocess_runner import run
+
+__all__ = ["signer"]
+
+
+def signer(key: str) -> Callable[[bytes], str]:
+    """What signs a commit's bytes with `key`: ``gpg:KEYID``, or the path of an SSH key (private, or public with agent).
+
+    The signature goes into the commit's header ``gpgsig``. Argo CD checks GPG's alone, Flux and forges both. Raises
+    SpecError for a key that is not there; the function raises ToolMissing and ToolFailed.
+    """
+    if key.startswith("gpg:"):
+        name = key.removeprefix("gpg:")
+        if not name or name.startswith("-"):
+            raise SpecError.one(f'"{key}" names no key', "sign", "for example gpg:0123ABCD")
+        return lambda data: _sign(["gpg", "--batch", "--local-user", name, "--detach-sign", "--armor"], data)
+    path = Path(key).expanduser()
+    if not path.is_file():
+        raise SpecError.one(f"no SSH key at {key}", "sign", "give the path of a key, or gpg:KEYID")
+    # Format: OpenSSH, PROTOCOL.sshsig; git wants the namespace "git".
+    return lambda data: _sign(["ssh-keygen", "-Y", "sign", "-n", "git", "-f", str(path)], data)
+
+
+def _sign(argv: list[str], data: bytes) -> str:
+    return run(argv, input=data, timeout_s=60).text

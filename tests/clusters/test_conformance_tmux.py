@@ -1,0 +1,49 @@
+"""The conformance suite on real tmux."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.clusters.tmux import TmuxCluster
+from symphony_charts.local import up
+from symphony_charts.local.runs import live_runs
+from symphony_charts.settings.user import SymphonyConfig
+from tests.clusters.conformance import (
+    ConformanceOfChanges,
+    ConformanceOfFiles,
+    ConformanceOfLogs,
+    ConformanceOfStates,
+    Place,
+)
+
+
+@pytest.fixture
+def place(private_places: Path, need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """This machine; every run is ended afterwards."""
+    need_tool("tmux")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    yield Place(cluster=TmuxCluster(), flags=("--on", "tmux"), env=dict(os.environ))
+    SymphonyConfig.reset()
+    for run in live_runs():
+        up.down(run)
+
+
+class TestStates(ConformanceOfStates):
+    """States in tmux."""
+
+
+class TestLogs(ConformanceOfLogs):
+    """Logs in tmux."""
+
+
+class TestFiles(ConformanceOfFiles):
+    """Files in tmux."""
+
+
+class TestChanges(ConformanceOfChanges):
+    """Changes in tmux."""

@@ -1,0 +1,258 @@
+"""The dispatcher's calls: Symphony's golden numbers under `formula="symphony"`, what nodes really leave otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
+from symphony_charts.errors import SpecError
+from symphony_charts.spec.builder.experiment import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+
+CLOUDWISE = Path(__file__).parents[2] / "examples/pools/cloudwise.tf.json"
+CPU8, CPU2 = "np-8cpu-30720mem-np", "np-2cpu-7680mem-np"
+V100 = "np-8cpu-53248mem-1v100-np"
+EXCLUSIVE = {"key": "exclusive_workload", "operator": "Equal", "value": "exclusive", "effect": "NoExecute"}
+NVIDIA = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+
+
+@pytest.fixture(scope="module")
+def symphony() -> GKEDispatcher:
+    return GKEDispatcher(CLOUDWISE, formula="symphony")
+
+
+@pytest.fixture(scope="module")
+def dispatcher() -> GKEDispatcher:
+    return GKEDispatcher(CLOUDWISE)
+
+
+def cloudwise_pool(machine: str, cpu: int, memory_m: int, gpu: str = "", gpus: int = 0) -> dict[str, Any]:
+    labels: dict[str, Any] = {"name": "pool", "cpu": cpu, "memory_m": memory_m}
+    config: dict[str, Any] = {"machine_type": machine, "labels": labels, "taint": []}
+    if gpu:
+        labels |= {"gpu_type": gpu, "gpu_count": gpus}
+        config["guest_accelerator"] = [{"type": gpu, "count": gpus}]
+    pool = {"name": "pool", "autoscaling": {"min_node_count": 0, "max_node_count": 4}, "node_config": config}
+    return {"resource": {"google_container_node_pool": {"pool": pool}}}
+
+
+def asked(process: ProcessSpec) -> tuple[Any, Any, Any]:
+    """Memory, CPU and GPUs as the builder holds them."""
+    data: dict[str, Any] = process.to_data()
+    requests = data.get("requests", {})
+    return requests.get("memory"), requests.get("cpu"), data.get("gpus")
+
+
+def test_a_whole_machine_under_symphonys_formula(symphony: GKEDispatcher) -> None:
+    process = ProcessSpec("p")
+    symphony.assign_to_machine(process, node_pool_name=CPU8)
+    assert asked(process) == ("15360Mi", "7.4", None)
+    assert process.to_data()["node_selector"] == {"name": CPU8}
+    assert process.to_data()["tolerations"] == [EXCLUSIVE]
+
+
+def test_a_fifth_of_a_machine_under_symphonys_formula(symphony: GKEDispatcher) -> None:
+    process = ProcessSpec("p")
+    symphony.assign_to_machine(process, node_pool_name=CPU8, process_per_machine=5)
+    assert asked(process) == ("5120Mi", "1.48", None)
+
+
+def test_a_gpu_under_symphonys_formula(symphony: GKEDispatcher) -> None:
+    process = ProcessSpec("p")
+    symphony.assign_to_gpu(process, node_pool_name=V100)
+    assert asked(process) == ("26624Mi", "7.4", 1)
+    assert process.to_data()["tolerations"] == [EXCLUSIVE, NVIDIA]
+
+
+def test_a_node_pool_under_symphonys_formula(symphony: GKEDispatcher) -> None:
+    process = ProcessSpec("p")
+    symphony.assign_to_node_pool(process, node_pool_name=V100, cpu=2.5, memory_m=4096.7, gpu_count=1)
+    assert asked(process) == ("4096Mi", "2.5", 1)
+
+
+@pytest.mark.parametrize(("cpu", "pool"), [(1.5, CPU2), (2, CPU8), (7, CPU8)])
+def test_resources_take_the_first_larger_pool_under_symphonys_formula(
+    symphony: GKEDispatcher, cpu: float, pool: str
+) -> None:
+    process = ProcessSpec("p")
+    symphony.assign_to_resource(process, cpu=cpu)
+    assert process.to_data()["node_selector"] == {"name": pool}
+    assert asked(process) == (None, f"{cpu:g}", None)
+
+
+@pytest.mark.parametrize("settings", [{"cpu": 8}, {"gpu_type": "K80"}])
+def test_what_symphony_could_not_place_is_a_value_error(symphony: GKEDispatcher, settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="no node pool is large enough"):
+        symphony.assign_to_resource(ProcessSpec("p"), **settings)
+
+
+def test_resources_with_a_gpu_count_find_the_gpu_pool_under_symphonys_formula(symphony: GKEDispatcher) -> None:
+    process = ProcessSpec("p")
+    symphony.assign_to_resource(process, gpu_type="V100", gpu_count=1, cpu=7)
+    assert asked(process) == (None, "7", 1)
+    assert process.to_data()["node_selector"] == {"name": V100}
+
+
+def test_resources_with_nothing_asked_take_the_first_cpu_pool_under_symphonys_formula(symphony: GKEDispatcher) -> None:
+    process = ProcessSpec("p")
+    symphony.assign_to_resource(process)
+    assert asked(process) == (None, None, None)
+    assert process.to_data()["node_selector"] == {"name": CPU2}
+
+
+def test_a_gpu_of_a_machine_with_four_under_symphonys_formula() -> None:
+    source = cloudwise_pool("n1-highmem-32", 32, 212992, "nvidia-tesla-k80", 4)
+    process = ProcessSpec("p")
+    GKEDispatcher(source, formula="symphony").assign_to_gpu(process, node_pool_name="pool")
+    assert asked(process) == ("42598Mi", "7.85", 1)
+    assert process.to_data()["tolerations"] == [NVIDIA]
+
+
+@pytest.mark.parametrize(
+    ("machine", "cpu", "memory", "gpus", "parts", "expected"),
+    [
+        ("n1-highmem-32", 32, 212992, 4, 3, ("53248Mi", "10.466", 1)),
+        ("n1-highmem-8", 8, 53248, 1, 8, ("5916Mi", "0.925", 1)),
+    ],
+)
+def test_symphonys_stranded_gpus_are_reproduced(
+    machine: str, cpu: int, memory: int, gpus: int, parts: int, expected: tuple[str, str, int]
+) -> None:
+    source = cloudwise_pool(machine, cpu, memory, "nvidia-tesla-k80", gpus)
+    process = ProcessSpec("p")
+    dispatcher = GKEDispatcher(source, formula="symphony")
+    dispatcher.assign_to_machine(process, node_pool_name="pool", process_per_machine=parts)
+    assert asked(process) == expected
+
+
+def test_a_share_of_a_machine_is_a_share_of_what_it_leaves(dispatcher: GKEDispatcher) -> None:
+    process = ProcessSpec("p")
+    dispatcher.assign_to_machine(process, node_pool_name=CPU8, process_per_machine=5)
+    usable = dispatcher.get_node_pool(CPU8).usable
+    assert asked(process) == (f"{usable['memory'] // 5 >> 20}Mi", f"{usable['cpu'] // 5}m", None)
+
+
+def test_pods_select_gkes_own_label_and_tolerate_the_pool(dispatcher: GKEDispatcher) -> None:
+    process = ProcessSpec("p")
+    dispatcher.assign_to_gpu(process, node_pool_name=V100)
+    assert process.to_data()["node_selector"] == {"cloud.google.com/gke-nodepool": V100}
+    assert process.to_data()["tolerations"] == [EXCLUSIVE, NVIDIA]
+
+
+def test_gpus_that_do_not_divide_are_refused_with_what_would() -> None:
+    dispatcher = GKEDispatcher(cloudwise_pool("n1-highmem-32", 32, 212992, "nvidia-tesla-k80", 4))
+    with pytest.raises(SpecError, match="evenly") as failure:
+        dispatcher.assign_to_machine(ProcessSpec("p"), node_pool_name="pool", process_per_machine=3)
+    assert failure.value.next == "use one of 1, 2, 4"
+
+
+def test_the_documented_call_of_assign_to_gpu_asks_for_resources(dispatcher: GKEDispatcher) -> None:
+    process = ProcessSpec("p")
+    decision = dispatcher.assign_to_gpu(process, cpu=2.5, memory_m=4096, gpu_type="k80", gpu_count=1)
+    assert (decision.pool, asked(process)) == ("np-8cpu-53248mem-1k80-np", ("4096Mi", "2.5", 1))
+
+
+def test_a_gpu_type_alone_means_one_gpu(dispatcher: GKEDispatcher) -> None:
+    decision = dispatcher.assign_to_resource(ProcessSpec("p"), gpu_type="P100")
+    assert (decision.pool, decision.gpus) == ("np-8cpu-53248mem-1p100-np", 1)
+
+
+def test_an_unknown_gpu_type_is_refused_with_what_there_is(dispatcher: GKEDispatcher) -> None:
+    with pytest.raises(SpecError, match='no pool has GPUs of type "p10"') as failure:
+        dispatcher.assign_to_resource(ProcessSpec("p"), gpu_type="p10")
+    assert "nvidia-tesla-p100" in failure.value.next
+
+
+def test_resources_go_to_the_best_fit_whatever_the_order_of_the_file(dispatcher: GKEDispatcher) -> None:
+    assert dispatcher.assign_to_resource(ProcessSpec("p"), cpu=1.2).pool == CPU2
+    assert dispatcher.assign_to_resource(ProcessSpec("q"), cpu=1.99).pool == CPU8
+
+
+def test_an_unknown_pool_is_refused_with_the_nearest(dispatcher: GKEDispatcher) -> None:
+    with pytest.raises(SpecError, match="no node pool") as failure:
+        dispatcher.assign_to_machine(ProcessSpec("p"), node_pool_name="np-8cpu-30720-np")
+    assert CPU8 in failure.value.next
+
+
+def test_gpus_of_a_pool_without_any_are_refused(dispatcher: GKEDispatcher) -> None:
+    with pytest.raises(SpecError, match="has no GPU"):
+        dispatcher.assign_to_gpu(ProcessSpec("p"), node_pool_name=CPU8)
+    with pytest.raises(SpecError, match="whose nodes have 0"):
+        dispatcher.assign_to_node_pool(ProcessSpec("p"), node_pool_name=CPU8, gpu_count=1)
+
+
+def test_a_grouped_process_puts_selector_and_tolerations_on_its_group(dispatcher: GKEDispatcher) -> None:
+    group = ProcessGroupSpec("nonagent")
+    process = group.new_process("learner")
+    dispatcher.assign_to_gpu(process, group, node_pool_name=V100)
+    assert group.to_data()["node_selector"] == {"cloud.google.com/gke-nodepool": V100}
+    assert "node_selector" not in process.to_data()
+
+
+def test_the_group_of_a_process_is_inferred(dispatcher: GKEDispatcher) -> None:
+    group = ProcessGroupSpec("nonagent")
+    dispatcher.assign_to_machine(group.new_process("learner"), node_pool_name=CPU8)
+    assert group.to_data()["node_selector"] == {"cloud.google.com/gke-nodepool": CPU8}
+
+
+def test_another_group_than_the_process_is_in_is_an_error(dispatcher: GKEDispatcher) -> None:
+    process = ProcessGroupSpec("nonagent").new_process("learner")
+    with pytest.raises(SpecError, match='is in group "nonagent", not in "other"'):
+        dispatcher.assign_to_machine(process, ProcessGroupSpec("other"), node_pool_name=CPU8)
+
+
+def test_two_processes_of_one_group_cannot_go_to_two_pools(dispatcher: GKEDispatcher) -> None:
+    group = ProcessGroupSpec("nonagent")
+    dispatcher.assign_to_machine(group.new_process("a"), node_pool_name=CPU8, process_per_machine=2)
+    with pytest.raises(SpecError, match="already bound to"):
+        dispatcher.assign_to_machine(group.new_process("b"), node_pool_name=CPU2, process_per_machine=2)
+
+
+def test_settings_out_of_configuration_choose_the_mode(dispatcher: GKEDispatcher) -> None:
+    settings: dict[str, Any] = {"assign_to": "machine", "node_pool_name": CPU8, "process_per_machine": 2, "cpu": None}
+    process = ProcessSpec("p")
+    dispatcher.assign_to(process, **settings)
+    assert asked(process)[1] == f"{dispatcher.get_node_pool(CPU8).usable['cpu'] // 2}m"
+
+
+def test_a_key_that_the_mode_does_not_take_is_a_type_error(dispatcher: GKEDispatcher) -> None:
+    with pytest.raises(TypeError, match="takes no gpu_type"):
+        dispatcher.assign_to(ProcessSpec("p"), assign_to="machine", node_pool_name=CPU8, gpu_type="k80")
+
+
+def test_an_unknown_mode_is_refused(dispatcher: GKEDispatcher) -> None:
+    with pytest.raises(ValueError, match='no mode "cpu"'):
+        dispatcher.assign_to(ProcessSpec("p"), assign_to="cpu")
+
+
+def test_an_exclusive_share_keeps_other_pods_off_the_node(dispatcher: GKEDispatcher) -> None:
+    process = ProcessSpec("p")
+    dispatcher.assign_to_machine(process, node_pool_name=CPU8, process_per_machine=2, exclusive=True)
+    assert "podAntiAffinity" in str(process.to_data()["pod_overlay"])
+
+
+def test_dispatching_survives_finish() -> None:
+    dispatcher = GKEDispatcher(CLOUDWISE)
+    experiment = ExperimentSpec("rl", image="img")
+    process = experiment.new_process("learner")
+    dispatcher.assign_to_gpu(process, node_pool_name=V100)
+    finished = experiment.finish().processes["learner"]
+    assert (finished.gpus, finished.node_selector) == (1, {"cloud.google.com/gke-nodepool": V100})
+    assert finished.annotations == {"symphony-charts/assigned-to": f"gpu: {V100}"}
+
+
+def test_the_pools_are_listed_by_name(dispatcher: GKEDispatcher) -> None:
+    assert dispatcher.get_node_pools() == sorted(dispatcher.get_node_pools())
+    assert CPU2 in repr(dispatcher)
+
+
+def test_a_missing_file_is_a_wrong_input() -> None:
+    with pytest.raises(SpecError, match="no cluster file"):
+        GKEDispatcher("no/such/file.tf.json")
+
+
+def test_an_unknown_formula_is_refused() -> None:
+    with pytest.raises(SpecError, match="no formula"):
+        GKEDispatcher(CLOUDWISE, formula="guess")  # type: ignore[arg-type]  # the point of the test

@@ -1,0 +1,37 @@
+"""Who writes flows with hera takes an experiment into one as a template."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from symphony_charts.clusters.hera_flows import hera_flows
+
+hera = pytest.importorskip("hera.workflows")
+
+SPEC = Path(__file__).resolve().parents[2] / "examples/sweep/experiment.yaml"
+
+
+def test_an_experiment_is_a_template_and_a_workflow() -> None:
+    flows = hera_flows(SPEC, release="mine")
+    assert {kind: str(flow.name).partition("-descent")[0] for kind, flow in flows.items()} == {
+        "WorkflowTemplate": "mine",
+        "Workflow": "mine",
+    }
+
+
+def test_a_flow_of_ones_own_runs_the_template() -> None:
+    template = hera_flows(SPEC, values={"workload": {"argo": {"parameters": ["LR"]}}})["WorkflowTemplate"]
+    with hera.Workflow(name="own", entrypoint="d") as flow, hera.DAG(name="d"):
+        reference = hera.models.TemplateRef(name=template.name, template="experiment")
+        hera.Task(name="train", template_ref=reference, arguments={"LR": "0.3"})
+    (task,) = flow.to_dict()["spec"]["templates"][0]["dag"]["tasks"]
+    assert task["templateRef"] == {"name": "descent", "template": "experiment"}
+    assert task["arguments"]["parameters"] == [{"name": "LR", "value": "0.3"}]
+
+
+def test_what_hera_writes_is_yaml_of_the_same_template() -> None:
+    template = hera_flows(SPEC)["WorkflowTemplate"]
+    assert yaml.safe_load(template.to_yaml()) == template.to_dict()

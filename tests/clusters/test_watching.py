@@ -1,0 +1,160 @@
+"""What the watching verbs share, without a backend: matching, times, waiting, the current experiment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symphony_charts.backend.current_experiment import chosen_at, set_current
+from symphony_charts.backend.protocol import find_instances, match_names
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Phase, overall
+from symphony_charts.cli.commands.watch.scp import parse_place
+from symphony_charts.cli.commands.watch.watching import seconds
+from symphony_charts.errors import NotFound
+from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.runs import Run
+
+
+def instance(name: str, phase: Phase = "running", group: str = "", *, is_service: bool = False) -> InstanceStatus:
+    """An instance of a process, numbered by its name's end."""
+    process, _, index = name.rpartition("-")
+    number = int(index) if process else 0
+    return InstanceStatus(
+        name=name,
+        process=process or name,
+        group=group,
+        index=number,
+        phase=phase,
+        state=phase,
+        is_service=is_service,
+    )
+
+
+STATUS = ExperimentStatus(
+    name="rl",
+    experiment="rl",
+    backend="tmux",
+    phase="running",
+    started=0.0,
+    instances=(instance("agent-0"), instance("agent-1"), instance("eval", group="g")),
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("agent", ["agent-0", "agent-1"]),
+        ("agent-1", ["agent-1"]),
+        ("agent/1", ["agent-1"]),
+        ("g/eval", ["eval"]),
+        ("eval/0", ["eval"]),
+        ("g/eval/0", ["eval"]),
+        ("nobody", []),
+        ("", []),
+    ],
+)
+def test_words_name_processes_and_replicas(word: str, names: list[str]) -> None:
+    assert [one.name for one in find_instances(STATUS, word)] == names
+
+
+def test_a_replica_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(NotFound, match="no replica 7"):
+        find_instances(STATUS, "agent/7")
+
+
+def test_names_are_matched_in_symphonys_order() -> None:
+    names = ["x-rl", "rl-old", "sarah-rl-2", "a-rl-b"]
+    assert match_names(names, "rl", lambda name: f"sarah-{name}") == (
+        ["sarah-rl-2", "rl-old", "x-rl", "a-rl-b"],
+        False,
+    )
+    assert match_names(["rl", "sarah-rl"], "rl", lambda name: f"sarah-{name}") == (["sarah-rl"], True)
+
+
+@given(st.lists(st.text("ab-", min_size=1, max_size=4), unique=True), st.text("ab-", min_size=1, max_size=3))
+def test_every_match_contains_the_word_and_an_exact_one_is_alone(names: list[str], word: str) -> None:
+    found, is_exact = match_names(names, word)
+    assert set(found) <= {name for name in names if word in name}
+    assert is_exact == (word in names)
+    assert not is_exact or found == [word]
+
+
+@pytest.mark.parametrize(
+    ("phases", "phase"),
+    [
+        (["succeeded", "succeeded"], "succeeded"),
+        (["succeeded", "running"], "running"),
+        (["succeeded", "pending"], "running"),
+        (["pending", "pending"], "pending"),
+        (["failed", "running"], "failed"),
+        (["stopped", "succeeded"], "stopped"),
+        ([], "pending"),
+    ],
+)
+def test_the_phase_of_all_together(phases: list[Phase], phase: Phase) -> None:
+    assert overall(instance("a", one) for one in phases) == phase
+
+
+def test_services_do_not_keep_an_experiment_running() -> None:
+    assert overall([instance("a", "succeeded"), instance("s", "running", is_service=True)]) == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("learner:/results", ("learner", "/results")),
+        ("g/learner:/a:b", ("g/learner", "/a:b")),
+        ("agent/3:x", ("agent/3", "x")),
+        (":/results", ("", "/results")),
+        ("./a:b", None),
+        ("/a:b", None),
+        ("plain", None),
+    ],
+)
+def test_the_colon_makes_a_place_remote(text: str, place: tuple[str, str] | None) -> None:
+    assert parse_place(text) == place
+
+
+def test_times_have_units() -> None:
+    assert [seconds(text) for text in ("90", "90s", "1.5m", "2h", "1d")] == [90, 90, 90, 7200, 86400]
+    with pytest.raises(ValueError, match="no time"):
+        seconds("soon")
+
+
+def test_the_current_experiment_of_one_place_is_not_that_of_another() -> None:
+    set_current("tmux", "rl")
+    set_current("kube/prod", "big")
+    assert (chosen_at("tmux"), chosen_at("kube/prod"), chosen_at("kube/dev")) == ("rl", "big", None)
+    set_current("tmux", None)
+    assert chosen_at("tmux") is None
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "../local", "a/../../x"])
+def test_a_name_that_leads_elsewhere_is_no_experiment(name: str) -> None:
+    # Asked, never told to delete: were the guard broken, a test must not be what removes a folder.
+    with pytest.raises(NotFound):
+        LocalWatcher().delete(name, dry_run=True)
+
+
+def test_what_is_no_folder_of_ours_is_not_removed(private_places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign = private_places / "foreign" / "run"
+    foreign.mkdir(parents=True)
+    monkeypatch.setattr("symphony_charts.local.backend.find_run", lambda _name: Run(foreign))
+    monkeypatch.setattr("symphony_charts.local.backend.runs_of", lambda _name: [Run(foreign)])
+    with pytest.raises(NotFound, match="no folder of ours"):
+        LocalWatcher().delete("foreign")
+    assert foreign.is_dir()
+
+
+def test_watching_this_machine_loads_no_client_of_a_cluster() -> None:
+    program = (
+        "import sys; from symphony_charts.cli.main import main; main(['p']); "
+        "print([m for m in ('kubernetes', 'yaml', 'msgspec', 'rich', 'libtmux') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "[]\n", done.stderr

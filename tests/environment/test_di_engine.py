@@ -1,0 +1,51 @@
+"""The variables of a DIJob's pods: ranks over all that ends, in the order in which it is declared."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symphony_charts.environment.di_engine import di_environment, has_di_engine, nodes_of
+from symphony_charts.spec.from_data import from_data
+
+HOSTS = {"learner": ["l-0"], "data-collector": ["c-0", "c-1"]}
+
+
+def test_ranks_go_on_from_pod_to_pod() -> None:
+    assert di_environment("ns/x", "data-collector", 1, HOSTS) == {
+        "DI_JOB_ID": "ns/x",
+        "DI_NODES": "l-0,c-0,c-1",
+        "DI_DATA_COLLECTOR_NODES": "c-0,c-1",
+        "DI_RANK": "2",
+    }
+
+
+def test_what_is_no_node_gets_nothing() -> None:
+    assert di_environment("ns/x", "board", 0, HOSTS) == {}
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(1, 5), min_size=1))
+def test_every_replica_finds_itself_at_its_rank(counts: dict[str, int]) -> None:
+    hosts = {pod: [f"{pod}-{index}" for index in range(count)] for pod, count in counts.items()}
+    seen = []
+    for pod, count in counts.items():
+        for index in range(count):
+            env = di_environment("x", pod, index, hosts)
+            assert env["DI_NODES"].split(",")[int(env["DI_RANK"])] == f"{pod}-{index}"
+            seen.append(int(env["DI_RANK"]))
+    assert seen == list(range(sum(counts.values())))
+
+
+def test_nodes_are_what_ends_in_the_order_of_declaration() -> None:
+    run = {"command": ["x"]}
+    processes = {"learner": run, "board": {**run, "lifecycle": "service"}, "collector": run}
+    assert nodes_of(from_data({"name": "x", "processes": processes})) == ["learner", "collector"]
+
+
+def test_a_dijob_of_the_newer_operators_has_them_unasked() -> None:
+    processes = {"learner": {"command": ["x"]}}
+    jobs = {"name": "x", "processes": processes}
+    of_kind = {**jobs, "workload": {"kind": "dijob"}}
+    older = {**jobs, "workload": {"kind": "dijob", "dijob": {"operator": "v1.0"}}}
+    asked = {**jobs, "compat": "di-engine"}
+    assert [has_di_engine(from_data(one)) for one in (jobs, of_kind, older, asked)] == [False, True, False, True]

@@ -1,0 +1,44 @@
+"""`$(VAR)` as the kubelet expands it; the cases are those of Kubernetes' own documentation and source."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symphony_charts.environment.expansion import expand
+
+VARIABLES = {"A": "a", "B": "$(A)", "EMPTY": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("$(A)", "a"),
+        ("x$(A)y", "xay"),
+        ("$(B)", "$(A)"),
+        ("$$(A)", "$(A)"),
+        ("$$$(A)", "$a"),
+        ("$(NONE)", "$(NONE)"),
+        ("$(A", "$(A"),
+        ("$A", "$A"),
+        ("$", "$"),
+        ("a$", "a$"),
+        ("$(EMPTY)|", "|"),
+        ("$()", "$()"),
+        ("$(A)$(A)", "aa"),
+    ],
+)
+def test_a_reference_is_expanded_as_in_a_pod(text: str, result: str) -> None:
+    assert expand(text, VARIABLES) == result
+
+
+@given(st.text())
+def test_text_without_dollars_is_left_alone(text: str) -> None:
+    plain = text.replace("$", "")
+    assert expand(plain, VARIABLES) == plain
+
+
+@given(st.text())
+def test_doubled_dollars_come_out_single(text: str) -> None:
+    assert expand(text.replace("$", "$$"), VARIABLES) == text

@@ -1,0 +1,148 @@
+"""Overlays merge as Kubernetes' own strategic merge does: `kubectl patch --local` is the judge, and laws hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scripts.merge_keys import generated_files, merge_keys
+from symphony_charts.formats.merge_keys import MERGE_KEYS
+from symphony_charts.formats.overlay import merge_overlay, place
+from tests.spec.overlay_strategies import pods
+from tests.tools import kubectl
+
+ROOT = Path(__file__).resolve().parents[2]
+FEW = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def patched_by_kubectl(bases: list[dict[str, Any]], overlay: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each of `bases` with `overlay` laid on it by kubectl, which needs no cluster for that."""
+    program = kubectl()
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("kubectl is not unpacked: python -m tests.tools")
+        pytest.skip("kubectl is not unpacked: python -m tests.tools")
+    items = [{"apiVersion": "v1", "kind": "Pod", **named(base, f"p{index}")} for index, base in enumerate(bases)]
+    with tempfile.TemporaryDirectory() as folder:
+        file, patch = Path(folder) / "pods.json", Path(folder) / "patch.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        patch.write_text(json.dumps(overlay))
+        argv: list[str | Path] = [
+            program,
+            "patch",
+            "--local",
+            "--type=strategic",
+            "-f",
+            file,
+            "--patch-file",
+            patch,
+            "-o",
+            "json",
+        ]
+        ended = subprocess.run(
+            argv, capture_output=True, text=True, timeout=60, check=True, env={"HOME": folder, "LC_ALL": "C"}
+        )
+    return list(documents(ended.stdout))
+
+
+def named(pod: dict[str, Any], name: str) -> dict[str, Any]:
+    """`pod` with a name, as an object has one."""
+    return {**pod, "metadata": {"name": name, **pod.get("metadata", {})}}
+
+
+def documents(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON documents that stand one after the other in `text`."""
+    decoder, place_in_text = json.JSONDecoder(), 0
+    while text[place_in_text:].strip():
+        start = place_in_text + len(text[place_in_text:]) - len(text[place_in_text:].lstrip())
+        document, place_in_text = decoder.raw_decode(text, start)
+        yield document
+
+
+def sorted_by_key(value: Any, field: str = "") -> Any:
+    """`value` with every list that merges item by item in the order of its keys."""
+    if isinstance(value, dict):
+        return {key: sorted_by_key(item, key) for key, item in value.items()}
+    if isinstance(value, list) and field in MERGE_KEYS:
+        key = MERGE_KEYS[field]
+        return sorted(map(sorted_by_key, value), key=lambda item: str(item[key] if key else item))
+    return list(map(sorted_by_key, value)) if isinstance(value, list) else value
+
+
+@FEW
+@given(st.lists(pods, min_size=8, max_size=8), pods)
+def test_an_overlay_merges_as_kubectl_patches(bases: list[dict[str, Any]], overlay: dict[str, Any]) -> None:
+    ours = [
+        {"apiVersion": "v1", "kind": "Pod", **merge_overlay(named(base, f"p{index}"), overlay)}
+        for index, base in enumerate(bases)
+    ]
+    assert sorted_by_key(patched_by_kubectl(bases, overlay)) == sorted_by_key(ours)
+
+
+@given(pods)
+def test_an_empty_overlay_changes_nothing_and_changes_nothing_into_itself(pod: dict[str, Any]) -> None:
+    assert merge_overlay(pod, {}) == merge_overlay({}, pod) == pod
+
+
+@given(pods, pods)
+def test_an_overlay_laid_on_twice_is_laid_on_once(pod: dict[str, Any], overlay: dict[str, Any]) -> None:
+    once = merge_overlay(pod, overlay)
+    assert merge_overlay(once, overlay) == once
+
+
+@given(pods, pods, pods)
+def test_overlays_can_be_merged_with_each_other_first(
+    pod: dict[str, Any], first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    assert merge_overlay(merge_overlay(pod, first), second) == merge_overlay(pod, merge_overlay(first, second))
+
+
+@given(pods, pods)
+def test_neither_side_is_changed(pod: dict[str, Any], overlay: dict[str, Any]) -> None:
+    before = json.dumps([pod, overlay])
+    merge_overlay(pod, overlay)
+    assert json.dumps([pod, overlay]) == before
+
+
+def test_what_is_there_keeps_its_place_and_what_is_new_stands_last() -> None:
+    base = {"env": [{"name": "B", "value": "1"}, {"name": "A", "value": "2"}]}
+    over = {"env": [{"name": "C", "value": "$(A)"}, {"name": "A", "value": "3"}]}
+    merged: Any = merge_overlay(base, over)
+    assert [item["name"] for item in merged["env"]] == ["B", "A", "C"]
+
+
+@pytest.mark.parametrize("item", [{"value": "1"}, {"name": True}, {"name": None}, "A"], ids=str)
+def test_a_list_with_an_item_without_its_key_is_replaced(item: object) -> None:
+    assert merge_overlay({"env": [{"name": "A"}]}, {"env": [item]}) == {"env": [item]}
+
+
+def test_a_list_of_named_things_without_a_merge_key_is_replaced() -> None:
+    assert merge_overlay({"args": [{"name": "a"}]}, {"args": [{"name": "b"}]}) == {"args": [{"name": "b"}]}
+
+
+def test_a_value_is_placed_into_an_item_by_its_key() -> None:
+    whole = {"volumeMounts": [{"name": "v", "mountPath": "/a"}, {"name": "v", "mountPath": "/b"}]}
+    expected = {"volumeMounts": [{"mountPath": "/b", "readOnly": True}]}
+    assert place(["volumeMounts", 1, "readOnly"], True, whole) == expected
+
+
+def test_a_value_is_placed_into_a_plain_list_by_writing_it_again() -> None:
+    whole = {"tolerations": [{"key": "a"}, {"key": "b"}]}
+    assert place(["tolerations", 1, "effect"], "NoExecute", whole) == {
+        "tolerations": [{"key": "a"}, {"key": "b", "effect": "NoExecute"}]
+    }
+
+
+def test_the_keys_are_those_of_the_schemas() -> None:
+    assert merge_keys() == MERGE_KEYS
+    present = {path: (ROOT / path).read_text() for path in generated_files()}
+    assert present == generated_files(), "run python -m scripts.merge_keys"

@@ -1,0 +1,124 @@
+"""DIJobs on a cluster: their pods bear the operator's labels alone, and what the operator forgets is counted again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symphony_charts.kinds.dijob.pods import dressed, pods_of_jobs
+from symphony_charts.kubernetes.status import status_of
+from tests.chart.harness import chart_of, experiment_of, native_objects
+
+RUN = {"command": ["x"]}
+
+
+def job_of(operator: str = "v1.1", phase: str = "Running") -> dict[str, Any]:
+    """The live DIJob of a learner and two collectors."""
+    processes: dict[str, object] = {"learner": RUN, "collector": {**RUN, "replicas": 2}}
+    if operator == "v0":
+        processes = {"coordinator": RUN, "collector": {**RUN, "lifecycle": "service"}}
+    workload = {"kind": "dijob", "dijob": {"operator": operator}}
+    objects = native_objects(chart_of(experiment_of(processes=processes, workload=workload)))
+    (job,) = [item for (kind, _), item in objects.items() if kind == "DIJob"]
+    job["metadata"] |= {"namespace": "ml", "creationTimestamp": "2026-01-01T00:00:00Z", "uid": "u"}  # type: ignore[operator]  # a map
+    return {**job, "status": {"phase": phase}}
+
+
+def pod_of(job: dict[str, Any], task: str, index: int, *, code: int | None = None) -> dict[str, Any]:
+    """A pod as operator v1.1 makes it, running or ended with `code`."""
+    (spec,) = [one["template"]["spec"] for one in job["spec"]["tasks"] if one["name"] == task]
+    name = job["metadata"]["name"]
+    state: dict[str, object] = {"running": {"startedAt": "2026-01-01T00:00:01Z"}}
+    if code is not None:
+        state = {"terminated": {"exitCode": code, "finishedAt": "2026-01-01T00:00:02Z"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{name}-{task}-{index}",
+            "namespace": "ml",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {"diengine/job": name, "diengine/task-name": task},
+            "annotations": {"diengine/task-rank": str(index), "diengine/rank": "9"},
+            "ownerReferences": [{"kind": "DIJob", "name": name}],
+        },
+        "spec": spec,
+        "status": {
+            "phase": "Running" if code is None else "Succeeded" if code == 0 else "Failed",
+            "containerStatuses": [{"name": task, "state": state, "ready": code is None}],
+        },
+    }
+
+
+def counted(job: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, tuple[int, int, int]]:
+    """Active, succeeded and failed replicas of each process."""
+    status = status_of("r1", [job], pods_of_jobs([job], lambda _labels: pods), now=1767225700.0)
+    return {one.name: (one.active, one.succeeded, one.failed) for one in status.processes}
+
+
+def test_pods_are_found_by_the_operators_labels() -> None:
+    asked: list[str] = []
+
+    def listed(labels: str) -> list[dict[str, Any]]:
+        asked.append(labels)
+        return []
+
+    pods_of_jobs([job_of()], listed)
+    assert asked == [f"diengine/job in ({job_of()['metadata']['name']})"]
+
+
+def test_pods_of_operator_v0_are_found_by_its_own_and_counted_by_age() -> None:
+    job = job_of("v0")
+    spec = job["spec"]["collector"]["template"]["spec"]
+    pods = [
+        {
+            "metadata": {"name": f"c-{n}", "namespace": "ml", "labels": {"dijob-name": job["metadata"]["name"]}},
+            "spec": spec,
+        }
+        for n in "ab"
+    ]
+    found = list(dressed([job], pods, "dijob-name"))
+    assert [one["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] for one in found] == ["0", "1"]
+    assert {one["metadata"]["labels"]["symph.dev/group"] for one in found} == {"collector"}
+
+
+def test_a_pod_of_a_job_of_that_name_elsewhere_is_not_ours() -> None:
+    job = job_of()
+    pod = pod_of(job, "learner", 0)
+    pod["metadata"]["namespace"] = "other"
+    assert list(dressed([job], [pod], "diengine/job")) == []
+
+
+def test_while_it_runs_every_replica_is_counted_there_or_not_there_yet() -> None:
+    job = job_of()
+    pods = [pod_of(job, "learner", 0), pod_of(job, "collector", 1)]
+    assert counted(job, pods) == {"learner": (1, 0, 0), "collector": (2, 0, 0)}
+
+
+@pytest.mark.parametrize("are_left", [True, False])
+def test_after_the_end_the_status_of_replicas_is_still_there(are_left: bool) -> None:
+    job = job_of(phase="Succeeded")
+    pods = [pod_of(job, "learner", 0, code=0), *(pod_of(job, "collector", index, code=0) for index in (0, 1))]
+    assert counted(job, pods if are_left else []) == {"learner": (0, 1, 0), "collector": (0, 2, 0)}
+
+
+def test_the_one_template_of_operator_v1_0_is_told_by_its_group() -> None:
+    workload = {"kind": "dijob", "dijob": {"operator": "v1.0"}}
+    experiment = experiment_of(processes={"worker": {**RUN, "replicas": 2}}, workload=workload)
+    (job,) = [item for (kind, _), item in native_objects(chart_of(experiment)).items() if kind == "DIJob"]
+    live: dict[str, Any] = {**job, "status": {"phase": "Succeeded"}}
+    live["metadata"] |= {"namespace": "ml", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    assert counted(live, []) == {"worker": (0, 2, 0)}
+
+
+def test_of_operator_v0_the_coordinator_alone_has_succeeded() -> None:
+    assert counted(job_of("v0", "Succeeded"), []) == {"coordinator": (0, 1, 0), "collector": (0, 0, 0)}
+
+
+def test_a_failed_pod_fails_the_experiment_when_its_job_says_so() -> None:
+    job = job_of(phase="Failed")
+    pods = pods_of_jobs([job], lambda _labels: [pod_of(job, "learner", 0, code=3)])
+    status = status_of("r1", [job], pods, now=1767225700.0)
+    assert (status.phase, status.instances[-1].status) == ("failed", 3)
+    assert status.run == job["metadata"]["labels"]["symph.dev/run"]

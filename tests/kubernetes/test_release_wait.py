@@ -1,0 +1,145 @@
+"""How far a workload is, as `--wait` and `symph status` tell it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symphony_charts.kubernetes.releases.wait import progress_of
+
+Object = dict[str, Any]
+
+
+def workload(kind: str, status: Object, **spec: object) -> Object:
+    return {"kind": kind, "metadata": {"name": "x", "generation": 2}, "spec": spec, "status": status}
+
+
+def held(kind: str, reason: str = "", message: str = "") -> Object:
+    return {"conditions": [{"type": kind, "status": "True", "reason": reason, "message": message}]}
+
+
+def pod(state: Object, **more: object) -> Object:
+    status: Object = {"containerStatuses": [{"name": "c", "ready": False, "state": state}], **more}
+    return {"metadata": {"name": "x-1"}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("live", "state"),
+    [
+        (workload("Job", {"ready": 2}, parallelism=2), "ready"),
+        (workload("Job", {"ready": 1, "succeeded": 1}, parallelism=2), "ready"),
+        (workload("Job", {"ready": 1}, parallelism=2), "waiting"),
+        (workload("Job", held("Complete"), parallelism=1), "finished"),
+        (workload("Job", {**held("Complete"), "ready": 0}), "finished"),
+        (workload("Job", held("Failed", "BackoffLimitExceeded", "too often")), "failed"),
+        (workload("Job", held("FailureTarget", "PodFailurePolicy", "no"), parallelism=1), "failed"),
+        (workload("JobSet", held("Completed")), "finished"),
+        (workload("JobSet", held("Failed", "FailedJobs", "one failed")), "failed"),
+        (
+            workload("StatefulSet", {"readyReplicas": 2, "updatedReplicas": 2, "observedGeneration": 2}, replicas=2),
+            "ready",
+        ),
+        (
+            workload("StatefulSet", {"readyReplicas": 2, "updatedReplicas": 1, "observedGeneration": 2}, replicas=2),
+            "waiting",
+        ),
+        (
+            workload("StatefulSet", {"readyReplicas": 2, "updatedReplicas": 2, "observedGeneration": 1}, replicas=2),
+            "waiting",
+        ),
+        (workload("StatefulSet", {}, replicas=0), "waiting"),
+        (None, "waiting"),
+    ],
+)
+def test_a_workload_is_as_far_as_its_status_says(live: Object | None, state: str) -> None:
+    wanted = live or workload("Job", {})
+    assert progress_of(wanted, live, []).state == state
+
+
+def test_a_queued_workload_says_what_its_queue_says() -> None:
+    live = workload("JobSet", {}, suspend=True)
+    live["metadata"]["uid"] = "u1"
+    found = progress_of(live, live, [], {"u1": "in mine: no room"})
+    assert (found.state, found.why) == ("queued", "in mine: no room")
+    assert progress_of(live, live, []).why == "suspended until somebody resumes it"
+
+
+VOLCANO = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "x"}}
+TASKS = {"tasks": [{"replicas": 2}, {"replicas": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ({}, "waiting"),
+        ({"state": {"phase": "Running"}, "running": 2}, "waiting"),
+        ({"state": {"phase": "Running"}, "running": 2, "succeeded": 1}, "ready"),
+        ({"state": {"phase": "Completed"}, "conditions": [{"status": "Completed"}]}, "finished"),
+        ({"state": {"phase": "Terminated", "message": "a pod failed"}}, "failed"),
+    ],
+)
+def test_a_volcano_job_is_as_far_as_its_phase_says(status: Object, state: str) -> None:
+    found = progress_of(VOLCANO, {**VOLCANO, "spec": TASKS, "status": status}, [])
+    assert found.state == state
+    assert state != "failed" or found.why == "a pod failed"
+
+
+FAILED_POD = {"terminated": {"exitCode": 3}}
+
+
+@pytest.mark.parametrize(
+    ("status", "pods", "state"),
+    [
+        ({"phase": "Suspended"}, [], "waiting"),
+        ({"phase": "Running"}, [pod({"running": {}}, conditions=[{"type": "Ready", "status": "True"}])], "ready"),
+        ({"phase": "Succeeded"}, [], "finished"),
+        ({"phase": "Failed", **held("Unhealthy", "FailedComponent", "Found 1 failed components")}, [], "failed"),
+        ({"state": "Completed"}, [], "finished"),
+        ({"state": "Completed"}, [pod(FAILED_POD)], "failed"),
+    ],
+)
+def test_an_appwrapper_is_as_far_as_its_phase_says(status: Object, pods: list[Object], state: str) -> None:
+    assert progress_of(workload("AppWrapper", status), workload("AppWrapper", status), pods).state == state
+
+
+def test_a_failure_that_was_made_good_is_no_failure_under_mcad() -> None:
+    first, second = pod(FAILED_POD), pod({"terminated": {"exitCode": 0}})
+    first["metadata"]["creationTimestamp"], second["metadata"]["creationTimestamp"] = "2026-01-01", "2026-01-02"
+    live = workload("AppWrapper", {"state": "Completed", "failed": 1})
+    assert progress_of(live, live, [second, first]).state == "finished"
+
+
+def test_a_condition_that_does_not_hold_counts_for_nothing() -> None:
+    live = workload("Job", {"conditions": [{"type": "Failed", "status": "False"}], "ready": 1}, parallelism=1)
+    assert progress_of(live, live, []).state == "ready"
+
+
+def test_a_failure_names_reason_container_exit_status_and_last_words() -> None:
+    live = workload("Job", held("Failed", "BackoffLimitExceeded", "Job has reached the limit"))
+    ended = pod({"terminated": {"exitCode": 3, "reason": "Error", "message": "a\nlast words\n"}})
+    said = progress_of(live, live, [ended]).why
+    assert said == "BackoffLimitExceeded: Job has reached the limit; c exited with 3 (Error): last words"
+
+
+def test_a_wait_names_the_schedulers_reason_or_the_containers() -> None:
+    live = workload("Job", {}, parallelism=1)
+    unplaced = {
+        "metadata": {"name": "x-1"},
+        "status": {
+            "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes: Insufficient cpu"}]
+        },
+    }
+    assert progress_of(live, live, [unplaced]).why == "x-1 pending: 0/3 nodes: Insufficient cpu"
+    pulling = pod({"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}})
+    assert progress_of(live, live, [pulling]).why == "c waits: ImagePullBackOff no such image"
+    assert progress_of(live, live, [pod({"running": {}})]).why == "c runs and is not ready"
+
+
+def test_pods_of_other_kinds_are_ready_when_all_of_them_are() -> None:
+    live = workload("JobSet", {})
+    ready = {"metadata": {"name": "a"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    done = {"metadata": {"name": "b"}, "status": {"phase": "Succeeded"}}
+    assert progress_of(live, live, [ready, done]).state == "ready"
+    assert progress_of(live, live, [ready, pod({"running": {}})]).state == "waiting"
+    assert progress_of(live, live, []).state == "waiting"

@@ -1,0 +1,186 @@
+"""States on Kubernetes, of objects as the API server gives them; what no rig shows quickly enough to test there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
+from symphony_charts.kubernetes.container_phase import moment_of
+from symphony_charts.kubernetes.status import event_of, status_of
+
+NOW = moment_of("2026-03-01T12:00:00Z")
+LABELS = {
+    "symph.dev/experiment": "rl",
+    "app.kubernetes.io/instance": "rl",
+    "symph.dev/group": "agent",
+    "symph.dev/run": "r1",
+}
+
+
+def pod(name: str = "rl-agent-r1-0-x", index: int = 0, **status: Any) -> dict[str, Any]:
+    """A pod of one container, `agent`."""
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "ml",
+            "creationTimestamp": "2026-03-01T11:00:00Z",
+            "labels": {**LABELS, "batch.kubernetes.io/job-completion-index": str(index)},
+        },
+        "spec": {"nodeName": "n1", "containers": [{"name": "agent"}]},
+        "status": status,
+    }
+
+
+def container(state: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """The status of `agent`."""
+    return {"containerStatuses": [{"name": "agent", "state": state, "ready": False, "restartCount": 0, **more}]}
+
+
+def job(completions: int = 1, conditions: Any = (), **marks: Any) -> dict[str, Any]:
+    """The Job of the agents."""
+    template = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "agent"}]}}
+    meta = {"name": "rl-agent-r1", "namespace": "ml", "creationTimestamp": "2026-03-01T11:00:00Z", "labels": LABELS}
+    return {
+        "kind": "Job",
+        "metadata": {**meta, **marks},
+        "spec": {"completions": completions, "template": template},
+        "status": {"conditions": list(conditions)},
+    }
+
+
+def status(workloads: list[dict[str, Any]], pods: list[dict[str, Any]], releases: Any = ()) -> ExperimentStatus:
+    """The state of `rl`."""
+    return status_of("rl", workloads, pods, releases=releases, now=NOW)
+
+
+def only(found: ExperimentStatus) -> InstanceStatus:
+    """The one instance."""
+    (one,) = found.instances
+    return one
+
+
+def test_a_pending_pod_shows_its_process_and_the_schedulers_reason() -> None:
+    message = "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available."
+    waiting = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    one = only(status([job()], [pod(phase="Pending", conditions=[waiting])]))
+    assert (one.name, one.phase) == ("agent", "pending")
+    assert one.state == "pending: 0/3 nodes are available: 3 Insufficient cpu"
+
+
+def test_an_image_that_cannot_be_pulled_is_the_reason() -> None:
+    state = {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "no:1"\nmore'}}
+    one = only(status([job()], [pod(**container(state))]))
+    assert one.state == 'waiting: ImagePullBackOff Back-off pulling image "no:1"'
+
+
+def test_replicas_without_a_pod_are_listed_from_their_workload() -> None:
+    found = status([job(completions=3)], [pod(**container({"running": {"startedAt": "2026-03-01T11:59:56Z"}}))])
+    assert [(one.name, one.state) for one in found.instances] == [
+        ("agent-0", "running: 4s"),
+        ("agent-1", "pending: no pod yet"),
+        ("agent-2", "pending: no pod yet"),
+    ]
+
+
+def test_a_job_that_nobody_queued_waits_to_be_resumed() -> None:
+    item = job()
+    item["spec"]["suspend"] = True
+    assert only(status([item], [])).state == "pending: suspended until somebody resumes it"
+
+
+def test_a_finished_job_whose_pods_are_gone_has_succeeded() -> None:
+    done = {"type": "Complete", "status": "True"}
+    assert status([job(conditions=[done])], []).phase == "succeeded"
+
+
+ENDED = {"exitCode": 3, "reason": "Error", "startedAt": "2026-03-01T11:00:00Z", "finishedAt": "2026-03-01T11:00:02Z"}
+
+
+def test_a_failure_that_its_job_will_retry_is_not_final() -> None:
+    one = only(status([job()], [pod(**container({"terminated": ENDED}))]))
+    assert (one.phase, one.state) == ("pending", "failed 3 after 2s: Error, restarting")
+
+
+def test_a_failure_of_a_job_that_gave_up_is_final() -> None:
+    gave_up = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}
+    found = status([job(conditions=[gave_up])], [pod(**container({"terminated": ENDED}))])
+    assert (found.phase, only(found).status, found.is_final) == ("failed", 3, True)
+
+
+def test_a_pod_that_replaces_a_failed_one_counts_as_a_restart() -> None:
+    second = pod("rl-agent-r1-0-y", **container({"running": {"startedAt": "2026-03-01T11:59:56Z"}}, ready=True))
+    second["metadata"]["creationTimestamp"] = "2026-03-01T11:30:00Z"
+    one = only(status([job()], [pod(**container({"terminated": ENDED})), second]))
+    assert (one.pod, one.restarts, one.ready) == ("rl-agent-r1-0-y", 1, True)
+
+
+def test_an_evicted_pod_says_so() -> None:
+    gave_up = {"type": "Failed", "status": "True"}
+    found = status([job(conditions=[gave_up])], [pod(phase="Failed", message="The node was low on resource: memory.")])
+    assert only(found).state == "failed: The node was low on resource: memory."
+
+
+@pytest.mark.parametrize(
+    ("marks", "releases", "holders"),
+    [
+        ({}, [], ()),
+        (
+            {"annotations": {"meta.helm.sh/release-name": "rl"}},
+            [{"metadata": {"labels": {"name": "rl", "version": "2"}}}],
+            ("Helm release rl, revision 2",),
+        ),
+        ({"annotations": {"meta.helm.sh/release-name": "rl"}}, [], ("Helm release rl",)),
+        (
+            {"annotations": {"argocd.argoproj.io/tracking-id": "dev-rl:batch/Job:ml/rl-agent-r1"}},
+            [],
+            ("Argo CD application dev-rl",),
+        ),
+        (
+            {"annotations": {"argocd.argoproj.io/tracking-id": "dev-rl:batch/Job:ml/rl-agent-r1"}},
+            [{"metadata": {"labels": {"name": "rl", "version": "1"}}}],
+            ("Argo CD application dev-rl", "Helm release rl, revision 1"),
+        ),
+    ],
+    ids=["none", "helm", "helm-unread", "argo-cd", "both"],
+)
+def test_the_status_says_who_holds_it(marks: Any, releases: Any, holders: tuple[str, ...]) -> None:
+    assert status([job(**marks)], [], releases).held_by == holders
+
+
+def test_a_release_may_be_called_otherwise_than_its_experiment() -> None:
+    found = status_of("rl-b", [job()], [], now=NOW)
+    assert (found.name, found.experiment) == ("rl-b", "rl")
+
+
+def test_a_load_balancer_with_a_host_name_is_an_address() -> None:
+    service = {
+        "metadata": {
+            "name": "rl-web",
+            "namespace": "ml",
+            "creationTimestamp": "2026-03-01T11:00:00Z",
+            "labels": {**LABELS, "symph.dev/service": "web"},
+        },
+        "spec": {"ports": [{"port": 7000}]},
+        "status": {"loadBalancer": {"ingress": [{"hostname": "a.elb.example"}]}},
+    }
+    (found,) = status_of("rl", [job()], [], [service], now=NOW).services
+    assert (found.name, found.address, found.outside) == ("web", "rl-web:7000", "a.elb.example:7000")
+
+
+def test_events_of_both_generations_are_read() -> None:
+    old: dict[str, Any] = {
+        "involvedObject": {"kind": "Pod", "name": "p"},
+        "lastTimestamp": "2026-03-01T11:00:00Z",
+        "count": 4,
+    }
+    new: dict[str, Any] = {
+        "involvedObject": {"kind": "Pod", "name": "p"},
+        "lastTimestamp": None,
+        "eventTime": "2026-03-01T11:00:00.500000Z",
+        "series": None,
+    }
+    assert [(one.time, one.count) for one in map(event_of, (old, new))] == [(NOW - 3600, 4), (NOW - 3599.5, 1)]

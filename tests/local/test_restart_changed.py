@@ -1,0 +1,217 @@
+"""Starting again: by hand, and by `up` of an experiment that runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.errors import Conflict, NotFound
+from symphony_charts.local import tmux_client
+from symphony_charts.local import up as local_run
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.restart_changed import changes_of
+from symphony_charts.local.runs import Run
+from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.services import allocate
+from symphony_charts.system import processes
+from tests.local.runs import log_of, python, start, until
+
+pytestmark = pytest.mark.usefixtures("tmux")
+
+SAY = "import os; print('v' + os.environ.get('V', '-'), flush=True); input()"
+
+
+def wrappers(run: Run) -> list[int]:
+    return [int(item["wrapper"]) for item in run.state()["processes"]]
+
+
+def two(value: str) -> dict[str, object]:
+    return {"a": {**python(SAY), "env": {"V": value}}, "b": python(SAY)}
+
+
+def test_up_again_restarts_only_what_changed(tmp_path: Path) -> None:
+    run = start(tmp_path, processes=two("1"))
+    until(lambda: log_of(run, "a") == "v1\n")
+    before = wrappers(run)
+    assert start(tmp_path, processes=two("2")) == run
+    until(lambda: log_of(run, "a") == "v1\nv2\n")
+    after = wrappers(run)
+    assert before[0] != after[0]
+    assert before[1] == after[1]
+
+
+def test_up_again_of_the_same_restarts_nothing(tmp_path: Path) -> None:
+    run = start(tmp_path, processes=two("1"))
+    before = wrappers(run)
+    assert start(tmp_path, processes=two("1")) == run
+    assert wrappers(run) == before
+
+
+def test_the_reason_of_a_restart_names_the_variable_and_not_its_value(tmp_path: Path) -> None:
+    run = start(tmp_path, processes=two("1"))
+    experiment = from_data({"name": "exp", "processes": two("s3cret")})
+    plan = plan_here(experiment, allocate(experiment), tmp_path, run.run_id, of_run=run)
+    assert [(change.name, change.reason) for change in changes_of(run, plan)] == [("a", "env V")]
+
+
+def test_a_dry_run_of_up_again_says_what_would_restart_and_restarts_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = start(tmp_path, processes=two("1"))
+    before = wrappers(run)
+    experiment = from_data({"name": "exp", "processes": two("2")})
+    assert local_run.up(experiment, allocate(experiment), folder=tmp_path, dry_run=True) is None
+    assert capsys.readouterr().out == "restart a: env V\n"
+    assert wrappers(run) == before
+
+
+def test_a_changed_config_file_is_seen_after_up_again(tmp_path: Path) -> None:
+    show = "import os; print(open(os.environ['SYMPH_CONFIG_DIR'] + '/c').read(), flush=True); input()"
+    run = start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "old"}})
+    until(lambda: log_of(run, "a") == "old\n")
+    start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "new"}})
+    until(lambda: log_of(run, "a") == "old\nnew\n")
+
+
+def test_a_changed_secret_restarts_only_the_processes_that_see_it(tmp_path: Path) -> None:
+    show = "import os; print(open(os.environ['SYMPH_SECRETS_DIR'] + '/k').read(), flush=True); input()"
+    (tmp_path / "k").write_text("old")
+
+    def up() -> Run:
+        return start(tmp_path, processes={"a": python(show), "b": python(SAY)}, secrets=[{"file": "k", "only": ["a"]}])
+
+    run = up()
+    until(lambda: log_of(run, "a") == "old\n")
+    before = wrappers(run)
+    (tmp_path / "k").write_text("new")
+    up()
+    until(lambda: log_of(run, "a") == "old\nnew\n")
+    assert [one == other for one, other in zip(before, wrappers(run), strict=True)] == [False, True]
+
+
+def test_a_config_file_that_is_declared_no_more_is_gone_after_up_again(tmp_path: Path) -> None:
+    show = "import os; print(sorted(os.listdir(os.environ['SYMPH_CONFIG_DIR'])), flush=True); input()"
+    run = start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "1"}, "d": {"text": "2"}})
+    until(lambda: log_of(run, "a") == "['c', 'd']\n")
+    start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "1"}})
+    until(lambda: log_of(run, "a") == "['c', 'd']\n['c']\n")
+
+
+def test_processes_that_are_restarted_together_come_in_the_order_of_their_start(tmp_path: Path) -> None:
+    serve = """
+import os, socket, time
+time.sleep(0.7)
+server = socket.create_server((os.environ["SYMPH_X_HOST"], int(os.environ["SYMPH_X_PORT"])))
+time.sleep(60)
+"""
+    dial = """
+import os, socket
+socket.create_connection((os.environ["SYMPH_X_HOST"], int(os.environ["SYMPH_X_PORT"]))).close()
+print("connected", flush=True)
+input()
+"""
+    run = start(tmp_path, processes={"c": {**python(dial), "connects": "x"}, "s": {**python(serve), "binds": "x"}})
+    until(lambda: log_of(run, "c") == "connected\n")
+    local_run.restart(run, [0, 1])
+    until(lambda: log_of(run, "c") == "connected\nconnected\n")
+    assert [item["restarts"] for item in run.state()["processes"]] == [0, 0]
+
+
+def test_a_process_given_up_because_of_another_starts_after_that_was_restarted(tmp_path: Path) -> None:
+    first = "import os, sys; sys.exit(0 if os.path.exists('fixed') else 3)"
+    run = start(
+        tmp_path,
+        processes={
+            "a": python(first),
+            "b": {**python("print('ran', flush=True)"), "after": "a"},
+            "c": python("input()"),
+        },
+        local={"on_exit": "keep"},
+    )
+    until(lambda: run.state()["processes"][1]["phase"] == "stopped")
+    (tmp_path / "fixed").touch()
+    local_run.restart(run, [0])
+    until(lambda: log_of(run, "b") == "ran\n")
+
+
+def test_a_supervisor_that_takes_over_keeps_the_order_of_a_restart(tmp_path: Path) -> None:
+    slow = "import time; time.sleep(1)"
+    run = start(
+        tmp_path,
+        processes={
+            "a": python(slow),
+            "b": {**python("print('ran', flush=True)"), "after": "a"},
+            "c": python("input()"),
+        },
+    )
+    until(lambda: log_of(run, "b") == "ran\n")
+    local_run.restart(run, [0, 1])
+    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    local_run.ensure_supervised(run)
+    until(lambda: log_of(run, "b") == "ran\nran\n")
+
+
+def test_up_again_with_another_process_is_refused_by_its_name(tmp_path: Path) -> None:
+    start(tmp_path, processes={"a": python("input()")})
+    with pytest.raises(Conflict, match="other processes: b"):
+        start(tmp_path, processes={"a": python("input()"), "b": python("input()")})
+
+
+def test_a_restart_is_no_failure_and_begins_the_count_again(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(SAY), "restart": "never"}})
+    until(lambda: log_of(run, "a") == "v-\n")
+    local_run.restart(run, [0])
+    until(lambda: log_of(run, "a") == "v-\nv-\n")
+    state = run.state()
+    assert state["failed"] is None
+    assert state["processes"][0]["restarts"] == 0
+    assert state["processes"][0]["phase"] == "running"
+
+
+def test_a_process_that_is_done_can_be_started_again(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python("print('once')"), "b": python("input()")})
+    until(lambda: run.state()["processes"][0]["phase"] == "done")
+    local_run.restart(run, [0])
+    until(lambda: log_of(run, "a") == "once\nonce\n")
+
+
+def test_a_restart_works_after_the_supervisor_was_killed(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python(SAY)})
+    until(lambda: log_of(run, "a") == "v-\n")
+    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    local_run.restart(run, [0])
+    until(lambda: log_of(run, "a") == "v-\nv-\n")
+
+
+def test_a_restart_of_a_run_that_is_over_is_refused(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python("pass")})
+    local_run.wait(run)
+    with pytest.raises(NotFound, match="has ended"):
+        local_run.restart(run, [0])
+
+
+def test_a_hung_tmux_server_does_not_hang_down(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python("input()"), "grace_period": 1}})
+    server = tmux_client.server_pid(run.socket)
+    os.kill(server, signal.SIGSTOP)
+    began = time.monotonic()
+    local_run.down(run, timeout_s=30)
+    assert time.monotonic() - began < 20
+    assert not processes.is_alive(server)
+    assert run.state()["survivors"] == []
+
+
+def test_a_restart_is_quick(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python("input()")})
+    took = []
+    for _ in range(5):
+        began = time.monotonic()
+        local_run.restart(run, [0])
+        took.append(time.monotonic() - began)
+    assert sorted(took)[2] < 2, took

@@ -1,0 +1,217 @@
+"""What follows from the end of a process in real tmux: the run stops, goes on, or starts it again."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.local import tmux_client
+from symphony_charts.local import up as local_run
+from symphony_charts.local.runs import Run
+from symphony_charts.system import processes
+from tests.local.runs import log_of, python, start, until
+
+pytestmark = pytest.mark.usefixtures("tmux")
+
+FAIL = python("print('try', flush=True); raise SystemExit(5)")
+FOREVER = python("input()")
+# Notes when it started, and fails.
+TIMED = "import time; print(time.time(), flush=True); time.sleep({}); raise SystemExit(1)"
+# Succeeds when it is started for the third time.
+THIRD = """
+import os
+times = os.path.getsize('n') if os.path.exists('n') else 0
+open('n', 'a').write('x')
+raise SystemExit(0 if times >= 2 else 7)
+"""
+# Takes its time to end well.
+SLOW = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1.5), sys.exit(0)))
+print('up', flush=True)
+time.sleep(60)
+"""
+
+
+def phases(run: Run) -> list[str]:
+    return [item["phase"] for item in run.state()["processes"]]
+
+
+def quicker(run: Run, **backoff: float) -> None:
+    """Give the run a supervisor that waits otherwise between restarts."""
+    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    plan = run.plan()
+    (run.folder / "plan.json").write_text(json.dumps({**plan, "backoff": backoff}))
+    local_run.ensure_supervised(run)
+
+
+def pauses(run: Run) -> list[float]:
+    starts = [float(line) for line in log_of(run, "a").split()]
+    return [later - earlier for earlier, later in itertools.pairwise(starts)]
+
+
+def test_a_failure_stops_all(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": FAIL, "b": FOREVER})
+    assert local_run.wait(run) == 5
+    assert phases(run) == ["failed", "stopped"]
+    assert run.state()["phase"] == "failed"
+
+
+def test_with_keep_the_others_go_on_and_the_run_has_failed_all_the_same(tmp_path: Path) -> None:
+    later = python("import time; time.sleep(0.7); open('b', 'w').close()")
+    run = start(tmp_path, processes={"a": FAIL, "b": later}, local={"on_exit": "keep"})
+    assert local_run.wait(run) == 5
+    assert phases(run) == ["failed", "done"]
+    assert (tmp_path / "b").exists()
+
+
+def test_with_keep_services_do_not_hold_up_the_end(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": FAIL, "s": {**FOREVER, "lifecycle": "service"}}, local={"on_exit": "keep"})
+    assert local_run.wait(run) == 5
+    assert phases(run) == ["failed", "stopped"]
+
+
+def test_with_keep_those_that_wait_for_a_failed_process_do_not_hold_up_the_end(tmp_path: Path) -> None:
+    run = start(
+        tmp_path,
+        processes={"a": FAIL, "b": {**FOREVER, "after": "a"}, "c": {**FOREVER, "after": "b"}},
+        local={"on_exit": "keep"},
+    )
+    assert local_run.wait(run) == 5
+    assert phases(run) == ["failed", "stopped", "stopped"]
+
+
+def test_with_restart_a_process_is_started_again_without_retries(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": python(THIRD)}, local={"on_exit": "restart"})
+    assert local_run.wait(run) == 0
+    assert run.state()["processes"][0]["restarts"] == 2
+
+
+def test_what_a_process_says_itself_counts_more(tmp_path: Path) -> None:
+    kept = {**FAIL, "local": {"on_exit": "keep"}}
+    run = start(tmp_path, processes={"a": kept, "b": python("import time; time.sleep(0.7)")})
+    assert local_run.wait(run) == 5
+    assert phases(run) == ["failed", "done"]
+
+
+def test_a_process_is_retried_up_to_its_limit_and_no_more(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**FAIL, "retries": 2}, "b": FOREVER})
+    quicker(run, base_s=0.1)
+    assert local_run.wait(run) == 5
+    assert log_of(run, "a") == "try\n" * 3
+    assert run.state()["processes"][0]["restarts"] == 2
+
+
+def test_a_success_on_the_way_ends_the_retries(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(THIRD), "retries": 9}})
+    quicker(run, base_s=0.1)
+    assert local_run.wait(run) == 0
+    assert (tmp_path / "n").read_text() == "xxx"
+
+
+def test_a_service_is_started_again_also_after_a_success(tmp_path: Path) -> None:
+    service = {**python("print('up', flush=True)"), "lifecycle": "service"}
+    run = start(tmp_path, processes={"s": service, "b": FOREVER})
+    until(lambda: log_of(run, "s").startswith("up\nup\n"))
+
+
+def test_pauses_between_restarts_double_up_to_a_cap(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(TIMED.format(0)), "retries": 5}})
+    quicker(run, base_s=0.3, cap_s=0.9)
+    local_run.wait(run)
+    found = pauses(run)[1:]
+    assert [pause >= least for pause, least in zip(found, (0.6, 0.9, 0.9, 0.9), strict=True)] == [True] * 4
+    assert max(found) < 0.9 + 2
+
+
+def test_a_long_life_makes_the_pauses_short_again(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(TIMED.format(0.5)), "retries": 4}})
+    quicker(run, base_s=0.4, cap_s=60, forget_s=0.4)
+    local_run.wait(run)
+    assert max(pauses(run)) < 3
+
+
+def test_a_deadline_fails_a_process_whatever_retries_it_has(tmp_path: Path) -> None:
+    polite = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); time.sleep(60)"
+    run = start(tmp_path, processes={"a": {**python(polite), "retries": 5, "deadline": 1}})
+    began = time.monotonic()
+    assert local_run.wait(run) == 1
+    assert time.monotonic() - began < 20
+    assert run.state()["processes"][0]["restarts"] == 0
+
+
+def test_a_deadline_counts_from_the_first_start(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(TIMED.format(0.2)), "retries": 1000, "deadline": 4}})
+    quicker(run, base_s=0.1, cap_s=0.1)
+    assert local_run.wait(run) in (1, 143)
+    starts = [float(line) for line in log_of(run, "a").split()]
+    assert len(starts) > 2
+    assert starts[-1] - starts[0] < 5
+
+
+def test_all_replicas_of_an_aim_have_to_succeed(tmp_path: Path) -> None:
+    program = python("import os, time; time.sleep(1.0 if os.environ['SYMPH_INDEX'] == '1' else 0)")
+    run = start(tmp_path, processes={"a": {**program, "replicas": 2}, "b": FOREVER}, done_when=["a"])
+    until(lambda: phases(run)[0] == "done")
+    assert run.is_live
+    assert local_run.wait(run) == 0
+    assert phases(run) == ["done", "done", "stopped"]
+
+
+def test_an_aim_may_be_a_member_of_a_group(tmp_path: Path) -> None:
+    groups = {"g": {"processes": {"a": python("pass"), "b": FOREVER}}}
+    run = start(tmp_path, groups=groups, processes={"a": FOREVER}, done_when=["g/a"])
+    assert local_run.wait(run) == 0
+
+
+def test_a_service_may_be_an_aim_of_its_own_success(tmp_path: Path) -> None:
+    service = {**python("pass"), "lifecycle": "service", "restart": "never"}
+    run = start(tmp_path, processes={"s": service, "b": FOREVER})
+    assert local_run.wait(run) == 1
+    assert run.state()["failed"]["name"] == "s"
+
+
+def test_a_supervisor_that_takes_over_restarts_what_waits_for_that(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(TIMED.format(0)), "retries": 1}})
+    until(lambda: phases(run) == ["backoff"])
+    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    assert local_run.wait(run) == 1
+    assert len(log_of(run, "a").split()) == 2
+
+
+def test_a_supervisor_that_takes_over_goes_on_with_the_end(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(SLOW), "retries": 9}})
+    until(lambda: "up" in log_of(run, "a"))
+    supervisor = run.state()["supervisor"]
+    os.kill(supervisor, signal.SIGTERM)
+    until(lambda: run.state()["phase"] == "stopping")
+    os.kill(supervisor, signal.SIGKILL)
+    until(lambda: not processes.is_alive(supervisor))
+    local_run.wait(run)
+    assert run.state()["reason"] == "stopped"
+    assert phases(run) == ["done"]
+
+
+def test_without_tmux_nothing_is_started_again_and_the_run_ends(tmp_path: Path) -> None:
+    stays = python("import signal, time; signal.signal(signal.SIGHUP, signal.SIG_IGN); time.sleep(60)")
+    run = start(tmp_path, processes={"a": {**FAIL, "retries": 3}, "b": {**stays, "grace_period": 1}})
+    until(lambda: phases(run)[0] == "backoff")
+    os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
+    assert local_run.wait(run) == 5
+    assert run.state()["survivors"] == []
+
+
+def test_a_run_that_is_over_at_its_start_lives_until_its_logs_are_written(tmp_path: Path) -> None:
+    short = {"command": ["sh", "-c", "echo last words; exit 3"], "restart": "never"}
+    for _ in range(5):
+        run = start(tmp_path, processes={f"p{number}": short for number in range(12)}, local={"on_exit": "keep"})
+        local_run.wait(run)
+        assert run.state()["ended"] is not None
+        assert [log_of(run, f"p{number}") for number in range(12)] == ["last words\n"] * 12

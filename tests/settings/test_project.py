@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.settings.project import find_settings
+
+
+def write(folder: Path, text: str, name: str = ".symph.yaml") -> Path:
+    (folder / name).write_text(text)
+    return folder
+
+
+def test_the_nearest_settings_above_are_taken(tmp_path: Path) -> None:
+    inner = tmp_path / "a/b"
+    inner.mkdir(parents=True)
+    write(tmp_path, "team: outer\n")
+    assert find_settings(inner).team == "outer"
+    write(tmp_path / "a", "team: inner\n")
+    assert find_settings(inner).team == "inner"
+
+
+def test_without_settings_all_is_empty(tmp_path: Path) -> None:
+    assert find_settings(tmp_path).repository is None
+
+
+def test_short_forms_mean_the_long_ones(tmp_path: Path) -> None:
+    write(tmp_path, "repository: git@example.org:x.git\nenvironments: [dev, prod]\npools: p.yaml\n")
+    found = find_settings(tmp_path)
+    assert found.repository is not None
+    assert (found.repository.url, found.repository.branch) == ("git@example.org:x.git", "main")
+    assert list(found.environments) == ["dev", "prod"]
+    assert found.pools == [str(tmp_path / "p.yaml")]
+
+
+def test_two_files_in_one_folder_are_an_error(tmp_path: Path) -> None:
+    write(tmp_path, "team: a\n")
+    write(tmp_path, "team: b\n", ".symph.yml")
+    with pytest.raises(SpecError, match="both there"):
+        find_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("tem: a\n", "tem"),
+        ("environments: {dev: {nmespace: x}}\n", "nmespace"),
+        ("team: [1]\n", "team"),
+        ("- a\n", "map"),
+    ],
+)
+def test_a_wrong_key_is_told_with_its_place(tmp_path: Path, text: str, place: str) -> None:
+    write(tmp_path, text)
+    with pytest.raises(SpecError) as failure:
+        find_settings(tmp_path)
+    assert place in str(failure.value)
+    assert ".symph.yaml" in str(failure.value)
+
+
+def test_every_wrong_key_is_told_with_its_line_and_the_nearest_key(tmp_path: Path) -> None:
+    write(tmp_path, "tem: a\nenvironments:\n  dev:\n    nmespace: x\n")
+    with pytest.raises(SpecError) as failure:
+        find_settings(tmp_path)
+    said = str(failure.value)
+    assert f'unknown key "tem"\n  at:   {tmp_path}/.symph.yaml:1, tem\n  next: did you mean "team"?' in said
+    assert '.symph.yaml:4, environments.dev.nmespace\n  next: did you mean "namespace"?' in said
+
+
+@pytest.mark.parametrize("text", ["path: x\n", "repository: {branch: b}\n", "pools: [1]\n", "environments: {a: 3}\n"])
+def test_what_is_no_setting_is_refused_in_our_words(tmp_path: Path, text: str) -> None:
+    write(tmp_path, text)
+    with pytest.raises(SpecError, match=r"\.symph\.yaml") as failure:
+        find_settings(tmp_path)
+    assert "`" not in str(failure.value).splitlines()[0]
+
+
+def test_an_environment_is_asked_for_unless_there_is_only_one(tmp_path: Path) -> None:
+    assert find_settings(write(tmp_path, "environments: [dev]\n")).environment(None) == "dev"
+    with pytest.raises(UsageError, match="which environment"):
+        find_settings(write(tmp_path, "environments: [dev, prod]\n")).environment(None)
+    with pytest.raises(UsageError) as failure:
+        find_settings(tmp_path).environment("prd")
+    assert 'did you mean "prod"?' in failure.value.next

@@ -1,0 +1,33 @@
+"""Findings about values are told where the spec says them."""
+
+from __future__ import annotations
+
+import pytest
+
+from symphony_charts.settings.spec_paths import spec_path
+from symphony_charts.spec.from_data import from_data
+
+DATA = {
+    "name": "e",
+    "processes": {"a": {"cmds": ["x"]}},
+    "groups": {"g": {"processes": {"b": {"command": ["x"]}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("groups.a.containers.a", "processes.a"),
+        ("groups.a.containers.a.env.TOKEN", "processes.a.env.TOKEN"),
+        ("groups.a.containers.a.command", "processes.a.cmds"),
+        ("groups.a.backoffLimit", "processes.a.retries"),
+        ("groups.g.containers.b.command", "groups.g.processes.b.command"),
+        ("groups.g.restartPolicy", "groups.g.restart"),
+        ("groups.other.replicas", "groups.other.replicas"),
+        ("groups.g.containers.added.env.X", "groups.g.containers.added.env.X"),
+        ("Job/e-a-1.spec", "Job/e-a-1.spec"),
+        ("workload.priority", "workload.priority"),
+    ],
+)
+def test_a_path_of_the_values_is_that_of_the_spec_where_there_is_one(path: str, wanted: str) -> None:
+    assert spec_path(path, from_data(DATA)) == wanted

@@ -1,0 +1,192 @@
+"""Spec files bring other files along, and their errors name file and line."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.spec import files as specfile
+
+
+def write(path: Path, text: str) -> Path:
+    """The file `path` with `text`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def refusal(path: Path) -> str:
+    """What `read` says of a bad file."""
+    with pytest.raises(SpecError) as caught:
+        specfile.read(path)
+    return str(caught.value)
+
+
+LAUNCH = """
+from symphony_charts import Cluster
+cluster = Cluster.new('kube')
+exp = cluster.new_experiment('rl')
+exp.new_process('a')
+cluster.launch(exp)
+"""
+YAML = "name: rl\nprocesses:\n  a: {cmds: [x], binds: r}\n"
+
+
+def test_yaml_and_json_and_python_give_the_same_experiment(tmp_path: Path) -> None:
+    yaml = write(tmp_path / "a.yaml", YAML)
+    json = write(tmp_path / "b.json", '{"name": "rl", "processes": {"a": {"cmds": ["x"], "binds": "r"}}}')
+    python = write(
+        tmp_path / "c.py",
+        "from symphony_charts import Cluster\n"
+        "experiment = Cluster.new('tmux').new_experiment('rl')\n"
+        "experiment.new_process('a', cmds=['x']).binds('r')\n",
+    )
+    first, second, third = specfile.read_many([yaml, json, python])
+    assert first.experiment == second.experiment == third.experiment
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def experiment():\n    return {'name': 'rl', 'processes': {'a': {}}}\n",
+        "def main():\n    return {'name': 'rl', 'processes': {'a': {}}}\n",
+        "import symphony_charts as s\nexperiment = s.Experiment(name='rl', processes={'a': s.Process()})\n",
+        LAUNCH,
+    ],
+    ids=["function", "main", "record", "launch"],
+)
+def test_a_python_file_says_its_experiment_in_several_ways(tmp_path: Path, source: str) -> None:
+    assert specfile.read(write(tmp_path / "x.py", source)).experiment.name == "rl"
+
+
+def test_a_fault_names_file_line_and_path(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.yaml", "name: rl\nprocesses:\n  a:\n    cmds: [x]\n    connects: [ghost]\n")
+    assert f"at:   {path}:5, processes.a.connects[0]" in refusal(path)
+
+
+def test_a_fault_of_json_names_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.json", '{\n  "name": "rl",\n  "processes": {"a": {"replicas": "3"}}\n}')
+    assert f"at:   {path}:3, processes.a.replicas" in refusal(path)
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": 1, "a": 2}', "[" * 100_000, '{"name": NaN}', ""])
+def test_json_that_is_broken_is_refused(tmp_path: Path, text: str) -> None:
+    assert str(tmp_path / "x.json") in refusal(write(tmp_path / "x.json", text))
+
+
+def test_broken_yaml_names_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.yaml", "name: rl\nprocesses: {a: [\n")
+    assert f"at:   {path}:3" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "words"),
+    [
+        ("x = 1\nraise RuntimeError('boom')\n", 2, "RuntimeError: boom"),
+        ("def experiment():\n    return 1 / 0\n", 2, "ZeroDivisionError"),
+        ("import sys\nsys.exit(3)\n", 2, "exit(3)"),
+        ("x = (\n", 1, "SyntaxError"),
+        ("from symphony_charts import Cluster\nCluster.new('tmux').new_experiment('a', secret=1)\n", 2, "secrets"),
+    ],
+)
+def test_a_fault_of_a_python_file_names_the_users_line(tmp_path: Path, source: str, line: int, words: str) -> None:
+    path = write(tmp_path / "x.py", source)
+    assert f"{path}:{line}" in refusal(path)
+    assert words in refusal(path)
+
+
+def test_a_python_file_without_an_experiment_is_refused(tmp_path: Path) -> None:
+    assert "defines no experiment" in refusal(write(tmp_path / "x.py", "x = 1\n"))
+
+
+def test_a_python_file_that_launches_two_is_refused(tmp_path: Path) -> None:
+    source = (
+        "from symphony_charts import Cluster\nfor name in 'ab':\n    cluster = Cluster.new('tmux')\n"
+        "    exp = cluster.new_experiment(name)\n    exp.new_process('p')\n    cluster.launch(exp)\n"
+    )
+    assert "launches 2 experiments" in refusal(write(tmp_path / "x.py", source))
+
+
+def test_python_files_find_their_own_neighbours(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / name / "settings.py", f"NAME = '{name}'\n")
+        write(
+            tmp_path / name / "x.py",
+            "import settings\nexperiment = {'name': settings.NAME, 'processes': {'a': {}}}\n",
+        )
+    before = list(sys.path)
+    names = [specfile.read(tmp_path / name / "x.py").experiment.name for name in ("one", "two")]
+    assert names == ["one", "two"]
+    assert "settings" not in sys.modules
+    assert sys.path == before
+
+
+def test_config_files_are_read_from_the_folder_of_the_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "a.yaml").write_text("x: é\n")
+    (tmp_path / "conf" / "b.bin").write_bytes(b"\xff\x00")
+    (tmp_path / "conf" / "c.txt").write_text("a\x7f")
+    spec = YAML + "configs: {a: {file: conf/a.yaml, mode: '0600'}, b: {file: conf/b.bin}, c: {file: conf/c.txt}}\n"
+    path = write(tmp_path / "x.yaml", spec)
+    monkeypatch.chdir("/")
+    configs = specfile.read(path).experiment.configs
+    assert (configs["a"].text, configs["a"].mode, configs["a"].file) == ("x: é\n", "0600", None)
+    assert configs["b"].base64 == base64.b64encode(b"\xff\x00").decode()
+    assert configs["c"].base64 == base64.b64encode(b"a\x7f").decode()
+
+
+def test_config_files_that_are_missing_are_all_named_with_their_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.yaml", YAML + "configs:\n  a: {file: one}\n  b: {file: two}\n")
+    text = refusal(path)
+    assert f"{path}:5, configs.a.file" in text
+    assert f"{path}:6, configs.b.file" in text
+
+
+def test_a_config_file_too_large_for_a_configmap_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "big").write_bytes(b"x" * (1024 * 1024 + 1))
+    assert "1 MiB" in refusal(write(tmp_path / "x.yaml", YAML + "configs: {a: {file: big}}\n"))
+
+
+def test_secret_files_have_absolute_paths_and_keys(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.yaml", YAML + "secrets: [~/.mjkey.txt, keys/other]\n")
+    secrets = specfile.read(path).experiment.secrets
+    assert [(secret.file, secret.key) for secret in secrets] == [
+        (str(Path.home() / ".mjkey.txt"), ".mjkey.txt"),
+        (str(tmp_path / "keys" / "other"), "other"),
+    ]
+
+
+def test_pins_come_from_the_lock_file_beside_the_spec(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.yaml", YAML)
+    write(tmp_path / "x.lock.yaml", "ports: {r: 7005}\n")
+    assert specfile.read(path).pins == {"r": 7005}
+
+
+def test_a_spec_without_a_lock_file_has_no_pins(tmp_path: Path) -> None:
+    spec = specfile.read(write(tmp_path / "x.yaml", YAML))
+    assert (spec.pins, spec.lock_path) == ({}, tmp_path / "x.lock.yaml")
+
+
+def test_a_broken_lock_file_is_refused_by_name(tmp_path: Path) -> None:
+    write(tmp_path / "x.lock.yaml", "ports: 7\n")
+    assert "x.lock.yaml" in refusal(write(tmp_path / "x.yaml", YAML))
+
+
+@pytest.mark.parametrize("name", ["ghost.yaml", "ghost.py", "."])
+def test_a_file_that_cannot_be_read_is_a_fault_of_the_input(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SpecError, match=r"no such file|Is a directory"):
+        specfile.read(tmp_path / name)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_bytes(b"\xff\xfe")
+    assert "UTF-8" in refusal(tmp_path / "x.yaml")
+
+
+def test_a_thousand_files_are_read_in_order(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{index}.yaml", YAML) for index in range(1000)]
+    assert [spec.path for spec in specfile.read_many(paths)] == paths

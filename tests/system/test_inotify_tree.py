@@ -1,0 +1,106 @@
+"""Changes of real files, saved in the ways in which editors and version control save them."""
+
+from __future__ import annotations
+
+import select
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.system.inotify_tree import Tree
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[Tree]:
+    (tmp_path / "lib" / "sub" / "deep").mkdir(parents=True)
+    (tmp_path / "lib" / "skip").mkdir()
+    (tmp_path / "lib" / "a.py").write_text("1")
+    (tmp_path / "one.py").write_text("1")
+    with Tree([tmp_path / "lib", tmp_path / "one.py"], lambda path: path.name == "skip") as tree:
+        yield tree
+
+
+def names(tree: Tree, folder: Path, wait_s: float = 0.3) -> set[str]:
+    """What has changed until nothing more does for a moment."""
+    found: set[Path] = set()
+    deadline = time.monotonic() + 10
+    while select.select([tree.descriptor], [], [], wait_s)[0] and time.monotonic() < deadline:
+        found |= tree.changed()
+    return {str(path.relative_to(folder)) for path in found}
+
+
+def test_a_file_that_is_written_has_changed(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "lib" / "sub" / "deep" / "new.py").write_text("1")
+    assert names(tree, tmp_path) == {"lib/sub/deep/new.py"}
+
+
+def test_a_file_that_is_only_read_has_not(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "lib" / "a.py").read_text()
+    assert names(tree, tmp_path) == set()
+
+
+def test_a_file_that_is_saved_beside_and_renamed_over_has_changed_each_time(tree: Tree, tmp_path: Path) -> None:
+    for round_ in range(3):
+        (tmp_path / "other").write_text(str(round_))
+        (tmp_path / "other").rename(tmp_path / "one.py")
+        assert names(tree, tmp_path) == {"one.py"}
+
+
+def test_files_beside_a_watched_file_do_not_count(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "two.py").write_text("1")
+    assert names(tree, tmp_path) == set()
+
+
+def test_a_removed_file_has_changed(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "lib" / "a.py").unlink()
+    assert names(tree, tmp_path) == {"lib/a.py"}
+
+
+def test_what_is_ignored_is_not_watched(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "lib" / "skip" / "x.py").write_text("1")
+    assert names(tree, tmp_path) == set()
+
+
+def test_files_of_a_folder_that_comes_later_are_seen(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "outside" / "in").mkdir(parents=True)
+    (tmp_path / "outside" / "in" / "x.py").write_text("1")
+    assert names(tree, tmp_path) == set()
+    (tmp_path / "outside").rename(tmp_path / "lib" / "inside")
+    assert names(tree, tmp_path) == {"lib/inside/in/x.py"}
+    (tmp_path / "lib" / "inside" / "in" / "x.py").write_text("2")
+    assert names(tree, tmp_path) == {"lib/inside/in/x.py"}
+
+
+def test_a_folder_that_is_moved_away_is_watched_no_longer(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "lib" / "sub").rename(tmp_path / "gone")
+    names(tree, tmp_path)
+    (tmp_path / "gone" / "deep" / "x.py").write_text("1")
+    assert names(tree, tmp_path) == set()
+
+
+def test_a_watched_folder_may_be_removed_and_come_again(tree: Tree, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "lib")
+    assert "lib/a.py" in names(tree, tmp_path)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "a.py").write_text("2")
+    assert names(tree, tmp_path) == {"lib/a.py"}
+
+
+def test_a_link_has_changed_when_it_is_made(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "lib" / "link.py").symlink_to("a.py")
+    assert names(tree, tmp_path) == {"lib/link.py"}
+
+
+def test_more_events_than_the_kernel_keeps_count_as_a_change_of_everything(tree: Tree, tmp_path: Path) -> None:
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    if most > 20_000:
+        pytest.skip("this kernel keeps very many events")
+    first, second = tmp_path / "lib" / "x", tmp_path / "lib" / "y"
+    for _ in range(most // 4 + 10):
+        first.touch()
+        first.rename(second)
+        second.unlink()
+    assert {"lib", "one.py"} <= names(tree, tmp_path)
