@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+from symphony_charts.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ PACKAGE = ROOT / "symphony_charts"
 
 # The rooms in the order of imports: each imports itself and those before it. docs/development.md says what is in them.
 ROOMS = (
+    "version",
     "errors",
     "formats",
     "system",
@@ -161,6 +162,30 @@ TOUCHES_THE_WORLD = (
     "torchx_scheduler",
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))
+# Circles that hide in functions and types, still to be cut.
+PENDING: set[str] = {
+    "symphony_charts.cli.arguments",
+    "symphony_charts.cli.commands.charts.package",
+    "symphony_charts.cli.commands.git.publish",
+    "symphony_charts.cli.matching",
+    "symphony_charts.cli.options.common",
+    "symphony_charts.cli.parser",
+    "symphony_charts.kubernetes.backend",
+    "symphony_charts.kubernetes.delete",
+    "symphony_charts.kubernetes.exec",
+    "symphony_charts.kubernetes.logs",
+    "symphony_charts.kubernetes.releases.releases",
+    "symphony_charts.local.machine.gpus",
+    "symphony_charts.local.machine.machine",
+    "symphony_charts.local.supervisor.http_probe",
+    "symphony_charts.local.supervisor.probe_checks",
+    "symphony_charts.local.tmux_server",
+    "symphony_charts.local.up",
+    "symphony_charts.spec.builder.experiment",
+    "symphony_charts.spec.builder.group",
+    "symphony_charts.spec.builder.process",
+    "symphony_charts.spec.builder.views",
+}
 MAX_LINES = 400
 MAX_MODULES = 30
 
@@ -214,13 +239,9 @@ def world_in(path: Path) -> set[str]:
     """What of the world a module touches."""
     modules = {name for name in imports_of(path) - NOT_WORLD if name.split(".")[0] in WORLD}
     attributes = {node.attr for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)}
-    calls = {node.func.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call) and is_name(node.func)}
+    names = {node.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name)}
     files = attributes & FILE_METHODS if "pathlib" in imports_of(path) else set()
-    return modules | files | (calls & {"open"})
-
-
-def is_name(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name)
+    return modules | files | (names & {"open"})
 
 
 def test_every_module_is_in_a_room() -> None:
@@ -237,8 +258,7 @@ def test_a_room_imports_only_the_rooms_above_it() -> None:
         if room_of(name) and room_of(module_name(path))
         if ROOMS.index(room_of(name)) > ROOMS.index(room_of(module_name(path)))
     }
-    # Still to be cut: a destination is a word of settings and of pointers.
-    assert upwards <= {("symphony_charts.settings.project", "symphony_charts.gitops.operations.pointer")}
+    assert not upwards
 
 
 def test_a_pure_module_touches_no_clock_file_process_or_network() -> None:
@@ -251,6 +271,22 @@ def test_what_may_touch_the_world_does() -> None:
     assert not [
         allowed for allowed in TOUCHES_THE_WORLD if not any(name.startswith(f"{allowed}/") for name in touching)
     ]
+
+
+def test_no_module_is_imported_in_a_circle() -> None:
+    graph = {module_name(path): imports_of(path) & NAMES for path in MODULES}
+
+    def reached_from(module: str) -> set[str]:
+        reached: set[str] = set()
+        ahead = list(graph[module])
+        while ahead:
+            name = ahead.pop()
+            if name not in reached:
+                reached.add(name)
+                ahead.extend(graph[name])
+        return reached
+
+    assert {module for module in graph if module in reached_from(module)} == PENDING
 
 
 def test_nobody_imports_what_carries_other_peoples_names() -> None:

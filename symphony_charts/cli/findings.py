@@ -29,8 +29,8 @@ def print_found(
     if args.output == "sarif":
         import json
 
-        from symphony_charts import __version__
         from symphony_charts.chart.lint.sarif import to_sarif
+        from symphony_charts.version import __version__
 
         output.line(json.dumps(to_sarif(list(found), __version__, line), indent=2))
         return

@@ -211,7 +211,7 @@ class SymphonyParser:
     def _run(self, words: list[str]) -> int:
         args = self.parse(words)
         if args.show_version:
-            from symphony_charts import __version__
+            from symphony_charts.version import __version__
 
             sys.stdout.write(f"symphony-charts {__version__}\n")
             return 0

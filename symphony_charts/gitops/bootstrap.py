@@ -10,8 +10,8 @@ from symphony_charts.formats.yaml_text import dump
 from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application_set, health_config
 from symphony_charts.gitops.flux import git_repository, release_kustomization
 from symphony_charts.gitops.operations.base import Change
-from symphony_charts.gitops.operations.pointer import Destination
 from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.settings.project import Destination
 
 __all__ = ["Initialise", "argo_files", "flux_files", "health_checks"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from symphony_charts.gitops.argocd.objects import ArgoSetup
 from symphony_charts.gitops.bootstrap import argo_files, flux_files, health_checks
-from symphony_charts.gitops.operations.pointer import Destination
+from symphony_charts.settings.project import Destination
 from symphony_charts.system import package_data
 from symphony_charts.system.scaffold import bake
 

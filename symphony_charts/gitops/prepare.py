@@ -11,11 +11,11 @@ from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import CheckFailed, SpecError
 from symphony_charts.gitops.argocd.objects import refused_kinds
 from symphony_charts.gitops.layout import check_names, flux_secret_path
-from symphony_charts.gitops.operations.pointer import Destination
 from symphony_charts.gitops.operations.publish import Publish
 from symphony_charts.prepare import Prepared, prepare
 from symphony_charts.secrets.files import encrypted_secret, sealed_values, secret_name
 from symphony_charts.secrets.sealing import Certificate
+from symphony_charts.settings.project import Destination
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.lockfile import Lock, render
 from symphony_charts.spec.model import Experiment

@@ -11,13 +11,22 @@ from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.yaml_text import load
-from symphony_charts.gitops.operations.pointer import IN_CLUSTER, Destination
 from symphony_charts.spec.files import located
 from symphony_charts.spec.type_errors import record_faults
 
-__all__ = ["Environment", "Repository", "Settings", "find_settings", "read_settings"]
+__all__ = ["IN_CLUSTER", "Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
+
+IN_CLUSTER = "https://kubernetes.default.svc"
 
 _NAMES = (".symph.yaml", ".symph.yml")
+
+
+class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace."""
+
+    server: str = IN_CLUSTER
+    name: str = ""
+    namespace: str = "default"
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,7 +14,8 @@ from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application, application_set, health_config
 from symphony_charts.gitops.bootstrap import health_checks
 from symphony_charts.gitops.flux import git_repository, helm_release
-from symphony_charts.gitops.operations.pointer import Destination, Pointer
+from symphony_charts.gitops.operations.pointer import Pointer
+from symphony_charts.settings.project import Destination
 from symphony_charts.system import package_data
 from tests.e2e.programs import Programs, eventually
 from tests.e2e.tools.modules import ARGO_CD, HELM_CONTROLLER, SEALED_SECRETS, SOURCE_CONTROLLER, module_folder

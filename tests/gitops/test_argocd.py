@@ -19,8 +19,9 @@ from symphony_charts.gitops.argocd.objects import (
     refused_kinds,
 )
 from symphony_charts.gitops.flux import git_repository, helm_release
-from symphony_charts.gitops.operations.pointer import Destination, Pointer
+from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.kinds.registry import KINDS
+from symphony_charts.settings.project import Destination
 from tests.chart.harness import example_chart
 
 SETUP = ArgoSetup(url="https://git.example.org/x.git")

@@ -12,10 +12,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from symphony_charts import __version__
 from symphony_charts.system import package_data
 from symphony_charts.system.files import write_file
 from symphony_charts.system.user_folders import state_dir
+from symphony_charts.version import __version__
 
 __all__ = ["PackageCache"]
 

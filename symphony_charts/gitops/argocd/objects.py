@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops.layout import POINTER_SUFFIX
-from symphony_charts.gitops.operations.pointer import Destination, Pointer
+from symphony_charts.gitops.operations.pointer import Pointer
+from symphony_charts.settings.project import Destination
 
 __all__ = [
     "DEFAULT_VERSION",

@@ -12,21 +12,13 @@ import msgspec
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.yaml_text import dump, load
+from symphony_charts.settings.project import Destination
 
-__all__ = ["IN_CLUSTER", "MAX_HISTORY", "Deployed", "Destination", "Pointer", "parse_pointer", "render_pointer"]
+__all__ = ["MAX_HISTORY", "Deployed", "Pointer", "parse_pointer", "render_pointer"]
 
-IN_CLUSTER = "https://kubernetes.default.svc"
 MAX_HISTORY = 10
 
 _HEADER = "# Written by symph: promote, rollback and retire change it. Environment values may be edited here.\n"
-
-
-class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace."""
-
-    server: str = IN_CLUSTER
-    name: str = ""
-    namespace: str = "default"
 
 
 class Deployed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,10 +16,11 @@ from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Change
-from symphony_charts.gitops.operations.pointer import Destination, Pointer
+from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.gitops.operations.pointer_files import deploy_edits, deploy_folders, pointer_or_none
 from symphony_charts.gitops.operations.publish_version import Decision, decide_version, newest
 from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.settings.project import Destination
 
 __all__ = ["Publish"]
 

@@ -14,8 +14,7 @@ __all__ = ["configure", "run"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from symphony_charts.gitops.operations.pointer import Destination
-    from symphony_charts.settings.project import Settings
+    from symphony_charts.settings.project import Destination, Settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
