@@ -6,10 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from symphony_charts.kinds.group import Group, Unit
 
-__all__ = ["IMMUTABLE_JOB_FIELDS", "job_fields", "objects", "stateful_set"]
-
-# What the API server refuses to change in a Job, of what `job_fields` gives; `template` is immutable too.
-IMMUTABLE_JOB_FIELDS = frozenset({"backoffLimitPerIndex", "completionMode", "completions", "maxFailedIndexes"})
+__all__ = ["job_fields", "objects", "stateful_set"]
 
 
 def job_fields(group: Group, *, retries: int, deadline: int | None) -> dict[str, object]:

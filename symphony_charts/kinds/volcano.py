@@ -13,10 +13,8 @@ from collections.abc import Iterator, Mapping
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.group import Member, Unit
 
-__all__ = ["INDEX", "objects"]
+__all__ = ["objects"]
 
-# Where a pod finds its number; since v1.9.
-INDEX = "metadata.labels['volcano.sh/task-index']"
 # The NetworkPolicy of `svc` would shut services, tests and load balancers out.
 _PLUGINS: dict[str, object] = {"env": [], "svc": ["--publish-not-ready-addresses", "--disable-network-policy"]}
 

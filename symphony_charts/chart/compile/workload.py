@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from symphony_charts.chart.render.values import Values, scalar
 from symphony_charts.errors import Problem
 from symphony_charts.kinds.appwrapper import MAX_POD_SETS
-from symphony_charts.kinds.combinations import faults_of
 from symphony_charts.kinds.registry import KINDS
+from symphony_charts.kinds.table import settings_faults
 from symphony_charts.placement.assign.launch import topology_of
 from symphony_charts.spec.checks.dijob import pods_in_order
 from symphony_charts.spec.model import Experiment
@@ -32,8 +33,8 @@ def workload_faults(experiment: Experiment) -> Iterator[Problem]:
         known = ", ".join(f"`{name}`" for name in KINDS)
         yield Problem(what=f'no chart for workload kind "{workload.kind}"', path="workload.kind", next=f"use {known}")
     settings = {key: scalar(value) for key, value in compile_workload(experiment).items() if isinstance(value, str)}
-    for path, why in faults_of(workload.kind, settings, workload.scheduler_name or ""):
-        yield Problem(what=why, path=_SPEC_PATHS.get(path, path))
+    for fault in settings_faults(workload.kind, settings, workload.scheduler_name or ""):
+        yield replace(fault, path=_SPEC_PATHS.get(fault.path, fault.path))
     if workload.jobset.max_restarts < 0:
         what = f"a JobSet cannot begin again {workload.jobset.max_restarts} times"
         yield Problem(what=what, path="workload.jobset.max_restarts", next="0 means not at all")

@@ -16,6 +16,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.go_json import dumps
 from symphony_charts.kinds.argo.manifest import as_text, manifest, parameter
 from symphony_charts.kinds.group import Member, Unit
+from symphony_charts.kinds.table import rows
 
 __all__ = ["FAILED", "SUCCEEDED", "objects"]
 
@@ -169,10 +170,10 @@ def _parameters(unit: Unit) -> dict[str, str]:
         if len(declared) == 1 and _NAME.fullmatch(key) and "{{" not in str(declared):
             found[key] = str(declared.pop())
             continue
-        why = "no process declares it" if not declared else "processes declare it differently"
+        fault = "unknown" if not declared else "torn"
         if not _NAME.fullmatch(key) or "{{" in str(declared):
-            why = "its name or value is not one that Argo passes on unchanged"
-        raise SpecError.one(f'workload.argo.parameters: "{key}": {why}', path="workload.argo.parameters")
+            fault = "parameter"
+        raise SpecError([rows()["argo"].faults[fault].problem(name=key)])
     return found
 
 
