@@ -180,10 +180,6 @@ PENDING: set[str] = {
     "symphony_charts.local.supervisor.probe_checks",
     "symphony_charts.local.tmux_server",
     "symphony_charts.local.up",
-    "symphony_charts.spec.builder.experiment",
-    "symphony_charts.spec.builder.group",
-    "symphony_charts.spec.builder.process",
-    "symphony_charts.spec.builder.views",
 }
 MAX_LINES = 400
 MAX_MODULES = 30
