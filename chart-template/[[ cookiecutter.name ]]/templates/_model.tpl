@@ -12,7 +12,7 @@ and the identity of its run. All objects are printed from it.
 {{- $_ := set $model "secretName" ($values.secrets.name | default (include "symph.join" (list $fullname "secrets" 63))) -}}
 {{- $_ := set $model "kind" ($values.workload.kind | default "jobs" | toString) -}}
 {{- $_ := set $model "row" (include "symph.kind" (dict "kinds" (.Files.Get "files/kinds.yaml") "workload" $values.workload) | fromJson) -}}
-{{- include "symph.checkWorkload" (dict "model" $model "checks" (.Files.Get "files/checks.yaml")) -}}
+{{- include "symph.checkWorkload" (dict "model" $model "checks" (required "the chart has lost files/checks.yaml" (.Files.Get "files/checks.yaml"))) -}}
 {{- $_ := set $model "scripts" (dict "rank" (.Files.Get "files/scripts/rank.sh") "hold" (.Files.Get "files/scripts/hold.sh")) -}}
 {{- $_ := set $model "groups" (include "symph.groups" $model | fromJson) -}}
 {{- if eq $model.kind "dijob" -}}
