@@ -1,44 +1,40 @@
-"""The registry holds every kind of workload: a module here, a template of the chart and a row of ``kinds.yaml``."""
+"""The registry finds a kind by its word in a spec, and by its objects.
+
+A kind is a module or folder here, a template of the chart, and a row of the chart's ``files/kinds.yaml``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from symphony_charts.errors import Problem
-from symphony_charts.kinds import appwrapper, jobset, volcano
-from symphony_charts.kinds import job as jobs
-from symphony_charts.kinds.argo import objects as argo
-from symphony_charts.kinds.dijob import objects as dijob
-from symphony_charts.kinds.group import Group, Unit
-from symphony_charts.kinds.table import Row, rows
+from symphony_charts.formats.data import sub
+from symphony_charts.kinds.appwrapper import AppWrapper
+from symphony_charts.kinds.argo.kind import ArgoWorkflow
+from symphony_charts.kinds.base import Kind
+from symphony_charts.kinds.dijob.kind import DIJob
+from symphony_charts.kinds.job import Jobs
+from symphony_charts.kinds.jobset import JobSet
+from symphony_charts.kinds.service import Services
+from symphony_charts.kinds.volcano import VolcanoJob
 
-__all__ = ["KINDS", "Kind"]
+__all__ = ["ALL", "KINDS", "SERVICES", "kind_for"]
+
+SERVICES: Kind = Services()
+_NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob(), ArgoWorkflow(), DIJob())
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _NAMED}
+"""Those that a spec may ask for, by name."""
+
+ALL = (*_NAMED, SERVICES)
+
+_BY_API = {(api.partition("/")[0], word): kind for kind in ALL for api, word in (*kind.gvks, *kind.further)}
+# Of all words that more than one project uses for its objects the one of Kubernetes itself is meant.
+_BY_WORD = {word: kind for kind in reversed(ALL) for _, word in (*kind.gvks, *kind.further)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """A kind of workload.
-
-    `build` makes its objects; `check` finds what the kind cannot run of the groups that are to be in them, given all
-    values. `row` is what the templates know of it, too.
-    """
-
-    row: Row
-    build: Callable[[Unit], Iterable[dict[str, object]]]
-    check: Callable[[Sequence[Group], Mapping[str, object]], Iterable[Problem]] | None = None
-
-
-_BUILD = {
-    "jobs": jobs.objects,
-    "jobset": jobset.objects,
-    "appwrapper": appwrapper.objects,
-    "volcano": volcano.objects,
-    "argo": argo.objects,
-    "dijob": dijob.objects,
-}
-_CHECK = {"dijob": dijob.faults_of}
-
-KINDS: dict[str, Kind] = {
-    name: Kind(row=row, build=_BUILD[name], check=_CHECK.get(name)) for name, row in rows().items()
-}
+def kind_for(item: Mapping[str, object]) -> Kind | None:
+    """The kind behind an object, by its API and else by its word alone; None for what runs no pods or is another's."""
+    word = str(item.get("kind"))
+    if word == "Job" and not item.get("apiVersion") and "tasks" in sub(item, "spec"):
+        return KINDS["volcano"]
+    return _BY_API.get((str(item.get("apiVersion")).partition("/")[0], word)) or _BY_WORD.get(word)

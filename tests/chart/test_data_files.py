@@ -24,6 +24,7 @@ _LONG = (
     f"groups.{_NAME}.containers.c.image=a",
     f"services.peers.group={_NAME}",
     "services.peers.process=c",
+    "services.peers.port=9000",
 )
 _PLAIN = ("workload.gang=none", "workload.queue=null")
 _DIJOB = (*_PLAIN, "networks=null", "networkPolicy.enabled=false", "groups.mixed.replicas=0")
@@ -64,6 +65,14 @@ _ROWS: dict[str, tuple[tuple[str, ...], ...]] = {
         (*_V10, *_LONG),
         _V0,
         (*_V0, *_LONG),
+        (
+            *_V0,
+            "groups.coordinator.containers.c.image=a",
+            "groups.coordinator.replicas=2",
+            "services.peers.group=coordinator",
+            "services.peers.port=1",
+            "services.peers.process=c",
+        ),
         *(
             (
                 *_V0,
@@ -71,6 +80,7 @@ _ROWS: dict[str, tuple[tuple[str, ...], ...]] = {
                 f"groups.{role}.containers.x.image=a",
                 "services.peers.group=coordinator",
                 "services.peers.process=c",
+                "services.peers.port=1",
             )
             for role in ("collector", "learner", "aggregator")
         ),
@@ -111,7 +121,9 @@ def damaged(data: Any, path: tuple[Any, ...]) -> bytes:
     if isinstance(before, bool):
         holder[path[-1]] = not before
     else:
-        holder[path[-1]] = before - 1 if isinstance(before, int) else ["backoffLimit"] if before == [] else f"x{before}"
+        holder[path[-1]] = (
+            before - 1 if isinstance(before, int) else ["backoffLimit"] if before == [] else f"x{before[1:]}"
+        )
     return json.dumps(copy).encode() + b"\n"
 
 
@@ -130,7 +142,10 @@ def agree(folder: Path, sets: tuple[str, ...]) -> bool:
     wanted = wanted_of(sets)
     if isinstance(wanted, tuple):
         return bool(ended.returncode) and all(reason in ended.stderr for reason in wanted)
-    return not ended.returncode and objects_in(ended.stdout) == wanted
+    try:
+        return not ended.returncode and objects_in(ended.stdout) == wanted
+    except AssertionError:
+        return False  # two objects of one name
 
 
 def with_file(file: str, content: bytes, folder: Path) -> Path:
@@ -154,11 +169,13 @@ def unnoticed(file: str, where: tuple[Any, ...], rows: tuple[tuple[str, ...], ..
 @pytest.mark.parametrize("kind", _ROWS)
 def test_every_value_in_the_row_of_a_kind_is_noticed(kind: str, tmp_path: Path) -> None:
     rows = tuple((f"workload.kind={kind}", *row) for row in _ROWS[kind])
-    assert not unnoticed("files/kinds.yaml", ("kinds", kind), rows, tmp_path)
+    # Between a DIJob and its pods are no objects: what their names would be stands in no chart.
+    inert = [("kinds", "dijob", "workload")] if kind == "dijob" else []
+    assert unnoticed("files/kinds.yaml", ("kinds", kind), rows, tmp_path) == inert
 
 
 def test_every_usual_value_of_kinds_is_noticed(tmp_path: Path) -> None:
-    rows = tuple((f"workload.kind={kind}", *row) for kind in ("jobs", "appwrapper") for row in _ROWS[kind])
+    rows = tuple((f"workload.kind={kind}", *row) for kind in ("jobs", "appwrapper", "jobset") for row in _ROWS[kind])
     assert not unnoticed("files/kinds.yaml", ("usual",), rows, tmp_path)
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.kinds.group import Group
-from symphony_charts.kinds.job import job_fields, stateful_set
+from symphony_charts.kinds.job import job_fields
+from symphony_charts.kinds.service import stateful_set
 from symphony_charts.kinds.table import rows
 from tests.chart.harness import chart_of, experiment_of
 

@@ -65,8 +65,7 @@ def _ends(model: Model) -> Iterator[Finding]:
 def _queue(model: Model) -> Iterator[Finding]:
     """A scheduler counts pods that run: a new pod of a Job waits for members of its gang that have finished."""
     workload = sub(model.values, "workload")
-    is_mcad = model.kind_name == "appwrapper" and sub(workload, "appwrapper").get("version") == "v1beta1"
-    if workload.get("priority") is not None and not is_mcad:
+    if workload.get("priority") is not None and not model.kind.reads_priority(workload):
         what = "only MCAD, by kind appwrapper v1beta1, queues by a number"
         step = "use queuePriority (Kueue) or defaults.priorityClassName (pods)"
         yield _warning("priority", "workload.priority", what, step)

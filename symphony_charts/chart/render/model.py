@@ -13,8 +13,9 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats import go_json
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.paths import nearest
+from symphony_charts.kinds.base import Kind
 from symphony_charts.kinds.group import Group
-from symphony_charts.kinds.registry import KINDS, Kind
+from symphony_charts.kinds.registry import KINDS
 from symphony_charts.kinds.table import Row, fill, settings_faults, variant_of
 
 __all__ = [
@@ -102,8 +103,7 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     kind, row = KINDS[kind_name(clean)], row_of(clean)
     unit = names.fit(full, row.unit_length)
     groups = _groups(clean, full, unit, row)
-    if kind.check is not None:
-        _refuse(kind.check([group for group in groups.values() if group.is_finite or group.in_unit], clean))
+    _refuse(kind.faults([group for group in groups.values() if group.is_finite or group.in_unit], clean))
     services = _services(clean, full, groups)
     addresses, run_hosts = service_addresses(services)
     digest = names.sha256(go_json.dumps(addresses))[:8]

@@ -16,19 +16,15 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.go_json import dumps
 from symphony_charts.kinds.argo.manifest import as_text, manifest, parameter
 from symphony_charts.kinds.group import Member, Unit
+from symphony_charts.kinds.job import FAILED, SUCCEEDED
 from symphony_charts.kinds.table import rows
 
-__all__ = ["FAILED", "SUCCEEDED", "objects"]
+__all__ = ["objects"]
 
 _API = "argoproj.io/v1alpha1"
 _OF_A_RELEASE = ("app.kubernetes.io/instance", "app.kubernetes.io/name")
 _OF_A_RUN = (*_OF_A_RELEASE, "symph.dev/experiment", "symph.dev/run")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-# A Job has this time only once it has succeeded.
-SUCCEEDED = "status.completionTime"
-# Conditions cannot be searched, so each place is looked at: a Job has at most Suspended, FailureTarget and Failed.
-FAILED = ",".join(f"status.conditions.{place}.type in (FailureTarget,Failed)" for place in range(3))
 
 
 def objects(unit: Unit) -> Iterator[dict[str, object]]:

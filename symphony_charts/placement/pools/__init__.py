@@ -13,10 +13,10 @@ from dataclasses import replace
 import msgspec
 
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.yaml_text import line_of, load
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
 from symphony_charts.placement.pools.computeclass import read_compute_class
-from symphony_charts.placement.pools.field_reader import Faults, Fields
 from symphony_charts.placement.pools.gcloud import read_cluster, read_node_pool
 from symphony_charts.placement.pools.machine_list import read_machine_configs, read_machine_types
 from symphony_charts.placement.pools.nodes import read_nodes
