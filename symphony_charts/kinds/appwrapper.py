@@ -41,8 +41,13 @@ class AppWrapper(Kind):
     """An AppWrapper around the Jobs of all groups that end."""
 
     name = "appwrapper"
+    runs_as = "Job in an AppWrapper"
+    controller = "the AppWrapper controller, or MCAD"
     gvks = ((f"{GROUP}/v1beta2", "AppWrapper"), (f"{GROUP}/v1beta1", "AppWrapper"))
     ends_either_way = True
+    # Of v1beta2; MCAD (v1beta1) lets everything change, and acts on these.
+    mutable = ("spec.suspend", "spec.priority", "spec.schedulingSpec")
+    kueue_paths = (".spec.components[].podSetInfos",)
     argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
 
     def settings(self, workload: Workload) -> dict[str, object]:

@@ -66,12 +66,17 @@ class Kind(Protocol):
     `ends_either_way`: they have succeeded when their Jobs have ended, also where one of these failed. `has_ranks`: the
     order of groups matters to it. `is_workflow`: it runs on a schedule of its own, and not inside of another.
     `exclusive`: the annotation by which its controller keeps other experiments out of a domain of nodes.
-    `argo_conditions`: by what an Argo Workflow sees that one has succeeded or failed.
+    `argo_conditions`: by what an Argo Workflow sees that one has succeeded or failed. `mutable`: all that may change of
+    the spec of a live object; None where everything may. `on_change`: what such a change does to its pods.
+    `kueue_paths`: what Kueue writes into an object beside ``spec.suspend``; None where it does not start and stop it.
+    `runs_as`: what a group is called in it, and `controller` what has to be in the cluster for it.
     """
 
     name: str = ""
     gvks: tuple[tuple[str, str], ...] = ()
     further: tuple[tuple[str, str], ...] = ()
+    runs_as: str = ""
+    controller: str = ""
     is_finite: bool = True
     holds_groups: bool = True
     is_repeated: bool = False
@@ -80,6 +85,9 @@ class Kind(Protocol):
     is_workflow: bool = False
     exclusive: str = ""
     argo_conditions: tuple[str, str] | None = None
+    mutable: tuple[str, ...] | None = None
+    on_change: str = ""
+    kueue_paths: tuple[str, ...] | None = None
 
     # --- from the experiment to objects ---
 

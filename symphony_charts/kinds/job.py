@@ -37,9 +37,18 @@ class Jobs(Kind):
     """A Job for each group that ends."""
 
     name = "jobs"
+    runs_as = "Job"
     gvks = (("batch/v1", "Job"),)
     holds_groups = False
     argo_conditions = (SUCCEEDED, FAILED)
+    mutable = (
+        "spec.parallelism",
+        "spec.suspend",
+        "spec.activeDeadlineSeconds",
+        "spec.backoffLimit",
+        "spec.ttlSecondsAfterFinished",
+    )
+    kueue_paths = ()
 
     def build(self, unit: Unit) -> Iterator[dict[str, object]]:
         """A Job for each member."""

@@ -21,8 +21,12 @@ class JobSet(Kind):
     """A JobSet of all groups that end."""
 
     name = "jobset"
+    runs_as = "Job of a JobSet"
+    controller = "the JobSet controller"
     gvks = (("jobset.x-k8s.io/v1alpha2", "JobSet"),)
     argo_conditions = ("status.terminalState == Completed", "status.terminalState == Failed")
+    mutable = ("spec.suspend", "spec.ttlSecondsAfterFinished")
+    kueue_paths = ()
     exclusive = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
     def settings(self, workload: Workload) -> dict[str, object]:

@@ -14,18 +14,27 @@ from symphony_charts.kinds.base import Kind
 from symphony_charts.kinds.dijob.kind import DIJob
 from symphony_charts.kinds.job import Jobs
 from symphony_charts.kinds.jobset import JobSet
-from symphony_charts.kinds.service import Services
+from symphony_charts.kinds.service import Deployments, StatefulSets
 from symphony_charts.kinds.volcano import VolcanoJob
 
-__all__ = ["ALL", "KINDS", "SERVICES", "kind_for"]
+__all__ = ["ALL", "KINDS", "RENDERED", "kind_called", "kind_for", "kind_of"]
 
-SERVICES: Kind = Services()
 _NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob(), ArgoWorkflow(), DIJob())
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _NAMED}
 """Those that a spec may ask for, by name."""
 
-ALL = (*_NAMED, SERVICES)
+RENDERED: tuple[Kind, ...] = (*_NAMED, StatefulSets())
+"""Those whose objects our charts have."""
+
+ALL = (*RENDERED, Deployments())
+
+
+def kind_of(item: Mapping[str, object]) -> str:
+    """The word for an object's kind, the one of Volcano's Jobs being ``VolcanoJob``."""
+    is_volcano = str(item.get("apiVersion")).startswith("batch.volcano.sh/")
+    return f"{'Volcano' if is_volcano else ''}{item.get('kind')}"
+
 
 _BY_API = {(api.partition("/")[0], word): kind for kind in ALL for api, word in (*kind.gvks, *kind.further)}
 # Of all words that more than one project uses for its objects the one of Kubernetes itself is meant.
@@ -38,3 +47,11 @@ def kind_for(item: Mapping[str, object]) -> Kind | None:
     if word == "Job" and not item.get("apiVersion") and "tasks" in sub(item, "spec"):
         return KINDS["volcano"]
     return _BY_API.get((str(item.get("apiVersion")).partition("/")[0], word)) or _BY_WORD.get(word)
+
+
+def kind_called(word: str) -> Kind | None:
+    """The kind whose runs are objects that `kind_of` calls so; None for any other object."""
+    return _BY_OWN_WORD.get(word)
+
+
+_BY_OWN_WORD = {kind_of({"apiVersion": api, "kind": word}): kind for kind in ALL for api, word in kind.gvks}

@@ -11,21 +11,37 @@ from symphony_charts.formats.field_reader import Fields
 from symphony_charts.kinds.base import Kind, PodSet, count_of
 from symphony_charts.kinds.group import Group
 
-__all__ = ["Services", "stateful_set"]
+__all__ = ["Deployments", "StatefulSets", "stateful_set"]
 
 
-class Services(Kind):
-    """StatefulSets and Deployments: their pods run until somebody ends them."""
+class StatefulSets(Kind):
+    """StatefulSets: their pods run until somebody ends them."""
 
-    gvks = (("apps/v1", "StatefulSet"), ("apps/v1", "Deployment"))
+    gvks: tuple[tuple[str, str], ...] = (("apps/v1", "StatefulSet"),)
     is_finite = False
     holds_groups = False
+    mutable: tuple[str, ...] | None = (
+        "spec.replicas",
+        "spec.ordinals",
+        "spec.template",
+        "spec.updateStrategy",
+        "spec.revisionHistoryLimit",
+        "spec.persistentVolumeClaimRetentionPolicy",
+        "spec.minReadySeconds",
+    )
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
         """The replicas."""
         spec = item.block("spec")
         name = item.block("metadata").text("name")
         yield PodSet(name=name, template=spec.block("template"), count=count_of(spec, "replicas"))
+
+
+class Deployments(StatefulSets):
+    """Deployments, which no chart of ours has."""
+
+    gvks = (("apps/v1", "Deployment"),)
+    mutable = None
 
 
 def stateful_set(

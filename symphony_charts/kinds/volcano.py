@@ -26,6 +26,9 @@ class VolcanoJob(Kind):
     """A Volcano Job of all groups that end."""
 
     name = "volcano"
+    runs_as = "task of a Volcano Job"
+    controller = "Volcano"
+    mutable = ("spec.minAvailable", "spec.priorityClassName", "spec.tasks.*.minAvailable", "spec.tasks.*.replicas")
     gvks = (("batch.volcano.sh/v1alpha1", "Job"),)
     argo_conditions = ("status.state.phase == Completed", "status.state.phase in (Failed,Aborted,Terminated)")
 

@@ -20,6 +20,8 @@ class ArgoWorkflow(Kind):
     """A Workflow, by the WorkflowTemplate that holds the experiment, at once or on a schedule."""
 
     name = "argo"
+    runs_as = "Job of a Workflow"
+    controller = "Argo Workflows"
     gvks = ((_API, "Workflow"),)
     further = ((_API, "WorkflowTemplate"), (_API, "CronWorkflow"))
     is_repeated = True

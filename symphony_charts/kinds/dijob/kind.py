@@ -20,8 +20,11 @@ class DIJob(Kind):
     """A DIJob of all groups that end, under operator v0 of those called after a role."""
 
     name = "dijob"
+    runs_as = "task of a DIJob"
+    controller = "DI-orchestrator"
     gvks = pods.KINDS
     has_ranks = True
+    on_change = "pods come or go, and those that run keep the addresses that they were told"
     argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
 
     def settings(self, workload: Workload) -> dict[str, object]:
