@@ -22,7 +22,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed
 from symphony_charts.system.subprocess_runner import run
 
-__all__ = ["Login", "Manifest", "Reference", "Registry", "login_for", "parse_reference"]
+__all__ = ["Login", "Manifest", "Reference", "Registry", "parse_reference"]
 
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 _NAME = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
@@ -215,7 +215,7 @@ class Registry:
 
     def _authorise(self, challenge: str, scopes: tuple[str, ...]) -> None:
         kind, _, rest = challenge.partition(" ")
-        login = self._login = self._login or login_for(self.host)
+        login = self._login = self._login or _login_for(self.host)
         basic = base64.b64encode(f"{login.user}:{login.password}".encode()).decode() if login.user else ""
         if kind.lower() == "basic":
             if not basic:
@@ -311,7 +311,7 @@ class Login:
     password: str = field(default="", repr=False)
 
 
-def login_for(host: str) -> Login:
+def _login_for(host: str) -> Login:
     """The login that helm's or docker's files hold for `host`, helm's first; an empty one where none does."""
     names = [host, f"https://{host}", f"https://{host}/v1/", f"https://{host}/v2/"]
     if host == "registry-1.docker.io":

@@ -21,7 +21,6 @@ from symphony_charts.oci.chart_artifact import Blob
 
 __all__ = [
     "INDEX_TYPES",
-    "MANIFEST_TYPES",
     "Entry",
     "Layer",
     "PlatformManifest",
@@ -38,7 +37,6 @@ INDEX_TYPES = (
 )
 _OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
-MANIFEST_TYPES = (_OCI_MANIFEST, _DOCKER_MANIFEST)
 _LAYER_TYPES = {
     _OCI_MANIFEST: "application/vnd.oci.image.layer.v1.tar+gzip",
     _DOCKER_MANIFEST: "application/vnd.docker.image.rootfs.diff.tar.gzip",

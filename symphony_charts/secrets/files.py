@@ -21,7 +21,6 @@ from symphony_charts.system.subprocess_runner import run
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
-    "encrypt_manifest",
     "encrypted_secret",
     "guard_of",
     "read_secret_files",
@@ -95,7 +94,7 @@ def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> by
     store, file = _open_store("sops")
     key = store.name_of("sops", path.encode(), name, manifest)
     if key not in store.sealed:
-        store.sealed[key] = encrypt_manifest(manifest, path, spec.path.absolute().parent).decode()
+        store.sealed[key] = _encrypt_manifest(manifest, path, spec.path.absolute().parent).decode()
         write_file(file, json.dumps(store.sealed, indent=1, sort_keys=True).encode(), mode=0o600)
     return store.sealed[key].encode()
 
@@ -116,7 +115,7 @@ def _open_store(fingerprint: str) -> tuple[SealStore, Path]:
     return SealStore(secret=key.read_bytes(), sealed=dict(known) if is_good else {}), path
 
 
-def encrypt_manifest(manifest: bytes, path: str, folder: Path) -> bytes:
+def _encrypt_manifest(manifest: bytes, path: str, folder: Path) -> bytes:
     """`manifest` with the values of ``data`` and ``stringData`` encrypted, by the rules that hold for `path`.
 
     Rules are looked for from `folder` upwards. Raises ToolMissing without sops, ToolFailed where no rule fits.

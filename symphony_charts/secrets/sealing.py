@@ -25,10 +25,9 @@ _KEY_BYTES, _NONCE = 32, bytes(12)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """A controller's certificate: its SHA-256 fingerprint (hex), when it ends (ISO 8601), and its public key."""
+    """A controller's certificate: its SHA-256 fingerprint (hex) and its public key."""
 
     fingerprint: str
-    ends: str
     public_key: object
 
 
@@ -51,8 +50,7 @@ def read_certificate(pem: bytes, at: str = "") -> Certificate:
         raise SpecError.one(
             "the certificate holds no RSA key", at=at, next="kubeseal --fetch-cert prints the right one"
         )
-    ends = found.not_valid_after_utc.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Certificate(fingerprint=found.fingerprint(SHA256()).hex(), ends=ends, public_key=key)
+    return Certificate(fingerprint=found.fingerprint(SHA256()).hex(), public_key=key)
 
 
 def label_of(scope: Scope, namespace: str, name: str) -> bytes:

@@ -14,9 +14,9 @@ from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.files import located
 from symphony_charts.spec.type_errors import record_faults
 
-__all__ = ["IN_CLUSTER", "Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
+__all__ = ["Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
 
-IN_CLUSTER = "https://kubernetes.default.svc"
+_IN_CLUSTER = "https://kubernetes.default.svc"
 
 _NAMES = (".symph.yaml", ".symph.yml")
 
@@ -24,7 +24,7 @@ _NAMES = (".symph.yaml", ".symph.yml")
 class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace."""
 
-    server: str = IN_CLUSTER
+    server: str = _IN_CLUSTER
     name: str = ""
     namespace: str = "default"
 
@@ -48,7 +48,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     certificate: str | None = None
     context: str | None = None
-    server: str = IN_CLUSTER
+    server: str = _IN_CLUSTER
     cluster: str = ""
     namespace: str = "default"
     values: Values = {}

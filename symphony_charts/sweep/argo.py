@@ -18,9 +18,9 @@ from symphony_charts.errors import SpecError
 from symphony_charts.kinds.argo.manifest import as_json, manifest, parameter
 from symphony_charts.kinds.argo.objects import FAILED, SUCCEEDED
 
-__all__ = ["MAX_BYTES", "TrialObjects", "sweep_objects"]
+__all__ = ["TrialObjects", "sweep_objects"]
 
-MAX_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 """What fits into an object of Kubernetes, with what Argo adds to it as it goes: etcd takes 1.5 MiB."""
 
 _API = "argoproj.io/v1alpha1"
@@ -78,8 +78,8 @@ def sweep_objects(
         "templates": [sweep, *templates],
     }
     text = json.dumps(spec, sort_keys=True)
-    if len(text) > MAX_BYTES:
-        what = f"the Workflow of {len(trials)} trials has {len(text)} bytes; Argo and Kubernetes take {MAX_BYTES}"
+    if len(text) > _MAX_BYTES:
+        what = f"the Workflow of {len(trials)} trials has {len(text)} bytes; Argo and Kubernetes take {_MAX_BYTES}"
         raise SpecError.one(what, next="split the sweep, or use --on kube")
     metadata = {"name": f"{base}-{_digest(text)}", "labels": {"symph.dev/sweep": base}}
     workflow: dict[str, object] = {"apiVersion": _API, "kind": "Workflow", "metadata": metadata, "spec": spec}

@@ -15,7 +15,7 @@ from symphony_charts.gitops import layout
 from symphony_charts.gitops.lint.manifests import check_manifest
 from symphony_charts.gitops.operations.pointer import Pointer, chart_files, parse_pointer, pointer_faults
 
-__all__ = ["RepositoryFiles", "check_repository", "holds_anything", "published_charts", "size_findings"]
+__all__ = ["RepositoryFiles", "check_repository", "holds_anything", "size_findings"]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _YAML = (".yaml", ".yml")
@@ -65,7 +65,7 @@ def holds_anything(tree: RepositoryFiles) -> bool:
     )
 
 
-def published_charts(files: Iterable[str]) -> set[str]:
+def _published_charts(files: Iterable[str]) -> set[str]:
     """The folders ``charts/<team>/<experiment>/<version>`` among `files`."""
     return {"/".join(path.split("/")[:4]) for path in files if path.startswith("charts/") and path.count("/") > 3}
 
@@ -93,7 +93,7 @@ def _immutable(tree: RepositoryFiles) -> Iterator[tuple[str, Finding]]:
 
 
 def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Iterator[tuple[str, Finding]]:
-    charts = published_charts(tree.files)
+    charts = _published_charts(tree.files)
     digests: dict[str, str] = {}
     releases: dict[tuple[object, str], str] = {}
     for path, pointer in pointers:
@@ -205,7 +205,7 @@ _MANY_APPS, _MANY_FILES, _MANY_REFS = 2_000, 120_000, 5_000
 def size_findings(files: Mapping[str, bytes], refs: int | None) -> Iterator[Finding]:
     """How large the repository is, and what to do where that hurts. `refs` is None where it is unknown."""
     pointers = sum(1 for path in files if path.endswith(layout.POINTER_SUFFIX))
-    charts = len(published_charts(files))
+    charts = len(_published_charts(files))
     counted = f"{pointers} applications, {charts} chart versions, {len(files)} files"
     yield _said("size", "info", counted if refs is None else f"{counted}, {refs} refs", "")
     if pointers > _MANY_APPS:

@@ -17,9 +17,9 @@ from symphony_charts.errors import NotFound, Problem, SpecError
 from symphony_charts.formats.yaml_text import dump, load
 from symphony_charts.settings.project import Destination
 
-__all__ = ["MAX_HISTORY", "Deployed", "Pointer", "chart_files", "parse_pointer", "pointer_faults", "render_pointer"]
+__all__ = ["Deployed", "Pointer", "chart_files", "parse_pointer", "pointer_faults", "render_pointer"]
 
-MAX_HISTORY = 10
+_MAX_HISTORY = 10
 
 _HEADER = "# Written by symph: promote, rollback and retire change it. Environment values may be edited here.\n"
 
@@ -76,7 +76,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             op=op,
             at=at,
             source=dict(source),
-            history=[self.deployed, *self.history][:MAX_HISTORY],
+            history=[self.deployed, *self.history][:_MAX_HISTORY],
         )
 
     def find(self, version: str | None) -> Deployed:

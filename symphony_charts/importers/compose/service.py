@@ -19,7 +19,7 @@ from symphony_charts.importers.compose.interpolation import (
     words_of,
 )
 
-__all__ = ["Service", "read_resources", "read_service"]
+__all__ = ["Service", "read_service"]
 
 _PULL = {"always": "Always", "never": "Never", "missing": "IfNotPresent", "if_not_present": "IfNotPresent"}
 _CONDITIONS = ("service_started", "service_healthy", "service_completed_successfully")
@@ -63,7 +63,7 @@ def read_service(fields: Fields, key: str, name: str, files: ComposeFiles) -> Se
         "mounts": files.mounts(fields, name),
         "ready": ready,
         "annotations": _pairs(fields, "labels") | _pairs(fields, "annotations"),
-        **read_resources(fields),
+        **_read_resources(fields),
         **_pod(fields),
     }
     if (period := fields.get("stop_grace_period")) is not None:
@@ -287,7 +287,7 @@ def _pod(fields: Fields) -> dict[str, object]:
     return result
 
 
-def read_resources(service: Fields) -> dict[str, object]:
+def _read_resources(service: Fields) -> dict[str, object]:
     """The fields of a process that say how many, how big, and on which devices."""
     deploy = service.map("deploy")
     resources = deploy.map("resources")

@@ -13,7 +13,7 @@ from symphony_charts.importers.common.names import UniqueNames
 from symphony_charts.importers.common.pod import PodParts, read_pod
 from symphony_charts.importers.dijob.draft import Draft
 
-__all__ = ["AddedPod", "add_pod", "lift_config_maps", "read_script"]
+__all__ = ["AddedPod", "add_pod"]
 
 _OWN = "SYMPH_"
 
@@ -35,14 +35,14 @@ def add_pod(template: Fields, role: str, role_path: str, shared: list[Fields], d
     """
     parts = read_pod(template, draft.volumes, shared)
     name = draft.names.give(role, role_path)
-    lift_config_maps(parts, name, draft)
+    _lift_config_maps(parts, name, draft)
     for container, step in parts.steps.items():
-        read_script(step, parts.paths[container], draft)
+        _read_script(step, parts.paths[container], draft)
         _drop_own_environment(step)
         draft.add_step(container, {**step, "groups": [name]}, parts.paths[container])
     for container, process in parts.processes.items():
         path = parts.paths[container]
-        compile_step = read_script(process, path, draft, may_split=True)
+        compile_step = _read_script(process, path, draft, may_split=True)
         _drop_own_environment(process)
         if compile_step is not None:
             _drop_own_environment(compile_step)
@@ -83,7 +83,7 @@ def _drop_own_environment(process: dict[str, object]) -> None:
             del process["env"]
 
 
-def lift_config_maps(parts: PodParts, pod: str, draft: Draft) -> None:
+def _lift_config_maps(parts: PodParts, pod: str, draft: Draft) -> None:
     """Take the files of mounted ConfigMaps into `configs`, and see that the pod finds them where it looks.
 
     Configuration files stand in one folder of every process. A ConfigMap mounted there needs nothing more; for any
@@ -153,7 +153,7 @@ _CONFIG_ARGUMENT = re.compile(r"\s-c\s+(?P<file>[^\s;]+)")
 _STEP_FIELDS = ("image", "env", "cwd", "mounts", "requests", "limits")
 
 
-def read_script(
+def _read_script(
     process: dict[str, object], path: str, draft: Draft, *, may_split: bool = False
 ) -> dict[str, object] | None:
     """Turn the shell script of a container into `cmds`, in place; files it writes go to the draft's `configs`.

@@ -17,7 +17,7 @@ from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.spec.model import Assignment, Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["ANNOTATION", "SHARED", "apply", "decision_for", "exclusive_term", "settle"]
+__all__ = ["ANNOTATION", "SHARED", "apply", "exclusive_term", "settle"]
 
 # Where the emitted pods say which pool was chosen. Outside of symph.dev, whose keys the chart alone may set.
 ANNOTATION = "symphony-charts/assigned-to"
@@ -62,7 +62,7 @@ def _has_wishes(process: Process) -> bool:
     return any("/" in resource for resources in (process.requests, process.limits) for resource in resources)
 
 
-def decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | None) -> Decision:
+def _decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | None) -> Decision:
     """What one assignment means under the experiment's formula."""
     if experiment.placement.formula == "symphony":
         if pools is None:
@@ -99,7 +99,7 @@ def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems:
             continue
         path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
         try:
-            decision = decision_for(process.assign_to, experiment, pools)
+            decision = _decision_for(process.assign_to, experiment, pools)
         except (SpecError, PlacementError) as error:
             key = getattr(error, "at", "")
             problems.append(

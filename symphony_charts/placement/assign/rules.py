@@ -20,7 +20,7 @@ from symphony_charts.placement.machines.catalog import GPU_ALIASES, gpu_matches
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pool, Pools
 from symphony_charts.spec.model import Assignment, Toleration
 
-__all__ = ["DEVICE_TOLERATIONS", "Decision", "decide", "named_pool", "pool_selector", "pool_tolerations"]
+__all__ = ["DEVICE_TOLERATIONS", "Decision", "decide", "named_pool", "pool_selector"]
 
 # GKE's admission adds these to pods that request the device; written out, charts work on other clusters, too.
 DEVICE_TOLERATIONS = {
@@ -88,7 +88,7 @@ def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
     return ()
 
 
-def pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
+def _pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
     """What a pod must tolerate to run on the pool."""
     found = []
     for taint in pool.taints:
@@ -136,7 +136,7 @@ def _machine(assignment: Assignment, pool: Pool) -> Decision:
         gpus=gpus // parts or None,
         tpus=chips // parts or None,
         selector=pool_selector(pool) + _tpu_selector(pool),
-        tolerations=pool_tolerations(pool),
+        tolerations=_pool_tolerations(pool),
         is_exclusive=exclusive,
         reason=reason,
     )
@@ -177,7 +177,7 @@ def _on_pool(assignment: Assignment, pool: Pool, reason: str) -> Decision:
         assignment,
         pool=pool.name,
         selector=pool_selector(pool) + _tpu_selector(pool),
-        tolerations=pool_tolerations(pool),
+        tolerations=_pool_tolerations(pool),
         reason=f"{_machine_name(pool)}: {reason}",
     )
 
@@ -229,7 +229,7 @@ def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Deci
         pool=pool.name,
         gpus=gpus or None,
         selector=pool_selector(pool),
-        tolerations=pool_tolerations(pool),
+        tolerations=_pool_tolerations(pool),
         reason=reason,
     )
 

@@ -10,7 +10,7 @@ import msgspec
 from symphony_charts.placement.data import read_constant
 from symphony_charts.placement.machines.catalog import Machine, default_catalog
 
-__all__ = ["PriceTable", "decode_prices", "default_prices"]
+__all__ = ["PriceTable", "default_prices"]
 
 
 class _Region(msgspec.Struct, frozen=True):
@@ -55,8 +55,3 @@ def _is_plain(machine: Machine) -> bool:
 def default_prices() -> PriceTable:
     """The table that ships with the package."""
     return msgspec.json.decode(read_constant("prices.json"), type=PriceTable)
-
-
-def decode_prices(text: str | bytes) -> PriceTable:
-    """A user's own table in the format of the shipped one; raises msgspec.ValidationError with the place."""
-    return msgspec.json.decode(text, type=PriceTable)

@@ -25,7 +25,7 @@ from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.terraform_config import hcl_line_of, parse_hcl, read_config
 from symphony_charts.placement.pools.terraform_state import read_show, read_state
 
-__all__ = ["FORMATS", "detect", "merge", "pools_of_data", "read_pools"]
+__all__ = ["FORMATS", "merge", "pools_of_data", "read_pools"]
 
 FORMATS = (
     "terraform", "terraform-plan", "terraform-state", "tfstate", "gcloud-cluster", "gcloud-pools", "kubernetes",
@@ -58,7 +58,7 @@ def pools_of_data(
     find_line = hcl_line_of if name.endswith((".tf", ".hcl")) else line_of
     faults = Faults(file=name, line_of=(lambda path: find_line(text, path)) if text else (lambda _path: None))
     known = catalog or default_catalog()
-    result = _read(detect(data, name), data, faults, known, variables or {})
+    result = _read(_detect(data, name), data, faults, known, variables or {})
     faults.check()
     names = [pool.name for pool in result.pools]
     for twice in sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):
@@ -67,7 +67,7 @@ def pools_of_data(
     return replace(result, source=name)
 
 
-def detect(data: object, name: str = "") -> str:
+def _detect(data: object, name: str = "") -> str:
     """Which of FORMATS `data` is; raises SpecError when it is none."""
     if isinstance(data, list):
         first = data[0] if data and isinstance(data[0], dict) else {}

@@ -107,7 +107,6 @@ def make_pool(facts: PoolFacts, catalog: Catalog, place: Fields) -> Pool | None:
         vcpu=machine.vcpu,
         memory_mib=machine.memory_mib,
         arch=machine.arch,
-        node_version=facts.version,
         allocatable=offer,
         accuracy=accuracy,
         system=system_profile(gpu=gpus > 0, tpu=machine.chips > 0, calico=facts.calico),

@@ -10,7 +10,7 @@ from symphony_charts.spec.checks.process_paths import Place
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import EnvSource, EnvValue
 
-__all__ = ["env_faults", "may_be_set", "references_in"]
+__all__ = ["env_faults", "may_be_set"]
 
 # Kubernetes' relaxed rule allows more; a shell, a C program and tmux agree on this one.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -37,7 +37,7 @@ def may_be_set(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in _OURS
 
 
-def references_in(text: str) -> list[str]:
+def _references_in(text: str) -> list[str]:
     """The names in ``$(NAME)`` of `text`; ``$$(NAME)`` is no reference.
 
     Source: kubernetes/kubernetes, third_party/forked/golang/expansion/expand.go.
@@ -64,7 +64,7 @@ def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue]
 
 def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: str) -> Iterator[Problem]:
     """Entries without `$(` come first, then those with it, each by name: what comes later is not seen."""
-    for reference in references_in(value):
+    for reference in _references_in(value):
         other = env.get(reference)
         if isinstance(other, str) and "$(" in other and reference >= name:
             what = f'"{name}" refers to "{reference}", which is set after it'

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from symphony_charts.spec.lockfile import Lock, parse
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import ConfigFile, SecretFile
 
-__all__ = ["SpecFile", "located", "lock_path_of", "read", "read_lock", "read_many", "with_files"]
+__all__ = ["SpecFile", "located", "lock_path_of", "read", "read_lock", "with_files"]
 
 # What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
@@ -56,12 +55,6 @@ def read(path: str | Path) -> SpecFile:
     experiment = _read_python(path) if path.suffix == ".py" else _read_text(path)
     lock_path = lock_path_of(path)
     return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
-
-
-def read_many(paths: Iterable[str | Path]) -> Iterator[SpecFile]:
-    """`read` of each path, in order, as they are asked for."""
-    for path in paths:
-        yield read(path)
 
 
 def lock_path_of(path: Path) -> Path:
