@@ -135,7 +135,7 @@ class _Context:
         try:
             one = self._plan(len(planned), replica, path, name, process)
         except SpecError as error:
-            problems += [replace(problem, path=f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
+            problems += [problem.moved_to(f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
             return
         waits = (*(Wait(slot=slot, until="done") for slot in before), *one.waits)
         planned.append(replace(one, waits=waits))

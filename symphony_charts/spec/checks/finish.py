@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.spec.checks.amounts import resource_faults
 from symphony_charts.spec.checks.argo import argo_faults
@@ -44,5 +42,5 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
         problems += dijob_faults(experiment)
         problems += argo_faults(experiment)
     if problems:
-        raise SpecError(replace(problem, path=written_at(written, problem.path)) for problem in problems)
+        raise SpecError(problem.moved_to(written_at(written, problem.path)) for problem in problems)
     return experiment
