@@ -20,6 +20,7 @@ __all__ = [
     "ToolFailed",
     "ToolMissing",
     "UsageError",
+    "first_line",
 ]
 
 
@@ -164,3 +165,8 @@ class NotFound(SymphError, LookupError):
     """No such experiment, process or version, or it is not ours."""
 
     exit_code = 8
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, empty where it says nothing."""
+    return next(iter(str(error).splitlines()), "")
