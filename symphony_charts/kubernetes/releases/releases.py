@@ -11,7 +11,7 @@ from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.kubernetes.client import KubeApi
 from symphony_charts.kubernetes.ownership import refuse_protected
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
-from symphony_charts.kubernetes.releases.rehearse import judge
+from symphony_charts.kubernetes.releases.rehearsal import judge
 from symphony_charts.kubernetes.releases.wait import FINITE, Progress, look, run_in, wait_for, wait_gone
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
