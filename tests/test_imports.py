@@ -34,11 +34,11 @@ ROOMS = (
     "sweep",
     "cli",
     "torchx_scheduler",
-    "compat",
     "engine",
     "kube",
     "tmux",
     "commandline",
+    "compat",
 )
 # Other people's names for all this: nobody imports them but each other.
 OUTERMOST = ROOMS[ROOMS.index("torchx_scheduler") :]
@@ -142,7 +142,6 @@ TOUCHES_THE_WORLD = (
     "local/tmux_client",
     "local/up",
     "oci/client",
-    "oci/login",
     "oci/push",
     "oci/workspace",
     "package",

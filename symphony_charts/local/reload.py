@@ -14,7 +14,7 @@ from types import TracebackType
 
 from symphony_charts.errors import NotFound
 from symphony_charts.local.runs import Run, find_slots
-from symphony_charts.system.inotify_tree import Tree
+from symphony_charts.system.inotify import Tree
 
 __all__ = ["IGNORED", "FileWatch", "Watched", "concerned", "is_ignored", "parse_watched", "touched_slots"]
 
