@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symphony_charts.environment.di_engine import di_environment, has_di_engine, nodes_of
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 
 HOSTS = {"learner": ["l-0"], "data-collector": ["c-0", "c-1"]}
 

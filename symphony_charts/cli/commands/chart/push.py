@@ -8,11 +8,11 @@ from pathlib import Path
 
 from symphony_charts.chart.files.read import PackedChart, read_chart
 from symphony_charts.cli import output
+from symphony_charts.oci.chart_artifact import provenance_text
 from symphony_charts.oci.client import parse_reference
-from symphony_charts.oci.provenance import provenance_text
 from symphony_charts.oci.push import add_to_folder, push_chart
 from symphony_charts.secrets.leaks import Guard
-from symphony_charts.system.gpg import clear_sign
+from symphony_charts.system.signing import clear_sign
 
 __all__ = ["run"]
 

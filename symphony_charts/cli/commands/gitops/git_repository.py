@@ -18,7 +18,7 @@ from symphony_charts.gitops.store.store import Author, Receipt, Store
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
 from symphony_charts.system.git.identity import author
-from symphony_charts.system.git.signing import signer
+from symphony_charts.system.signing import signer
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [

@@ -13,8 +13,7 @@ from symphony_charts.gitops.argocd.objects import DEFAULT_VERSION, ArgoSetup, pa
 from symphony_charts.gitops.bootstrap import Initialise
 from symphony_charts.gitops.bootstrap_files import setup_files
 from symphony_charts.gitops.layout import check_names
-from symphony_charts.gitops.lint.repository import RepositoryFiles, check_repository, holds_anything
-from symphony_charts.gitops.lint.repository_size import size_findings
+from symphony_charts.gitops.lint.repository import RepositoryFiles, check_repository, holds_anything, size_findings
 from symphony_charts.gitops.operations.garbage_collect import Tidy
 from symphony_charts.gitops.store.hydrate import Render, load_environment, rendered_files
 from symphony_charts.settings.project import Destination, Environment, Settings

@@ -19,8 +19,7 @@ from symphony_charts.gitops.prepare import Candidate, prepare_publish, team_of
 from symphony_charts.oci.workspace import with_images
 from symphony_charts.package import template
 from symphony_charts.secrets.existing import key_of
-from symphony_charts.secrets.files import guard_of, secret_name
-from symphony_charts.secrets.live_keys import secret_keys
+from symphony_charts.secrets.files import guard_of, secret_keys, secret_name
 from symphony_charts.settings.project import Settings
 from symphony_charts.settings.values_files import read_values
 from symphony_charts.spec import files as specfile

@@ -20,7 +20,7 @@ from symphony_charts.importers.torchx.components import load_appdef
 from symphony_charts.importers.torchx.importer import appdef_of, import_torchx
 from symphony_charts.importers.torchx.objects import app_wrapper, volcano_job
 from symphony_charts.importers.torchx.options import parse_cfg
-from symphony_charts.spec.to_data import to_data, to_json, to_yaml
+from symphony_charts.spec.data import to_data, to_json, to_yaml
 from symphony_charts.system.files import write_file
 
 __all__ = ["run"]

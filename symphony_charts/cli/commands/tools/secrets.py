@@ -14,8 +14,7 @@ from symphony_charts.errors import CheckFailed, NotFound, SpecError, ToolFailed,
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.secrets.certificate import fetch_certificate
 from symphony_charts.secrets.existing import key_of, secret_object
-from symphony_charts.secrets.files import read_secrets, sealed_values, secret_name
-from symphony_charts.secrets.live_keys import secret_keys
+from symphony_charts.secrets.files import read_secrets, sealed_values, secret_keys, secret_name
 from symphony_charts.secrets.sealing import Certificate, read_certificate
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.files import SpecFile
