@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.cli.main import main
-from symphony_charts.cli.options.times import seconds
+from symphony_charts.cli.options.release import seconds
 
 
 @pytest.fixture(autouse=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli.options import common
-from symphony_charts.cli.options.times import seconds
+from symphony_charts.cli.options import common, times
 from symphony_charts.cli.options.values import add_values
 
-__all__ = ["add_source", "add_target", "add_waiting"]
+__all__ = ["add_source", "add_target", "add_waiting", "seconds"]
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
@@ -33,3 +32,10 @@ def add_waiting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=seconds, default=300.0, metavar="TIME", help="for helm and for waiting: 90, 90s, 5m (default)"
     )
+
+
+def seconds(text: str) -> float:
+    """``90``, ``90s``, ``5m`` or ``1h`` in seconds: helm knows no days. argparse turns the ValueError into wrong usage."""
+    if text.endswith("d"):
+        raise ValueError(f"{text!r} is no time")
+    return times.seconds(text)

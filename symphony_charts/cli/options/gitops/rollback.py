@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli.options import common, release, repository, times
+from symphony_charts.cli.options import common, release, repository
 
 __all__ = ["configure"]
 
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     repository.add_change_options(parser)
     release.add_target(parser)
     parser.add_argument("--wait", action="store_true", help="a release: return when all is ready or has finished")
-    parser.add_argument("--timeout", type=times.seconds, default=300.0, metavar="TIME", help="a release: default 5m")
+    parser.add_argument("--timeout", type=release.seconds, default=300.0, metavar="TIME", help="a release: default 5m")
     common.add_yes(parser)
     common.add_examples(
         parser,

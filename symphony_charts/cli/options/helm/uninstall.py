@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli.options import common, release, times
+from symphony_charts.cli.options import common, release
 
 __all__ = ["configure"]
 
@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep-history", action="store_true", help="let helm remember the release")
     parser.add_argument("--wait", action="store_true", help="return when its pods are gone")
     parser.add_argument(
-        "--timeout", type=times.seconds, default=300.0, metavar="TIME", help="for helm and for waiting (default: 5m)"
+        "--timeout", type=release.seconds, default=300.0, metavar="TIME", help="for helm and for waiting (default: 5m)"
     )
     common.add_yes(parser)
     common.add_output(parser, ("table", "json", "yaml", "name"), headers=False)

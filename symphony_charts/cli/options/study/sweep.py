@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli.options import common, release, repository, times
+from symphony_charts.cli.options import common, release, repository
 from symphony_charts.cli.options.values import add_values
 
 __all__ = ["configure"]
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-wait", action="store_true", help="with --on kube --up: return once all are installed")
     parser.add_argument(
         "--timeout",
-        type=times.seconds,
+        type=release.seconds,
         default=86400.0,
         metavar="TIME",
         help="with --on kube --up: how long a trial may take: 90, 90s, 5m, 24h (default)",
