@@ -35,7 +35,7 @@ def add_waiting(parser: argparse.ArgumentParser) -> None:
 
 
 def seconds(text: str) -> float:
-    """``90``, ``90s``, ``5m`` or ``1h`` in seconds: helm knows no days. argparse turns the ValueError into wrong usage."""
+    """``90``, ``90s``, ``5m`` or ``1h`` in seconds, wrong usage otherwise: helm knows no days."""
     if text.endswith("d"):
         raise ValueError(f"{text!r} is no time")
     return times.seconds(text)
