@@ -10,7 +10,7 @@ from symphony_charts.cli.options import common, release
 from symphony_charts.errors import UsageError
 
 if TYPE_CHECKING:
-    from symphony_charts.local.machine.health import Finding
+    from symphony_charts.backend.capability import Capability
 
 __all__ = ["configure", "run"]
 
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if lacking else 0
 
 
-def _of_machine(args: argparse.Namespace) -> list[Finding]:
+def _of_machine(args: argparse.Namespace) -> list[Capability]:
     from symphony_charts.local.machine.health import examine
 
     if release.target_is_given(args):
@@ -61,16 +61,16 @@ def _of_machine(args: argparse.Namespace) -> list[Finding]:
     return examine()
 
 
-def _of_cluster(args: argparse.Namespace) -> list[Finding]:
+def _of_cluster(args: argparse.Namespace) -> list[Capability]:
     from pathlib import Path
 
-    from symphony_charts.kubernetes.capabilities import offers_of
+    from symphony_charts.kubernetes.capabilities import capabilities_of
     from symphony_charts.kubernetes.client import KubeApi
 
     if args.needs:
         raise UsageError("--for asks about this machine, --cluster about a cluster", next="choose one")
     api = KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context)
     try:
-        return offers_of(api, args.namespace or api.namespace)
+        return capabilities_of(api, args.namespace or api.namespace)
     finally:
         api.close()
