@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from symphony_charts.environment.variables import CONFIG_DIR
 from symphony_charts.importers.common.pod import PodParts
 from symphony_charts.importers.dijob.draft import Draft
+from symphony_charts.spec.sources import CONFIG_DIR
 
 __all__ = ["lift_config_maps"]
 

@@ -10,10 +10,9 @@ from symphony_charts.importers.common.pod import PodParts, read_pod
 from symphony_charts.importers.dijob.configmaps import lift_config_maps
 from symphony_charts.importers.dijob.draft import Draft
 from symphony_charts.importers.dijob.scripts import read_script
+from symphony_charts.spec.variable_names import is_ours
 
 __all__ = ["AddedPod", "add_pod"]
-
-_OWN = "SYMPH_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +74,7 @@ def _drop_own_environment(process: dict[str, object]) -> None:
     """Leave out the variables that every process of an experiment has anyway."""
     env = process.get("env")
     if isinstance(env, dict):
-        kept = {name: value for name, value in env.items() if not name.startswith(_OWN) and name != "SYMPHONY_ROLE"}
+        kept = {name: value for name, value in env.items() if not is_ours(name)}
         process["env"] = kept
         if not kept:
             del process["env"]
