@@ -20,7 +20,7 @@ from symphony_charts.chart.files.chart import ChartTemplate
 from symphony_charts.chart.lint import lint_release
 from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import package_data
 

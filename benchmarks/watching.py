@@ -34,7 +34,7 @@ def timed(argv: list[str], env: dict[str, str]) -> list[float]:
 def main() -> None:
     """Start an experiment of REPLICAS processes on both, and print a line for each verb."""
     from symphony_charts.clusters.base import Cluster
-    from symphony_charts.spec.from_data import from_data
+    from symphony_charts.spec.data import from_data
 
     replicas = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     program = ["sh", "-c", "for i in 1 2 3 4 5; do echo line $i; done; exec sleep 600"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from symphony_charts.chart.compile.experiment import compile_values
 from symphony_charts.chart.files.chart import context_of
 from symphony_charts.chart.files.values_schema import schema_text
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 
 __all__ = ["HELLO", "cookiecutter_json", "generated_files"]

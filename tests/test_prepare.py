@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from symphony_charts.spec import files
-from symphony_charts.spec.to_data import to_data
+from symphony_charts.spec.data import to_data
 from tests.chart.harness import EXAMPLES
 from tests.law import Case, ask, cases, disagreements
 

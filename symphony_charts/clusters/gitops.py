@@ -28,7 +28,7 @@ from symphony_charts.spec.files import SpecFile, lock_path_of
 from symphony_charts.spec.lockfile import Lock
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system.git.identity import author
-from symphony_charts.system.git.signing import signer
+from symphony_charts.system.signing import signer
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["GitopsCluster"]

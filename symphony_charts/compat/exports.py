@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from symphony_charts.commandline import SymphonyParser
 from symphony_charts.compat.addons import DockerBuilder, clean_images
-from symphony_charts.compat.commandline import SymphonyParser
 from symphony_charts.compat.docker import DockerCluster
-from symphony_charts.compat.engine import AddressBook, Cluster, SymphonyConfig
 from symphony_charts.compat.kube import (
     GKEDispatcher,
     KubeCluster,
@@ -22,6 +21,7 @@ from symphony_charts.compat.subproc import (
     SubprocProcessSpec,
 )
 from symphony_charts.compat.tmux import TmuxCluster, TmuxExperimentSpec, TmuxProcessGroupSpec, TmuxProcessSpec
+from symphony_charts.engine import AddressBook, Cluster, SymphonyConfig
 
 __all__ = [
     "AddressBook",

@@ -1,4 +1,4 @@
-"""The import names of Symphony, for as long as a script that uses them runs."""
+"""The finder lends Symphony's import names and backends to a script for as long as it runs."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from symphony_charts.clusters.base import Cluster
+from symphony_charts.compat.docker import DockerBackend
+from symphony_charts.compat.kube import KubeBackend
+from symphony_charts.compat.subproc import SubprocBackend
+from symphony_charts.compat.tmux import TmuxBackend
+
 __all__ = ["MODULES", "names"]
 
 _TOP = "symphony"
 # Symphony's modules, and where this package has the same names.
 MODULES = {
-    "": "exports",
-    "addons": "addons",
+    "": "compat.exports",
+    "addons": "compat.addons",
     "commandline": "commandline",
-    "docker": "docker",
+    "docker": "compat.docker",
     "engine": "engine",
-    "errors": "errors",
-    "kube": "kube",
-    "spec": "spec",
-    "subproc": "subproc",
-    "tmux": "tmux",
+    "errors": "compat.errors",
+    "kube": "compat.kube",
+    "spec": "compat.spec",
+    "subproc": "compat.subproc",
+    "tmux": "compat.tmux",
 }
 
 
@@ -40,7 +46,7 @@ class _Loader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Put the names in."""
-        home = import_module(f"symphony_charts.compat.{self._home}")
+        home = import_module(f"symphony_charts.{self._home}")
         module.__doc__ = home.__doc__
         module.__dict__.update({name: getattr(home, name) for name in home.__all__}, __all__=list(home.__all__))
 
@@ -67,13 +73,11 @@ def names() -> Iterator[None]:
 
     Modules of another distribution called `symphony` that were imported before are back afterwards.
     """
-    from symphony_charts.compat.backends import backends
-
     finder = _Finder()
     hidden = {name: sys.modules.pop(name) for name in _loaded()}
     sys.meta_path.insert(0, finder)
     try:
-        with backends():
+        with _backends():
             yield
     finally:
         sys.meta_path.remove(finder)
@@ -84,3 +88,15 @@ def names() -> Iterator[None]:
 
 def _loaded() -> list[str]:
     return [name for name in sys.modules if name == _TOP or name.startswith(f"{_TOP}.")]
+
+
+@contextmanager
+def _backends() -> Iterator[None]:
+    """Inside, ``kube``, ``tmux``, ``subproc`` and ``docker`` are Symphony's; what scripts register goes with it."""
+    before = dict(Cluster._registry)
+    Cluster._registry.update(kube=KubeBackend, tmux=TmuxBackend, subproc=SubprocBackend, docker=DockerBackend)
+    try:
+        yield
+    finally:
+        Cluster._registry.clear()
+        Cluster._registry.update(before)

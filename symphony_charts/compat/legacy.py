@@ -10,9 +10,8 @@ from typing import Any
 
 from symphony_charts.importers.common.input_file import from_data
 from symphony_charts.importers.symphony.importer import import_legacy
-from symphony_charts.spec import to_data
 from symphony_charts.spec.builder import experiment as builder
-from symphony_charts.spec.from_data import to_record
+from symphony_charts.spec.data import to_data, to_record
 from symphony_charts.spec.model import Experiment
 
 __all__ = ["NATIVE", "dump_experiment", "dump_group", "dump_process", "read_experiment"]
@@ -40,7 +39,7 @@ def dump_experiment(exp: builder.ExperimentSpec, backend: str, addresses: Mappin
     if backend == "kube":
         data["secrets"] = [secret.file for secret in experiment.secrets]
     if _differs(data, experiment):
-        data[NATIVE] = to_data.to_data(experiment)
+        data[NATIVE] = to_data(experiment)
     return data
 
 
@@ -86,7 +85,7 @@ def read_experiment(data: Mapping[str, object]) -> Experiment:
     # The address book is computed again, and the usual range is what an experiment has anyway.
     plain = {key: value for key, value in data.items() if key != "ab" and (key, value) != _USUAL_RANGE}
     found = import_legacy(from_data(_without_env(plain), str(data.get("name", "dump")))).experiment
-    made: Data = to_data.to_data(found)
+    made: Data = to_data(found)
     for where, envs in _envs(plain):
         holder = made["groups"][where[0]] if len(where) == 2 else made
         holder["processes"][where[-1]]["env"] = envs
@@ -98,7 +97,7 @@ def _differs(data: Data, experiment: Experiment) -> bool:
     from symphony_charts.errors import SpecError
 
     try:
-        return to_data.to_data(read_experiment(data)) != to_data.to_data(experiment)
+        return to_data(read_experiment(data)) != to_data(experiment)
     except SpecError:
         return True
 

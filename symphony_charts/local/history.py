@@ -17,10 +17,9 @@ from symphony_charts.local.machine.git_volumes import with_commits
 from symphony_charts.local.plan.masking import with_secrets, without_secrets
 from symphony_charts.local.plan.mounts import key_of
 from symphony_charts.local.runs import Run, runs_of, write_json
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile
-from symphony_charts.spec.to_data import to_data
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["PastRun", "SavedRun", "all_runs", "find_past", "load_saved", "past_run", "removable", "remove", "save_spec"]

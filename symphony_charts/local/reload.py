@@ -13,7 +13,7 @@ from types import TracebackType
 from symphony_charts.errors import NotFound
 from symphony_charts.local.runs import Run, find_slots
 from symphony_charts.local.watched_paths import IGNORED, Watched, concerned, is_ignored
-from symphony_charts.system.inotify_tree import Tree
+from symphony_charts.system.inotify import Tree
 
 __all__ = ["FileWatch", "parse_watched", "touched_slots"]
 

@@ -13,16 +13,15 @@ from typing import Any, TypeAlias
 import msgspec
 
 from symphony_charts.chart.compile.experiment import compile_values
-from symphony_charts.chart.files.values_check import schema_faults
+from symphony_charts.chart.files.values_schema import schema_faults
 from symphony_charts.chart.render.values import Values, scalar, texts
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import sub
+from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate
-from symphony_charts.spec.to_data import to_data
 
 __all__ = ["under_values"]
 

@@ -1,7 +1,8 @@
-"""A chart as an OCI artifact, as helm pushes and pulls it.
+"""A chart becomes an OCI artifact, and its ``.prov`` file is composed, as helm does both.
 
-Source: helm/helm, pkg/registry/constants.go and client.go; opencontainers/image-spec, manifest.md. The annotation
-``created`` is left out: with it the same chart would get another digest each time.
+Source: helm/helm, pkg/registry/constants.go and client.go, pkg/provenance/sign.go (messageBlock);
+opencontainers/image-spec, manifest.md. The annotation ``created`` is left out: with it the same chart would get another
+digest each time.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.yaml_text import dump
 
-__all__ = ["MANIFEST_TYPE", "Artifact", "Blob", "artifact_of", "tag_of"]
+__all__ = ["MANIFEST_TYPE", "Artifact", "Blob", "artifact_of", "provenance_text", "tag_of"]
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG_TYPE = "application/vnd.cncf.helm.config.v1+json"
@@ -75,3 +77,9 @@ def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: byte
     }
     data = json.dumps(manifest, separators=(",", ":")).encode()
     return Artifact(blobs=(config, *layers), manifest=Blob(media_type=MANIFEST_TYPE, data=data), tag=tag_of(version))
+
+
+def provenance_text(metadata: Mapping[str, object], file_name: str, archive: bytes) -> str:
+    """What is to be signed of the archive called `file_name`; `metadata` is what its Chart.yaml holds."""
+    digest = hashlib.sha256(archive).hexdigest()
+    return f"{dump(dict(sorted(metadata.items())))}\n...\n{dump({'files': {file_name: f'sha256:{digest}'}})}"

@@ -1,6 +1,7 @@
-"""A client of OCI registries: blobs and manifests, with the credentials that docker and helm keep.
+"""The client talks to OCI registries: blobs and manifests, with the credentials that docker and helm keep.
 
-Source: opencontainers/distribution-spec, spec.md; distribution/distribution, docs/content/spec/auth/token.md.
+Sources: opencontainers/distribution-spec, spec.md; distribution/distribution, docs/content/spec/auth/token.md;
+docker/cli, cli/config/configfile/file.go and docker/docker-credential-helpers, README (logins).
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ import base64
 import hashlib
 import http.client
 import json
+import os
 import re
 import ssl
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed
-from symphony_charts.oci.login import Login, login_for
+from symphony_charts.system.subprocess_runner import run
 
-__all__ = ["Manifest", "Reference", "Registry", "parse_reference"]
+__all__ = ["Login", "Manifest", "Reference", "Registry", "login_for", "parse_reference"]
 
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 _NAME = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
@@ -297,3 +301,62 @@ def _token_of(answer: _Answer) -> str:
     except ValueError:
         return ""
     return str(data.get("token") or data.get("access_token") or "") if isinstance(data, dict) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """A user and a password; both empty for somebody unknown."""
+
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+
+def login_for(host: str) -> Login:
+    """The login that helm's or docker's files hold for `host`, helm's first; an empty one where none does."""
+    names = [host, f"https://{host}", f"https://{host}/v1/", f"https://{host}/v2/"]
+    if host == "registry-1.docker.io":
+        names += ["https://index.docker.io/v1/", "docker.io"]
+    for path in _files():
+        try:
+            config = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            continue
+        found = _in_config(config, names) if isinstance(config, dict) else None
+        if found is not None:
+            return found
+    return Login()
+
+
+def _files() -> Iterator[Path]:
+    helm = os.environ.get("HELM_REGISTRY_CONFIG")
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    yield Path(helm) if helm else Path(base).expanduser() / "helm" / "registry" / "config.json"
+    yield Path(os.environ.get("DOCKER_CONFIG") or "~/.docker").expanduser() / "config.json"
+
+
+def _in_config(config: dict[str, object], names: list[str]) -> Login | None:
+    helpers, auths = config.get("credHelpers"), config.get("auths")
+    for name in names:
+        helper = helpers.get(name) if isinstance(helpers, dict) else None
+        helper = helper or (config.get("credsStore") if isinstance(auths, dict) and name in auths else None)
+        if isinstance(helper, str) and re.fullmatch(r"[\w.-]+", helper):
+            found = _ask_helper(helper, name)
+            if found is not None:
+                return found
+        entry = auths.get(name) if isinstance(auths, dict) else None
+        if isinstance(entry, dict) and isinstance(entry.get("auth"), str):
+            user, _, password = base64.b64decode(entry["auth"]).decode("utf-8", "replace").partition(":")
+            if user:
+                return Login(user=user, password=password.rstrip("\0"))
+    return None
+
+
+def _ask_helper(helper: str, host: str) -> Login | None:
+    ended = run([f"docker-credential-{helper}", "get"], input=host.encode(), timeout_s=30, check=False)
+    try:
+        data = json.loads(ended.stdout) if ended.status == 0 else {}
+    except ValueError:
+        data = {}
+    if not isinstance(data, dict) or not data.get("Username"):
+        return None
+    return Login(user=str(data["Username"]), password=str(data.get("Secret", "")))

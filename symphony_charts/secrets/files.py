@@ -1,4 +1,4 @@
-"""The secret files of an experiment: read for the cluster, sealed for Git, and looked for in all that is sent."""
+"""The secret files of an experiment are read for the cluster, sealed or encrypted for Git, and kept out of all else."""
 
 from __future__ import annotations
 
@@ -14,13 +14,22 @@ from symphony_charts.formats.yaml_text import dump
 from symphony_charts.secrets.existing import key_of, secret_object
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.secrets.sealing import Certificate, SealStore, label_of, seal_all
-from symphony_charts.secrets.sops import encrypt_manifest
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system.files import write_file
+from symphony_charts.system.subprocess_runner import run
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["encrypted_secret", "guard_of", "read_secret_files", "read_secrets", "sealed_values", "secret_name"]
+__all__ = [
+    "encrypt_manifest",
+    "encrypted_secret",
+    "guard_of",
+    "read_secret_files",
+    "read_secrets",
+    "sealed_values",
+    "secret_keys",
+    "secret_name",
+]
 
 
 def read_secrets(spec: SpecFile, *, may_lack: bool = False) -> dict[str, bytes]:
@@ -105,3 +114,37 @@ def _open_store(fingerprint: str) -> tuple[SealStore, Path]:
         known = {}
     is_good = isinstance(known, Mapping) and all(isinstance(text, str) for text in known.values())
     return SealStore(secret=key.read_bytes(), sealed=dict(known) if is_good else {}), path
+
+
+def encrypt_manifest(manifest: bytes, path: str, folder: Path) -> bytes:
+    """`manifest` with the values of ``data`` and ``stringData`` encrypted, by the rules that hold for `path`.
+
+    Rules are looked for from `folder` upwards. Raises ToolMissing without sops, ToolFailed where no rule fits.
+    """
+    argv = ["sops", "--encrypt", "--input-type", "yaml", "--output-type", "yaml", "--filename-override", path]
+    argv += ["--encrypted-regex", "^(data|stringData)$", "/dev/stdin"]
+    ended = run(argv, input=manifest, timeout_s=60, cwd=folder, check=False)
+    if ended.status:
+        said = ended.error_text.strip().splitlines()
+        raise ended.failure(
+            f"sops did not encrypt: {said[-1] if said else 'no reason given'}",
+            path,
+            "write a .sops.yaml beside the spec",
+        )
+    return ended.stdout
+
+
+_KEYS = '{{range $key, $_ := .data}}{{$key}}{{"\\n"}}{{end}}'
+
+
+def secret_keys(name: str, namespace: str | None, context: str | None = None) -> set[str] | None:
+    """The keys of a Secret, None where there is none. Raises ToolMissing, and ToolFailed without a cluster."""
+    place = [f"--namespace={namespace}"] if namespace else []
+    place += [f"--context={context}"] if context else []
+    argv = ["kubectl", "get", "secret", *place, "--request-timeout=10s", "-o", f"go-template={_KEYS}", "--", name]
+    ended = run(argv, timeout_s=30, check=False)
+    if ended.status == 0:
+        return set(ended.text.split())
+    if "NotFound" in ended.error_text:
+        return None
+    raise ended.failure(f"cannot ask the cluster: {ended.error_text.strip()}", next="kubectl config current-context")

@@ -7,9 +7,8 @@ from pathlib import Path
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.settings.user import SymphonyConfig
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data, to_yaml
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.to_data import to_yaml
 from symphony_charts.system.files import write_file
 
 __all__ = ["load_experiment", "save_experiment"]

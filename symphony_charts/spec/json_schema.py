@@ -33,7 +33,7 @@ _TEXT_FIELDS = ("requests", "limits", "labels", "annotations", "node_selector", 
 
 
 def json_schema() -> Schema:
-    """JSON Schema (draft 2020-12) of what `symphony_charts.spec.from_data.from_data` reads."""
+    """JSON Schema (draft 2020-12) of what `symphony_charts.spec.data.from_data` reads."""
     (root,), components = msgspec.json.schema_components(
         [Experiment], ref_template="#/$defs/{name}", schema_hook=_anything
     )

@@ -2,7 +2,7 @@
 
 The records hold only what was said, in the user's order; whatever follows from it (ports, environment, objects) is
 computed elsewhere. Shorthand of the text form (a string for a list, `type=bind,...` for a mount) is expanded by
-`symphony_charts.spec.from_data` before a record is made, so one meaning has one shape here. Names are sanitised and all
+`symphony_charts.spec.data` before a record is made, so one meaning has one shape here. Names are sanitised and all
 cross references hold once `symphony_charts.spec.checks.finish.finish` has returned the experiment.
 
 Quantities are strings as Kubernetes writes them (``"1500m"``, ``"2Gi"``); plain numbers are turned into their text.

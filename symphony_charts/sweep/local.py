@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from symphony_charts.chart.render.values import Values
-from symphony_charts.chart.values.difference import overrides_between
+from symphony_charts.chart.values.merge import overrides_between
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.local import up

@@ -19,10 +19,9 @@ from symphony_charts.errors import Problem, SpecError, UsageError
 from symphony_charts.formats.names import shorten
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.yaml_text import load
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
-from symphony_charts.spec.to_data import to_data
 
 __all__ = ["MOST_TRIALS", "Axis", "Chance", "Span", "Trial", "apply", "parse_axis", "parse_span", "trials"]
 

@@ -1,15 +1,24 @@
-"""Waiting for files to change, told by the kernel; Linux only."""
+"""The kernel tells of changed files: in some folders, or in whole trees. Linux only.
+
+Editors save in many ways: in place, or beside and renamed over. Both end in an event of the folder, so that folders are
+watched, never files. Source: inotify(7).
+"""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
 import os
 import select
-from collections.abc import Iterable
+import struct
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["Changes"]
+from symphony_charts.errors import ToolFailed
+
+__all__ = ["Changes", "Tree"]
 
 _MODIFY, _MOVED_TO, _CREATE, _DELETE, _DELETE_SELF = 0x2, 0x80, 0x100, 0x200, 0x400
 _WANTED = _MODIFY | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF
@@ -50,3 +59,127 @@ class Changes:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._descriptor)
+
+
+_CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
+_OVERFLOW, _IGNORED, _IS_DIR = 0x4000, 0x8000, 0x40000000
+_ONLY_DIR, _NOT_UNLINKED = 0x1000000, 0x4000000
+_TREE_EVENTS = _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_DIR | _NOT_UNLINKED
+_HEAD = struct.Struct("iIII")
+
+
+class Tree:
+    """The files `roots`, and all files below the folders among them. `descriptor` is readable when some have changed.
+
+    What `is_ignored` says of is left out, folders with all that is below them. The folders above the roots are watched
+    as well: a root may be renamed over, or removed and made again. Raises ToolFailed when the kernel refuses.
+    """
+
+    def __init__(self, roots: Iterable[Path], is_ignored: Callable[[Path], bool]) -> None:
+        self.roots, self._is_ignored = tuple(roots), is_ignored
+        self.descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.descriptor < 0:
+            raise _refused(ctypes.get_errno(), "a watch")
+        self._folders: dict[int, Path] = {}
+        try:
+            self._add_roots()
+        except BaseException:
+            os.close(self.descriptor)
+            raise
+
+    def changed(self) -> set[Path]:
+        """The files that have changed since the last call, removed ones included."""
+        found: set[Path] = set()
+        for watch, mask, name in self._events():
+            if mask & _OVERFLOW:
+                # The kernel has dropped events: everything may have changed.
+                self._add_roots()
+                found.update(self.roots)
+            elif mask & _IGNORED:
+                self._folders.pop(watch, None)
+            elif watch in self._folders:
+                found.update(self._look_at(self._folders[watch] / name, mask))
+        return found
+
+    def _look_at(self, path: Path, mask: int) -> Iterator[Path]:
+        is_root = path in self.roots
+        if not (is_root or any(root in path.parents for root in self.roots)) or self._leaves_out(path):
+            return
+        if mask & _IS_DIR:
+            if mask & (_CREATE | _MOVED_TO):
+                # Files may have been put there before it was watched.
+                yield from self._add_folder(path)
+            elif mask & _MOVED_FROM:
+                self._forget(path)
+        elif not mask & _CREATE or _is_whole(path):
+            yield path
+
+    def _add_roots(self) -> None:
+        for root in self.roots:
+            self._add(root.parent)
+            if root.is_dir():
+                for _ in self._add_folder(root):
+                    pass
+
+    def _add_folder(self, folder: Path) -> Iterator[Path]:
+        """Watch `folder` and all below it; the files that are there."""
+        if not self._add(folder):
+            return
+        with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+            for entry in entries:
+                path = Path(entry.path)
+                if self._leaves_out(path):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    yield from self._add_folder(path)
+                else:
+                    yield path
+
+    def _add(self, folder: Path) -> bool:
+        watch = _LIBC.inotify_add_watch(self.descriptor, os.fsencode(folder), _TREE_EVENTS)
+        if watch < 0:
+            error = ctypes.get_errno()
+            if error in (errno.ENOENT, errno.ENOTDIR):
+                return False
+            raise _refused(error, str(folder))
+        self._folders[watch] = folder
+        return True
+
+    def _forget(self, folder: Path) -> None:
+        """What is moved away takes its watches with it, under names that are wrong from then on."""
+        for watch in [watch for watch, path in self._folders.items() if path == folder or folder in path.parents]:
+            _LIBC.inotify_rm_watch(self.descriptor, watch)
+            del self._folders[watch]
+
+    def _leaves_out(self, path: Path) -> bool:
+        return path not in self.roots and self._is_ignored(path)
+
+    def _events(self) -> Iterator[tuple[int, int, str]]:
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self.descriptor, 1 << 16):
+                offset = 0
+                while offset < len(data):
+                    watch, mask, _, size = _HEAD.unpack_from(data, offset)
+                    offset += _HEAD.size + size
+                    yield watch, mask, os.fsdecode(data[offset - size : offset].rstrip(b"\0"))
+
+    def __enter__(self) -> Tree:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.descriptor)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file has all its content when it is made: links do, other files are written and closed afterwards."""
+    try:
+        return path.is_symlink() or path.stat().st_nlink > 1
+    except OSError:
+        return False
+
+
+def _refused(error: int, what: str) -> ToolFailed:
+    step = "sysctl fs.inotify.max_user_watches=1048576" if error == errno.ENOSPC else "name fewer or smaller folders"
+    return ToolFailed(f"the kernel does not watch {what}: {os.strerror(error)}", next=step)

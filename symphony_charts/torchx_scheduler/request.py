@@ -13,9 +13,8 @@ from symphony_charts.importers.torchx.importer import experiment_of
 from symphony_charts.importers.torchx.objects import app_wrapper, volcano_job
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.to_data import to_data
 from symphony_charts.torchx_scheduler.options import Options, read
 
 __all__ = ["SymphRequest", "request_of"]

@@ -15,22 +15,21 @@ from typing import Any
 
 from torchx.runner import config as torchx_config
 from torchx.schedulers.api import DescribeAppResponse, ListAppResponse, Scheduler
-from torchx.specs import AppDef, AppDryRunInfo, Role, runopts
+from torchx.specs import AppDef, AppDryRunInfo, AppState, ReplicaStatus, Role, RoleStatus, runopts
 from torchx.specs.finder import ComponentValidationException
 from torchx.workspace.api import WorkspaceMixin
 
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Phase, ProcessStatus
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.formats.names import sanitize
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.torchx.components import plain_data
 from symphony_charts.torchx_scheduler import options
 from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of, parse
-from symphony_charts.torchx_scheduler.patching import note_workspace, take_workspaces
 from symphony_charts.torchx_scheduler.request import SymphRequest, request_of
-from symphony_charts.torchx_scheduler.states import described, listed
-from symphony_charts.torchx_scheduler.submission import submit
+from symphony_charts.torchx_scheduler.submission import note_workspace, submit, take_workspaces
 
-__all__ = ["Refused", "SymphScheduler", "create_scheduler"]
+__all__ = ["Refused", "SymphScheduler", "create_scheduler", "described", "listed"]
 
 _NAME = "symph"
 _log = logging.getLogger(__name__)
@@ -178,3 +177,59 @@ def _refusing() -> Iterator[None]:
         yield
     except SymphError as error:
         raise Refused(str(error)) from error
+
+
+# `stopping` is no end yet: TorchX would take CANCELLED for one and look away.
+_STATES: dict[Phase, AppState] = {
+    "queued": AppState.PENDING,
+    "pending": AppState.PENDING,
+    "running": AppState.RUNNING,
+    "stopping": AppState.RUNNING,
+    "succeeded": AppState.SUCCEEDED,
+    "failed": AppState.FAILED,
+    "stopped": AppState.CANCELLED,
+}
+
+
+def described(app_id: AppId, status: ExperimentStatus) -> DescribeAppResponse:
+    """The answer to ``torchx status`` and ``torchx describe``: a role for each process, its real replicas."""
+    return DescribeAppResponse(
+        app_id=str(app_id),
+        state=_STATES[status.phase],
+        num_restarts=sum(one.restarts for one in status.instances),
+        msg=_message(status.instances),
+        roles=[_role(process) for process in status.processes],
+        roles_statuses=[
+            RoleStatus(role=_name(process), replicas=[_replica(_name(process), one) for one in process.instances])
+            for process in status.processes
+        ],
+    )
+
+
+def listed(statuses: Iterable[ExperimentStatus], context: str | None) -> list[ListAppResponse]:
+    """The answer to ``torchx list``."""
+    return [
+        ListAppResponse(
+            app_id=str(AppId(name=one.name, namespace=one.namespace or None, context=context)),
+            state=_STATES[one.phase],
+        )
+        for one in statuses
+    ]
+
+
+def _name(process: ProcessStatus) -> str:
+    return f"{process.group}/{process.name}" if process.group else process.name
+
+
+def _role(process: ProcessStatus) -> Role:
+    return Role(name=_name(process), image="", num_replicas=len(process.instances))
+
+
+def _replica(role: str, one: InstanceStatus) -> ReplicaStatus:
+    said = {"structured_error_msg": one.state} if one.phase == "failed" else {}
+    return ReplicaStatus(id=one.index, state=_STATES[one.phase], role=role, hostname=one.place, **said)
+
+
+def _message(instances: Iterable[InstanceStatus]) -> str:
+    """Why it is not well, a line per instance that says so."""
+    return "\n".join(f"{one.path}: {one.state}" for one in instances if one.reason or one.phase == "failed")

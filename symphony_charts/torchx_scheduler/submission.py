@@ -1,26 +1,74 @@
-"""Starting what a request describes, under a name that is free."""
+"""A submission starts an experiment from TorchX, on images that hold the files of its workspaces.
+
+TorchX asks for the image before it asks for the request. Here nothing is read or pushed until the request is
+submitted, so that a dry run stays one: until then the role says in its metadata which folder it wants. Images are
+pushed without Docker.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.clusters.base import Cluster
-from symphony_charts.errors import Conflict, UsageError
+from symphony_charts.errors import Conflict, SpecError, UsageError
 from symphony_charts.formats.names import shorten
+from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace, with_images
 from symphony_charts.package import package, template, write
 from symphony_charts.prepare import prepare
+from symphony_charts.secrets.files import guard_of
+from symphony_charts.spec.data import to_data, to_yaml
 from symphony_charts.spec.files import SpecFile, lock_path_of, read_lock
+from symphony_charts.spec.lockfile import Lock
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.to_data import to_data, to_yaml
 from symphony_charts.system.files import write_file
 from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of
-from symphony_charts.torchx_scheduler.patching import patched
 from symphony_charts.torchx_scheduler.request import SymphRequest
 
-__all__ = ["submit"]
+__all__ = ["note_workspace", "patched", "submit", "take_workspaces"]
+
+_KEY = "symph.dev/workspace"
+
+
+def note_workspace(metadata: dict[str, Any], workspace: str) -> None:
+    """Remember the folder in the metadata of a role; raises SpecError for what is no folder of this machine."""
+    folder = workspace.removeprefix("file://")
+    if "://" in folder:
+        what = f"the workspace {workspace} is no folder of this machine"
+        raise SpecError.one(what, "workspace", "--workspace FOLDER, or --workspace '' for none")
+    metadata[_KEY] = folder
+
+
+def take_workspaces(app: dict[str, Any]) -> dict[str, str]:
+    """The folder for each image, taken out of an AppDef as plain data; TorchX's own mention of it goes, too."""
+    found: dict[str, str] = {}
+    for role in app["roles"]:
+        folder = role["metadata"].pop(_KEY, None)
+        if folder is not None:
+            role.pop("workspace", None)
+            found.setdefault(role["image"], folder)
+    return found
+
+
+def patched(
+    experiment: Experiment, workspaces: Mapping[str, str], repository: str
+) -> tuple[Experiment, list[PatchedImage]]:
+    """The experiment on images that have the folders' files, and these images, which are now in `repository`.
+
+    Raises Conflict for a secret in a file, and whatever keeps images from being read or pushed.
+    """
+    images = []
+    for base, folder in workspaces.items():
+        entries = read_workspace(Path(folder))
+        guard_of([]).refuse({str(Path(folder) / entry.path): entry.content for entry in entries})
+        images.append(patch_image(base, entries, repository))
+    spec = SpecFile(path=Path("experiment.yaml"), experiment=experiment, lock_path=Path("-"), lock=Lock())
+    return with_images(spec, {one.base: one.image for one in images}).experiment, images
+
 
 _LONGEST = 40
 _TRIES = 5

@@ -20,7 +20,7 @@ from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
 from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.chart.values.set_values import Overrides, apply_overrides, user_values
 from symphony_charts.spec import files as specfile
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import package_data

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from tests.chart.harness import (
     EXAMPLE_NAMES,
     assert_same,

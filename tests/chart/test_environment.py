@@ -16,7 +16,7 @@ from symphony_charts.environment.di_engine import node_facts, nodes_of
 from symphony_charts.environment.variables import Address, Fact, interpret, variables_of
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.children import kind_of, opened
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, pods_of
 from symphony_charts.spec.services import allocate
@@ -97,8 +97,8 @@ def as_a_pod_carries_it(env: dict[str, str], replicas: int) -> dict[str, str]:
     return {**rest, rank: env["DI_RANK"], "DI_JOB_NAMESPACE": NAMESPACE}
 
 
-GROUPS = {"g": {"processes": {"a": {"binds": "one"}, "b": {"lifecycle": "service", "binds": "two"}}}}
-PROCESSES = {
+MEMBERS: dict[str, dict[str, object]] = {"a": {"binds": "one"}, "b": {"lifecycle": "service", "binds": "two"}}
+PROCESSES: dict[str, dict[str, object]] = {
     "many": {"binds": "peers", "replicas": 3},
     "store": {"lifecycle": "service", "replicas": 2, "binds": "data", "exposes": "web"},
     "alone": {"connects": ["one", "two", "peers", "data"]},
@@ -107,10 +107,9 @@ PROCESSES = {
 
 @pytest.mark.parametrize("compat", ["", "di-engine"])
 def test_the_environment_is_the_contract(compat: str) -> None:
-    command = {"command": ["x"]}
     experiment = experiment_of(
-        groups={"g": {"processes": {name: command | one for name, one in GROUPS["g"]["processes"].items()}}},
-        processes={name: command | one for name, one in PROCESSES.items()},
+        groups={"g": {"processes": {name: {**member, "command": ["x"]} for name, member in MEMBERS.items()}}},
+        processes={name: {**process, "command": ["x"]} for name, process in PROCESSES.items()},
         **({"compat": compat} if compat else {}),
     )
     replicas = {

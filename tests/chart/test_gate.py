@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from symphony_charts.errors import SpecError
 from symphony_charts.kinds.children import kind_of, opened
 from symphony_charts.kinds.registry import KINDS
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from tests.chart.harness import (
     EXAMPLE_NAMES,
     assert_same,

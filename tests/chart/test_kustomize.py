@@ -13,7 +13,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 
 from symphony_charts.chart.files.kustomize import kustomize_files
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.system.files import write_tree
 from tests.chart.harness import EXAMPLE_NAMES, Objects, chart_of, example_chart, native_objects, objects_in
 from tests.chart.strategies import experiments

@@ -17,7 +17,7 @@ from symphony_charts.chart.lint.references import check_references
 from symphony_charts.chart.lint.sarif import to_sarif
 from symphony_charts.chart.lint.security import check_security, violations
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, native_objects, set_values
 from tests.chart.strategies import experiments

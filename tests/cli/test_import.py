@@ -11,7 +11,7 @@ import pytest
 from symphony_charts.cli.main import main
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec import files
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"
 FILES = [

@@ -24,7 +24,7 @@ from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, ToolFailed
 from symphony_charts.settings.saved_experiments import load_experiment
 from symphony_charts.settings.user import SymphonyConfig
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 
 __all__ = ["ConformanceOfChanges", "ConformanceOfFiles", "ConformanceOfLogs", "ConformanceOfStates", "Place"]
 

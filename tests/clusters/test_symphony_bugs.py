@@ -25,7 +25,7 @@ from symphony_charts.errors import Conflict, NotFound, UsageError
 from symphony_charts.kubernetes.status import status_of
 from symphony_charts.local import up
 from symphony_charts.local.runs import live_runs
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from symphony_charts.compat.spec import ExperimentSpec
 from symphony_charts.compat.subproc import SubprocExperimentSpec
 from symphony_charts.compat.tmux import TmuxExperimentSpec
 from symphony_charts.formats.yaml_text import load
-from symphony_charts.spec import to_data
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data, to_data
 from tests.compat.conftest import EXAMPLES
 from tests.spec.strategies import experiments
 
@@ -28,7 +27,7 @@ def test_an_experiment_survives_each_backends_dump(kind: type[ExperimentSpec], d
     made = kind.from_experiment(from_data(data))
     assert isinstance(made, ExperimentSpec)
     again = kind.load_dict(json.loads(json.dumps(made.dump_dict())))
-    assert to_data.to_data(again.finish()) == to_data.to_data(made.finish())
+    assert to_data(again.finish()) == to_data(made.finish())
     assert again.dump_dict() == made.dump_dict()
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.compat.engine import Cluster
 from symphony_charts.compat.kube import KubeCluster, KubeExperimentSpec, KubeProcessSpec
+from symphony_charts.engine import Cluster
 from symphony_charts.errors import SpecError, SymphError
 from symphony_charts.settings.user import SymphonyConfig
 from tests.compat.bugs import compiled, container, pod, two

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.compat.engine import Cluster
 from symphony_charts.compat.errors import ResourceExistsError
 from symphony_charts.compat.subproc import SubprocManager
+from symphony_charts.engine import Cluster
 from symphony_charts.errors import CheckFailed, SpecError
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs

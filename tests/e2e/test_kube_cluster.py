@@ -20,7 +20,7 @@ from symphony_charts.kubernetes.releases.releases import Releases
 from symphony_charts.kubernetes.releases.source import prepared_chart
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.settings.user import SymphonyConfig
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from tests.e2e.programs import Programs, eventually
 from tests.tools import HELM_VERSIONS, helm
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.environment.di_engine import has_di_engine, node_facts, nodes_of
 from symphony_charts.environment.variables import Fact, interpret, own_variables
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import ProcessRef
 
 HOSTS = {"learner": ["l-0"], "data-collector": ["c-0", "c-1"]}

@@ -10,7 +10,7 @@ from symphony_charts.chart.compile.experiment import compile_values
 from symphony_charts.chart.files.chart import Chart, make_chart
 from symphony_charts.gitops.operations.publish import Publish
 from symphony_charts.package import template
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 
 __all__ = ["NOW", "chart_of", "publish", "small_chart", "small_publish"]

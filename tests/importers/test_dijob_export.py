@@ -14,7 +14,7 @@ from symphony_charts.importers.common.input_file import read
 from symphony_charts.importers.dijob.export import dijob_objects
 from symphony_charts.importers.dijob.importer import import_dijob
 from symphony_charts.spec.checks.dijob import Operator
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.importers.samples import EXAMPLES
 

@@ -12,9 +12,8 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.importers.common.input_file import read
 from symphony_charts.importers.torchx.importer import import_appdef, import_torchx
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data, to_yaml
 from symphony_charts.spec.sources import ClaimVolume, DeviceVolume, EmptyDirVolume, EnvSource, HostPathVolume
-from symphony_charts.spec.to_data import to_yaml
 from tests.importers.samples import EXAMPLES, app, import_role, notes_of, role
 
 RANK0 = ["-c", "torchrun --rdzv_endpoint $${${rank0_env}:=localhost}:29500 x.py"]

@@ -11,7 +11,7 @@ from symphony_charts.importers.torchx.appdef import AppDef, Resource, Role
 from symphony_charts.importers.torchx.importer import import_appdef
 from symphony_charts.importers.torchx.option_table import OPTIONS
 from symphony_charts.importers.torchx.options import RunOptions
-from symphony_charts.spec.to_data import to_data
+from symphony_charts.spec.data import to_data
 from tests.importers.samples import app, notes_of, role
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "torchx.md"

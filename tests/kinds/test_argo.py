@@ -19,7 +19,7 @@ from symphony_charts.kinds.outcome import parts_of, verdict_of
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.spec import files
 from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.chart.harness import (
     EXAMPLE_NAMES,

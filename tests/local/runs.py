@@ -9,7 +9,7 @@ from pathlib import Path
 
 from symphony_charts.local import up
 from symphony_charts.local.runs import Run
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 
 __all__ = ["INTERRUPTIBLE", "log_of", "python", "start", "until"]

@@ -22,7 +22,7 @@ from symphony_charts.local.export.shell import to_shell
 from symphony_charts.local.export.tmuxp import to_tmuxp
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.records import LocalPlan
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from tests.local.generated import NASTY
 from tests.local.runs import python, until

@@ -16,7 +16,7 @@ from symphony_charts.local.plan.gpus import (
     visible,
     wishes_of,
 )
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from tests.local.nvidia import LISTING, MIG_LISTING, QUERY, gpu
 
 FOUR = tuple(Gpu(index=number, id=gpu(number)) for number in range(4))

@@ -20,7 +20,7 @@ from symphony_charts.local.history import (
     save_spec,
 )
 from symphony_charts.local.runs import Run, runs_of, write_json
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from tests.local.runs import log_of, python, start
 

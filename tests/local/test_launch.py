@@ -20,7 +20,7 @@ from symphony_charts.local.machine import capacity
 from symphony_charts.local.runs import Run, runs_of
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.startup import Starter, attend_start
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from tests.local.runs import INTERRUPTIBLE, python, start, until
 

@@ -21,7 +21,7 @@ from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words, verdict_script
 from symphony_charts.local.plan.records import Limiter
 from symphony_charts.local.runs import process_items
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from tests.local.runs import log_of, python, start
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from symphony_charts.local.plan.environment_text import read_environment, shell_text
 from symphony_charts.local.plan.masking import secret_names, with_secrets, without_secrets
 from symphony_charts.local.plan.scripts import quote
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import ProcessRef
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)

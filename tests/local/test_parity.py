@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.local.parity.compare import compare
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from tests.local.generated import NASTY, generated
 
 

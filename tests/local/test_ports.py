@@ -21,7 +21,7 @@ from symphony_charts.local.parity.compare import compare
 from symphony_charts.local.plan.addresses import candidate_ranges
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.status import run_status
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate
 from symphony_charts.system.sockets import has_address, holder_of, is_free
@@ -196,7 +196,7 @@ def test_a_probe_asks_the_port_that_moved(tmp_path: Path) -> None:
 
 
 def _data(experiment: Experiment) -> dict[str, Any]:
-    from symphony_charts.spec.to_data import to_data
+    from symphony_charts.spec.data import to_data
 
     return to_data(experiment)
 

@@ -15,7 +15,7 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.restart_changed import changes_of
 from symphony_charts.local.runs import Run
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import processes
 from tests.local.runs import log_of, python, start, until

@@ -14,8 +14,8 @@ from symphony_charts.chart.values.merge import merge
 from symphony_charts.chart.values.set_values import Overrides, user_values
 from symphony_charts.errors import SpecError
 from symphony_charts.local.values import under_values
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.lockfile import Lock
 from symphony_charts.spec.services import allocate
 

@@ -8,7 +8,7 @@ import pytest
 
 from symphony_charts.placement.fit.demand import Demand, demands_of
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 
 
 def of_processes(**processes: dict[str, Any]) -> list[Demand]:

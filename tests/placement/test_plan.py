@@ -18,7 +18,7 @@ from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.report.tables import explain, plan_data, pool_rows
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 
 SAMPLES = Path(__file__).parents[2] / "examples/pools"

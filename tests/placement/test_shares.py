@@ -15,7 +15,7 @@ from symphony_charts.errors import PlacementError, SpecError
 from symphony_charts.placement.plan import Plan
 from symphony_charts.placement.pools import pools_of_data
 from symphony_charts.prepare import Prepared, prepare_experiment
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 
 POOLS = pools_of_data(
     {

@@ -8,7 +8,7 @@ import pytest
 
 from symphony_charts.placement.pools import pools_of_data
 from symphony_charts.prepare import prepare_experiment
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -9,7 +9,7 @@ import pytest
 from symphony_charts.chart.lint.kubernetes import check_schemas
 from symphony_charts.errors import SpecError
 from symphony_charts.secrets.existing import secret_object
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 
 EXPERIMENT = from_data(
     {"name": "exp", "image": "x:1", "processes": {"p": {}}, "secrets": ["~/token", {"file": "a/b.pem", "key": "key"}]}

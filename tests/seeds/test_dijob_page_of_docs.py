@@ -12,7 +12,7 @@ import yaml
 from symphony_charts.chart.lint import lint
 from symphony_charts.cli.verbs import VERBS
 from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.workload import DijobSettings, Workload
 from tests.chart.harness import chart_of
 

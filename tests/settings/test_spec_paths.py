@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.settings.spec_paths import spec_path
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 
 DATA = {
     "name": "e",

@@ -12,7 +12,7 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import dump, load
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.json_schema import json_schema
 
 GOOD: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 
 

@@ -9,7 +9,7 @@ import pytest
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.checks.dijob import task_type, tasks_of
 from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.workload import DijobSettings
 

@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 from symphony_charts.formats.yaml_text import load
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.json_schema import json_schema
 from symphony_charts.spec.model import Experiment, PodSettings, Process
 

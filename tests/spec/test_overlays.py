@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from symphony_charts.clusters.builders import ExperimentSpec
 from symphony_charts.errors import SpecError
-from symphony_charts.spec import to_data
 from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import CMDS_SHELL, Experiment, HttpProbe, Probe, Process, Toleration
 from symphony_charts.spec.sources import EmptyDirVolume, EnvSource, HostPathVolume, Mount
 from tests.spec.overlay_strategies import container_overlays, pod_overlays
@@ -331,7 +330,7 @@ odd = st.dictionaries(st.sampled_from(WORDS), anything, max_size=4)
 def test_anything_in_an_overlay_is_taken_or_refused(container: dict[str, Any], pod: dict[str, Any]) -> None:
     with suppress(SpecError):
         once = experiment(container, pod, mounts=[{"at": "/p", "empty_dir": {}, "name": "p"}])
-        assert finish(once) == from_data(to_data.to_data(once)) == once
+        assert finish(once) == from_data(to_data(once)) == once
 
 
 @SOME
@@ -345,4 +344,4 @@ def test_finishing_twice_changes_nothing(data: dict[str, Any]) -> None:
 @given(overlaid())
 def test_text_and_back_is_the_same_experiment(data: dict[str, Any]) -> None:
     once = from_data(data)
-    assert from_data(to_data.to_data(once)) == once
+    assert from_data(to_data(once)) == once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import pods_of, retries_of
 
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.builder.experiment import ExperimentSpec
 from symphony_charts.spec.checks.finish import finish
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data, to_data, to_json, to_yaml
 from symphony_charts.spec.json_schema import json_schema
-from symphony_charts.spec.to_data import to_data, to_json, to_yaml
 from tests.spec.strategies import experiments
 
 SCHEMA = jsonschema_rs.Draft202012Validator(json_schema())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.builder.experiment import ExperimentSpec
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate, pins_of
 from tests.spec.strategies import experiments

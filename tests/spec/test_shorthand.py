@@ -8,7 +8,7 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.sources import EmptyDirVolume, NfsVolume
 

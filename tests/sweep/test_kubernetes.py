@@ -12,7 +12,7 @@ import pytest
 from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.kubernetes.releases.releases import Releases
 from symphony_charts.kubernetes.releases.source import ReleaseSource
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.sweep import kubernetes
 from symphony_charts.sweep.kubernetes import Installation, install_trials
 from symphony_charts.sweep.local import TrialRun

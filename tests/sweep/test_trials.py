@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats.names import DNS_LABEL
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.sweep.trials import Axis, Span, Trial, apply, parse_axis, parse_span, trials
 
 EXPERIMENT = from_data(

@@ -14,7 +14,7 @@ import yaml
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.importers.common.input_file import read
 from symphony_charts.importers.torchx.importer import import_torchx
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from tests.torchx_scheduler.conftest import Torchx
 
 OWN = ["local_docker", "local_cwd", "slurm", "kubernetes"]

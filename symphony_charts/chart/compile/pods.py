@@ -1,4 +1,9 @@
-"""A pod of the experiment as the values of one group."""
+"""A pod of the experiment becomes the values of one group.
+
+What an overlay says and the experiment has a field for is that field already. Of the rest, what the values have a place
+for goes there, so that it can be overridden; what is left stays an `overlay` that the templates merge into the
+finished pod or container.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,20 @@ import copy
 from collections.abc import Iterable, Mapping
 
 from symphony_charts.chart.compile.defaults import container_security
-from symphony_charts.chart.compile.overlays import absorb_container, absorb_pod
 from symphony_charts.chart.compile.volumes import compile_volume, git_step, is_device, mounts_of
 from symphony_charts.chart.render.values import Values
 from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.spec.model import Experiment, Probe, Process, Step, Toleration
-from symphony_charts.spec.node_labels import selector_of
+from symphony_charts.spec.overlay_fields import merge_probe
 from symphony_charts.spec.pods import Pod, ProcessRef, retries_of
-from symphony_charts.spec.reserve import resources_of
+from symphony_charts.spec.resources import resources_of, selector_of
 from symphony_charts.spec.services import Service
 from symphony_charts.spec.sources import EnvSource, EnvValue, GitVolume, Mount
 
-__all__ = ["compile_env", "compile_group", "compile_probe", "refuse_nulls"]
+__all__ = ["absorb_container", "absorb_pod", "compile_env", "compile_group", "compile_probe", "refuse_nulls"]
 
 
 def compile_group(experiment: Experiment, pod: Pod, services: Iterable[Service]) -> Values:
@@ -192,3 +198,55 @@ def _toleration(toleration: Toleration) -> Values:
         "tolerationSeconds": toleration.seconds,
     }
     return copy.copy({key: value for key, value in fields.items() if value is not None})
+
+
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_CONTAINER = (*_PROBES, "resources", "securityContext")
+_POD = (
+    "affinity",
+    "automountServiceAccountToken",
+    "schedulerName",
+    "securityContext",
+    "tolerations",
+    "topologySpreadConstraints",
+)
+
+
+def absorb_container(values: Values, over: Mapping[str, object]) -> Values:
+    """The values of a container with `over`, the shape of a Kubernetes container, in them."""
+    result, rest = dict(values), copy.deepcopy(dict(over))
+    for key in _CONTAINER:
+        if sub(rest, key):
+            merge = merge_probe if key in _PROBES else merge_overlay
+            result[key] = merge(sub(values, key), sub(rest, key))
+            del rest[key]
+    if _is_env(rest.get("env")):
+        result["env"] = sub(values, "env") | {str(item["name"]): _env_value(item) for item in maps(rest, "env")}
+        del rest["env"]
+    return {**result, "overlay": rest} if rest else result
+
+
+def absorb_pod(values: Values, over: Mapping[str, object]) -> Values:
+    """The values of a group with `over`, a pod's ``metadata`` and ``spec``, in them."""
+    result, rest = dict(values), copy.deepcopy(dict(over))
+    metadata, spec = sub(rest, "metadata"), sub(rest, "spec")
+    for key in ("labels", "annotations"):
+        if sub(metadata, key):
+            result[key] = {**sub(values, key), **sub(metadata, key)}
+            del metadata[key]
+    for key in _POD:
+        if spec.get(key):
+            result[key] = spec.pop(key)
+    kept = {key: value for key, value in {**rest, "metadata": metadata, "spec": spec}.items() if value}
+    return {**result, "overlay": kept} if kept else result
+
+
+def _is_env(value: object) -> bool:
+    shapes = ({"name", "value"}, {"name", "valueFrom"})
+    return isinstance(value, list) and all(
+        isinstance(item, dict) and isinstance(item.get("name"), str) and set(item) in shapes for item in value
+    )
+
+
+def _env_value(item: Mapping[str, object]) -> object:
+    return item.get("value", item.get("valueFrom"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from symphony_charts.chart.files.values_check import check_schema
+from symphony_charts.chart.files.values_schema import check_schema
 from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import sub

@@ -106,7 +106,7 @@ def open_store(
     from symphony_charts.gitops.store.store import Author, Store
     from symphony_charts.secrets.leaks import Guard
     from symphony_charts.system.git.identity import author
-    from symphony_charts.system.git.signing import signer
+    from symphony_charts.system.signing import signer
     from symphony_charts.system.user_folders import state_dir
 
     repository = settings.repository

@@ -1,6 +1,7 @@
-"""The pointer: one small file that says which version of an experiment an environment runs, and what ran before.
+"""The pointer says which version of an experiment an environment runs, what ran before, and with which values.
 
-Argo CD's ApplicationSet reads it, so every field is always there.
+Argo CD's ApplicationSet reads this small file, so every field is always there. Its values are checked against the
+schema of the chart that they are for, as helm does before it renders.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from collections.abc import Mapping
 
 import msgspec
 
+from symphony_charts.chart.files.values_schema import schema_faults
 from symphony_charts.chart.render.values import Values
-from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.errors import NotFound, Problem, SpecError
 from symphony_charts.formats.yaml_text import dump, load
 from symphony_charts.settings.project import Destination
 
-__all__ = ["MAX_HISTORY", "Deployed", "Pointer", "parse_pointer", "render_pointer"]
+__all__ = ["MAX_HISTORY", "Deployed", "Pointer", "chart_files", "parse_pointer", "pointer_faults", "render_pointer"]
 
 MAX_HISTORY = 10
 
@@ -102,3 +105,19 @@ def parse_pointer(content: bytes, path: str) -> Pointer:
 def render_pointer(pointer: Pointer) -> bytes:
     """The file of a pointer, the same bytes for equal pointers."""
     return (_HEADER + dump(msgspec.to_builtins(pointer))).encode()
+
+
+def chart_files(chart: str) -> tuple[str, str]:
+    """The paths of a published chart's values, and of their schema."""
+    return f"{chart}/values.yaml", f"{chart}/values.schema.json"
+
+
+def pointer_faults(pointer: Pointer, values: bytes | None, schema: bytes | None) -> list[Problem]:
+    """What the schema of its chart refuses of a pointer's values; nothing where either file of the chart is absent.
+
+    Raises SpecError for values that are no YAML.
+    """
+    if values is None or schema is None:
+        return []
+    defaults = load(values.decode())
+    return schema_faults(merge(defaults if isinstance(defaults, dict) else {}, pointer.values), schema)

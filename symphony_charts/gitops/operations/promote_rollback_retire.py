@@ -11,9 +11,8 @@ from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Change
-from symphony_charts.gitops.operations.pointer import Pointer
+from symphony_charts.gitops.operations.pointer import Pointer, chart_files, pointer_faults
 from symphony_charts.gitops.operations.pointer_files import deploy_edits, deploy_folders, pointer_or_none
-from symphony_charts.gitops.operations.pointer_values import chart_files, pointer_faults
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
 

@@ -1,4 +1,4 @@
-"""The store: operations become one commit on a branch, exactly once, whatever else happens to the branch meanwhile.
+"""The store makes operations one commit on a branch, exactly once, whatever else happens to the branch meanwhile.
 
 Objects are written without a work tree and pushed plainly; the server's own compare-and-swap of the branch decides
 between writers. When it says no, the tip is read again and every operation is asked again: never rebased, never forced.
@@ -12,18 +12,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
+from symphony_charts.gitops.layout import ancestors
 from symphony_charts.gitops.operations.base import Change, Operation, message_of
-from symphony_charts.gitops.operations.snapshot import NotLoadedError, Snapshot, ask
+from symphony_charts.gitops.operations.snapshot import Entry, NotLoadedError, Snapshot, ask, parse_tree
 from symphony_charts.gitops.store.git_objects import Edits, GitObject, build_tree, commit_object
 from symphony_charts.gitops.store.push_result import Author, Receipt, Run, joined, lost, timed
-from symphony_charts.gitops.store.tree_reader import load, load_more
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.object_reader import find_commit
-from symphony_charts.system.git.packs import write_pack
+from symphony_charts.system.git.objects import find_commit, read_objects, write_pack
 from symphony_charts.system.git.program import git_version
-from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_tip, push
+from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_files, fetch_tip, push
 
-__all__ = ["Author", "Receipt", "Store"]
+__all__ = ["Author", "Receipt", "Store", "load", "load_more"]
 
 # How often a process queues up behind others before it goes alone.
 _JOINS = 3
@@ -301,3 +300,55 @@ class Store:
 
     def _left(self, run: Run) -> float:
         return max(1.0, min(60.0, run.deadline - time.monotonic()))
+
+
+def load(
+    cache: Cache, tip: str, folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]] = lambda _seen: ()
+) -> Snapshot:
+    """The `folders` of commit `tip` and all above them, then the `files` that are asked for when those are known."""
+    if not tip:
+        return Snapshot()
+    snapshot = _with_folders(cache, Snapshot(commit=tip), ancestors(folders))
+    wanted = list(dict.fromkeys(files(snapshot)))
+    return _with_files(cache, _with_folders(cache, snapshot, _folders_of(wanted)), wanted)
+
+
+def load_more(cache: Cache, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
+    """The snapshot with what a question missed in it. Raises ToolFailed where the repository lacks what it names."""
+    folders = [item.path for item in missing if item.is_folder]
+    files = [item.path for item in missing if not item.is_folder]
+    more = _with_folders(cache, snapshot, [*ancestors(folders), *_folders_of(files)])
+    more = _with_files(cache, more, files)
+    absent = [path for path in folders if path not in more.folders] + [path for path in files if path not in more.files]
+    if absent:
+        raise ToolFailed(f"the copy of {cache.url} on this machine lacks {absent[0]}", str(cache.repo))
+    return more
+
+
+def _folders_of(files: Iterable[str]) -> list[str]:
+    return ancestors(path.rpartition("/")[0] for path in files)
+
+
+def _with_folders(cache: Cache, snapshot: Snapshot, paths: Iterable[str]) -> Snapshot:
+    new = [path for path in dict.fromkeys(paths) if path not in snapshot.folders]
+    folders = {**snapshot.folders, **_trees(cache, snapshot.commit, new)}
+    return Snapshot(commit=snapshot.commit, folders=folders, files=snapshot.files)
+
+
+def _with_files(cache: Cache, snapshot: Snapshot, paths: Iterable[str]) -> Snapshot:
+    new = [path for path in paths if path not in snapshot.files]
+    entries = {path: entry for path in new if (entry := snapshot.entry(path)) is not None and not entry.is_folder}
+    blobs = {path: entry.oid for path, entry in entries.items()}
+    fetch_files(cache, blobs.values())
+    contents = read_objects(cache.repo, list(blobs.values()))
+    found = {path: item[2] for path, item in zip(blobs, contents, strict=True) if item is not None}
+    return Snapshot(commit=snapshot.commit, folders=snapshot.folders, files={**snapshot.files, **found})
+
+
+def _trees(cache: Cache, tip: str, paths: list[str]) -> dict[str, dict[str, Entry]]:
+    items = read_objects(cache.repo, [f"{tip}:{path}" for path in paths])
+    return {
+        path: parse_tree(item[2])
+        for path, item in zip(paths, items, strict=True)
+        if item is not None and item[0] == "tree"
+    }

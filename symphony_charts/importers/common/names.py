@@ -1,4 +1,4 @@
-"""Names of other tools as names of an experiment: valid, unique, and as near to the original as can be."""
+"""Names of other tools become names of an experiment: valid, unique, and as near to the original as can be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from symphony_charts.formats.names import sanitize, shorten
 from symphony_charts.importers.common.report import Log
 
-__all__ = ["UniqueNames"]
+__all__ = ["UniqueNames", "Volumes"]
 
 _LONGEST = 40
 _NOT_LABEL = re.compile(r"[^a-z0-9-]+")
@@ -51,3 +51,25 @@ class UniqueNames:
     def label_value(text: str) -> str:
         """A Kubernetes label value (63 characters, alphanumeric ends) made of any text."""
         return shorten(_NOT_VALUE.sub("-", text).strip("-_."), 63)
+
+
+class Volumes:
+    """Declares volumes; the same content asked for under the same name is the same volume."""
+
+    def __init__(self) -> None:
+        self.declared: dict[str, object] = {}
+
+    def declare(self, name: str, volume: dict[str, object]) -> str:
+        """The name under which `volume` is declared: `name` if it is free, or a numbered one."""
+        clean = UniqueNames.label(name, 50)
+        unique, count = clean, 2
+        while self.declared.setdefault(unique, volume) != volume:
+            unique, count = f"{clean}-{count}", count + 1
+        return unique
+
+    def find(self, volume: dict[str, object], name: str) -> str:
+        """The name of a volume with this content, declared as `name` if there is none yet."""
+        for known, content in self.declared.items():
+            if content == volume:
+                return known
+        return self.declare(name, volume)

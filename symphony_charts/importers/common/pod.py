@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from symphony_charts.importers.common.field_reader import Fields
+from symphony_charts.importers.common.names import Volumes
 from symphony_charts.importers.common.pod_container import read_process, read_step
 from symphony_charts.importers.common.pod_volumes import PodVolumes
-from symphony_charts.importers.common.volumes import Volumes
 
 __all__ = ["PodParts", "read_pod", "read_settings"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from symphony_charts.importers.common.field_reader import Fields, show
-from symphony_charts.importers.common.volumes import Volumes
+from symphony_charts.importers.common.names import Volumes
 
 __all__ = ["PodVolumes"]
 

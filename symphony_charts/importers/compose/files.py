@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 from symphony_charts.formats.paths import join
 from symphony_charts.importers.common.field_reader import Fields, show, text_of
-from symphony_charts.importers.common.names import UniqueNames
+from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.report import Log
-from symphony_charts.importers.common.volumes import Volumes
 from symphony_charts.importers.compose.interpolation import size_of
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
 

@@ -1,4 +1,4 @@
-"""One service of a compose file as a process, before the services are linked to each other."""
+"""One service of a compose file becomes a process with its resources, before services are linked to each other."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from symphony_charts.importers.compose.interpolation import (
     parse_env_file,
     parse_port,
     seconds_of,
+    size_of,
     words_of,
 )
-from symphony_charts.importers.compose.resources import read_resources
 
-__all__ = ["Service", "read_service"]
+__all__ = ["Service", "read_resources", "read_service"]
 
 _PULL = {"always": "Always", "never": "Never", "missing": "IfNotPresent", "if_not_present": "IfNotPresent"}
 _CONDITIONS = ("service_started", "service_healthy", "service_completed_successfully")
@@ -285,3 +285,78 @@ def _pod(fields: Fields) -> dict[str, object]:
     if platform and platform.count("/"):
         result["node_selector"] = {"kubernetes.io/arch": platform.split("/")[1]}
     return result
+
+
+def read_resources(service: Fields) -> dict[str, object]:
+    """The fields of a process that say how many, how big, and on which devices."""
+    deploy = service.map("deploy")
+    resources = deploy.map("resources")
+    upper, lower = resources.map("limits"), resources.map("reservations")
+    limits = _amounts(upper, "cpus", "memory") | _amounts(service, "cpus", "mem_limit")
+    requests = _amounts(lower, "cpus", "memory") | _amounts(service, "", "mem_reservation")
+    replicas = deploy.integer("replicas", 0, 100_000)
+    if replicas is None:
+        replicas = service.integer("scale", 0, 100_000)
+    gpus = sum(_gpus(device) for device in lower.maps("devices"))
+    gpus += _service_gpus(service)
+    if (mode := deploy.text("mode")) not in (None, "replicated"):
+        what = f"deploy mode {mode} is not carried over: replicas are a number here"
+        deploy.log.note(deploy.at("mode"), what, "set `replicas`")
+    deploy.skip("restart_policy", "labels", "endpoint_mode")
+    upper.note_unread("of the limits is not carried over")
+    lower.note_unread("of the reservations is not carried over")
+    resources.note_unread("of the resources is not carried over")
+    deploy.note_unread("of deploy is not carried over")
+    said: dict[str, object] = {"limits": limits, "requests": requests}
+    if replicas is not None and replicas != 1:
+        said["replicas"] = replicas
+    if gpus:
+        said["gpus"] = gpus
+    return said
+
+
+def _amounts(fields: Fields, cpu: str, memory: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if cpu and (cores := fields.number(cpu)) is not None:
+        if cores <= 0:
+            fields.log.note(fields.at(cpu), "no CPU at all means no limit; it is not carried over")
+        else:
+            found["cpu"] = f"{max(round(cores * 1000), 1)}m"
+    if (value := fields.get(memory)) is not None and (size := size_of(value, fields.log, fields.at(memory))):
+        found["memory"] = size
+    return found
+
+
+def _gpus(device: Fields) -> int:
+    """The GPUs of one reserved device; `count: all` cannot be known here and counts as one."""
+    capabilities = device.texts("capabilities")
+    count, ids = device.get("count"), device.texts("device_ids")
+    device.skip("driver", "options")
+    device.note_unread("of a device is not carried over")
+    if "gpu" not in capabilities and "nvidia" not in capabilities:
+        device.log.note(device.path, "only GPUs are carried over of devices")
+        return 0
+    if ids:
+        device.log.note(device.at("device_ids"), "which GPUs they are is not carried over, only how many")
+        return len(ids)
+    if count in (None, "all"):
+        device.log.note(
+            device.at("count"), "all GPUs of the machine: how many these are is not known; one is asked for"
+        )
+        return 1
+    return device.integer("count", 0, 1000) or 0
+
+
+def _service_gpus(service: Fields) -> int:
+    """`gpus: all` or a list of devices at the service itself."""
+    value = service.get("gpus")
+    if value == "all":
+        service.log.note(
+            service.at("gpus"), "all GPUs of the machine: how many these are is not known; one is asked for"
+        )
+        return 1
+    total = 0
+    for device in service.maps("gpus"):
+        device.skip("capabilities", "driver", "options")
+        total += device.integer("count", 0, 1000) or len(device.texts("device_ids")) or 1
+    return total

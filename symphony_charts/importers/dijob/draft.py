@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from symphony_charts.formats.names import shorten
 from symphony_charts.importers.common.field_reader import Fields
-from symphony_charts.importers.common.names import UniqueNames
+from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.report import Log
-from symphony_charts.importers.common.volumes import Volumes
 
 __all__ = ["Draft"]
 

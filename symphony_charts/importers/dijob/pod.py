@@ -1,18 +1,20 @@
-"""One pod of a DIJob as processes of the experiment."""
+"""One pod of a DIJob becomes processes of the experiment, its ConfigMaps and scripts `configs` and `cmds`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
+from symphony_charts.formats.shell import command_lines, script_of
 from symphony_charts.importers.common.field_reader import Fields
+from symphony_charts.importers.common.heredoc import lift
 from symphony_charts.importers.common.names import UniqueNames
 from symphony_charts.importers.common.pod import PodParts, read_pod
-from symphony_charts.importers.dijob.configmaps import lift_config_maps
 from symphony_charts.importers.dijob.draft import Draft
-from symphony_charts.importers.dijob.scripts import read_script
+from symphony_charts.spec.sources import CONFIG_DIR
 from symphony_charts.spec.variable_names import is_ours
 
-__all__ = ["AddedPod", "add_pod"]
+__all__ = ["AddedPod", "add_pod", "lift_config_maps", "read_script"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,3 +80,148 @@ def _drop_own_environment(process: dict[str, object]) -> None:
         process["env"] = kept
         if not kept:
             del process["env"]
+
+
+def lift_config_maps(parts: PodParts, pod: str, draft: Draft) -> None:
+    """Take the files of mounted ConfigMaps into `configs`, and see that the pod finds them where it looks.
+
+    Configuration files stand in one folder of every process. A ConfigMap mounted there needs nothing more; for any
+    other place a step copies the files to an empty volume before the pod's processes start.
+    """
+    containers = [*parts.steps.items(), *parts.processes.items()]
+    filled: set[str] = set()
+    for container, process in containers:
+        kept: list[object] = []
+        mounts = process.get("mounts")
+        for mount in mounts if isinstance(mounts, list) else []:
+            if not isinstance(mount, dict) or not _stands_in_file(mount, draft):
+                kept.append(mount)
+            elif mount["at"] != CONFIG_DIR:
+                name = draft.volumes.declare(f"files-{mount['volume']}", {"type": "empty_dir"})
+                if name not in filled:
+                    filled.add(name)
+                    _add_copy(name, str(mount["volume"]), process, pod, parts.paths[container], draft)
+                kept.append({**mount, "volume": name})
+            else:
+                _files(str(mount["volume"]), draft)
+        if kept:
+            process["mounts"] = kept
+        else:
+            process.pop("mounts", None)
+
+
+def _stands_in_file(mount: dict[str, object], draft: Draft) -> bool:
+    """Whether what is mounted is a ConfigMap of the file."""
+    volume = draft.volumes.declared.get(str(mount["volume"]))
+    return isinstance(volume, dict) and volume.get("type") == "config" and volume.get("config") in draft.config_maps
+
+
+def _add_copy(volume: str, source: str, process: dict[str, object], pod: str, path: str, draft: Draft) -> None:
+    folder = f"/mnt/{volume}"
+    copies = [
+        f'mkdir -p "{folder}/{target.rpartition("/")[0]}"\ncp "$SYMPH_CONFIG_DIR/{name}" "{folder}/{target}"'
+        if "/" in target
+        else f'cp "$SYMPH_CONFIG_DIR/{name}" "{folder}/{target}"'
+        for target, name in _files(source, draft).items()
+    ]
+    step = {"cmds": copies or ["true"], "mounts": [{"volume": volume, "at": folder}], "groups": [pod]}
+    if "image" in process:
+        step["image"] = process["image"]
+    draft.add_step(volume, step, path)
+
+
+def _files(volume: str, draft: Draft) -> dict[str, str]:
+    """The files of a ConfigMap's volume: path in the volume to name in `configs`."""
+    content = draft.volumes.declared[volume]
+    if not isinstance(content, dict):
+        return {}
+    held = draft.config_maps[str(content["config"])]
+    draft.used_config_maps.add(str(content["config"]))
+    draft.lifted_volumes.add(volume)
+    data = held.text_map("data")
+    held.skip("apiVersion", "metadata", "kind", "immutable")
+    held.note_unread("of a ConfigMap is not carried over")
+    items = content.get("items")
+    chosen = items if isinstance(items, dict) else {key: key for key in data}
+    return {str(path): draft.add_config(str(key), data[key]) for key, path in chosen.items() if key in data}
+
+
+# DI-engine's old mode compiles the configuration to FILE.pkl, which all roles then read from a shared volume.
+_COMPILE = re.compile(r"\s*ding\s+(?:\S+\s+)*?--module\s+config\b")
+_CONFIG_ARGUMENT = re.compile(r"\s-c\s+(?P<file>[^\s;]+)")
+_STEP_FIELDS = ("image", "env", "cwd", "mounts", "requests", "limits")
+
+
+def read_script(
+    process: dict[str, object], path: str, draft: Draft, *, may_split: bool = False
+) -> dict[str, object] | None:
+    """Turn the shell script of a container into `cmds`, in place; files it writes go to the draft's `configs`.
+
+    Returns the step that compiles the configuration, where `may_split` and its results are seen to lie on a volume.
+    """
+    script = script_of(_texts(process.get("command")), _texts(process.get("args")))
+    if script is None:
+        return None
+    lifted = lift(script.text, draft.configs)
+    draft.configs |= lifted.files
+    for name in lifted.files:
+        draft.log.note(path, f"the file {name}, which the script writes, now stands in `configs`")
+    for line in lifted.kept:
+        what = (
+            f"line {line} of the script writes a file that depends on variables, or has no plain name; it stays there"
+        )
+        draft.log.note(path, what)
+    script = replace(script, text=lifted.script)
+    if script.is_bash:
+        draft.log.note(path, "the script needs bash; it stays an argument of its shell")
+        process["command"], process["args"] = list(script.shell), [lifted.script]
+        return None
+    lines = command_lines(script, may_exec=may_split)
+    if not lines:
+        return None
+    process.pop("command", None)
+    process.pop("args", None)
+    head = _compile_lines(lines, process) if may_split else []
+    process["cmds"] = _without(lines, head) if head else lines
+    if _texts(process["cmds"])[0] == "set +e" and lines[0] == "set +e" and not script.text.startswith("set +e"):
+        what = "the script goes on after a failing line, as before"
+        draft.log.note(path, what, "remove `set +e` to stop there")
+    if not head:
+        return None
+    draft.log.note(path, "the configuration is compiled by a step of its own (`prepare`)")
+    return {"cmds": head, **{key: process[key] for key in _STEP_FIELDS if key in process}}
+
+
+def _compile_lines(lines: list[str], process: dict[str, object]) -> list[str]:
+    """The first lines, which write and compile a configuration, if its place is seen to be on a volume."""
+    count = 0
+    for index, line in enumerate(lines):
+        if _COMPILE.match(line):
+            count = index + 1
+        elif line != "set +e" and not line.startswith("cat < "):
+            break
+    head = [line.rstrip(" ;") for line in lines[:count] if line != "set +e"]
+    compiled = _CONFIG_ARGUMENT.search(head[-1]) if head and count < len(lines) else None
+    if compiled is None or any(mark in head[-1] for mark in ";|&"):
+        return []
+    result = compiled["file"].rpartition("/")[2] + ".pkl"
+    later = re.search(rf"(?P<folder>/\S*)/{re.escape(result)}\b", "\n".join(lines[count:]))
+    folder = later["folder"] if later else process.get("cwd")
+    return head if isinstance(folder, str) and _is_mounted(folder, process.get("mounts")) else []
+
+
+def _without(lines: list[str], head: list[str]) -> list[str]:
+    rest = [line for line in lines if line.rstrip(" ;") not in head and line != "set +e"]
+    goes_on = lines[0] == "set +e" and (len(rest) > 1 or ";" in rest[0])
+    return ["set +e", *rest] if goes_on else rest
+
+
+def _is_mounted(folder: str, mounts: object) -> bool:
+    if not isinstance(mounts, list):
+        return False
+    places = [str(mount.get("at")).rstrip("/") for mount in mounts if isinstance(mount, dict)]
+    return any(place and (folder == place or folder.startswith(f"{place}/")) for place in places)
+
+
+def _texts(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []

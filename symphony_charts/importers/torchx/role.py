@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from symphony_charts.importers.common.names import UniqueNames
+from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.report import Log
-from symphony_charts.importers.common.volumes import Volumes
 from symphony_charts.importers.torchx.appdef import AppDef, Resource, Role
 from symphony_charts.importers.torchx.macros import RANK0_VARIABLE, as_references, uses
 from symphony_charts.importers.torchx.mounts import AnyMount, BindMount, VolumeMount

@@ -11,7 +11,7 @@ import msgspec
 from symphony_charts.local.plan.records import Checkout
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import GitVolume
-from symphony_charts.system.git.volume import check_out_volume
+from symphony_charts.system.git.checkout import check_out_volume
 
 __all__ = ["check_out_all", "with_commits"]
 

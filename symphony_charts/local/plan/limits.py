@@ -14,7 +14,7 @@ from symphony_charts.formats.quantity import amount_of
 from symphony_charts.local.plan.records import Limit, Limiter
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import processes_of
-from symphony_charts.spec.reserve import resources_of
+from symphony_charts.spec.resources import resources_of
 
 __all__ = ["limits_note", "limits_of", "rlimit_lines", "scope_words", "verdict_script"]
 

@@ -11,12 +11,11 @@ import msgspec
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.names import prefix_owner, sanitize
 from symphony_charts.formats.yaml_text import load
-from symphony_charts.spec import to_data as dump
 from symphony_charts.spec.builder.common import Data, clean_name, known_fields
 from symphony_charts.spec.builder.group import ProcessGroupSpec, find_named
 from symphony_charts.spec.builder.process import ProcessSpec
 from symphony_charts.spec.builder.views import alone
-from symphony_charts.spec.from_data import from_data, to_record
+from symphony_charts.spec.data import from_data, to_data, to_json, to_record, to_yaml
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import AnyVolume, ConfigFile
 
@@ -171,7 +170,7 @@ class ExperimentSpec:
     # --- record and text ---------------------------------------------------------------------------------------------
 
     def to_data(self) -> Data:
-        """The experiment as data that `symphony_charts.spec.from_data.from_data` reads."""
+        """The experiment as data that `symphony_charts.spec.data.from_data` reads."""
         data: Data = {"name": self.name, **deepcopy(self._data)}
         if self._groups:
             data["groups"] = {name: group.to_data() for name, group in self._groups.items()}
@@ -189,15 +188,15 @@ class ExperimentSpec:
 
     def dump_dict(self) -> dict[str, object]:
         """The finished experiment as JSON types; `load_dict` reads it."""
-        return dump.to_data(self.finish())
+        return to_data(self.finish())
 
     def dump_yaml_str(self) -> str:
         """The finished experiment as YAML."""
-        return dump.to_yaml(self.finish())
+        return to_yaml(self.finish())
 
     def dump_json_str(self) -> str:
         """The finished experiment as JSON."""
-        return dump.to_json(self.finish())
+        return to_json(self.finish())
 
     @classmethod
     def load_dict(cls, data: Mapping[str, object]) -> ExperimentSpec:
@@ -214,7 +213,7 @@ class ExperimentSpec:
     @classmethod
     def from_experiment(cls, experiment: Experiment) -> ExperimentSpec:
         """A builder that holds `experiment`, to go on from there."""
-        data: dict[str, Any] = dump.to_data(experiment)
+        data: dict[str, Any] = to_data(experiment)
         parts = {field: data.pop(field, {}) for field in ("groups", "processes", "order")}
         spec = cls(str(data.pop("name")), **data)
         for name, fields in cast("dict[str, Data]", parts["groups"]).items():

@@ -115,7 +115,7 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
         return str(self.pod_yml)
 
     def to_data(self) -> Data:
-        """The group as data that `symphony_charts.spec.from_data.from_data` reads inside an experiment."""
+        """The group as data that `symphony_charts.spec.data.from_data` reads inside an experiment."""
         processes = {name: process.to_data() for name, process in self._processes.items()}
         return {**deepcopy(self._data), "processes": processes}
 

@@ -187,7 +187,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
     # --- data --------------------------------------------------------------------------------------------------------
 
     def to_data(self) -> Data:
-        """The process as data that `symphony_charts.spec.from_data.from_data` reads inside an experiment."""
+        """The process as data that `symphony_charts.spec.data.from_data` reads inside an experiment."""
         return deepcopy(self._data)
 
     dump_dict = to_data

@@ -1,28 +1,37 @@
-"""One door through which every experiment passes before anything is made of it."""
+"""`finish` validates an experiment and turns its overlays into fields before anything is made of it."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
+import msgspec
+
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.paths import join
 from symphony_charts.spec.checks.amounts import resource_faults
 from symphony_charts.spec.checks.argo import argo_faults
 from symphony_charts.spec.checks.dijob import dijob_faults
 from symphony_charts.spec.checks.env import env_faults
 from symphony_charts.spec.checks.names import name_faults, with_clean_names
 from symphony_charts.spec.checks.pods import image_faults, pod_faults
-from symphony_charts.spec.checks.process_paths import places_of
+from symphony_charts.spec.checks.process_paths import Place, places_of
 from symphony_charts.spec.checks.references import reference_faults
 from symphony_charts.spec.checks.services import network_faults
 from symphony_charts.spec.checks.storage import storage_faults
-from symphony_charts.spec.checks.text import text_faults
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlay_origins import written_at
 from symphony_charts.spec.overlays import with_overlays_as_fields
 
 __all__ = ["finish"]
 
-_CHECKS = (network_faults, reference_faults, pod_faults, resource_faults, env_faults, storage_faults, text_faults)
+# Above it a number is no longer exact in JSON as helm and browsers read it.
+_LARGEST_INTEGER = 2**53
+# helm's toJson fails on DEL and C1 controls, an environment cannot hold NUL, and no encoding half a surrogate pair.
+_FORBIDDEN = re.compile("[\0\x7f-\x9f\ud800-\udfff]")
+_FORBIDDEN_JSON = re.compile(rb"\\u0000|\x7f|\xc2[\x80-\x9f]")
 
 
 def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
@@ -46,3 +55,70 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
     if problems:
         raise SpecError(replace(problem, path=written_at(written, problem.path)) for problem in problems)
     return experiment
+
+
+def _text_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+    """Characters that cannot travel, anywhere; and what overlays hold beside plain data."""
+    for place in places:
+        process = place.process
+        if process.container_overlay:
+            yield from _overlay_faults(process.container_overlay, f"{place.path}.container_overlay")
+        if process.pod_overlay:
+            yield from _overlay_faults(process.pod_overlay, f"{place.path}.pod_overlay")
+    for name, group in experiment.groups.items():
+        if group.pod_overlay:
+            yield from _overlay_faults(group.pod_overlay, f"groups.{name}.pod_overlay")
+    if _may_hold_forbidden(experiment):
+        yield from _character_faults(msgspec.to_builtins(experiment), "")
+
+
+def _may_hold_forbidden(experiment: Experiment) -> bool:
+    """A quick look at the whole; only what it finds is walked."""
+    try:
+        return _FORBIDDEN_JSON.search(msgspec.json.encode(experiment)) is not None
+    except (UnicodeEncodeError, TypeError, ValueError, OverflowError):
+        return True
+
+
+def _character_faults(value: object, path: str) -> Iterator[Problem]:
+    if isinstance(value, str):
+        found = _FORBIDDEN.search(value)
+        if found is not None:
+            next_step = "use another character, or keep the text in a file (`configs: {name: {file: ...}}`)"
+            yield Problem(what=f"the character U+{ord(found[0]):04X} cannot travel", path=path, next=next_step)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(key, str) and _FORBIDDEN.search(key):
+                what = f"the key {key!r} holds a character that cannot travel"
+                yield Problem(what=what, path=path, next="rename it")
+            yield from _character_faults(item, join(path, str(key)))
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _character_faults(item, join(path, index))
+
+
+def _overlay_faults(value: object, path: str) -> Iterator[Problem]:
+    if value is None:
+        yield Problem(what="an overlay holds no null", path=path, next="an overlay adds and replaces; drop the key")
+    elif isinstance(value, bool | str):
+        return
+    elif isinstance(value, int):
+        if abs(value) > _LARGEST_INTEGER:
+            what = f"{value} is above 2^53 and would be rounded on the way"
+            yield Problem(what=what, path=path, next="write it as text, in quotes")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield Problem(what=f"{value} is no number of JSON", path=path, next="write it as text, in quotes")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                yield Problem(what=f"the key {key!r} is not text", path=path, next="write it in quotes")
+            yield from _overlay_faults(item, join(path, str(key)))
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _overlay_faults(item, join(path, index))
+    else:
+        yield Problem(what=f"{type(value).__name__} cannot be written as YAML", path=path, next="use plain data")
+
+
+_CHECKS = (network_faults, reference_faults, pod_faults, resource_faults, env_faults, storage_faults, _text_faults)

@@ -18,8 +18,8 @@ import msgspec
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_text import line_of, load
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.files.python import run_file
-from symphony_charts.spec.from_data import from_data
 from symphony_charts.spec.lockfile import Lock, parse
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import ConfigFile, SecretFile

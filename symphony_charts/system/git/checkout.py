@@ -1,4 +1,4 @@
-"""A checkout on this machine: its files, its links, and what was changed in it since a commit."""
+"""git checks a repository out into a folder, and says of a checkout what is in it and what was changed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.system.git.program import check_url, git, git_version, said
 from symphony_charts.system.subprocess_runner import run
 
-__all__ = ["changed_since", "count_refs", "read_checkout"]
+__all__ = ["changed_since", "check_out_volume", "count_refs", "read_checkout"]
 
 _SKIPPED = {".git", ".venv", "node_modules", "__pycache__"}
 _MAX_BYTES = 8 * 1024 * 1024
@@ -53,3 +54,34 @@ def count_refs(folder: Path) -> int | None:
     """How many branches and tags there are; None for what is no repository."""
     ended = run(["git", "-C", str(folder), "for-each-ref", "--format=%(refname)"], timeout_s=60, check=False)
     return None if ended.status else len(ended.text.splitlines())
+
+
+_TIMEOUT_S = 600.0
+
+
+def check_out_volume(repository: str, revision: str, folder: Path) -> str:
+    """Check `revision` (branch, tag or commit) of `repository` out into the empty `folder`; the commit it was.
+
+    Only what is needed is fetched where the server allows it. Nothing asks for a password; git's own credential helpers
+    do. Raises ToolFailed when there is no such repository or revision, ToolMissing without git.
+    """
+    git_version()
+    url = check_url(repository)
+    place = (f"--work-tree={folder}",)
+    repo = folder / ".git"
+    git(None, "init", "-q", "--", str(folder))
+    git(repo, "remote", "add", "origin", url)
+    fetched = git(repo, "fetch", "-q", "--depth", "1", "origin", revision, timeout_s=_TIMEOUT_S, check=False)
+    if fetched.status == 0:
+        git(repo, *place, "checkout", "-q", "--detach", "-f", "FETCH_HEAD", timeout_s=_TIMEOUT_S)
+    else:
+        # The server gives no single commits, or names none so: then everything, in which an abbreviation counts, too.
+        every = ("+refs/heads/*:refs/remotes/origin/*",)
+        fetched = git(repo, "fetch", "-q", "--tags", "origin", *every, timeout_s=_TIMEOUT_S, check=False)
+        if fetched.status:
+            what = f"the repository {repository} cannot be read: {said(fetched)}"
+            raise fetched.failure(what, next="check its address, and that git may read it: git ls-remote")
+        done = git(repo, *place, "checkout", "-q", "--detach", "-f", revision, timeout_s=_TIMEOUT_S, check=False)
+        if done.status:
+            raise done.failure(f'the repository {repository} has no revision "{revision}": {said(done)}')
+    return git(repo, "rev-parse", "HEAD").text.strip()

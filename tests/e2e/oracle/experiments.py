@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from symphony_charts.errors import SpecError
 from symphony_charts.placement.plan import Group, Plan
 from symphony_charts.prepare import Prepared, prepare_experiment
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from tests.e2e.oracle.live import Scheduler
 from tests.e2e.oracle.nodes import NodePool, as_file, random_pools, read
 from tests.e2e.oracle.pods import PodOf, pods_of_objects

@@ -87,8 +87,8 @@ def _push(args: argparse.Namespace, chart: PackedChart) -> dict[str, object]:
 def _signed(chart: PackedChart, key: str) -> PackedChart:
     from dataclasses import replace
 
-    from symphony_charts.oci.provenance import provenance_text
-    from symphony_charts.system.gpg import clear_sign
+    from symphony_charts.oci.chart_artifact import provenance_text
+    from symphony_charts.system.signing import clear_sign
 
     text = provenance_text(chart.metadata, chart.file_name, chart.archive)
     return replace(chart, provenance=clear_sign(text, key))

@@ -108,7 +108,7 @@ def _check(args: argparse.Namespace, spec: SpecFile) -> int:
     """Ask the cluster for the Secret's keys."""
     from symphony_charts.errors import CheckFailed, NotFound
     from symphony_charts.secrets.existing import key_of
-    from symphony_charts.secrets.live_keys import secret_keys
+    from symphony_charts.secrets.files import secret_keys
 
     where = f" in {args.namespace}" if args.namespace else ""
     keys = secret_keys(args.name, args.namespace)

@@ -174,8 +174,7 @@ def _environments(args: argparse.Namespace, settings: Settings) -> dict[str, Des
 
 def _lint(args: argparse.Namespace) -> int:
     from symphony_charts.errors import CheckFailed
-    from symphony_charts.gitops.lint.repository import RepositoryFiles, check_repository, holds_anything
-    from symphony_charts.gitops.lint.repository_size import size_findings
+    from symphony_charts.gitops.lint.repository import RepositoryFiles, check_repository, holds_anything, size_findings
     from symphony_charts.system.git.checkout import changed_since, count_refs, read_checkout
 
     folder = Path(args.folder)

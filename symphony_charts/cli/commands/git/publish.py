@@ -159,8 +159,7 @@ def _check_secrets(candidates: Sequence[Candidate], settings: Settings, env: str
     """
     from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing
     from symphony_charts.secrets.existing import key_of
-    from symphony_charts.secrets.files import secret_name
-    from symphony_charts.secrets.live_keys import secret_keys
+    from symphony_charts.secrets.files import secret_keys, secret_name
 
     place = settings.environments.get(env)
     if place is None or place.context is None:

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     """Read the input, print or write the experiment, and report on stderr."""
     if args.format == "torchx" and (args.scheduler or args.compat):
         return _print_objects(args)
-    from symphony_charts.spec.to_data import to_data
+    from symphony_charts.spec.data import to_data
 
     imported = _import(args)
     notes = [{"at": note.path, "what": note.what, "next": note.next} for note in imported.notes]
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.output:
         _write(args, imported)
     elif not args.dry_run:
-        from symphony_charts.spec.to_data import to_yaml
+        from symphony_charts.spec.data import to_yaml
 
         output.line(to_yaml(imported.experiment).rstrip("\n"))
     _report(args, imported)
@@ -223,7 +223,7 @@ def _read(name: str, *, is_legacy: bool) -> Source:
 def _write(args: argparse.Namespace, imported: Imported) -> None:
     from pathlib import Path
 
-    from symphony_charts.spec.to_data import to_json, to_yaml
+    from symphony_charts.spec.data import to_json, to_yaml
     from symphony_charts.system.files import write_file
 
     if args.dry_run:

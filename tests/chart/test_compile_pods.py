@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from symphony_charts.clusters.render import render_pod
 from symphony_charts.formats.merge_keys import MERGE_KEYS
 from symphony_charts.formats.overlay import merge_overlay
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from tests.chart.harness import assert_same, chart_of, native_objects
 from tests.spec.overlay_strategies import pod_overlays
 

@@ -1,7 +1,8 @@
-"""What `reserve` takes off a process's requests, so that processes that fill a machine still fit beside its system.
+"""A process states its resources and its node: requests less `reserve`, limits, and the node's labels.
 
-TorchX lowers every request by 100 millicores and 1024 MB, and leaves the limit. So do we where it is asked for, with
-a floor: half of what was asked for stays. Source: meta-pytorch/torchx, torchx/schedulers/kubernetes_scheduler.py.
+TorchX lowers every request by 100 millicores and 1024 MB, so that processes that fill a machine still fit beside its
+system, and leaves the limit. So does `reserve`, with a floor: half of what was asked for stays.
+Source: meta-pytorch/torchx, torchx/schedulers/kubernetes_scheduler.py.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import math
 from fractions import Fraction
 
 from symphony_charts.formats.quantity import is_quantity, quantity
-from symphony_charts.spec.model import Process
+from symphony_charts.spec.model import PodSettings, Process
 
-__all__ = ["resources_of"]
+__all__ = ["resources_of", "selector_of"]
 
 _CPU = Fraction(100, 1000)
 _MB = Fraction(10**6)
@@ -48,3 +49,17 @@ def _lower(asked: str, reserve: Fraction, unit: str, size: Fraction) -> str:
     whole = quantity(asked)
     units = math.ceil(max(whole - reserve, whole / 2) / size)
     return f"{units}{unit}" if units * size < whole else asked
+
+
+_CAPABILITIES = {
+    "instance-type": "node.kubernetes.io/instance-type",
+    "instance_type": "node.kubernetes.io/instance-type",
+    "zone": "topology.kubernetes.io/zone",
+    "region": "topology.kubernetes.io/region",
+}
+
+
+def selector_of(settings: PodSettings) -> dict[str, str]:
+    """The node selector of a pod: its `capabilities` under the labels that Kubernetes has for them, and its own."""
+    named = {_CAPABILITIES.get(name, name): value for name, value in settings.capabilities.items()}
+    return {**named, **settings.node_selector}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.chart.files.values_check import check_schema, schema_faults
+from symphony_charts.chart.files.values_schema import check_schema, schema_faults
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import SpecError
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, run_helm, set_values, write_chart

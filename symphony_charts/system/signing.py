@@ -1,14 +1,14 @@
-"""Signatures of commits, made by the programs that hold the keys."""
+"""The programs that hold the keys sign commits and texts: gpg and ssh-keygen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from symphony_charts.errors import SpecError
+from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.system.subprocess_runner import run
 
-__all__ = ["signer"]
+__all__ = ["clear_sign", "signer"]
 
 
 def signer(key: str) -> Callable[[bytes], str]:
@@ -31,3 +31,20 @@ def signer(key: str) -> Callable[[bytes], str]:
 
 def _sign(argv: list[str], data: bytes) -> str:
     return run(argv, input=data, timeout_s=60).text
+
+
+def clear_sign(text: str, key: str) -> bytes:
+    """`text` with an OpenPGP signature by `key` (an id, fingerprint or mail address).
+
+    Raises SpecError for an option in disguise, ToolMissing without gpg, ToolFailed where it does not sign.
+    """
+    if not key or key.startswith("-"):
+        raise SpecError.one(f'"{key}" names no key', "sign", "gpg --list-secret-keys shows yours")
+    argv = ["gpg", "--batch", "--yes", "--local-user", key, "--digest-algo", "SHA512", "--armor", "--clearsign"]
+    try:
+        return run(argv, input=text.encode(), timeout_s=120).stdout
+    except ToolFailed as error:
+        said = error.stderr.strip().splitlines()
+        error.what = f"gpg did not sign: {said[-1] if said else 'no reason given'}"
+        error.next = "gpg --list-secret-keys shows your keys; one with a passphrase needs its agent"
+        raise

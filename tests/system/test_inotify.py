@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.system.inotify_tree import Tree
+from symphony_charts.system.inotify import Tree
 
 
 @pytest.fixture

@@ -1,16 +1,17 @@
-"""Data (of YAML, JSON or a builder) as a checked Experiment."""
+"""Data (of YAML, JSON or a builder) becomes a checked Experiment, and an Experiment becomes data or text again."""
 
 from __future__ import annotations
 
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.yaml_text import dump
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.shorthand import expand
 from symphony_charts.spec.type_errors import experiment_faults
 
-__all__ = ["from_data", "to_record"]
+__all__ = ["from_data", "to_data", "to_json", "to_record", "to_yaml"]
 
 
 def from_data(data: object, *, for_cluster: bool = False) -> Experiment:
@@ -43,3 +44,19 @@ def _convert(expanded: dict[str, object]) -> Experiment | None:
         if next(experiment_faults(expanded), None) is None:
             raise SpecError([Problem(what=str(error))]) from error
         return None
+
+
+def to_data(experiment: Experiment) -> dict[str, object]:
+    """The experiment as JSON types, in the order of the records; what has its default is left out."""
+    data: dict[str, object] = msgspec.to_builtins(experiment)
+    return data
+
+
+def to_yaml(experiment: Experiment) -> str:
+    """The experiment as a YAML document."""
+    return dump(to_data(experiment))
+
+
+def to_json(experiment: Experiment) -> str:
+    """The experiment as indented JSON with a newline at the end."""
+    return msgspec.json.format(msgspec.json.encode(experiment), indent=2).decode() + "\n"

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from symphony_charts.chart.compile.experiment import compile_values
 from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.chart.render.values import Values
-from symphony_charts.chart.values.difference import overrides_between
-from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values.merge import merge, overrides_between
 from symphony_charts.errors import SpecError
-from symphony_charts.spec.from_data import from_data
+from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.sweep.trials import Trial, apply
 from tests.chart.strategies import experiments
