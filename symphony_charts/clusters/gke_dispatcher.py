@@ -21,7 +21,8 @@ from symphony_charts.placement.fit.anti_affinity import repelling
 from symphony_charts.placement.pools import pools_of_data
 from symphony_charts.placement.pools.files import read_pools_file, user_catalog
 from symphony_charts.placement.pools.pool import Pool, Pools
-from symphony_charts.spec.builder.experiment import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
+from symphony_charts.spec.builder.views import ExperimentBuilder
 from symphony_charts.spec.model import Assignment
 
 __all__ = ["GKEDispatcher"]
@@ -203,7 +204,7 @@ class GKEDispatcher:
         self.decisions.append(decision)
         return decision
 
-    def _name_pools(self, experiment: ExperimentSpec | None) -> None:
+    def _name_pools(self, experiment: ExperimentBuilder | None) -> None:
         """Let an experiment that names no node pools name the file of these, so that every verb proves its fit."""
         if experiment is None or not self._file:
             return

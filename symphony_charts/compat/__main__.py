@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from symphony_charts.cli.failures import status_of
+from symphony_charts.compat import names
+from symphony_charts.errors import SpecError
 
 __all__ = ["main"]
 
@@ -38,8 +40,6 @@ def _run(words: list[str]) -> int:
     args = parser.parse_args(words)
     if args.module is None and not args.words:
         parser.error("which script?")
-    from symphony_charts.compat import names
-
     with names():
         if args.module is not None:
             _run_module(args.module, args.words)
@@ -49,8 +49,6 @@ def _run(words: list[str]) -> int:
 
 
 def _run_script(words: list[str]) -> None:
-    from symphony_charts.errors import SpecError
-
     script = Path(words[0])
     if not script.is_file():
         raise SpecError.one(f"there is no script {script}", next="give the file that you would run with python")
@@ -61,8 +59,6 @@ def _run_script(words: list[str]) -> None:
 
 
 def _run_module(module: str, words: list[str]) -> None:
-    from symphony_charts.errors import SpecError
-
     sys.argv = [module, *words]
     sys.path.insert(0, str(Path.cwd()))
     try:

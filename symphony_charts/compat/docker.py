@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Mapping
@@ -73,8 +74,6 @@ class DockerBackend(Cluster):
 
     def list_experiments(self) -> list[str]:
         """The compose projects."""
-        import json
-
         found = json.loads(run(["docker", "compose", "ls", "--all", "--format", "json"]).text or "[]")
         return sorted(str(one["Name"]) for one in found)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from symphony_charts.errors import SpecError
 from symphony_charts.importers.common.input_file import from_data
 from symphony_charts.importers.symphony.importer import import_legacy
 from symphony_charts.spec.builder import experiment as builder
@@ -94,8 +95,6 @@ def read_experiment(data: Mapping[str, object]) -> Experiment:
 
 def _differs(data: Data, experiment: Experiment) -> bool:
     """Whether reading `data` gives anything else than `experiment`."""
-    from symphony_charts.errors import SpecError
-
     try:
         return to_data(read_experiment(data)) != to_data(experiment)
     except SpecError:

@@ -9,7 +9,7 @@ from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.errors import SpecError
-from symphony_charts.local.runs import find_run, process_items
+from symphony_charts.local.runs import find_run, find_slots, process_items
 
 __all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
 
@@ -104,8 +104,6 @@ class TmuxBackend(OurCluster):
         self, experiment_name: str, process_name: str, process_group: str | None = None, tail: int = -1, **_: Any
     ) -> list[str]:
         """The lines that a process printed: the last `tail`, or all."""
-        from symphony_charts.local.runs import find_slots
-
         with symphonys():
             run = find_run(experiment_name)
             name = f"{process_group}/{process_name}" if process_group else process_name

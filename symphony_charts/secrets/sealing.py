@@ -34,6 +34,7 @@ class Certificate:
 
 def read_certificate(pem: bytes, at: str = "") -> Certificate:
     """The certificate in `pem`. Raises SpecError for what is none, ToolMissing without the extra ``seal``."""
+    # The extra ``seal`` brings it.
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
@@ -61,6 +62,7 @@ def label_of(scope: Scope, namespace: str, name: str) -> bytes:
 
 def seal(certificate: Certificate, value: bytes, label: bytes, session_key: bytes) -> str:
     """`value` sealed under a random `session_key` of 32 bytes, which must never be used again."""
+    # Of the extra ``seal``, which reading the certificate has seen to be there.
     from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

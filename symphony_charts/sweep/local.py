@@ -13,6 +13,7 @@ from symphony_charts.chart.values.merge import overrides_between
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.local import up
+from symphony_charts.local.runs import live_runs
 from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
@@ -141,8 +142,6 @@ def _run_one(run: TrialRun, spec: SpecFile) -> Outcome:
 
 
 def _end(names: set[str]) -> None:
-    from symphony_charts.local.runs import live_runs
-
     for run in live_runs():
         if run.experiment in names:
             up.down(run)

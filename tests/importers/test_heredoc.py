@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.importers.common.heredoc import lift, literal_body
@@ -86,6 +86,8 @@ def test_a_name_that_holds_other_text_gets_a_number() -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text("ab$`\\ \n'\"(){}5_", max_size=24))
+@example("$\\\n5")
+@example("$\\\n(")
 def test_a_literal_body_is_what_the_shell_writes(tmp_path: Path, body: str) -> None:
     literal = literal_body(f"{body}\n", is_quoted=False)
     if literal is not None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+
+import jsonschema_rs
 
 from symphony_charts.chart.files.value_table import FIELDS, REQUIRED
 from symphony_charts.chart.render.values import Values
@@ -103,10 +104,6 @@ def _child(node: Values, step: str, path: str) -> Values:
     return found if isinstance(found, dict) else {}
 
 
-if TYPE_CHECKING:
-    import jsonschema_rs
-
-
 # What a value of each named type looks like, for people.
 _WORDS = {
     "bool": "true or false",
@@ -148,9 +145,6 @@ def schema_faults(values: Mapping[str, object], schema: bytes | None = None) -> 
 
 @cache
 def _validator(schema: bytes) -> jsonschema_rs.Draft7Validator:
-    # 15 ms to import, which verbs without values need not pay.
-    import jsonschema_rs
-
     return jsonschema_rs.Draft7Validator(json.loads(schema))
 
 

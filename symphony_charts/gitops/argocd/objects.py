@@ -6,6 +6,7 @@ left alone by commits to other experiments (docs/gitops.md says why). Source: ar
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -138,8 +139,6 @@ def application_set(setup: ArgoSetup) -> dict[str, object]:
 
 def application(pointer: Pointer, setup: ArgoSetup) -> dict[str, object]:
     """The Application that the ApplicationSet makes of `pointer`, for those who write Applications themselves."""
-    import json
-
     metadata = {
         "name": app_name(pointer.env, pointer.team, pointer.name),
         "namespace": setup.namespace,

@@ -16,6 +16,8 @@ _OPERATOR = re.compile(r"""<<(?P<dash>-?)[ \t]*(?P<quote>['"]?)(?P<word>[A-Za-z_
 _FILE = r"""(?:"(?P<double>[^"`\\]+)"|'(?P<single>[^']+)'|(?P<bare>[^\s;&|<>()`'"\\]+))"""
 _TARGET = re.compile(rf"(?:(?<![<>&0-9])>>?[ \t]*|\btee[ \t]+(?:-a[ \t]+)?){_FILE}")
 _BASE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+# A backslash at a line's end joins the lines before the shell looks for the name of a variable.
+_EXPANSION = re.compile(r"`|\$(?:\\\n)*[A-Za-z0-9_{(@*#?$!-]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ def literal_body(body: str, *, is_quoted: bool) -> str | None:
     index = 0
     while index < len(body):
         letter, after = body[index], body[index + 1 : index + 2]
-        if letter == "`" or (letter == "$" and re.match(r"[A-Za-z0-9_{(@*#?$!-]", after)):
+        if _EXPANSION.match(body, index):
             return None
         if letter == "\\" and after == "\n" and index + 2 == len(body):
             return None  # it joins the delimiter to the body, which then goes on

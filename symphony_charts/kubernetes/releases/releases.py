@@ -9,9 +9,9 @@ from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.kubernetes.client import KubeApi
-from symphony_charts.kubernetes.delete import PROTECTED
+from symphony_charts.kubernetes.ownership import refuse_protected
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
-from symphony_charts.kubernetes.releases.rehearse import judge
+from symphony_charts.kubernetes.releases.rehearsal import judge
 from symphony_charts.kubernetes.releases.wait import FINITE, Progress, look, run_in, wait_for, wait_gone
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
@@ -225,8 +225,7 @@ class Releases:
         create_namespace: bool = False,
         dry_run: bool,
     ) -> Revision | None:
-        if namespace in PROTECTED:
-            raise Conflict(f"no experiment is installed in {namespace}", next="choose another namespace with -n")
+        refuse_protected(namespace)
         is_there = self._api.find(f"/api/v1/namespaces/{namespace}") is not None
         if not is_there and not create_namespace:
             raise NotFound(f'there is no namespace "{namespace}"', next="create it, or add --create-namespace")

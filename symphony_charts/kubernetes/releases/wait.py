@@ -10,9 +10,8 @@ from typing import Any, Literal
 from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
 from symphony_charts.kinds.dijob.pods import pods_of_jobs, selectors_of
 from symphony_charts.kinds.outcome import end_of, is_whole, word_of
-from symphony_charts.kubernetes import kueue
+from symphony_charts.kubernetes import kueue, watches
 from symphony_charts.kubernetes.client import KubeApi
-from symphony_charts.kubernetes.watches import stirs
 
 __all__ = ["FINITE", "Progress", "look", "progress_of", "run_in", "wait_for", "wait_gone"]
 
@@ -45,7 +44,9 @@ def wait_for(
     """
     kinds = dict.fromkeys([*_WATCHED, *_workload_kinds(manifest)])
     watched = [(kind, _selector(name)) for kind in kinds if api.serves(*kind)]
-    with contextlib.closing(stirs(api, lambda kind: api.collection(*kind, namespace), watched, timeout_s)) as changes:
+    with contextlib.closing(
+        watches.changes(api, lambda kind: api.collection(*kind, namespace), watched, timeout_s)
+    ) as changes:
         missing = _missing(look(api, manifest, name, namespace), name, namespace, finished)
         while missing and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
             missing = _missing(look(api, manifest, name, namespace), name, namespace, finished)
@@ -83,7 +84,9 @@ def wait_gone(api: KubeApi, manifest: Sequence[Object], selector: str, namespace
         return [pod for labels in selectors for pod in api.of_kind(*_POD, namespace, labels)]
 
     watched = [(_POD, labels) for labels in selectors]
-    with contextlib.closing(stirs(api, lambda kind: api.collection(*kind, namespace), watched, timeout_s)) as changes:
+    with contextlib.closing(
+        watches.changes(api, lambda kind: api.collection(*kind, namespace), watched, timeout_s)
+    ) as changes:
         left = pods()
         while left and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
             left = pods()

@@ -12,8 +12,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.names import prefix_owner, sanitize
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.builder.common import Data, clean_name, known_fields
-from symphony_charts.spec.builder.group import ProcessGroupSpec, find_named
-from symphony_charts.spec.builder.process import ProcessSpec
+from symphony_charts.spec.builder.pods import ProcessGroupSpec, ProcessSpec, find_named
 from symphony_charts.spec.builder.views import alone
 from symphony_charts.spec.data import from_data, to_data, to_json, to_record, to_yaml
 from symphony_charts.spec.model import Experiment

@@ -1,28 +1,47 @@
-"""The link between builders and the views of what they become: rendering, and recording of edits."""
+"""A builder renders what it becomes, and records the edits that are made to that view."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import Any, Protocol, cast
 
 from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.spec.builder.common import Data
+from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlay_fields import ADDED, container_fields, pod_fields
 
-if TYPE_CHECKING:
-    from symphony_charts.spec.builder.experiment import ExperimentSpec
-
-__all__ = ["Viewed", "alone"]
+__all__ = ["ExperimentBuilder", "Viewed", "alone"]
 
 # What an experiment says of a pod beside the pod itself.
 _POD_CONTEXT: tuple[str, ...] = ("name", "owner", "team", "image", "volumes", "security", "workload")
+
+
+class ExperimentBuilder(Protocol):
+    """The experiment that processes and groups belong to, which they ask for its pods and tell of new processes."""
+
+    name: str
+
+    def set(self, **fields: Any) -> None:
+        """Set fields of the experiment by name; None leaves a field as it is."""
+
+    def to_data(self) -> Data:
+        """The experiment as data, unchecked."""
+
+    def finish(self, *, for_cluster: bool = False) -> Experiment:
+        """The frozen record; raises SpecError with everything that is wrong."""
+
+    def render_pod(self, name: str) -> Data | None:
+        """The pod `name` as it will be emitted, or None where that cannot be told."""
+
+    def _declare(self, process: Any) -> None:
+        """Take a process that was added to a group."""
 
 
 class Viewed:
     """A builder whose pod or container can be looked at and edited."""
 
     name: str
-    experiment: ExperimentSpec | None
+    experiment: ExperimentBuilder | None
     _data: Data
 
     def _pod_name(self) -> str:
