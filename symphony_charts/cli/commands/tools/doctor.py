@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from symphony_charts.backend.capability import Capability
 from symphony_charts.cli import output
 from symphony_charts.cli.options import common
 from symphony_charts.errors import UsageError
-from symphony_charts.kubernetes.capabilities import offers_of
+from symphony_charts.kubernetes.capabilities import capabilities_of
 from symphony_charts.kubernetes.client import KubeApi
-from symphony_charts.local.machine.health import Finding, examine
+from symphony_charts.local.machine.health import examine
 
 __all__ = ["run"]
 
@@ -32,17 +33,17 @@ def run(args: argparse.Namespace) -> int:
     return 1 if lacking else 0
 
 
-def _of_machine(args: argparse.Namespace) -> list[Finding]:
+def _of_machine(args: argparse.Namespace) -> list[Capability]:
     if common.cluster_flags(args):
         raise UsageError("-n, --context and --kubeconfig choose a cluster", next="add --cluster")
     return examine()
 
 
-def _of_cluster(args: argparse.Namespace) -> list[Finding]:
+def _of_cluster(args: argparse.Namespace) -> list[Capability]:
     if args.needs:
         raise UsageError("--for asks about this machine, --cluster about a cluster", next="choose one")
     api = KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context)
     try:
-        return offers_of(api, args.namespace or api.namespace)
+        return capabilities_of(api, args.namespace or api.namespace)
     finally:
         api.close()
