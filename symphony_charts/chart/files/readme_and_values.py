@@ -9,6 +9,7 @@ from symphony_charts.chart.render.model import kind_name
 from symphony_charts.chart.render.values import Values, integer, scalar
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump
+from symphony_charts.spec.variable_names import service_variable
 
 __all__ = ["readme_text", "values_text"]
 
@@ -90,7 +91,7 @@ def _services(values: Values) -> str:
             scalar(service.get("port", "")),
             f"`{scalar(service.get('group', ''))}/{scalar(service.get('process', ''))}`",
             scalar(service.get("expose") or "-"),
-            f"`SYMPH_{name.upper().replace('-', '_')}_ADDR`",
+            f"`{service_variable(name, 'ADDR')}`",
         )
         for name, service in sorted(_maps(values, "services"))
     ]

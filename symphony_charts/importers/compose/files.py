@@ -6,12 +6,12 @@ import posixpath
 import re
 from collections.abc import Callable
 
-from symphony_charts.environment.variables import CONFIG_DIR, SECRETS_DIR
 from symphony_charts.formats.paths import join
 from symphony_charts.importers.common.field_reader import Fields, show, text_of
 from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.compose.interpolation import size_of
+from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
 
 __all__ = ["ComposeFiles"]
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.environment.variables import env_prefix
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.compose.interpolation import Port
 from symphony_charts.importers.compose.service import Service
+from symphony_charts.spec.variable_names import service_variable
 
 __all__ = ["link"]
 
@@ -116,12 +116,12 @@ def _replaced(text: str, is_host: bool, others: Mapping[str, _Listener], connect
             continue
         for number, name in listener.names.items():
             pattern = rf"(?<![\w.-]){re.escape(key)}:{number}(?![0-9])"
-            result = _put(result, pattern, f"$({env_prefix(name)}_ADDR)", name, connects)
+            result = _put(result, pattern, f"$({service_variable(name, 'ADDR')})", name, connects)
         first = next(iter(listener.names.values()))
         pattern = rf"(?<=//){re.escape(key)}(?=[/?#]|\Z)|(?<=@){re.escape(key)}(?=[/?#]|\Z)"
-        result = _put(result, pattern, f"$({env_prefix(first)}_HOST)", first, connects)
+        result = _put(result, pattern, f"$({service_variable(first, 'HOST')})", first, connects)
         if is_host:
-            result = _put(result, rf"\A{re.escape(key)}\Z", f"$({env_prefix(first)}_HOST)", first, connects)
+            result = _put(result, rf"\A{re.escape(key)}\Z", f"$({service_variable(first, 'HOST')})", first, connects)
     return result
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from symphony_charts.environment.variables import CONFIG_DIR
 from symphony_charts.formats.shell import command_lines, script_of
 from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.heredoc import lift
 from symphony_charts.importers.common.names import UniqueNames
 from symphony_charts.importers.common.pod import PodParts, read_pod
 from symphony_charts.importers.dijob.draft import Draft
+from symphony_charts.spec.sources import CONFIG_DIR
+from symphony_charts.spec.variable_names import is_ours
 
 __all__ = ["AddedPod", "add_pod"]
-
-_OWN = "SYMPH_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ def _drop_own_environment(process: dict[str, object]) -> None:
     """Leave out the variables that every process of an experiment has anyway."""
     env = process.get("env")
     if isinstance(env, dict):
-        kept = {name: value for name, value in env.items() if not name.startswith(_OWN) and name != "SYMPHONY_ROLE"}
+        kept = {name: value for name, value in env.items() if not is_ours(name)}
         process["env"] = kept
         if not kept:
             del process["env"]

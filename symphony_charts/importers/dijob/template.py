@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from symphony_charts.environment.entrypoint import entry_point
-from symphony_charts.environment.variables import (
-    CONFIG_DIR,
-    SECRETS_DIR,
-    Address,
-    identity_environment,
-    service_environment,
-)
+from symphony_charts.environment.expansion import pod_order
+from symphony_charts.environment.variables import Address, Fact, interpret, variables_of
 from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.importers.common.pod_container import GPU
 from symphony_charts.importers.common.pod_objects import (
@@ -26,7 +21,7 @@ from symphony_charts.spec.checks.dijob import Operator
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef
 from symphony_charts.spec.services import Service
-from symphony_charts.spec.sources import EnvSource, EnvValue, Mount
+from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR, EnvSource, EnvValue, Mount
 
 __all__ = ["PodWriter", "TaskAddresses"]
 
@@ -195,10 +190,7 @@ class PodWriter:
             "command": start.command,
             "args": start.args,
             "workingDir": process.cwd,
-            "env": [
-                env_object(name, environment[name])
-                for name in sorted(environment, key=lambda name: _rank(name, environment))
-            ],
+            "env": [env_object(name, environment[name]) for name in pod_order(environment)],
             "resources": resources,
             "volumeMounts": mounts,
         }
@@ -206,26 +198,31 @@ class PodWriter:
 
     def _environment(self, own: Mapping[str, EnvValue], ref: ProcessRef, pod: Pod) -> dict[str, EnvValue]:
         """The experiment's promises, with the process's own variables on top."""
-        promised: dict[str, EnvValue] = dict(
-            identity_environment(self._experiment.name, ref, 0, max(pod.settings.replicas, 1))
-        )
+        replicas = max(pod.settings.replicas, 1)
+        index: EnvValue | None = None if replicas > 1 else "0"
         if self._addresses.dialect.startswith("v1.1"):
-            promised["SYMPH_INDEX"] = EnvSource(field="metadata.annotations['diengine/task-rank']")
-        elif pod.settings.replicas > 1:
-            del promised["SYMPH_INDEX"]
-        known = [service for service in self._services if self._addresses.hosts(service.listener.pod)]
-        dialled = pod.processes[ref.process].connects if ref.process in pod.processes else []
-        for service in self._services:
-            if service not in known and service.name in dialled:
-                what = f"the address of {service.name} is not known before its pods exist; SYMPH_* do not tell it"
-                self.log.note(pod.path, what)
-        addresses = {
-            service.name: Address(host=hosts[0], hosts=hosts, port=service.port)
-            for service in known
-            if (hosts := self._addresses.hosts(service.listener.pod))
+            index = EnvSource(field="metadata.annotations['diengine/task-rank']")
+        facts = {
+            Fact.ADDRESS: "0.0.0.0",  # noqa: S104 - a pod's own addresses
+            Fact.INDEX: index,
+            Fact.REPLICAS: str(replicas),
+            Fact.RUN: None,
+            Fact.CONFIG_DIR: CONFIG_DIR,
+            Fact.SECRETS_DIR: SECRETS_DIR,
         }
-        promised |= service_environment(known, addresses, ref, "0.0.0.0")  # noqa: S104 - a pod's own addresses
-        return promised | dict(own)
+        hosts = {service.name: self._addresses.hosts(service.listener.pod) for service in self._services}
+        dialled = pod.processes[ref.process].connects if ref.process in pod.processes else []
+        for name in hosts:
+            if not hosts[name] and name in dialled:
+                what = f"the address of {name} is not known before its pods exist; SYMPH_* do not tell it"
+                self.log.note(pod.path, what)
+        reached = [service for service in self._services if hosts[service.name]]
+        addresses = {
+            service.name: Address(host=hosts[service.name][0], hosts=hosts[service.name], port=service.port)
+            for service in reached
+        }
+        variables = variables_of(self._experiment.name, ref, reached)
+        return {**interpret(variables, facts, addresses), **own}
 
     def _ports(self) -> dict[str, int]:
         return {service.name: service.port for service in self._services}
@@ -241,8 +238,3 @@ class PodWriter:
             volumes.append({"name": _SECRETS_VOLUME, "secret": {"secretName": secret}})
             self.log.note("secrets", f"the files are expected in the Secret {secret}", "make it before the job")
         return volumes
-
-
-def _rank(name: str, environment: Mapping[str, EnvValue]) -> tuple[bool, str]:
-    value = environment[name]
-    return isinstance(value, str) and "$(" in value, name

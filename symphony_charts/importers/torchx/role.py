@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from symphony_charts.environment.variables import env_prefix
 from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.torchx.appdef import AppDef, Resource, Role
@@ -12,6 +11,7 @@ from symphony_charts.importers.torchx.macros import RANK0_VARIABLE, as_reference
 from symphony_charts.importers.torchx.mounts import AnyMount, BindMount, VolumeMount
 from symphony_charts.importers.torchx.options import RunOptions, pushed_image
 from symphony_charts.importers.torchx.overlay import pod_overlay_of
+from symphony_charts.spec.variable_names import service_variable
 
 __all__ = ["RoleContext", "process_of", "restarts_whole_set"]
 
@@ -78,7 +78,7 @@ def process_of(
 
 def _rank0_line(service: str) -> str:
     """The shell line that puts the host of the service's first replica where TorchX programs look for it."""
-    return f'export {RANK0_VARIABLE}="${{{env_prefix(service)}_HOSTS%%:*}}"'
+    return f'export {RANK0_VARIABLE}="${{{service_variable(service, "HOSTS")}%%:*}}"'
 
 
 def _image(role: Role, context: RoleContext) -> str | None:

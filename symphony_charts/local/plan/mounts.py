@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from symphony_charts.environment.variables import CONFIG_DIR, SECRETS_DIR
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.local.plan.records import Bind, Checkout, File, Machine
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, processes_of
 from symphony_charts.spec.sources import (
+    CONFIG_DIR,
+    SECRETS_DIR,
     AnyVolume,
     ClaimVolume,
     ConfigFile,

@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 
-from symphony_charts.environment.di_engine import di_environment, has_di_engine, nodes_of
 from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.environment.expansion import expand
-from symphony_charts.environment.variables import SECRETS_DIR, Address, identity_environment, service_environment
+from symphony_charts.environment.variables import Address
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.local.plan.environment import caller_environment, merge_environment, pod_fields
-from symphony_charts.local.plan.gpus import VISIBLE, gpu_environment
+from symphony_charts.local.plan.environment import Environments
 from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words
-from symphony_charts.local.plan.mounts import checkouts_of, config_dir, layout, mount_binds, own_secrets, secrets_dir
+from symphony_charts.local.plan.mounts import checkouts_of, layout, mount_binds, own_secrets, secrets_dir
 from symphony_charts.local.plan.order import without_cycles
 from symphony_charts.local.plan.overlays import overlay_notes
 from symphony_charts.local.plan.overrides import local_process
@@ -28,6 +26,7 @@ from symphony_charts.local.plan.restarts import PolicyFacts
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import ProcessRef, find_process, pods_of
 from symphony_charts.spec.services import Service
+from symphony_charts.spec.sources import SECRETS_DIR
 
 __all__ = ["make_plan"]
 
@@ -88,6 +87,7 @@ class _Context:
         for replica in replicas:
             self.pod_addresses.setdefault(replica.pod.name, []).append(replica.address)
         self.addresses = {service.name: self._address(service) for service in services}
+        self.environments = Environments(experiment, services, machine, replicas, self.addresses)
         self.slots: dict[tuple[str, str], list[int]] = {}
         self.dialled_first = self._dialled_first()
         slot = 0
@@ -135,7 +135,7 @@ class _Context:
         try:
             one = self._plan(len(planned), replica, path, name, process)
         except SpecError as error:
-            problems += [replace(problem, path=f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
+            problems += [problem.moved_to(f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
             return
         waits = (*(Wait(slot=slot, until="done") for slot in before), *one.waits)
         planned.append(replace(one, waits=waits))
@@ -149,7 +149,9 @@ class _Context:
         if not machine.has_namespace:
             process = relocated(process, (*self.binds, *mounts))
         tty = experiment.local.tty if local is None or local.tty is None else local.tty
-        env = self._environment(ref, replica, process, tty, secrets_dir(machine, secrets))
+        gpus = machine.gpus.ids.get(f"{replica.name}/{name}", ())
+        folder = secrets_dir(machine, secrets)
+        env = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus)
         entry = entry_point(process)
         if not entry.command:
             what = f'process "{name}" starts what its image says, and images are not used on this machine'
@@ -183,7 +185,7 @@ class _Context:
             on_exit=facts.on_exit,
             grace_s=replica.pod.settings.grace_period or _GRACE_S,
             deadline_s=replica.pod.settings.deadline,
-            gpus=self._gpus(ref, replica),
+            gpus=gpus,
             enter=machine.enter,
             limits=limits,
             scope=scope_words(limits, machine.limiter),
@@ -191,40 +193,6 @@ class _Context:
             spec_path=path,
             digest=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
         )
-
-    def _environment(
-        self, ref: ProcessRef, replica: Replica, process: Process | Step, tty: bool, secrets: str
-    ) -> dict[str, str]:
-        experiment, machine = self.experiment, self.machine
-        symph = {
-            **service_environment(self.services, self.addresses, ref, replica.address, replica.index),
-            **identity_environment(experiment.name, ref, replica.index, replica.count),
-            **(self._di_engine(replica) if isinstance(process, Process) else {}),
-            "SYMPH_CONFIG_DIR": config_dir(machine),
-            "SYMPH_SECRETS_DIR": secrets,
-            "SYMPH_RUN": machine.run_id,
-        }
-        base = {**caller_environment(experiment, machine, replica.name, tty), **symph}
-        own = process.local.env if isinstance(process, Process) and process.local is not None else {}
-        fields = pod_fields(experiment, ref, replica.name, replica.address, machine)
-        gpus = self._gpu_environment(process, self._gpus(ref, replica))
-        return merge_environment(base, process.env, fields, {**gpus, **experiment.local.env, **own})
-
-    def _di_engine(self, replica: Replica) -> dict[str, str]:
-        if not has_di_engine(self.experiment):
-            return {}
-        hosts = {pod: self.pod_addresses[pod] for pod in nodes_of(self.experiment) if pod in self.pod_addresses}
-        job = f"{self.experiment.namespace or 'default'}/{self.experiment.name}"
-        return di_environment(job, replica.pod.name, replica.index, hosts)
-
-    def _gpus(self, ref: ProcessRef, replica: Replica) -> tuple[str, ...]:
-        return self.machine.gpus.ids.get(f"{replica.name}/{ref.process}", ())
-
-    def _gpu_environment(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:
-        if not ids and VISIBLE in self.experiment.local.pass_env:
-            return {}
-        declared = process.env.get(VISIBLE)
-        return gpu_environment(ids, declared if isinstance(declared, str) and "$(" not in declared else None)
 
     def _waits(self, ref: ProcessRef, process: Process | Step) -> Iterator[Wait]:
         if isinstance(process, Step):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import time
 from abc import ABC, abstractmethod
 from typing import Any
 
 from symphony_charts.local.plan.records import Check
-from symphony_charts.local.runs import Run
+from symphony_charts.local.runs import Run, write_json
 from symphony_charts.local.supervisor.cleanup import remove_private, sweep
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.log_clock import LogClock
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.probe_runner import Checks
-from symphony_charts.local.supervisor.state_file import StateFile
+from symphony_charts.local.supervisor.requests import withdraw
 
-__all__ = ["WatchedRun"]
+__all__ = ["StateFile", "WatchedRun"]
 
 
 class WatchedRun(ABC):
@@ -83,3 +85,24 @@ class WatchedRun(ABC):
             phase = "stopping" if self.phase == "over" else self.phase
             news = {"phase": phase, "reason": self.reason, "failed": self.failed, "processes": self.slots}
             self.file.save(news, survivors)
+
+
+class StateFile:
+    """What was read at first is `old`; `save` writes it with the news laid over it."""
+
+    def __init__(self, run: Run) -> None:
+        self._run, self.old = run, run.state()
+        self._granted: list[int] = []
+
+    def grant(self, slot: int) -> None:
+        """Take back the request of this slot once what came of it is written."""
+        self._granted.append(slot)
+
+    def save(self, news: dict[str, Any], survivors: list[int] | None = None) -> None:
+        """Write the file; with `survivors` for the last time."""
+        supervisor, ended = (os.getpid(), None) if survivors is None else (0, time.time())
+        last = {"supervisor": supervisor, "ended": ended, "survivors": survivors or []}
+        write_json(self._run.folder / "state.json", {**self.old, **news, **last})
+        while self._granted:
+            # Only now: whoever takes over finds either what was asked for or what came of it.
+            withdraw(self._run, self._granted.pop())

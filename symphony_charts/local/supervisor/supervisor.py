@@ -19,8 +19,15 @@ from symphony_charts.local.plan.records import Check
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import signal_pipe
 from symphony_charts.local.supervisor.policy import Backoff, Decision, judge
-from symphony_charts.local.supervisor.process_state import mark_ended, mark_renewed, mark_restarted, mark_started
-from symphony_charts.local.supervisor.progress import hopeless, startable, verdict
+from symphony_charts.local.supervisor.progress import (
+    hopeless,
+    mark_ended,
+    mark_renewed,
+    mark_restarted,
+    mark_started,
+    startable,
+    verdict,
+)
 from symphony_charts.local.supervisor.requests import requested
 from symphony_charts.local.supervisor.run_state import WatchedRun
 from symphony_charts.local.supervisor.startup import Starter, attend_start, make_room

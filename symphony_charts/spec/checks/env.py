@@ -9,14 +9,13 @@ from symphony_charts.errors import Problem
 from symphony_charts.spec.checks.process_paths import Place
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import EnvSource, EnvValue
+from symphony_charts.spec.variable_names import RESERVED
 
 __all__ = ["env_faults", "may_be_set"]
 
 # Kubernetes' relaxed rule allows more; a shell, a C program and tmux agree on this one.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
-# They say who a process is; the chart and the local mode count on them.
-_OURS = frozenset(("SYMPH_EXPERIMENT", "SYMPH_GROUP", "SYMPH_INDEX", "SYMPH_REPLICAS", "SYMPH_RUN"))
 
 
 def env_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
@@ -34,7 +33,7 @@ def env_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]
 
 def may_be_set(name: str) -> bool:
     """Whether a variable of this name may be set by an experiment."""
-    return _NAME.fullmatch(name) is not None and name not in _OURS
+    return _NAME.fullmatch(name) is not None and name not in RESERVED
 
 
 def _references_in(text: str) -> list[str]:
@@ -53,7 +52,7 @@ def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue]
         if not _NAME.fullmatch(name):
             next_step = "use letters, digits and underscores, no digit first"
             yield Problem(what=f'"{name}" cannot be the name of a variable', path=here, next=next_step)
-        elif name in _OURS:
+        elif name in RESERVED:
             what = f'"{name}" says who the process is and cannot be set'
             yield Problem(what=what, path=here, next="choose another name")
         if isinstance(value, EnvSource):

@@ -9,6 +9,7 @@ from symphony_charts.formats.names import SERVICE_NAME
 from symphony_charts.formats.paths import nearest
 from symphony_charts.spec.checks.process_paths import Place
 from symphony_charts.spec.model import Experiment, Probe
+from symphony_charts.spec.variable_names import service_variable
 
 __all__ = ["network_faults"]
 
@@ -108,7 +109,7 @@ def _variable_faults(listeners: Mapping[str, Place]) -> Iterator[Problem]:
     for name, place in listeners.items():
         if name.endswith("-bind") and name.removesuffix("-bind") in listeners:
             other = name.removesuffix("-bind")
-            what = f'the services "{other}" and "{name}" would share a variable, SYMPH_{_upper(name)}_HOST'
+            what = f'the services "{other}" and "{name}" would share a variable, {service_variable(name, "HOST")}'
             yield Problem(what=what, path=place.path, next="rename one of them")
 
 
@@ -165,7 +166,3 @@ def _probe_port_faults(port: int | str, place: Place, path: str) -> Iterator[Pro
         next_step = f'did you mean "{meant}"?' if meant else "use a number, or a service that this process listens on"
         what = f'process "{place.ref}" listens on no service "{port}"'
         yield Problem(what=what, path=path, next=next_step)
-
-
-def _upper(name: str) -> str:
-    return name.upper().replace("-", "_")
