@@ -285,14 +285,16 @@ def _exchange(
         if broken is not None:
             broken.close()
         raise ToolFailed(f"cannot reach {host}: {error}", next="check the address, and that it runs") from error
-    found = {name.lower(): value for name, value in response.getheaders()}
+    answered_headers = {name.lower(): value for name, value in response.getheaders()}
     if response.status in (301, 302, 303, 307, 308) and method == "GET" and redirects:
-        place = urlsplit(urljoin(f"{'http' if is_plain else 'https'}://{host}{path}", found.get("location", "")))
+        place = urlsplit(
+            urljoin(f"{'http' if is_plain else 'https'}://{host}{path}", answered_headers.get("location", ""))
+        )
         plain = _LOOPBACK.fullmatch(place.netloc) is not None
         kept = {name: value for name, value in headers.items() if name != "Authorization" or place.netloc == host}
         target = f"{place.path}?{place.query}" if place.query else place.path
         return _exchange(connections, place.netloc, method, target, kept, None, is_plain=plain, redirects=redirects - 1)
-    return _Answer(status=response.status, headers=found, body=content)
+    return _Answer(status=response.status, headers=answered_headers, body=content)
 
 
 def _token_of(answer: _Answer) -> str:
@@ -321,9 +323,9 @@ def _login_for(host: str) -> Login:
             config = json.loads(path.read_bytes())
         except (OSError, ValueError):
             continue
-        found = _in_config(config, names) if isinstance(config, dict) else None
-        if found is not None:
-            return found
+        login = _in_config(config, names) if isinstance(config, dict) else None
+        if login is not None:
+            return login
     return Login()
 
 
@@ -340,9 +342,9 @@ def _in_config(config: dict[str, object], names: list[str]) -> Login | None:
         helper = helpers.get(name) if isinstance(helpers, dict) else None
         helper = helper or (config.get("credsStore") if isinstance(auths, dict) and name in auths else None)
         if isinstance(helper, str) and re.fullmatch(r"[\w.-]+", helper):
-            found = _ask_helper(helper, name)
-            if found is not None:
-                return found
+            login = _ask_helper(helper, name)
+            if login is not None:
+                return login
         entry = auths.get(name) if isinstance(auths, dict) else None
         if isinstance(entry, dict) and isinstance(entry.get("auth"), str):
             user, _, password = base64.b64decode(entry["auth"]).decode("utf-8", "replace").partition(":")

@@ -133,14 +133,14 @@ def add_layer(media_type: str, manifest: bytes, config: bytes, layer: Layer) -> 
 
 def platforms_of(index: bytes) -> list[PlatformManifest]:
     """The images of an index for Linux, in order; what else it lists (attestations, Windows) is left out."""
-    found = []
+    platforms = []
     listed = as_map(index).get("manifests")
     for descriptor in listed if isinstance(listed, list) else []:
         platform = descriptor.get("platform") if isinstance(descriptor, dict) else None
         if isinstance(platform, dict) and platform.get("os") == "linux":
             parts = ["linux", str(platform.get("architecture", "")), str(platform.get("variant", ""))]
-            found.append(PlatformManifest(platform="/".join(filter(None, parts)), descriptor=descriptor))
-    return found
+            platforms.append(PlatformManifest(platform="/".join(filter(None, parts)), descriptor=descriptor))
+    return platforms
 
 
 def index_of(media_type: str, images: Sequence[tuple[PlatformManifest, Blob]]) -> Blob:
@@ -156,12 +156,12 @@ def index_of(media_type: str, images: Sequence[tuple[PlatformManifest, Blob]]) -
 def as_map(data: bytes) -> dict[str, object]:
     """JSON of a registry as a map. Raises SpecError for anything else."""
     try:
-        found = json.loads(data)
+        value = json.loads(data)
     except ValueError as error:
         raise SpecError.one(f"the base is no image: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise SpecError.one("the base is no image")
-    return found
+    return value
 
 
 def _dumped(data: Mapping[str, object]) -> bytes:

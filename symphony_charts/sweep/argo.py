@@ -62,8 +62,8 @@ def sweep_objects(
     templates: list[dict[str, object]] = []
     tasks: list[dict[str, object]] = []
     for number, alike in enumerate(_alike(trials)):
-        made, called = _of_alike(f"trial-{number}", alike)
-        templates += made
+        objects, called = _of_alike(f"trial-{number}", alike)
+        templates += objects
         tasks += called
     order = {trial.name: place for place, trial in enumerate(trials)}
     tasks.sort(key=lambda task: order[str(task["name"])])
@@ -89,11 +89,11 @@ def sweep_objects(
 
 def _alike(trials: Sequence[TrialObjects]) -> list[list[TrialObjects]]:
     """The trials by which kinds of objects they have, in the order of the first of each."""
-    found: dict[str, list[TrialObjects]] = {}
+    groups: dict[str, list[TrialObjects]] = {}
     for trial in trials:
         shape = repr([(item["apiVersion"], item["kind"]) for item in trial.objects])
-        found.setdefault(shape, []).append(trial)
-    return list(found.values())
+        groups.setdefault(shape, []).append(trial)
+    return list(groups.values())
 
 
 def _of_alike(title: str, trials: Sequence[TrialObjects]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
@@ -131,10 +131,10 @@ def _common(values: Sequence[object], holes: dict[tuple[str, ...], str], salt: s
     first, texts = values[0], tuple(map(_json, values))
     if len(set(texts)) == 1:
         return first
-    if isinstance(first, Mapping) and all(isinstance(one, Mapping) and set(one) == set(first) for one in values):
-        return {key: _common([_object(one)[key] for one in values], holes, salt) for key in first}
-    if isinstance(first, list) and all(isinstance(one, list) and len(one) == len(first) for one in values):
-        lists = [one for one in values if isinstance(one, list)]
+    if isinstance(first, Mapping) and all(isinstance(value, Mapping) and set(value) == set(first) for value in values):
+        return {key: _common([_object(value)[key] for value in values], holes, salt) for key in first}
+    if isinstance(first, list) and all(isinstance(value, list) and len(value) == len(first) for value in values):
+        lists = [value for value in values if isinstance(value, list)]
         return [_common(column, holes, salt) for column in zip(*lists, strict=True)]
     return parameter(holes.setdefault(texts, f"p{len(holes)}"), salt)
 
@@ -222,10 +222,10 @@ def _rights(base: str, trials: Sequence[TrialObjects]) -> Iterator[dict[str, obj
 
 def _plural(kind: str) -> str:
     """The name of a kind's resources, by the rules that Kubernetes itself goes by."""
-    word = kind.lower()
-    if word.endswith("y"):
-        return f"{word[:-1]}ies"
-    return f"{word}es" if word.endswith("s") else f"{word}s"
+    lower = kind.lower()
+    if lower.endswith("y"):
+        return f"{lower[:-1]}ies"
+    return f"{lower}es" if lower.endswith("s") else f"{lower}s"
 
 
 def _part(title: str, place: int, item: Object) -> str:

@@ -73,8 +73,8 @@ class Trial:
 def parse_axis(text: str) -> Axis:
     """The axis of ``key=a,b,c`` or ``key=first..last[..step]`` (numbers, both ends included). Raises UsageError."""
     key, values = _key_and_rest(text, "--grid", "lr=1e-3,1e-4 or seed=0..9")
-    found = [part for item in values.split(",") for part in _expand(item, text)]
-    return Axis(key=key, values=tuple(dict.fromkeys(found)))
+    choices = [part for item in values.split(",") for part in _expand(item, text)]
+    return Axis(key=key, values=tuple(dict.fromkeys(choices)))
 
 
 def parse_span(text: str, *, is_log: bool) -> Span:
@@ -191,19 +191,19 @@ def _between(span: Span, chance: Chance) -> float:
 def _named(base: str, settings: Sequence[Mapping[str, str]]) -> tuple[Trial, ...]:
     plain = ["-".join([base, *(_word(key, text) for key, text in chosen.items())]) for chosen in settings]
     twins = {name for name in plain if plain.count(name) > 1} if len(set(plain)) < len(plain) else set()
-    made: dict[str, Trial] = {}
+    by_name: dict[str, Trial] = {}
     for name, chosen in zip(plain, settings, strict=True):
         # The whole setting decides where two would be called the same: `1e-3` and `1e_3`.
         exact = f"{name}-{hashlib.sha256(repr(sorted(chosen.items())).encode()).hexdigest()[:8]}"
         short = shorten(exact if name in twins else name, _LONGEST_NAME)
-        made.setdefault(short, Trial(name=short, settings=dict(chosen)))
-    return tuple(made.values())
+        by_name.setdefault(short, Trial(name=short, settings=dict(chosen)))
+    return tuple(by_name.values())
 
 
 def _word(key: str, text: str) -> str:
     """``lr1e-3`` of `processes.learner.env.LR` and 1e-3."""
-    word = f"{key.rpartition('.')[2]}{'-' if key[-1:].isdigit() else ''}{text}".lower()
-    return re.sub(r"[^a-z0-9]+", "-", word.replace("+", "")).strip("-") or "x"
+    slug = f"{key.rpartition('.')[2]}{'-' if key[-1:].isdigit() else ''}{text}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", slug.replace("+", "")).strip("-") or "x"
 
 
 def _set(experiment: Experiment, data: dict[str, object], key: str, text: str) -> list[Problem]:

@@ -63,7 +63,7 @@ def members(mount: str, sessions: set[int], cookie: bytes) -> list[int]:
     """
     mine = os.getpid()
     seen: dict[int, bool] = {_mount_namespace(mine): False, 0: False}
-    found, parents = set(), dict[int, int]()
+    pids, parents = set(), dict[int, int]()
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit() or int(entry.name) == mine:
             continue
@@ -73,22 +73,22 @@ def members(mount: str, sessions: set[int], cookie: bytes) -> list[int]:
             continue
         parents[pid] = facts[0]
         if facts[1] in sessions or _sees(pid, mount, seen) or _has_cookie(pid, cookie):
-            found.add(pid)
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return sorted(found)
+            pids.add(pid)
+    while more := {pid for pid, parent in parents.items() if parent in pids} - pids:
+        pids |= more
+    return sorted(pids)
 
 
-def _sees(pid: int, mount: str, known: dict[int, bool]) -> bool:
-    """Whether `mount` is a mount point in the namespace of `pid`; `known` remembers the answer of each namespace."""
+def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
+    """Whether `mount` is a mount point in the namespace of `pid`; `seen` remembers the answer of each namespace."""
     number = _mount_namespace(pid)
-    if number not in known:
+    if number not in seen:
         try:
             text = (_PROC / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return False
-        known[number] = bool(mount) and any(line.split(" ")[4] == mount for line in text.splitlines())
-    return known[number]
+        seen[number] = bool(mount) and any(line.split(" ")[4] == mount for line in text.splitlines())
+    return seen[number]
 
 
 def _has_cookie(pid: int, cookie: bytes) -> bool:

@@ -40,20 +40,20 @@ class RepositoryFiles:
 
 def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
     """All findings, each with the file that has it, in order of path."""
-    found = [*_links(tree), *_immutable(tree)]
+    findings = [*_links(tree), *_immutable(tree)]
     pointers: list[tuple[str, Pointer]] = []
     for path, content in sorted(tree.files.items()):
         if path.endswith(layout.POINTER_SUFFIX):
             try:
                 pointers.append((path, parse_pointer(content, path)))
             except SpecError as error:
-                found.append((path, _error("pointer", "", error.what, error.next)))
+                findings.append((path, _error("pointer", "", error.what, error.next)))
         elif _is_template(tree.files, path):
-            found += [(path, finding) for finding in _template(content)]
+            findings += [(path, finding) for finding in _template(content)]
         elif path.endswith(_YAML) and not path.startswith("charts/") and "/.git" not in f"/{path}":
-            found += [(path, finding) for finding in _manifests(content)]
-    found += _pointers(pointers, tree)
-    return sorted(found, key=lambda item: (item[0], item[1].rule, item[1].path))
+            findings += [(path, finding) for finding in _manifests(content)]
+    findings += _pointers(pointers, tree)
+    return sorted(findings, key=lambda item: (item[0], item[1].rule, item[1].path))
 
 
 def holds_anything(tree: RepositoryFiles) -> bool:
@@ -99,11 +99,14 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
     for path, pointer in pointers:
         expected = layout.pointer_name(path)
         if expected != (pointer.env, pointer.team, pointer.name):
-            said = f"{pointer.env}/{pointer.team}/{pointer.name}"
+            experiment = f"{pointer.env}/{pointer.team}/{pointer.name}"
             yield (
                 path,
                 _error(
-                    "pointer-place", "name", f"it says {said}, which is not where it stands", "move it, or correct it"
+                    "pointer-place",
+                    "name",
+                    f"it says {experiment}, which is not where it stands",
+                    "move it, or correct it",
                 ),
             )
         if pointer.chart not in charts:

@@ -84,11 +84,11 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for entry in self.history:
             if version is None or entry.version == version:
                 return entry
-        known = ", ".join(dict.fromkeys(entry.version for entry in self.history)) or "nothing"
+        versions = ", ".join(dict.fromkeys(entry.version for entry in self.history)) or "nothing"
         wanted = f"version {version}" if version else "a version before this one"
         raise NotFound(
             f"{self.env} never ran {wanted} of {self.name}",
-            f"the history holds {known}",
+            f"the history holds {versions}",
             f"symph history {self.name} --env {self.env}",
         )
 

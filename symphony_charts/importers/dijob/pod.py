@@ -63,9 +63,9 @@ def _place(name: str, parts: PodParts, template: Fields, draft: Draft) -> AddedP
     names = UniqueNames(draft.log)
     inner: dict[str, object] = {}
     for container, process in parts.processes.items():
-        unique = names.give(container, f"{parts.paths[container]}.name")
-        inner[unique] = process
-        draft.origins[f"groups.{name}.processes.{unique}"] = parts.paths[container]
+        free = names.give(container, f"{parts.paths[container]}.name")
+        inner[free] = process
+        draft.origins[f"groups.{name}.processes.{free}"] = parts.paths[container]
     group: dict[str, object] = {"processes": inner, **parts.settings}
     draft.groups[name] = group
     draft.origins[f"groups.{name}"] = template.path

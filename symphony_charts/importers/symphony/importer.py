@@ -163,18 +163,18 @@ def _ports(process: Fields, key: str) -> dict[str, int | None]:
 def _compose_service(service: Fields) -> dict[str, object]:
     """What the docker backend kept of a compose service: image, environment, host name."""
     data = service.map("data") if "data" in service else service
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     if (image := data.text("image")) is not None:
-        found["image"] = image
+        fields["image"] = image
     value = data.get("environment")
     if isinstance(value, list):
-        found["env"] = dict(text.split("=", 1) for text in data.texts("environment") if "=" in text)
+        fields["env"] = dict(text.split("=", 1) for text in data.texts("environment") if "=" in text)
     elif value is not None:
-        found["env"] = data.text_map("environment")
+        fields["env"] = data.text_map("environment")
     service.skip("name")
     data.skip("networks")
     data.note_unread("of a docker service is not carried over")
-    return found
+    return fields
 
 
 def _check_addresses(root: Fields, log: Log) -> None:

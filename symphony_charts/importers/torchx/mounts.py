@@ -85,20 +85,20 @@ def read_mounts(role: Fields) -> list[AnyMount]:
 
 def _parse_mount_options(options: list[str], path: str, log: Log) -> list[AnyMount]:
     """The mounts that a list of ``key=value`` options describes; each begins with its ``type=``."""
-    said: list[dict[str, str]] = []
+    parsed: list[dict[str, str]] = []
     for option in options:
         key, _, value = option.strip().partition("=")
         key = _LONG_NAMES.get(key, key)
         if key not in _OPTIONS:
             log.fault(path, f"unknown mount option {show(key)}", f"one of {', '.join(_OPTIONS)}")
         elif key == "type":
-            said.append({"type": value})
-        elif not said:
+            parsed.append({"type": value})
+        elif not parsed:
             log.fault(path, "a mount must begin with `type=`", "write type=bind, type=volume or type=device first")
             return []
         else:
-            said[-1][key] = value
-    mounts = (_from_options(options, path, log) for options in said)
+            parsed[-1][key] = value
+    mounts = (_from_options(options, path, log) for options in parsed)
     return [mount for mount in mounts if mount is not None]
 
 

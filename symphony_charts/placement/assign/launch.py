@@ -98,8 +98,8 @@ def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
     if not placement.tpu_topology:
         return {}
     label = {f"{_PREFIX}gke-tpu-topology": placement.tpu_topology}
-    found = pools.pools if pools else ()
-    kinds = {pool.tpu.type for pool in found if pool.tpu and pool.tpu.topology == placement.tpu_topology}
+    candidates = pools.pools if pools else ()
+    kinds = {pool.tpu.type for pool in candidates if pool.tpu and pool.tpu.topology == placement.tpu_topology}
     return label | ({f"{_PREFIX}gke-tpu-accelerator": kinds.pop()} if len(kinds) == 1 else {})
 
 

@@ -73,8 +73,8 @@ def named_pool(name: str, pools: Pools) -> Pool:
     pool = pools.get(name)
     if pool is None:
         near = nearest(name, pools.names)
-        known = f"pools are {', '.join(pools.names[:20])}" if pools.names else f"{pools.source} has no pools"
-        raise SpecError.one(f'no node pool "{name}"', "node_pool_name", f'did you mean "{near}"? ' * bool(near) + known)
+        hint = f"pools are {', '.join(pools.names[:20])}" if pools.names else f"{pools.source} has no pools"
+        raise SpecError.one(f'no node pool "{name}"', "node_pool_name", f'did you mean "{near}"? ' * bool(near) + hint)
     return pool
 
 
@@ -90,15 +90,15 @@ def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
 
 def _pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
     """What a pod must tolerate to run on the pool."""
-    found = []
+    tolerations = []
     for taint in pool.taints:
         if taint.key in DEVICE_TOLERATIONS:
-            found.append(DEVICE_TOLERATIONS[taint.key])
+            tolerations.append(DEVICE_TOLERATIONS[taint.key])
         elif taint.value:
-            found.append(Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect))
+            tolerations.append(Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect))
         else:
-            found.append(Toleration(key=taint.key, operator="Exists", effect=taint.effect))
-    return tuple(found)
+            tolerations.append(Toleration(key=taint.key, operator="Exists", effect=taint.effect))
+    return tuple(tolerations)
 
 
 def _required_pool(assignment: Assignment, pools: Pools) -> Pool:

@@ -64,15 +64,15 @@ def pod_ports(spec: Fields) -> frozenset[HostPort]:
     Source: kube-scheduler, GetHostPorts; all addresses are 0.0.0.0 there.
     """
     on_host = spec.flag("hostNetwork")
-    found = set()
+    ports = set()
     sidecars = (item for item in spec.blocks("initContainers") if _is_sidecar(item))
     for container in (*spec.blocks("containers"), *sidecars):
         for port in container.blocks("ports"):
             number = port.number("hostPort") or (port.number("containerPort") if on_host else None)
             if number:
                 address = port.text("hostIP")
-                found.add(HostPort(port.text("protocol") or "TCP", number, "" if address == _ANY else address))
-    return frozenset(found)
+                ports.add(HostPort(port.text("protocol") or "TCP", number, "" if address == _ANY else address))
+    return frozenset(ports)
 
 
 def read_tolerations(spec: Fields) -> tuple[Toleration, ...]:

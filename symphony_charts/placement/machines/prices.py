@@ -32,13 +32,13 @@ class PriceTable(msgspec.Struct, frozen=True):
 
         `attached_gpus` are those added to an n1 machine: their price is not in the table, so it is unknown as a whole.
         """
-        known = self.regions.get(region)
+        region_prices = self.regions.get(region)
         described = default_catalog().get(machine)
-        if known is None or attached_gpus:
+        if region_prices is None or attached_gpus:
             return None
-        if machine in known.machines:
-            return known.machines[machine][1 if spot else 0]
-        units = known.units.get(described.family) if described else None
+        if machine in region_prices.machines:
+            return region_prices.machines[machine][1 if spot else 0]
+        units = region_prices.units.get(described.family) if described else None
         if described is None or units is None or not _is_plain(described):
             return None
         cpu, gib = (units[2], units[3]) if spot else (units[0], units[1])

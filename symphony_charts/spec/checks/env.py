@@ -76,8 +76,8 @@ def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: 
 def _source_faults(source: EnvSource, path: str) -> Iterator[Problem]:
     kinds = [kind for kind in ("secret", "config", "field", "resource") if getattr(source, kind) is not None]
     if len(kinds) != 1:
-        found = " and ".join(kinds) or "none of secret, config, field and resource"
-        yield Problem(what=f"a value comes from one place, not {found}", path=path, next="keep one of them")
+        given = " and ".join(kinds) or "none of secret, config, field and resource"
+        yield Problem(what=f"a value comes from one place, not {given}", path=path, next="keep one of them")
     elif kinds[0] in ("secret", "config") and not source.key:
         yield Problem(what=f"which key of the {kinds[0]}?", path=path, next="add `key:`")
     elif kinds[0] in ("field", "resource") and source.key is not None:

@@ -136,8 +136,8 @@ def _probe_faults(probe: Probe, place: Place) -> Iterator[Problem]:
     path = f"{place.path}.ready"
     kinds = [kind for kind in ("tcp", "http", "exec") if getattr(probe, kind) is not None]
     if len(kinds) != 1:
-        found = " and ".join(kinds) or "none of tcp, http and exec"
-        yield Problem(what=f"a probe asks in one way, not {found}", path=path, next="keep one of tcp, http, exec")
+        given = " and ".join(kinds) or "none of tcp, http and exec"
+        yield Problem(what=f"a probe asks in one way, not {given}", path=path, next="keep one of tcp, http, exec")
     for kind in ("tcp", "http"):
         asked = getattr(probe, kind)
         if asked is not None:

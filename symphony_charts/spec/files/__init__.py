@@ -87,20 +87,20 @@ def _read_text(path: Path) -> Experiment:
 
 def _read_python(path: Path) -> Experiment:
     _text_of(path)
-    made = run_file(path)
+    result = run_file(path)
     try:
-        return with_files(_experiment_of(made), path.parent)
+        return with_files(_experiment_of(result), path.parent)
     except SpecError as error:
         raise SpecError(error.problems, at=str(path)) from error
 
 
-def _experiment_of(made: object) -> Experiment:
-    if isinstance(made, Experiment):
-        made = msgspec.to_builtins(made)
-    finish = getattr(made, "finish", None)
+def _experiment_of(result: object) -> Experiment:
+    if isinstance(result, Experiment):
+        result = msgspec.to_builtins(result)
+    finish = getattr(result, "finish", None)
     if callable(finish):
-        made = finish()
-    return made if isinstance(made, Experiment) else from_data(made)
+        result = finish()
+    return result if isinstance(result, Experiment) else from_data(result)
 
 
 def _text_of(path: Path) -> str:

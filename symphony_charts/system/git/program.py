@@ -49,11 +49,11 @@ def git(
 def git_version() -> tuple[int, int]:
     """The version of the git program. Raises ToolMissing without one, or with one that is too old."""
     match = re.search(r"(\d+)\.(\d+)", run(["git", "--version"], timeout_s=10).text)
-    found = (int(match[1]), int(match[2])) if match else (0, 0)
-    if found < _OLDEST_GIT:
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
+    if version < _OLDEST_GIT:
         wanted = ".".join(map(str, _OLDEST_GIT))
-        raise ToolMissing(f"git {found[0]}.{found[1]} is too old", next=f"install git {wanted} or newer")
-    return found
+        raise ToolMissing(f"git {version[0]}.{version[1]} is too old", next=f"install git {wanted} or newer")
+    return version
 
 
 _PREFIX = re.compile(r"(fatal|error|remote): +")
