@@ -71,7 +71,7 @@ class Source:
         where = f"{self.name}:{line}" if line is not None else self.name
         return f"{where}, {path}" if path else where
 
-    def located(self, error: SpecError) -> SpecError:
+    def with_location(self, error: SpecError) -> SpecError:
         """`error` with file and line in every path."""
         return SpecError(map(self._located, error.problems))
 
@@ -112,7 +112,7 @@ def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
             return Source(name=name, text=text, documents=data)
         documents = tuple(_documents(_without_python_tags(text) if python_tags else text))
     except SpecError as error:
-        raise Source(name=name, text=text, documents=()).located(error) from error
+        raise Source(name=name, text=text, documents=()).with_location(error) from error
     if not documents:
         raise SpecError.one("the file holds nothing", at=f"{name}:1", next="give a file with the job to import")
     return Source(name=name, text=text, documents=documents)

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.overlay import merge_overlay
 
-__all__ = ["repelling"]
+__all__ = ["with_anti_affinity"]
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def repelling(overlay: Mapping[str, object], term: dict[str, object]) -> dict[str, object]:
+def with_anti_affinity(overlay: Mapping[str, object], term: dict[str, object]) -> dict[str, object]:
     """A pod's `overlay` with the required anti-affinity `term` before its own ones; as it is if it has it."""
     own = maps(sub(overlay, "spec", "affinity", "podAntiAffinity"), _REQUIRED)
     if term in own:

@@ -72,7 +72,7 @@ def _mixture(cluster: Cluster, node: int, lead: int, left: Sequence[int]) -> tup
             for d in open_to
             if left[d] > mixture.get(d, 0)
             and all(have >= need for have, need in zip(free, cluster.needs[d], strict=True))
-            and not any(other in cluster.foes[d] for other in mixture)
+            and not any(other in cluster.anti_affine[d] for other in mixture)
         ]
         if not open_to:
             return mixture, free

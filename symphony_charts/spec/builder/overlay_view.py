@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.overlay import is_merged_by_item, place
+from symphony_charts.formats.overlay import is_merged_by_item, overlay_at
 from symphony_charts.formats.yaml_write import dump
 
 __all__ = ["OverlayView", "ViewedList"]
@@ -180,7 +180,7 @@ class ViewedList:
 
 
 def _record(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: object) -> None:
-    overlay = place(path, value, recorder.rendered(kind))
+    overlay = overlay_at(path, value, recorder.rendered(kind))
     if isinstance(overlay, dict):
         recorder.record(kind, overlay)
 
