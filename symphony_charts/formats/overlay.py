@@ -1,4 +1,4 @@
-"""The one rule by which an overlay changes an object: Kubernetes' strategic merge, as `kubectl patch` does it.
+"""An overlay changes an object by one rule: Kubernetes' strategic merge, as `kubectl patch` does it.
 
 Maps merge. Lists that have a merge key (`symphony_charts.formats.merge_keys`) merge item by item: what is there keeps
 its place, what is new comes after it. Everything else is replaced, other lists as a whole. Unlike in a patch, new items

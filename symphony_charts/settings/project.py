@@ -1,4 +1,4 @@
-"""A project's settings, `.symph.yaml`: its team, where charts are published, and the environments they run in."""
+"""`.symph.yaml` holds a project's settings: its team, where charts are published, and its environments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scheduler: TorchX's interface on top of our clusters. Imported by TorchX alone, which brings itself along.
+"""The scheduler fits our clusters into TorchX's interface. TorchX alone imports it, and brings itself along.
 
 It works with release 0.7.0 and with the nightlies up to 2026.10: what differs between them (arguments of `list` and
 `_validate`, the typed options) is not relied upon.

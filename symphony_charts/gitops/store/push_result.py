@@ -1,4 +1,4 @@
-"""What a publish is made of beside its operations: who signs, what is being tried, and the answer."""
+"""A push has an author, a state between its attempts, and a result."""
 
 from __future__ import annotations
 

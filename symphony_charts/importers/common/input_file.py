@@ -1,4 +1,4 @@
-"""The text of an input file: its documents as data, and the line where each path stands.
+"""An input file gives its documents as data, and the line where each path stands.
 
 The reading is `symphony_charts.formats.yaml_text`'s, strict and safe against hostile nesting and aliases. Files of
 other tools differ in two ways: they hold several documents, and they write `on`, `no`, `0440` or `8080:` without

@@ -1,4 +1,4 @@
-"""Every `assign_to` and launch feature of an experiment turned into requests, selectors, tolerations and notes."""
+"""Assignment turns every `assign_to` and launch feature of an experiment into requests, selectors and tolerations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launch features of the experiment's `placement` as what GKE, Kueue and JobSet read on pods.
+"""Launch features of `placement` become what GKE, Kueue and JobSet read on pods.
 
 spot, flex-start, reservation, compact placement, TPU slices, Kueue's topology, exclusive placement; and the
 tolerations that pods with GPUs or TPUs need. Sources: GKE's labels as in `inputs.facts`; Kueue's Topology Aware

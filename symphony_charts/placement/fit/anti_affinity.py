@@ -1,4 +1,4 @@
-"""Pods that keep others off their node or their part of the network: terms of a pod's overlay."""
+"""Anti-affinity terms in a pod's overlay keep other pods off its node or its part of the network."""
 
 from __future__ import annotations
 

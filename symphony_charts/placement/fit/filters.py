@@ -1,4 +1,4 @@
-"""Which nodes a pod may run on: labels, affinity, taints, host ports; the rules of kube-scheduler's filters.
+"""The filters say which nodes a pod may run on, as kube-scheduler's do: labels, affinity, taints, host ports.
 
 Source: Kubernetes 1.34-1.36, pkg/scheduler/framework/plugins (TaintToleration, NodeAffinity, NodePorts).
 """

@@ -1,4 +1,4 @@
-"""A packing of all pods into nodes, found group by group: its cost does not depend on how many pods a group has.
+"""The packer fits all pods into nodes, group by group: its cost does not depend on how many pods a group has.
 
 Demands are taken scarcest first; each fills open nodes by whole multiples, then opens new ones where all that is left
 costs least. Integers only, ties broken by name, so the same input gives the same packing.

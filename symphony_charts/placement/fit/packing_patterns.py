@@ -1,4 +1,4 @@
-"""A second way to pack, for fewer nodes: fill one node with shapes that complement each other, then repeat it.
+"""A second packer saves nodes: it fills one node with shapes that complement each other, then repeats it.
 
 Each node starts with the largest pod left and takes, one by one, the shape whose needs lie most along what is free
 (the dot product, weighted by how scarce a resource is overall). The finished mixture is opened as often as the counts

@@ -1,4 +1,4 @@
-"""What can be said for certain: that a pod never waits, whatever the scheduler does, or that no packing exists.
+"""The proof says what is certain: that a pod never waits, whatever the scheduler does, or that no packing exists.
 
 kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand p,
 `is_proven` lets an adversary place all other pods as it likes: if even then it cannot make every node too full for one

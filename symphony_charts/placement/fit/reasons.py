@@ -1,4 +1,4 @@
-"""Why a group cannot be scheduled, in its smallest form, and the nearest thing that would help."""
+"""Reasons say why a group cannot be scheduled, in the smallest form, and the nearest thing that would help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exhaustive search for small cases: finds a packing that the fast one missed, or shows that there is none."""
+"""An exhaustive search of small cases finds a packing that the fast one missed, or shows that there is none."""
 
 from __future__ import annotations
 

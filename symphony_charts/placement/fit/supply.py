@@ -1,4 +1,4 @@
-"""What the cluster offers: nodes that are alike counted together, live ones and those the autoscaler may add."""
+"""Supply is what the cluster offers: alike nodes counted together, live ones and those the autoscaler may add."""
 
 from __future__ import annotations
 

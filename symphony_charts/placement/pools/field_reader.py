@@ -1,4 +1,4 @@
-"""Typed reading of loose data: every fault is noted with its place, and reading goes on to find the next one."""
+"""The reader takes loose data by type: every fault is noted with its place, and reading goes on to the next one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pod_yml` and `container_yml`: the object that will be emitted, as something to read and to edit.
+"""`pod_yml` and `container_yml` show the object that will be emitted, to be read and edited.
 
 Reading shows the whole object. Writing (by item, attribute or `set_attr`) is recorded in the builder: as a field of
 the process or group where there is one for it, else as an overlay. Nothing can be taken away that the chart puts there.

@@ -1,4 +1,4 @@
-"""Spec files as experiments: YAML, JSON or Python, with the files they name and the lock file beside them.
+"""Spec files (YAML, JSON or Python) become experiments, with the files they name and the lock file beside them.
 
 A Python file defines `experiment` (a builder, an Experiment or plain data) or a function `experiment()` or `main()`
 that returns one; without either, the one experiment that it launches is read and not started. It runs in this process

@@ -1,4 +1,4 @@
-"""The git program, run so that neither hooks nor settings of this machine change what it does to a cache of ours.
+"""The git program runs so that neither hooks nor settings of this machine change what it does to a cache of ours.
 
 Transports and credentials stay git's own: its settings for them, its helpers and the agent of ssh are used.
 """

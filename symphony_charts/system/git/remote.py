@@ -1,4 +1,4 @@
-"""What a cache asks of its remote: the tip, the content of files, and to take a commit.
+"""A cache asks its remote for the tip, for the content of files, and to take a commit.
 
 A refusal is never understood from its text alone: real servers word the same lost race in seven ways. Whoever pushes
 reads the tip again. The text only tells whether trying again can help.
