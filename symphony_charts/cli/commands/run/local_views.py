@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 def env(args: argparse.Namespace) -> int:
     """Print the environment of one process, of a run or of a file."""
     from symphony_charts.local import show_environment
-    from symphony_charts.local.plan.environment_text import shell_text
     from symphony_charts.local.plan.masking import MASK
 
     word = args.component_name
@@ -33,7 +32,7 @@ def env(args: argparse.Namespace) -> int:
         found = show_environment.of_run(args.experiment_name, word)
     masked = frozenset() if args.show_secrets else found.secret
     if args.output == "shell":
-        sys.stdout.write(shell_text(found.env, masked))
+        sys.stdout.write(show_environment.shell_text(found.env, masked))
     else:
         shown = {name: MASK if name in masked else value for name, value in found.env.items()}
         record = {"experiment": found.experiment, "process": found.process, "env": shown, "masked": sorted(masked)}
