@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from symphony_charts.errors import SymphError
 from symphony_charts.kubernetes.client import KubeApi
 
-__all__ = ["changes"]
+__all__ = ["Kind", "changes"]
 
 Kind = tuple[str, str]
 

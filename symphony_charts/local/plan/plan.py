@@ -129,7 +129,7 @@ class _Context:
         try:
             process_here = self._plan(len(planned), replica, path, name, process)
         except SpecError as error:
-            problems += [replace(problem, path=f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
+            problems += [problem.moved_to(f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
             return
         waits = (*(Wait(slot=slot, until="done") for slot in before), *process_here.waits)
         planned.append(replace(process_here, waits=waits))

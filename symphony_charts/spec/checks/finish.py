@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import msgspec
 
@@ -53,7 +52,7 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
         problems += dijob_faults(experiment)
         problems += argo_faults(experiment)
     if problems:
-        raise SpecError(replace(problem, path=written_at(written, problem.path)) for problem in problems)
+        raise SpecError(problem.moved_to(written_at(written, problem.path)) for problem in problems)
     return experiment
 
 

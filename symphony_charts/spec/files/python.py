@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from symphony_charts.errors import SpecError, SymphError
+from symphony_charts.errors import SpecError, SymphError, first_line
 
-__all__ = ["first_line", "note_launch", "run_file"]
+__all__ = ["note_launch", "run_file"]
 
 _LAUNCHED = "__symph_launched__"
 _NAMES = ("experiment", "main")
@@ -39,11 +39,6 @@ def run_file(path: Path) -> object:
             what = f"{type(error).__name__}: {first_line(error)}".removesuffix(": ")
             raise SpecError.one(what, at=_line_in(path, error), next=_way_out(path, error)) from error
     return made
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of what an error says, empty where it says nothing."""
-    return next(iter(str(error).splitlines()), "")
 
 
 def note_launch(experiment: object) -> bool:
