@@ -19,11 +19,10 @@ from symphony_charts.local.export.tmuxp import to_tmuxp
 from symphony_charts.local.machine.git_volumes import check_out_all
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.parity.compare import compare
-from symphony_charts.local.plan.environment_text import shell_text
 from symphony_charts.local.plan.masking import MASK
 from symphony_charts.local.plan.overrides import overridden
 from symphony_charts.local.plan.records import LocalPlan
-from symphony_charts.local.show_environment import plan_items
+from symphony_charts.local.show_environment import plan_items, shell_text
 from symphony_charts.placement.pools.files import pools_of_spec
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.files import SpecFile
