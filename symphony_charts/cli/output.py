@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TextIO
+from unicodedata import combining, east_asian_width
+
+from symphony_charts.errors import UsageError
 
 __all__ = [
     "API_VERSION",
@@ -23,11 +28,6 @@ __all__ = [
     "use_color",
     "warn",
 ]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import TextIO
 
 API_VERSION = "symph.dev/v1"
 
@@ -161,8 +161,6 @@ def confirm(args: argparse.Namespace, question: str) -> None:
 
     Raises UsageError if the answer is anything else, or if there is neither `--yes` nor a terminal.
     """
-    from symphony_charts.errors import UsageError
-
     if getattr(args, "yes", False):
         return
     if not can_ask():
@@ -212,8 +210,6 @@ def _width(text: str) -> int:
     """How many cells of a terminal the text takes."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width
-
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 

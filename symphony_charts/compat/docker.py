@@ -74,8 +74,8 @@ class DockerBackend(Cluster):
 
     def list_experiments(self) -> list[str]:
         """The compose projects."""
-        found = json.loads(run(["docker", "compose", "ls", "--all", "--format", "json"]).text or "[]")
-        return sorted(str(one["Name"]) for one in found)
+        projects = json.loads(run(["docker", "compose", "ls", "--all", "--format", "json"]).text or "[]")
+        return sorted(str(project["Name"]) for project in projects)
 
     def delete(self, experiment_name: str, **_: Any) -> None:
         """Remove a project's containers and networks; raises ValueError where there is none."""
@@ -98,23 +98,26 @@ def compose_of(experiment: Experiment, pins: Mapping[str, int] | None = None) ->
         raise SpecError(problems)
     services = allocate(finished, pins)
     addresses = {
-        one.name: Address(host=_name(one.listener), hosts=(_name(one.listener),), port=one.port) for one in services
+        service.name: Address(host=_name(service.listener), hosts=(_name(service.listener),), port=service.port)
+        for service in services
     }
-    made: dict[str, object] = {}
+    compose: dict[str, object] = {}
     for ref, process in processes_of(finished):
-        ports = [f"{one.port}:{one.port}" for one in services if one.is_exposed and one.listener == ref]
+        ports = [
+            f"{service.port}:{service.port}" for service in services if service.is_exposed and service.listener == ref
+        ]
         environment = {
             **interpret(variables_of(finished.name, ref, services), _FACTS, addresses),
             **{name: str(value) for name, value in process.env.items()},
         }
         # In a compose file `$` begins a variable of compose's own.
-        made[_name(ref)] = {
+        compose[_name(ref)] = {
             "image": process.image or finished.image,
             **_words(process),
             "environment": {name: str(value).replace("$", "$$") for name, value in environment.items()},
             **({"ports": ports} if ports else {}),
         }
-    return {"name": finished.name, "services": made}
+    return {"name": finished.name, "services": compose}
 
 
 def _words(process: Process) -> dict[str, object]:

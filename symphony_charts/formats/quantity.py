@@ -106,10 +106,10 @@ def _unit(suffix: str) -> tuple[int, int] | None:
     """The base and the exponent that `suffix` stands for; None if it is none."""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
-    found = _EXPONENT.fullmatch(suffix)
-    if found is None or len(found[2]) > len(str(MOST)):
+    match = _EXPONENT.fullmatch(suffix)
+    if match is None or len(match[2]) > len(str(MOST)):
         return None
-    exponent = int(f"{found[1]}{found[2] or 0}")
+    exponent = int(f"{match[1]}{match[2] or 0}")
     return (10, _wrapped(exponent)) if -MOST - 1 <= exponent <= MOST else None
 
 

@@ -29,8 +29,8 @@ def line_of(text: str, path: str) -> int | None:
 
 def line_in(data: object, lines: Lines, path: str) -> int | None:
     """`line_of` for text that has been read by `load_with_lines`. A key also fits its sanitised form."""
-    if (found := _LINE.fullmatch(path)) is not None:
-        return int(found[1])
+    if (match := _LINE.fullmatch(path)) is not None:
+        return int(match[1])
     line = None
     while path:
         index = _INDEX.match(path)

@@ -75,11 +75,11 @@ def rendered_path(env: str, team: str, name: str) -> str:
 
 def ancestors(paths: Iterable[str]) -> list[str]:
     """The folders `paths` and all above them, the root (``""``) first, each once."""
-    found = {""}
+    folders = {""}
     for path in paths:
         parts = path.split("/")
-        found.update("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return sorted(found)
+        folders.update("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return sorted(folders)
 
 
 def check_names(**names: str) -> None:

@@ -35,7 +35,7 @@ _TYPES: dict[str, object] = {"env": dict[str, EnvValue], "tolerations": list[Tol
 def with_overlays_as_fields(experiment: Experiment) -> Experiment:
     """`experiment` with nothing in its overlays that a field could say; doing it twice changes nothing."""
     pods: list[ProcessGroup | Process] = [*experiment.groups.values(), *experiment.processes.values()]
-    if not any(pod.pod_overlay or any(one.container_overlay for one in _members(pod)) for pod in pods):
+    if not any(pod.pod_overlay or any(member.container_overlay for member in _members(pod)) for pod in pods):
         return experiment
     groups = {name: _group(group) for name, group in experiment.groups.items()}
     lone = {name: _lone(name, process) for name, process in experiment.processes.items()}

@@ -46,12 +46,14 @@ def argo_objects(
     kind = {"workload": {"kind": "jobs"}} if experiment.workload.kind == "argo" else {}
     trials = []
     for run in runs:
-        made = base.under(merge(run.values, kind), release=run.trial.name, namespace=namespace).objects
-        trials.append(TrialObjects(name=run.trial.name, objects=[item for item in made if item["kind"] != "Pod"]))
+        run_objects = base.under(merge(run.values, kind), release=run.trial.name, namespace=namespace).objects
+        trials.append(
+            TrialObjects(name=run.trial.name, objects=[item for item in run_objects if item["kind"] != "Pod"])
+        )
     account = experiment.workload.argo.service_account
     objects = sweep_objects(f"{experiment.name}-sweep", trials, parallel=parallel, service_account=account)
-    found: list[dict[str, Any]] = json.loads(json.dumps(objects))
-    return found
+    copies: list[dict[str, Any]] = json.loads(json.dumps(objects))
+    return copies
 
 
 def install_trials(

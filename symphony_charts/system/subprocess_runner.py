@@ -45,9 +45,9 @@ class Completed:
 
     def failure(self, what: str = "", at: str = "", next: str = "") -> ToolFailed:
         """The error that says this program failed, for callers that judge the status themselves."""
-        said = what or f"{Path(self.argv[0]).name} failed with exit status {self.status}"
+        message = what or f"{Path(self.argv[0]).name} failed with exit status {self.status}"
         return ToolFailed(
-            said,
+            message,
             at,
             next,
             argv=self.argv,

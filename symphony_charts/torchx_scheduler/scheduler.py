@@ -196,11 +196,13 @@ def described(app_id: AppId, status: ExperimentStatus) -> DescribeAppResponse:
     return DescribeAppResponse(
         app_id=str(app_id),
         state=_STATES[status.phase],
-        num_restarts=sum(one.restarts for one in status.instances),
+        num_restarts=sum(instance.restarts for instance in status.instances),
         msg=_message(status.instances),
         roles=[_role(process) for process in status.processes],
         roles_statuses=[
-            RoleStatus(role=_name(process), replicas=[_replica(_name(process), one) for one in process.instances])
+            RoleStatus(
+                role=_name(process), replicas=[_replica(_name(process), instance) for instance in process.instances]
+            )
             for process in status.processes
         ],
     )
@@ -210,10 +212,10 @@ def listed(statuses: Iterable[ExperimentStatus], context: str | None) -> list[Li
     """The answer to ``torchx list``."""
     return [
         ListAppResponse(
-            app_id=str(AppId(name=one.name, namespace=one.namespace or None, context=context)),
-            state=_STATES[one.phase],
+            app_id=str(AppId(name=status.name, namespace=status.namespace or None, context=context)),
+            state=_STATES[status.phase],
         )
-        for one in statuses
+        for status in statuses
     ]
 
 
@@ -225,11 +227,13 @@ def _role(process: ProcessStatus) -> Role:
     return Role(name=_name(process), image="", num_replicas=len(process.instances))
 
 
-def _replica(role: str, one: InstanceStatus) -> ReplicaStatus:
-    said = {"structured_error_msg": one.state} if one.phase == "failed" else {}
-    return ReplicaStatus(id=one.index, state=_STATES[one.phase], role=role, hostname=one.place, **said)
+def _replica(role: str, instance: InstanceStatus) -> ReplicaStatus:
+    error = {"structured_error_msg": instance.state} if instance.phase == "failed" else {}
+    return ReplicaStatus(id=instance.index, state=_STATES[instance.phase], role=role, hostname=instance.place, **error)
 
 
 def _message(instances: Iterable[InstanceStatus]) -> str:
     """Why it is not well, a line per instance that says so."""
-    return "\n".join(f"{one.path}: {one.state}" for one in instances if one.reason or one.phase == "failed")
+    return "\n".join(
+        f"{instance.path}: {instance.state}" for instance in instances if instance.reason or instance.phase == "failed"
+    )

@@ -45,13 +45,13 @@ def note_workspace(metadata: dict[str, Any], workspace: str) -> None:
 
 def take_workspaces(app: dict[str, Any]) -> dict[str, str]:
     """The folder for each image, taken out of an AppDef as plain data; TorchX's own mention of it goes, too."""
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for role in app["roles"]:
         folder = role["metadata"].pop(_KEY, None)
         if folder is not None:
             role.pop("workspace", None)
-            found.setdefault(role["image"], folder)
-    return found
+            folders.setdefault(role["image"], folder)
+    return folders
 
 
 def patched(
@@ -67,7 +67,7 @@ def patched(
         guard_of([]).refuse({str(Path(folder) / entry.path): entry.content for entry in entries})
         images.append(patch_image(base, entries, repository))
     spec = SpecFile(path=Path("experiment.yaml"), experiment=experiment, lock_path=Path("-"), lock=Lock())
-    return with_images(spec, {one.base: one.image for one in images}).experiment, images
+    return with_images(spec, {image.base: image.image for image in images}).experiment, images
 
 
 _LONGEST = 40

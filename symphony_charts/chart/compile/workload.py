@@ -29,8 +29,8 @@ def workload_faults(experiment: Experiment) -> Iterator[Problem]:
     """What the kind of workload and its gang cannot do, with paths in the spec."""
     workload = experiment.workload
     if workload.kind not in KINDS:
-        known = ", ".join(f"`{name}`" for name in KINDS)
-        yield Problem(what=f'no chart for workload kind "{workload.kind}"', path="workload.kind", next=f"use {known}")
+        kinds = ", ".join(f"`{name}`" for name in KINDS)
+        yield Problem(what=f'no chart for workload kind "{workload.kind}"', path="workload.kind", next=f"use {kinds}")
     settings = {key: scalar(value) for key, value in compile_workload(experiment).items() if isinstance(value, str)}
     for path, why in faults_of(workload.kind, settings, workload.scheduler_name or ""):
         yield Problem(what=why, path=_SPEC_PATHS.get(path, path))
@@ -95,7 +95,7 @@ def _of_argo(argo: ArgoSettings) -> Values:
 
 
 def _of_dijob(settings: DijobSettings) -> Values:
-    said: Values = {
+    values: Values = {
         "operator": settings.operator,
         "cleanPodPolicy": settings.clean_pod_policy,
         "tasks": dict(settings.tasks),
@@ -107,4 +107,4 @@ def _of_dijob(settings: DijobSettings) -> Values:
     }
     usual: Values = {"operator": "v1.1", "cleanPodPolicy": "Running", "priority": "normal", "topology": "star"}
     usual |= {"parallelWorkers": 1, "tasks": {}}
-    return {key: value for key, value in said.items() if value is not None and value != usual.get(key)}
+    return {key: value for key, value in values.items() if value is not None and value != usual.get(key)}

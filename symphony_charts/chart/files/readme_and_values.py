@@ -27,9 +27,9 @@ _KINDS = {
 
 def values_text(values: Values) -> str:
     """values.yaml: every section under a line that says what it is for."""
-    known = [key for key in TOP if key in values]
-    rest = sorted(set(values) - set(known))
-    return "\n".join(f"{_comment(key)}{dump({key: values[key]})}" for key in [*known, *rest])
+    keys = [key for key in TOP if key in values]
+    rest = sorted(set(values) - set(keys))
+    return "\n".join(f"{_comment(key)}{dump({key: values[key]})}" for key in [*keys, *rest])
 
 
 def readme_text(name: str, values: Values) -> str:

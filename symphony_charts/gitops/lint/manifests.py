@@ -12,9 +12,9 @@ from symphony_charts.chart.lint.finding import Finding, Severity, title
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.children import kind_of
 
-__all__ = ["FINITE_KINDS", "check_manifest"]
+__all__ = ["check_manifest"]
 
-FINITE_KINDS = frozenset(
+_FINITE_KINDS = frozenset(
     {"Job", "JobSet", "AppWrapper", "DIJob", "PyTorchJob", "TFJob", "MPIJob", "TrainJob", "RayJob", "Workflow"}
 )
 _TTL = ("ttlSecondsAfterFinished", "ttlStrategy")
@@ -26,7 +26,7 @@ _PATHS = "argocd.argoproj.io/manifest-generate-paths"
 def check_manifest(item: dict[str, object]) -> Iterator[Finding]:
     """What is wrong with one object; nothing for what is no object."""
     kind = item.get("kind")
-    if kind in FINITE_KINDS:
+    if kind in _FINITE_KINDS:
         yield from _finite(item)
     elif kind == "Pod":
         yield from _pod(item)

@@ -139,9 +139,9 @@ class Store:
             if run.sent or self.cache.queued:
                 tip = self._reread(run)
                 self.cache.queue(None)
-                found = find_commit(self.cache.repo, tip, run.sent)
-                if found and run.built:
-                    return lost(run.built, run, found)
+                ours = find_commit(self.cache.repo, tip, run.sent)
+                if ours and run.built:
+                    return lost(run.built, run, ours)
             return self._until_done(operations, run)
 
     def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
@@ -174,7 +174,7 @@ class Store:
 
     def _until_done(self, operations: Sequence[Operation], run: Run) -> Receipt:
         # The tip of the last time usually is the tip still. If not, the push is refused: no dearer than asking first.
-        tip, is_fresh = (known, False) if (known := self.cache.tip) else (self._reread(run), True)
+        tip, is_fresh = (cached, False) if (cached := self.cache.tip) else (self._reread(run), True)
         while True:
             try:
                 snapshot, changes = self._ask(operations, tip)
@@ -194,11 +194,11 @@ class Store:
             done = Receipt(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
             if answer.is_done:
                 return done
-            found = self._after_refusal(answer, commit, tip, run)
-            if found is None:
+            landed = self._after_refusal(answer, commit, tip, run)
+            if landed is None:
                 return lost(done, run, run.arrived)
-            run.moved += is_fresh and found != tip
-            tip, is_fresh = found, True
+            run.moved += is_fresh and landed != tip
+            tip, is_fresh = landed, True
 
     def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str | None:
         """The tip to go on from; None when the commit got there after all. Raises when there is no going on."""
@@ -206,16 +206,16 @@ class Store:
         if answer.was_sent:
             run.base = run.base or tip
             run.sent.add(commit)
-        found = self._reread(run)
-        if arrived := find_commit(self.cache.repo, found, run.sent, run.base):
+        new_tip = self._reread(run)
+        if arrived := find_commit(self.cache.repo, new_tip, run.sent, run.base):
             run.arrived = arrived
             return None
-        if found == tip:
+        if new_tip == tip:
             self._judge(answer, run)
         else:
             run.silent_since = None
         self._wait(run, answer.text)
-        return found
+        return new_tip
 
     def _judge(self, answer: Answer, run: Run) -> None:
         """Raise where the server refused for good, or has been failing for longer than we wait."""
@@ -262,10 +262,10 @@ class Store:
 
     def _commit(self, tree: str, parent: str, message: str, when: int) -> GitObject:
         parents = [parent] if parent else []
-        made = commit_object(tree=tree, parents=parents, author=self._author.name, time=when, message=message)
+        commit = commit_object(tree=tree, parents=parents, author=self._author.name, time=when, message=message)
         if self._author.sign is None:
-            return made
-        signature = self._author.sign(made.data)
+            return commit
+        signature = self._author.sign(commit.data)
         return commit_object(
             tree=tree, parents=parents, author=self._author.name, time=when, message=message, signature=signature
         )
@@ -341,8 +341,8 @@ def _with_files(cache: Cache, snapshot: Snapshot, paths: Iterable[str]) -> Snaps
     blobs = {path: entry.oid for path, entry in entries.items()}
     fetch_files(cache, blobs.values())
     contents = read_objects(cache.repo, list(blobs.values()))
-    found = {path: item[2] for path, item in zip(blobs, contents, strict=True) if item is not None}
-    return Snapshot(commit=snapshot.commit, folders=snapshot.folders, files={**snapshot.files, **found})
+    files = {path: item[2] for path, item in zip(blobs, contents, strict=True) if item is not None}
+    return Snapshot(commit=snapshot.commit, folders=snapshot.folders, files={**snapshot.files, **files})
 
 
 def _trees(cache: Cache, tip: str, paths: list[str]) -> dict[str, dict[str, Entry]]:

@@ -126,14 +126,14 @@ class Fields:
         if not isinstance(value, list):
             self._mismatch(key, value, "a list")
             return []
-        found = []
+        texts = []
         for index, item in enumerate(value):
             text = text_of(item)
             if text is None:
                 self._mismatch(f"{key}[{index}]", item, "text")
             else:
-                found.append(text)
-        return found
+                texts.append(text)
+        return texts
 
     def text_map(self, key: str) -> dict[str, str]:
         """A map of texts; entries without a value are left out."""

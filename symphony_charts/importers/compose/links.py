@@ -71,14 +71,14 @@ def _is_dialled(key: str, listeners: Mapping[str, _Listener]) -> bool:
 
 def _values(service: Service) -> list[str]:
     """The texts of a service that may hold addresses of others."""
-    found: list[str] = []
+    texts: list[str] = []
     for part in ("command", "args"):
         held = service.process.get(part)
-        found += [text for text in held if isinstance(text, str)] if isinstance(held, list) else []
+        texts += [text for text in held if isinstance(text, str)] if isinstance(held, list) else []
     env = service.process.get("env")
     if isinstance(env, dict):
-        found += [text for text in env.values() if isinstance(text, str)]
-    return found
+        texts += [text for text in env.values() if isinstance(text, str)]
+    return texts
 
 
 def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> None:
@@ -105,8 +105,8 @@ def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> 
 
 def _note(service: Service, where: str, texts: list[str], log: Log) -> None:
     """Say which variables took the place of host names, without the values, which may hold secrets."""
-    found = sorted({name for text in texts for name in re.findall(r"\$\(SYMPH_[A-Z0-9_]+\)", text)})
-    log.note(service.path, f"{where}: names of services became {', '.join(found)}")
+    names = sorted({name for text in texts for name in re.findall(r"\$\(SYMPH_[A-Z0-9_]+\)", text)})
+    log.note(service.path, f"{where}: names of services became {', '.join(names)}")
 
 
 def _replaced(text: str, is_host: bool, others: Mapping[str, _Listener], connects: list[str]) -> str:

@@ -75,13 +75,13 @@ def _name_faults(experiment: Experiment, pods: list[Pod]) -> Iterator[Problem]:
 
 
 def _metadata(experiment: Experiment) -> dict[str, object]:
-    said = {
+    metadata = {
         "name": experiment.name,
         "namespace": experiment.namespace,
         "labels": experiment.labels,
         "annotations": experiment.annotations,
     }
-    return {key: value for key, value in said.items() if value not in (None, {})}
+    return {key: value for key, value in metadata.items() if value not in (None, {})}
 
 
 def _common(experiment: Experiment) -> dict[str, object]:

@@ -14,7 +14,7 @@ from symphony_charts.importers.dijob.draft import Draft
 from symphony_charts.spec.sources import CONFIG_DIR
 from symphony_charts.spec.variable_names import is_ours
 
-__all__ = ["AddedPod", "add_pod", "lift_config_maps", "read_script"]
+__all__ = ["AddedPod", "add_pod"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +34,14 @@ def add_pod(template: Fields, role: str, role_path: str, shared: list[Fields], d
     """
     parts = read_pod(template, draft.volumes, shared)
     name = draft.names.give(role, role_path)
-    lift_config_maps(parts, name, draft)
+    _lift_config_maps(parts, name, draft)
     for container, step in parts.steps.items():
-        read_script(step, parts.paths[container], draft)
+        _read_script(step, parts.paths[container], draft)
         _drop_own_environment(step)
         draft.add_step(container, {**step, "groups": [name]}, parts.paths[container])
     for container, process in parts.processes.items():
         path = parts.paths[container]
-        compile_step = read_script(process, path, draft, may_split=True)
+        compile_step = _read_script(process, path, draft, may_split=True)
         _drop_own_environment(process)
         if compile_step is not None:
             _drop_own_environment(compile_step)
@@ -63,9 +63,9 @@ def _place(name: str, parts: PodParts, template: Fields, draft: Draft) -> AddedP
     names = UniqueNames(draft.log)
     inner: dict[str, object] = {}
     for container, process in parts.processes.items():
-        unique = names.give(container, f"{parts.paths[container]}.name")
-        inner[unique] = process
-        draft.origins[f"groups.{name}.processes.{unique}"] = parts.paths[container]
+        free = names.give(container, f"{parts.paths[container]}.name")
+        inner[free] = process
+        draft.origins[f"groups.{name}.processes.{free}"] = parts.paths[container]
     group: dict[str, object] = {"processes": inner, **parts.settings}
     draft.groups[name] = group
     draft.origins[f"groups.{name}"] = template.path
@@ -82,7 +82,7 @@ def _drop_own_environment(process: dict[str, object]) -> None:
             del process["env"]
 
 
-def lift_config_maps(parts: PodParts, pod: str, draft: Draft) -> None:
+def _lift_config_maps(parts: PodParts, pod: str, draft: Draft) -> None:
     """Take the files of mounted ConfigMaps into `configs`, and see that the pod finds them where it looks.
 
     Configuration files stand in one folder of every process. A ConfigMap mounted there needs nothing more; for any
@@ -152,7 +152,7 @@ _CONFIG_ARGUMENT = re.compile(r"\s-c\s+(?P<file>[^\s;]+)")
 _STEP_FIELDS = ("image", "env", "cwd", "mounts", "requests", "limits")
 
 
-def read_script(
+def _read_script(
     process: dict[str, object], path: str, draft: Draft, *, may_split: bool = False
 ) -> dict[str, object] | None:
     """Turn the shell script of a container into `cmds`, in place; files it writes go to the draft's `configs`.

@@ -113,6 +113,6 @@ def _requested(text: str, role: str) -> int | None:
         rf"\b{role}_target_num['\"]?\s*[:=]\s*(\d{{1,4}})\b",
     )
     for pattern in patterns:
-        if (found := re.search(pattern, text)) is not None:
-            return int(found[1])
+        if (match := re.search(pattern, text)) is not None:
+            return int(match[1])
     return None

@@ -72,7 +72,7 @@ class PodWriter:
             spec["initContainers"] = [self._step(name, step, pod) for name, step in steps]
         spec["containers"] = [self._container(name, process, pod) for name, process in pod.processes.items()]
         experiment = self._experiment
-        said: dict[str, object] = {
+        fields: dict[str, object] = {
             "nodeSelector": {**settings.node_selector, **settings.capabilities},
             "tolerations": [toleration_object(item) for item in settings.tolerations],
             "serviceAccountName": settings.service_account or experiment.service_account,
@@ -81,7 +81,7 @@ class PodWriter:
             "terminationGracePeriodSeconds": settings.grace_period,
             "activeDeadlineSeconds": settings.deadline,
         }
-        spec |= {key: value for key, value in said.items() if value not in (None, {}, [])}
+        spec |= {key: value for key, value in fields.items() if value not in (None, {}, [])}
         if settings.labels or settings.annotations:
             self.log.note(pod.path, "an operator drops labels and annotations of pods")
         overlay = settings.pod_overlay.get("spec")
@@ -155,7 +155,7 @@ class PodWriter:
             for service in self._services
             if service.listener == ref
         ]
-        said: dict[str, object] = {
+        fields: dict[str, object] = {
             "imagePullPolicy": process.image_pull_policy,
             "ports": ports if self._addresses.dialect == "v0" else [],
             "readinessProbe": probe_object(process.ready, self._ports()) if process.ready is not None else None,
@@ -165,7 +165,7 @@ class PodWriter:
             if isinstance(resources, dict):
                 for key in ("requests", "limits"):
                     resources[key] = {**resources.get(key, {}), GPU: str(process.gpus)}
-        container |= {key: value for key, value in said.items() if value not in (None, [])}
+        container |= {key: value for key, value in fields.items() if value not in (None, [])}
         return merge_overlay(container, process.container_overlay)
 
     def _step(self, name: str, step: Step, pod: Pod) -> dict[str, object]:
@@ -186,7 +186,7 @@ class PodWriter:
         resources = {
             key: dict(value) for key, value in (("requests", process.requests), ("limits", process.limits)) if value
         }
-        said: dict[str, object] = {
+        fields: dict[str, object] = {
             "command": start.command,
             "args": start.args,
             "workingDir": process.cwd,
@@ -194,7 +194,7 @@ class PodWriter:
             "resources": resources,
             "volumeMounts": mounts,
         }
-        return {key: value for key, value in said.items() if value not in (None, {}, [])}
+        return {key: value for key, value in fields.items() if value not in (None, {}, [])}
 
     def _environment(self, own: Mapping[str, EnvValue], ref: ProcessRef, pod: Pod) -> dict[str, EnvValue]:
         """The experiment's promises, with the process's own variables on top."""

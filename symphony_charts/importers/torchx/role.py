@@ -49,7 +49,7 @@ def process_of(
     _note_losses(role, context)
     uses_rank0 = rank0 is not None and context.uses_rank0(role)
     requests, limits = _resources(role, context.options)
-    said: dict[str, object] = {
+    data: dict[str, object] = {
         "image": _image(role, context),
         "command": [as_references(role.entrypoint) if "${" in role.entrypoint else role.entrypoint],
         "args": [as_references(arg) for arg in role.args],
@@ -73,7 +73,7 @@ def process_of(
         "annotations": {"sidecar.istio.io/inject": "false", **_metadata(role)},
         "pod_overlay": pod_overlay_of(role, context.log),
     }
-    return {key: value for key, value in said.items() if value not in (None, {}, []) and (key, value) != ("gpus", 0)}
+    return {key: value for key, value in data.items() if value not in (None, {}, []) and (key, value) != ("gpus", 0)}
 
 
 def _rank0_line(service: str) -> str:
@@ -154,14 +154,14 @@ def _volume(mount: AnyMount) -> tuple[dict[str, object], bool]:
 
 def _capabilities(role: Role, log: Log) -> dict[str, str]:
     """Capabilities that are labels of nodes; TorchX itself looks at the instance type alone."""
-    found: dict[str, str] = {}
+    capabilities: dict[str, str] = {}
     for name, value in role.resource.capabilities.items():
         if isinstance(value, str) and (name == INSTANCE_TYPE or "/" in name):
-            found[name] = value
+            capabilities[name] = value
         else:
             path = f"{role.path}.resource.capabilities.{name}"
             log.note(path, f"capability `{name}` is no label of a node; it is not carried over (TorchX drops it too)")
-    return found
+    return capabilities
 
 
 def _metadata(role: Role) -> dict[str, str]:

@@ -16,7 +16,7 @@ from symphony_charts.formats.data import sub
 from symphony_charts.kinds.children import kind_of, opened
 from symphony_charts.kinds.dijob.children import RANK
 from symphony_charts.local.parity.process_view import ProcessView, file_mark
-from symphony_charts.local.plan.pod_names import replica_name
+from symphony_charts.local.plan.replicas import replica_name
 
 __all__ = ["view_of_manifests"]
 

@@ -31,21 +31,19 @@ _FROM_CALLER = ("PATH", "HOME", "LANG")
 
 
 class Environments:
-    """Makes the environment of every process of an experiment; `addresses` are those of its services here."""
+    """Makes the environment of every process of an experiment; `addresses` says where its services are here."""
 
     def __init__(
-        self,
-        experiment: Experiment,
-        services: Sequence[Service],
-        machine: Machine,
-        replicas: Sequence[Replica],
-        addresses: Mapping[str, Address],
+        self, experiment: Experiment, services: Sequence[Service], machine: Machine, replicas: Sequence[Replica]
     ) -> None:
-        self._experiment, self._services, self._machine, self._addresses = experiment, services, machine, addresses
-        self._shared = shared_environment({service.name: addresses[service.name] for service in services})
+        self._experiment, self._services, self._machine = experiment, services, machine
         hosts: dict[str, list[str]] = {}
         for replica in replicas:
             hosts.setdefault(replica.pod.name, []).append(replica.address)
+        self.addresses = {
+            service.name: _address(service, hosts.get(service.listener.pod), machine) for service in services
+        }
+        self._shared = shared_environment(self.addresses)
         nodes = nodes_of(experiment) if has_di_engine(experiment) else []
         self._nodes = {pod: hosts[pod] for pod in nodes if pod in hosts}
 
@@ -67,7 +65,7 @@ class Environments:
                 *(Variable(key, value) for key, value in declared.items()),
             ],
             self._facts(replica, secrets, is_node=is_node),
-            self._addresses,
+            self.addresses,
             replica.index,
         )
         values: dict[str, str] = {**self._caller(replica.name, tty=tty), **self._shared}
@@ -109,6 +107,12 @@ class Environments:
             return {}
         declared = process.env.get(VISIBLE)
         return gpu_environment(ids, declared if isinstance(declared, str) and "$(" not in declared else None)
+
+
+def _address(service: Service, hosts: Sequence[str] | None, machine: Machine) -> Address:
+    hosts = hosts or [machine.addresses.address(0)]
+    ports = machine.moved.get(service.name, ())
+    return Address(host=hosts[0], hosts=tuple(hosts), port=ports[0] if ports else service.port, ports=ports)
 
 
 def _pod_fields(experiment: Experiment, replica: Replica, machine: Machine) -> dict[str, str]:

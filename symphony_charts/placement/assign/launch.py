@@ -17,9 +17,9 @@ from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.spec.model import Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["EXCLUSIVE_ANNOTATION", "add_launch_features", "topology_of"]
+__all__ = ["add_launch_features", "topology_of"]
 
-EXCLUSIVE_ANNOTATION = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_EXCLUSIVE_ANNOTATION = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _PREFIX = "cloud.google.com/"
 _LEVELS = {
     "block": f"{_PREFIX}gce-topology-block",
@@ -34,7 +34,7 @@ def add_launch_features(experiment: Experiment, pools: Pools | None) -> Experime
     settled = {pod.name: _settle(pod, experiment, pools) for pod in pods_of(experiment).values()}
     annotations = dict(experiment.annotations)
     if experiment.placement.exclusive and experiment.workload.kind == "jobset":
-        annotations.setdefault(EXCLUSIVE_ANNOTATION, experiment.placement.exclusive)
+        annotations.setdefault(_EXCLUSIVE_ANNOTATION, experiment.placement.exclusive)
     groups = {name: settled[name] for name in experiment.groups}
     processes = {name: settled[name] for name in experiment.processes}
     return msgspec.structs.replace(experiment, groups=groups, processes=processes, annotations=annotations)
@@ -98,8 +98,8 @@ def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
     if not placement.tpu_topology:
         return {}
     label = {f"{_PREFIX}gke-tpu-topology": placement.tpu_topology}
-    found = pools.pools if pools else ()
-    kinds = {pool.tpu.type for pool in found if pool.tpu and pool.tpu.topology == placement.tpu_topology}
+    candidates = pools.pools if pools else ()
+    kinds = {pool.tpu.type for pool in candidates if pool.tpu and pool.tpu.topology == placement.tpu_topology}
     return label | ({f"{_PREFIX}gke-tpu-accelerator": kinds.pop()} if len(kinds) == 1 else {})
 
 

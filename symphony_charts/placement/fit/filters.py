@@ -75,14 +75,14 @@ def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
 
 def untolerated(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
     """The first taint that keeps the pod away (PreferNoSchedule never does), or None."""
-    known = tuple(tolerations)
-    return next((t for t in taints if t.effect != "PreferNoSchedule" and not tolerates(known, t)), None)
+    accepted = tuple(tolerations)
+    return next((t for t in taints if t.effect != "PreferNoSchedule" and not tolerates(accepted, t)), None)
 
 
 def ports_conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bool:
     """Whether a host port is wanted twice: by equal addresses, or by one of them on all addresses."""
     return any(
-        one[:2] == other[:2] and (one.address == other.address or not (one.address and other.address))
-        for one in wanted
+        port[:2] == other[:2] and (port.address == other.address or not (port.address and other.address))
+        for port in wanted
         for other in held
     )

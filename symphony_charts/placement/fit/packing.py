@@ -101,10 +101,10 @@ def node_costs(cluster: Cluster) -> list[float]:
 
 
 def _cost(cluster: Cluster, node: int) -> float:
-    found = cluster.classes[node]
-    if found.is_live:
+    node_class = cluster.classes[node]
+    if node_class.is_live:
         return 0.0
-    offered = cluster.pools[found.pool].usable
+    offered = cluster.pools[node_class.pool].usable
     return sum(_WORTH.get(name, _DEVICE_WORTH) * amount for name, amount in offered.items())
 
 
@@ -125,7 +125,7 @@ def _fill_open(state: _State, demand: int, left: int) -> int:
     if not left:
         return 0
     need, foes = state.cluster.needs[demand], state.cluster.foes[demand]
-    found = []
+    fitting = []
     for node in state.cluster.fits[demand]:
         for (free, contents), count in state.opened.get(node, {}).items():
             if foes and any(other in foes for other, _ in contents):
@@ -133,8 +133,8 @@ def _fill_open(state: _State, demand: int, left: int) -> int:
             room = _room(free, need)
             if room:
                 room = 1 if demand in foes else room
-                found.append((_slack(free, need, room), node, free, contents, room, count))
-    for _, node, free, contents, room, count in sorted(found):
+                fitting.append((_slack(free, need, room), node, free, contents, room, count))
+    for _, node, free, contents, room, count in sorted(fitting):
         if not left:
             break
         full = min(count, left // room)

@@ -54,9 +54,9 @@ def _closable(cluster: Cluster, rooms: Iterable[int], dimension: int, need: int,
     closed = 0
     prices: dict[int, int] = {}
     for node in rooms:
-        found = cluster.classes[node]
-        price = -(-(found.free[dimension] - need + 1) // common) * common
-        prices[price] = prices.get(price, 0) + found.count
+        node_class = cluster.classes[node]
+        price = -(-(node_class.free[dimension] - need + 1) // common) * common
+        prices[price] = prices.get(price, 0) + node_class.count
     for price, count in sorted(prices.items()):
         number = min(count, total // price)
         closed += number
@@ -74,31 +74,31 @@ def cannot_fit(cluster: Cluster) -> bool:
     """
     if cluster.splits_zones:
         return False
-    known: set[frozenset[int]] = set()
+    tried: set[frozenset[int]] = set()
     for rooms in cluster.fits:
         nodes = frozenset(rooms)
-        if nodes and nodes not in known:
-            known.add(nodes)
+        if nodes and nodes not in tried:
+            tried.add(nodes)
             bound = [i for i, other in enumerate(cluster.fits) if other and other.keys() <= nodes]
             if _is_overfull(cluster, nodes, bound):
                 return True
     everything = frozenset(node for rooms in cluster.fits for node in rooms)
-    return everything not in known and _is_overfull(cluster, everything, [i for i, o in enumerate(cluster.fits) if o])
+    return everything not in tried and _is_overfull(cluster, everything, [i for i, o in enumerate(cluster.fits) if o])
 
 
 def _is_overfull(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
-    found = [cluster.classes[node] for node in sorted(nodes)]
+    classes = [cluster.classes[node] for node in sorted(nodes)]
     for dimension in range(len(cluster.dimensions)):
         sizes = {i: cluster.needs[i][dimension] for i in demands if cluster.needs[i][dimension]}
         if not sizes:
             continue
         common = gcd(*sizes.values())
         asked = sum(size * cluster.demands[i].count for i, size in sizes.items())
-        if asked > sum(node.count * (node.free[dimension] // common * common) for node in found):
+        if asked > sum(node.count * (node.free[dimension] // common * common) for node in classes):
             return True
         for least in sorted(set(sizes.values())):
             pods = sum(cluster.demands[i].count for i, size in sizes.items() if size >= least)
-            if pods > sum(node.count * (node.free[dimension] // least) for node in found):
+            if pods > sum(node.count * (node.free[dimension] // least) for node in classes):
                 return True
     return _are_foes_too_many(cluster, nodes, demands)
 

@@ -20,34 +20,34 @@ _WORDS = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "ephemeral stor
 
 def amount_text(resource: str, amount: int) -> str:
     """An amount for people: ``7.51 CPU``, ``25.2 GiB memory``, ``2 GPUs``."""
-    word = _WORDS.get(resource, resource)
+    name = _WORDS.get(resource, resource)
     if resource == "cpu":
-        return f"{cores_text(amount)} {word}"
+        return f"{cores_text(amount)} {name}"
     if resource in ("memory", "ephemeral-storage"):
-        return f"{amount // MIB}Mi {word}" if amount < 1024 * MIB else f"{amount / (1024 * MIB):.2f} GiB {word}"
-    return f"{amount} {word}"
+        return f"{amount // MIB}Mi {name}" if amount < 1024 * MIB else f"{amount / (1024 * MIB):.2f} GiB {name}"
+    return f"{amount} {name}"
 
 
 def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
     """Everything that keeps such a pod off an empty node of the pool: (kind, text); kinds are label, taint, size."""
-    found: list[tuple[str, str]] = []
+    reasons: list[tuple[str, str]] = []
     for key, value in shape.selector:
         if pool.labels.get(key) != value:
             has = pool.labels.get(key)
-            found.append(("label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"))
+            reasons.append(("label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"))
     if not labels_match({}, shape.affinity, pool.labels):
-        found.append(("label", "node affinity does not match"))
+        reasons.append(("label", "node affinity does not match"))
     taint = untolerated(shape.tolerations, pool.taints)
     if taint:
-        found.append(("taint", f"taint {taint} is not tolerated"))
+        reasons.append(("taint", f"taint {taint} is not tolerated"))
     usable = pool.usable
     for resource, amount in shape.requests:
         if amount > usable.get(resource, 0):
             offered = amount_text(resource, usable.get(resource, 0))
-            found.append(("size", f"needs {amount_text(resource, amount)}, a node offers {offered}"))
+            reasons.append(("size", f"needs {amount_text(resource, amount)}, a node offers {offered}"))
     if pool.max_nodes < 1:
-        found.append(("size", "it may have no node at all"))
-    return found
+        reasons.append(("size", "it may have no node at all"))
+    return reasons
 
 
 def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
@@ -132,8 +132,8 @@ def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
         if not any(pool.labels.get(key) == value for pool in pools):
             values = sorted({pool.labels[key] for pool in pools if key in pool.labels})
             near = nearest(value, values)
-            known = f"nodes have {', '.join(values[:5])}" if values else f"no node has the label {key}"
-            return f"no pool has the label {key}={value}", (f'did you mean "{near}"? ' if near else "") + known
+            present = f"nodes have {', '.join(values[:5])}" if values else f"no node has the label {key}"
+            return f"no pool has the label {key}={value}", (f'did you mean "{near}"? ' if near else "") + present
     tainted = [
         (pool, taint)
         for pool in pools

@@ -55,9 +55,9 @@ def _place(run: _Search, index: int, nodes: tuple[_Node, ...]) -> tuple[_Node, .
         run.steps_left -= 1
         if run.steps_left <= 0:
             return None
-        found = _place(run, index + 1, after)
-        if found is not None:
-            return found
+        packing = _place(run, index + 1, after)
+        if packing is not None:
+            return packing
     if run.steps_left > 0:
         run.dead.add((index, nodes))
     return None

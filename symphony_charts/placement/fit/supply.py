@@ -99,10 +99,10 @@ def _classes(pools: Sequence[Pool], dimensions: tuple[str, ...], keys: tuple[str
             if not node.schedulable:
                 continue
             free = tuple(max(0, node.free.get(name, 0)) for name in dimensions)
-            one = NodeClass(index, free, 1, dict(node.labels), node.taints, node.ports, node.name, True)
+            node_class = NodeClass(index, free, 1, dict(node.labels), node.taints, node.ports, node.name, True)
             values = tuple(node.labels.get(key) for key in keys)
             key = (free, values, node.taints, node.ports, node.name if "" in keys else "")
-            alike.setdefault(key, []).append(one)
+            alike.setdefault(key, []).append(node_class)
         for nodes in alike.values():
             first = nodes[0]
             yield NodeClass(index, first.free, len(nodes), first.labels, first.taints, first.ports, first.name, True)
@@ -148,15 +148,15 @@ def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
 def _allowed(shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[list[int]]) -> frozenset[int]:
     """The node classes that labels, taints and host ports leave to a demand; alike classes are asked once."""
     selector = dict(shape.selector)
-    found: list[int] = []
+    allowed: list[int] = []
     for members in groups:
         node = classes[members[0]]
         if not labels_match(selector, shape.affinity, node.labels, node.name):
             continue
         if untolerated(shape.tolerations, node.taints) or ports_conflict(shape.ports, node.ports):
             continue
-        found += members
-    return frozenset(found)
+        allowed += members
+    return frozenset(allowed)
 
 
 def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], *, alone: bool) -> dict[int, int]:

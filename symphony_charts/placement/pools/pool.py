@@ -79,7 +79,6 @@ class Pool:
     vcpu: int = 0
     memory_mib: int = 0
     arch: str = "amd64"
-    node_version: str = ""
     allocatable: Mapping[str, int]
     accuracy: Accuracy = "model"
     system: Mapping[str, int] = field(default_factory=dict)

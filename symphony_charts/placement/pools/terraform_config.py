@@ -47,10 +47,10 @@ def hcl_line_of(text: str, path: str) -> int | None:
     """
     kind, name, *steps = [re.sub(r"\[[^]]*\]", "", step) for step in path.removeprefix("resource.").split(".")]
     head = re.compile(rf'^\s*resource\s+"?{re.escape(kind)}"?\s+"?{re.escape(name)}"?', re.MULTILINE)
-    found = head.search(text)
-    if found is None:
+    match = head.search(text)
+    if match is None:
         return None
-    position = found.start() + len(found[0]) - len(found[0].lstrip())
+    position = match.start() + len(match[0]) - len(match[0].lstrip())
     for step in steps:
         inner = re.compile(rf'^\s*"?{re.escape(step)}"?\s*[={{"]', re.MULTILINE).search(text, position)
         if inner is None:

@@ -11,7 +11,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import EnvSource, EnvValue
 from symphony_charts.spec.variable_names import RESERVED
 
-__all__ = ["env_faults", "may_be_set", "references_in"]
+__all__ = ["env_faults", "may_be_set"]
 
 # Kubernetes' relaxed rule allows more; a shell, a C program and tmux agree on this one.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -36,7 +36,7 @@ def may_be_set(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in RESERVED
 
 
-def references_in(text: str) -> list[str]:
+def _references_in(text: str) -> list[str]:
     """The names in ``$(NAME)`` of `text`; ``$$(NAME)`` is no reference.
 
     Source: kubernetes/kubernetes, third_party/forked/golang/expansion/expand.go.
@@ -63,7 +63,7 @@ def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue]
 
 def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: str) -> Iterator[Problem]:
     """Entries without `$(` come first, then those with it, each by name: what comes later is not seen."""
-    for reference in references_in(value):
+    for reference in _references_in(value):
         other = env.get(reference)
         if isinstance(other, str) and "$(" in other and reference >= name:
             what = f'"{name}" refers to "{reference}", which is set after it'
@@ -76,8 +76,8 @@ def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: 
 def _source_faults(source: EnvSource, path: str) -> Iterator[Problem]:
     kinds = [kind for kind in ("secret", "config", "field", "resource") if getattr(source, kind) is not None]
     if len(kinds) != 1:
-        found = " and ".join(kinds) or "none of secret, config, field and resource"
-        yield Problem(what=f"a value comes from one place, not {found}", path=path, next="keep one of them")
+        given = " and ".join(kinds) or "none of secret, config, field and resource"
+        yield Problem(what=f"a value comes from one place, not {given}", path=path, next="keep one of them")
     elif kinds[0] in ("secret", "config") and not source.key:
         yield Problem(what=f"which key of the {kinds[0]}?", path=path, next="add `key:`")
     elif kinds[0] in ("field", "resource") and source.key is not None:

@@ -11,10 +11,10 @@ from symphony_charts.spec.checks.process_paths import Place
 from symphony_charts.spec.model import Experiment, Probe
 from symphony_charts.spec.variable_names import service_variable
 
-__all__ = ["SERVICE_LENGTH", "network_faults"]
+__all__ = ["network_faults"]
 
 # A Service is named `<release>-<service>`, in 63 characters at most.
-SERVICE_LENGTH = 40
+_SERVICE_LENGTH = 40
 _LAST_PORT = 65535
 
 
@@ -67,8 +67,8 @@ def _name_faults(name: str, path: str) -> Iterator[Problem]:
     if not SERVICE_NAME.fullmatch(name):
         next_step = "use lower-case letters, digits and dashes, a letter first, a letter or digit last"
         yield Problem(what=f'"{name}" cannot be the name of a service', path=path, next=next_step)
-    elif len(name) > SERVICE_LENGTH:
-        what = f'the service "{name}" has {len(name)} characters; {SERVICE_LENGTH} fit beside the release\'s name'
+    elif len(name) > _SERVICE_LENGTH:
+        what = f'the service "{name}" has {len(name)} characters; {_SERVICE_LENGTH} fit beside the release\'s name'
         yield Problem(what=what, path=path, next="shorten it")
 
 
@@ -136,8 +136,8 @@ def _probe_faults(probe: Probe, place: Place) -> Iterator[Problem]:
     path = f"{place.path}.ready"
     kinds = [kind for kind in ("tcp", "http", "exec") if getattr(probe, kind) is not None]
     if len(kinds) != 1:
-        found = " and ".join(kinds) or "none of tcp, http and exec"
-        yield Problem(what=f"a probe asks in one way, not {found}", path=path, next="keep one of tcp, http, exec")
+        given = " and ".join(kinds) or "none of tcp, http and exec"
+        yield Problem(what=f"a probe asks in one way, not {given}", path=path, next="keep one of tcp, http, exec")
     for kind in ("tcp", "http"):
         asked = getattr(probe, kind)
         if asked is not None:

@@ -115,10 +115,10 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
 
 
 def _config_faults(config: ConfigFile, path: str) -> Iterator[Problem]:
-    said = [field for field in ("text", "base64", "file") if getattr(config, field) is not None]
-    if len(said) != 1:
-        found = " and ".join(said) or "none of text, base64 and file"
-        yield Problem(what=f"the content comes from one place, not {found}", path=path, next="keep one of them")
+    sources = [field for field in ("text", "base64", "file") if getattr(config, field) is not None]
+    if len(sources) != 1:
+        given = " and ".join(sources) or "none of text, base64 and file"
+        yield Problem(what=f"the content comes from one place, not {given}", path=path, next="keep one of them")
     if config.base64 is not None:
         try:
             base64.b64decode(config.base64, validate=True)

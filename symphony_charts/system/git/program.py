@@ -12,9 +12,9 @@ from pathlib import Path
 from symphony_charts.errors import SpecError, ToolMissing
 from symphony_charts.system.subprocess_runner import Completed, run
 
-__all__ = ["OLDEST_GIT", "check_branch", "check_url", "git", "git_version"]
+__all__ = ["check_branch", "check_url", "git", "git_version"]
 
-OLDEST_GIT = (2, 30)
+_OLDEST_GIT = (2, 30)
 
 _SETTINGS = {
     "core.hooksPath": "/dev/null",  # also the hook `pre-push` of the user's own settings
@@ -49,11 +49,11 @@ def git(
 def git_version() -> tuple[int, int]:
     """The version of the git program. Raises ToolMissing without one, or with one that is too old."""
     match = re.search(r"(\d+)\.(\d+)", run(["git", "--version"], timeout_s=10).text)
-    found = (int(match[1]), int(match[2])) if match else (0, 0)
-    if found < OLDEST_GIT:
-        wanted = ".".join(map(str, OLDEST_GIT))
-        raise ToolMissing(f"git {found[0]}.{found[1]} is too old", next=f"install git {wanted} or newer")
-    return found
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
+    if version < _OLDEST_GIT:
+        wanted = ".".join(map(str, _OLDEST_GIT))
+        raise ToolMissing(f"git {version[0]}.{version[1]} is too old", next=f"install git {wanted} or newer")
+    return version
 
 
 _PREFIX = re.compile(r"(fatal|error|remote): +")

@@ -135,8 +135,8 @@ def _may_be_race(verdict: str) -> bool:
 
 
 def _failed(ended: Completed, what: str) -> ToolFailed:
-    heard = ended.error_text
-    is_final = bool(_FINAL.search(heard))
+    stderr = ended.error_text
+    is_final = bool(_FINAL.search(stderr))
     kind = ToolFailed if is_final else ToolUnreachable
     hint = "check the address, and that git itself can read it: git ls-remote"
     return kind(
@@ -145,6 +145,6 @@ def _failed(ended: Completed, what: str) -> ToolFailed:
         argv=ended.argv,
         status=ended.status,
         stdout=ended.text,
-        stderr=heard,
+        stderr=stderr,
         seconds=ended.seconds,
     )
