@@ -30,7 +30,7 @@ _HOMES = {
     "TmuxProcessGroupSpec": "clusters.builders:ProcessGroupSpec",
     "TmuxProcessSpec": "clusters.builders:ProcessSpec",
 }
-__all__ = [*_HOMES, "__version__"]
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604 - the keys are strings
 
 
 def __getattr__(name: str) -> object:
