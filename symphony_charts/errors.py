@@ -1,13 +1,13 @@
 """The one tree of errors that users see.
 
 Every leaf fixes the exit code of the command; every instance says what failed, where, and what to do next.
-Only `symphony_charts.cli` prints them and exits.
+Only `symphony_charts.cli` prints them and exits. The classes are plain ones, since every command line imports them:
+dataclasses would cost it 7 ms, a sixth of `symph --help`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 __all__ = [
     "CheckFailed",
@@ -20,30 +20,52 @@ __all__ = [
     "ToolFailed",
     "ToolMissing",
     "UsageError",
+    "first_line",
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One fault of an input: `what` is wrong, `path` inside the input, `next`, the way out.
 
     `path` is dotted with list indexes, as in ``processes.learner.binds[0]``; it is empty for the whole input.
     """
 
-    what: str
-    path: str = ""
-    next: str = ""
+    __slots__ = ("next", "path", "what")
+
+    def __init__(self, *, what: str, path: str = "", next: str = "") -> None:
+        self.what = what
+        self.path = path
+        self.next = next
+
+    def moved_to(self, path: str) -> Problem:
+        """The same fault at another path."""
+        return Problem(what=self.what, path=path, next=self.next)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Problem):
+            return NotImplemented
+        return (self.what, self.path, self.next) == (other.what, other.path, other.next)
+
+    def __hash__(self) -> int:
+        return hash((self.what, self.path, self.next))
+
+    def __repr__(self) -> str:
+        return f"Problem(what={self.what!r}, path={self.path!r}, next={self.next!r})"
 
 
-@dataclass(eq=False)
 class SymphError(Exception):
     """Root of all errors that are not bugs: `what` failed, `at` (file, line, path), `next`, the step to take."""
 
-    what: str
-    at: str = ""
-    next: str = ""
-
     exit_code = 1
+
+    def __init__(self, what: str, at: str = "", next: str = "") -> None:
+        self.what = what
+        self.at = at
+        self.next = next
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__qualname__}({fields})"
 
     def __str__(self) -> str:
         lines = [self.what]
@@ -97,30 +119,40 @@ class PlacementError(SymphError, ValueError):
     exit_code = 4
 
 
-@dataclass(eq=False)
 class ToolMissing(SymphError):
     """A program that the step needs (helm, git, tmux...) is absent or too old, or an `extra` of ours."""
 
-    extra: str = ""
-
     exit_code = 5
 
-    def __post_init__(self) -> None:
-        if self.extra and not self.next:
-            self.next = f"install symphony-charts with the extra `{self.extra}`"
+    def __init__(self, what: str, at: str = "", next: str = "", extra: str = "") -> None:
+        if extra and not next:
+            next = f"install symphony-charts with the extra `{extra}`"
+        super().__init__(what, at, next)
+        self.extra = extra
 
 
-@dataclass(eq=False)
 class ToolFailed(SymphError):
     """A program or server failed; everything it said is kept."""
 
-    argv: Sequence[str] = field(default=())
-    status: int | None = None
-    stdout: str = ""
-    stderr: str = ""
-    seconds: float = 0.0
-
     exit_code = 6
+
+    def __init__(
+        self,
+        what: str,
+        at: str = "",
+        next: str = "",
+        argv: Sequence[str] = (),
+        status: int | None = None,
+        stdout: str = "",
+        stderr: str = "",
+        seconds: float = 0.0,
+    ) -> None:
+        super().__init__(what, at, next)
+        self.argv = argv
+        self.status = status
+        self.stdout = stdout
+        self.stderr = stderr
+        self.seconds = seconds
 
 
 class Conflict(SymphError):
@@ -133,3 +165,8 @@ class NotFound(SymphError, LookupError):
     """No such experiment, process or version, or it is not ours."""
 
     exit_code = 8
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, empty where it says nothing."""
+    return next(iter(str(error).splitlines()), "")

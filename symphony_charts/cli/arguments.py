@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
 from symphony_charts.cli.options import common
-from symphony_charts.cli.verbs import GROUPS, Verb
+from symphony_charts.cli.verbs import GROUPS, HIDDEN, Verb
+from symphony_charts.errors import UsageError
 
 __all__ = ["MasterParser", "Parser", "fill_defaults", "plain_words", "refuse_bytes", "refuse_verb", "split_remainder"]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
 
 # Options of the master parser that take the next word.
 _WITH_VALUE = ("--color",)
@@ -28,8 +27,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError; `status_of` prints it and gives exit status 2."""
-        from symphony_charts.errors import UsageError
-
         raise UsageError(message, "", f"{self.prog} --help")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
@@ -70,13 +67,13 @@ class MasterParser(Parser):
 
     def format_help(self) -> str:
         """The text of `symph --help`: the verbs without importing them."""
-        rows = [verb for verb in self._verbs() if verb.group in ("", *GROUPS)]
+        rows = [verb for verb in self._verbs() if verb not in HIDDEN]
         names = {verb.name: ", ".join(verb.names) for verb in rows}
         width = max((len(text) for text in names.values()), default=14)
         lines = [f"usage: {self.prog} VERB [ARGUMENTS] [-- COMMAND]", "", self.description or ""]
-        for group in ("", *GROUPS):
+        for group, title in {"": "This project", **GROUPS}.items():
             members = [f"  {names[verb.name]:{width}}  {verb.summary}".rstrip() for verb in rows if verb.group == group]
-            lines += ["", f"{group or 'This project'}:", *members] if members else []
+            lines += ["", f"{title}:", *members] if members else []
         lines += ["", "Options:", f"  {'-h, --help':{width}}  this page; after a verb, the page of that verb"]
         lines += [f"  {'-v, --verbose':{width}}  say more; show the output of programs that failed"]
         lines += [
@@ -91,8 +88,6 @@ def split_remainder(words: Sequence[str]) -> tuple[list[str], list[str], bool]:
     """The words before a lone ``--``, those after it, and whether there was one. Raises UsageError for two of them."""
     places = [index for index, word in enumerate(words) if word == "--"]
     if len(places) > 1:
-        from symphony_charts.errors import UsageError
-
         raise UsageError('only one "--" may stand on the command line', "", 'wrap the command: -- sh -c "..."')
     if not places:
         return list(words), [], False
@@ -103,8 +98,6 @@ def refuse_bytes(words: Sequence[str]) -> None:
     """Raise UsageError for a word that is no UTF-8: no name, and no file that we write, can hold it."""
     for word in words:
         if any("\ud800" <= letter <= "\udfff" for letter in word):
-            from symphony_charts.errors import UsageError
-
             raise UsageError(f"{word!a} is no UTF-8", "", "rename the file, or set LC_ALL=C.UTF-8")
 
 
@@ -118,10 +111,6 @@ def plain_words(words: Sequence[str]) -> list[str]:
 
 def refuse_verb(prog: str, word: str, verbs: Sequence[Verb]) -> NoReturn:
     """Raise UsageError for a word that is no verb, naming the nearest one."""
-    from difflib import get_close_matches
-
-    from symphony_charts.errors import UsageError
-
     names = [name for verb in verbs for name in verb.names if not name.startswith("_")]
     near = get_close_matches(word, names, n=1)
     hint = f"did you mean `{prog} {near[0]}`? " if near else ""
@@ -130,8 +119,6 @@ def refuse_verb(prog: str, word: str, verbs: Sequence[Verb]) -> NoReturn:
 
 def _nearest(word: str, names: Sequence[str]) -> str:
     """The name that was probably meant, as a hint; flags are compared without their dashes, which all share."""
-    from difflib import get_close_matches
-
     bare = {name.lstrip("-"): name for name in names if name.startswith("--") or not word.startswith("--")}
     typed = word.lstrip("-")
     near = [name for name in bare if typed and name.startswith(typed)] or get_close_matches(typed, bare, n=1)

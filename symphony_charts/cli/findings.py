@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Callable, Sequence
 
+from symphony_charts.chart.lint.finding import Finding
+from symphony_charts.chart.lint.sarif import to_sarif
 from symphony_charts.cli import output
+from symphony_charts.version import __version__
 
-__all__ = ["FORMATS", "print_found"]
+__all__ = ["print_found"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from symphony_charts.chart.lint.finding import Finding
-
-FORMATS = ("table", "json", "yaml", "sarif")
 _COLORS = {"error": "bad", "warning": "busy", "info": "dim"}
 
 
@@ -27,11 +25,6 @@ def print_found(
 ) -> None:
     """Print findings, each with its file, as `-o` says, then how many there are of `what`; `line` is for SARIF."""
     if args.output == "sarif":
-        import json
-
-        from symphony_charts.chart.lint.sarif import to_sarif
-        from symphony_charts.version import __version__
-
         output.line(json.dumps(to_sarif(list(found), __version__, line), indent=2))
         return
     records: list[dict[str, object]] = [

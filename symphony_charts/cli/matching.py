@@ -1,17 +1,22 @@
-"""Which experiment a loosely written name means, asking only where somebody can answer."""
+"""`choose` finds the experiment or process that a loosely written name means; it asks where somebody can answer."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Protocol
 
 from symphony_charts.cli import output
+from symphony_charts.errors import NotFound, UsageError
 
-__all__ = ["choose", "choose_experiment"]
+__all__ = ["Backend", "choose", "choose_experiment"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from symphony_charts.cli.parser import Backend
+
+class Backend(Protocol):
+    """What the parser itself asks of a cluster; verbs use the full protocol of `symphony_charts.clusters`."""
+
+    def fuzzy_match_experiment(self, name: str) -> tuple[Sequence[str], bool]:
+        """The experiments that `name` may mean, best first, and whether it is an exact match."""
 
 
 def choose_experiment(cluster: Backend, name: str) -> str:
@@ -27,8 +32,6 @@ def choose_experiment(cluster: Backend, name: str) -> str:
 
 def choose(matches: Sequence[str], name: str, noun: str) -> str:
     """One of `matches`, none of which is exactly `name`: the only one with a warning, or what the user picks."""
-    from symphony_charts.errors import NotFound, UsageError
-
     if not matches:
         raise NotFound(f'no {noun} matches "{name}"', "", "symph ls shows all experiments")
     if len(matches) == 1:

@@ -22,30 +22,45 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 from symphony_charts.cli import arguments
+from symphony_charts.cli.failures import status_of
+from symphony_charts.cli.matching import Backend, choose_experiment
 from symphony_charts.cli.options import common
 from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
+from symphony_charts.version import __version__
 
-__all__ = ["Backend", "SymphonyParser"]
+__all__ = ["SymphonyParser"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Protocol
-
-    class Backend(Protocol):
-        """What the parser itself asks of a cluster; verbs use the full protocol of `symphony_charts.clusters`."""
-
-        def fuzzy_match_experiment(self, name: str) -> tuple[Sequence[str], bool]:
-            """The experiments that `name` may mean, best first, and whether it is an exact match."""
-
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-    Action = Callable[[argparse.Namespace], int | None]
-else:
-    Backend = object
+Action = Callable[[argparse.Namespace], Any]
 
 
-class SymphonyParser:
+def _method_name(verb: str) -> str:
+    return "action_" + verb.replace("-", "_")
+
+
+def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int]:
+    """The method ``action_<verb>``: scripts call it from their own verbs, with arguments of their own parsers."""
+
+    def action(self: SymphonyParser, args: argparse.Namespace) -> int:
+        arguments.fill_defaults(self.get_subparser(verb.name), args)
+        status: int = import_module(f"symphony_charts.cli.commands.{verb.module}").run(args)
+        return status
+
+    action.__doc__ = verb.summary
+    return action
+
+
+# A method ``action_<verb>`` for each name of each verb: projects override them, or call them from verbs of their own.
+_VerbMethods: Any = type(
+    "VerbMethods",
+    (),
+    {_method_name(name): _action_of(verb) for verb in (*VERBS, *HIDDEN) for name in verb.names},
+)
+
+
+class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are made from the table of verbs
     """All of Symphony's verbs, and those added in `setup`.
 
     Override `create_cluster` to say where experiments run and `setup` to add verbs and settings. Attributes:
@@ -64,7 +79,7 @@ class SymphonyParser:
         )
         common.add_global_options(self.master_parser)
         self.master_parser.add_argument("--version", action="store_true", dest="show_version", help="print the version")
-        self.subparsers: Subparsers = self.master_parser.add_subparsers(
+        self.subparsers: argparse._SubParsersAction[argparse.ArgumentParser] = self.master_parser.add_subparsers(
             dest="action", metavar="VERB", parser_class=arguments.Parser
         )
         self._cluster: Backend | None = None
@@ -105,7 +120,7 @@ class SymphonyParser:
         text = " ".join((action.__doc__ or "").split())
         kw.setdefault("help", text)
         kw.setdefault("description", text)
-        self._own.append(Verb(name, tuple(aliases or ()), str(kw["help"]), "", ""))
+        self._own.append(Verb(name, tuple(aliases or ()), str(kw["help"])))
         return self._add(name, tuple(aliases or ()), action, kw)
 
     def get_subparser(self, name: str) -> argparse.ArgumentParser:
@@ -129,8 +144,6 @@ class SymphonyParser:
         Without `argv` the process's own arguments are taken, and a failure leaves the process through SystemExit, so
         that the status counts also in scripts that end in a bare ``MyProject().main()``.
         """
-        from symphony_charts.cli.failures import status_of
-
         status = status_of(lambda: self._run(sys.argv[1:] if argv is None else list(argv)), self._is_verbose)
         if argv is None and status:
             raise SystemExit(status)
@@ -149,14 +162,17 @@ class SymphonyParser:
 
         Raises NotFound if nothing fits, UsageError if several do and nobody can be asked.
         """
-        from symphony_charts.cli.matching import choose_experiment
-
         name = args.experiment_name
         return choose_experiment(self.cluster_for(args), name) if name else None
 
+    @property
+    def has_own_cluster(self) -> bool:
+        """Whether a project says by its own `create_cluster` where experiments run."""
+        return type(self).create_cluster is not SymphonyParser.create_cluster
+
     def cluster_for(self, args: argparse.Namespace) -> Backend:
         """The cluster of these arguments: `cluster`, unless `--on` names another backend than the script's own."""
-        if getattr(args, "on", None) and type(self).create_cluster is not SymphonyParser.create_cluster:
+        if getattr(args, "on", None) and self.has_own_cluster:
             return _new_cluster(args.on)
         self._args = args
         return self.cluster
@@ -196,7 +212,7 @@ class SymphonyParser:
     def _load(self, verb: Verb) -> None:
         options = {"help": verb.summary, "description": f"{verb.summary[:1].upper()}{verb.summary[1:]}."}
         parser = self._add(verb.name, verb.aliases, self._action_for(verb), options)
-        _module_of(verb).configure(parser)
+        import_module(f"symphony_charts.cli.options.{verb.module}").configure(parser)
 
     def _action_for(self, verb: Verb) -> Action:
         """The method that answers a verb: the one a project wrote under any of the verb's names, else ours."""
@@ -211,8 +227,6 @@ class SymphonyParser:
     def _run(self, words: list[str]) -> int:
         args = self.parse(words)
         if args.show_version:
-            from symphony_charts.version import __version__
-
             sys.stdout.write(f"symphony-charts {__version__}\n")
             return 0
         if args.action is None:
@@ -236,36 +250,7 @@ class SymphonyParser:
     def _is_verbose(self) -> bool:
         return bool(getattr(self._args, "verbose", False) or os.environ.get("SYMPH_DEBUG"))
 
-    if TYPE_CHECKING:
-        # The methods action_<verb>, made below from the table.
-        def __getattr__(self, name: str) -> Any: ...
-
 
 def _new_cluster(backend: str) -> Backend:
     made: Backend = import_module("symphony_charts.engine").Cluster.new(backend)
     return made
-
-
-def _method_name(verb: str) -> str:
-    return "action_" + verb.replace("-", "_")
-
-
-def _module_of(verb: Verb) -> Any:
-    return import_module(f"symphony_charts.cli.commands.{verb.module}")
-
-
-def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int]:
-    """The method ``action_<verb>``: scripts call it from their own verbs, with arguments of their own parsers."""
-
-    def action(self: SymphonyParser, args: argparse.Namespace) -> int:
-        arguments.fill_defaults(self.get_subparser(verb.name), args)
-        status: int = _module_of(verb).run(args)
-        return status
-
-    action.__doc__ = verb.summary
-    return action
-
-
-for _verb in (*VERBS, *HIDDEN):
-    for _name in _verb.names:
-        setattr(SymphonyParser, _method_name(_name), _action_of(_verb))

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import codecs
 import os
+import select
 import sys
+from typing import Any
 
 __all__ = ["is_cut_off", "leave_quietly", "prepare_streams"]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _ERRORS = "symph"
 
@@ -39,8 +37,6 @@ def prepare_streams() -> None:
 
 def is_cut_off() -> bool:
     """Whether somebody closed the other end of stdout or stderr, as `head` does when it has seen enough."""
-    import select
-
     poll = select.poll()
     for descriptor in (1, 2):
         poll.register(descriptor, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from symphony_charts.environment.variables import env_prefix
+from symphony_charts.spec.variable_names import service_prefix, service_variable
 
 __all__ = ["AddressBook"]
 
@@ -21,14 +21,13 @@ class AddressBook:
 
     def format_name(self, name: str) -> str:
         """``replay-server`` -> ``REPLAY_SERVER``."""
-        return env_prefix(name).removeprefix("SYMPH_")
+        return service_prefix(name).removeprefix("SYMPH_")
 
     def dump(self) -> dict[str, str]:
         """``SYMPH_<NAME>_HOST``, ``_PORT`` and ``_ADDR`` of every service."""
         environment: dict[str, str] = {}
         for name, entry in self.entries.items():
-            prefix = env_prefix(name)
-            environment[f"{prefix}_HOST"] = str(entry["host"])
-            environment[f"{prefix}_PORT"] = str(entry["port"])
-            environment[f"{prefix}_ADDR"] = f"{entry['host']}:{entry['port']}"
+            environment[service_variable(name, "HOST")] = str(entry["host"])
+            environment[service_variable(name, "PORT")] = str(entry["port"])
+            environment[service_variable(name, "ADDR")] = f"{entry['host']}:{entry['port']}"
         return environment

@@ -7,11 +7,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from symphony_charts.backend.current_experiment import set_current
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, ToolMissing
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.kubernetes.backend import KubeWatcher
-from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.kubernetes.delete import objects_of_release, wait_gone
+from symphony_charts.kubernetes.ownership import held_by, refuse_managed, refuse_protected
+from symphony_charts.kubernetes.releases.source import prepared_chart
+from symphony_charts.placement.pools.files import pools_of_spec
+from symphony_charts.prepare import prepare_experiment
 from symphony_charts.settings.saved_experiments import save_experiment
 from symphony_charts.spec.model import Experiment
 
@@ -62,17 +67,12 @@ class KubeCluster(Cluster):
         runs and `force` is not given, where Git manages it, and for protected namespaces; SpecError with everything
         that the cluster does not take.
         """
-        from symphony_charts.prepare import prepare_experiment
-
-        prepared = prepare_experiment(experiment, pins, pools=self._pools(experiment, folder))
+        pools = pools_of_spec(folder / experiment.name, experiment.placement.pools)
+        prepared = prepare_experiment(experiment, pins, pools=pools)
         if dry_run:
             sys.stdout.write(dump_all(prepared.objects))
             return list(prepared.objects)
         experiment = prepared.experiment
-        from symphony_charts.backend.current_experiment import set_current
-        from symphony_charts.kubernetes.delete import refuse_protected
-        from symphony_charts.kubernetes.releases.source import prepared_chart
-
         api = self._watcher.api
         namespace = self._namespace or experiment.namespace or api.namespace
         refuse_protected(namespace)
@@ -95,18 +95,8 @@ class KubeCluster(Cluster):
         set_current(self._watcher.place, experiment.name)
         return there.describe(experiment.name, events=False)
 
-    @staticmethod
-    def _pools(experiment: Experiment, folder: Path) -> Pools | None:
-        """The pools that the experiment names itself."""
-        from symphony_charts.placement.pools.files import pools_of_spec
-
-        return pools_of_spec(folder / experiment.name, experiment.placement.pools)
-
     def _refuse_existing(self, there: KubeWatcher, name: str, namespace: str, *, force: bool) -> bool:
         """Whether something runs under the name that may be replaced; raises Conflict where it may not."""
-        from symphony_charts.kubernetes.delete import objects_of_release, refuse_managed
-        from symphony_charts.kubernetes.status import held_by
-
         releases = there.releases(name, namespace)
         try:
             objects = objects_of_release(there, name)
@@ -136,8 +126,6 @@ class KubeCluster(Cluster):
             raise SpecError(problems, at=f"the cluster, namespace {namespace}")
 
     def _end(self, there: KubeWatcher, name: str) -> None:
-        from symphony_charts.kubernetes.delete import wait_gone
-
         there.delete(name)
         wait_gone(there, name, _END_TIMEOUT_S)
 
@@ -148,6 +136,7 @@ class KubeCluster(Cluster):
 
     def _install(self, name: str, chart: Path, namespace: str) -> bool:
         """Whether helm is there and has installed the chart."""
+        # pyhelm3 takes 230 ms to load, which nobody spends who only watches.
         from symphony_charts.kubernetes.releases.releases import Releases, Target
 
         try:

@@ -9,8 +9,10 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 
+from symphony_charts.backend.current_experiment import current_of, set_current
 from symphony_charts.backend.protocol import Watcher, find_instances, match_names, match_processes
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery
+from symphony_charts.backend.wait import wait_until
 from symphony_charts.errors import NotFound, SymphError, UsageError
 
 __all__ = ["LOGIN_SHELL", "Watched"]
@@ -87,12 +89,10 @@ class Watched:
     def wait(
         self, experiment_name: str, condition: str = "succeeded", *, timeout_s: float | None = None
     ) -> ExperimentStatus | None:
-        """How the experiment is once `condition` (see `cluster.waiting`) holds; None when it is gone.
+        """How the experiment is once `condition` (see `backend.wait`) holds; None when it is gone.
 
         Raises CheckFailed when that cannot happen any more, ToolFailed after `timeout_s`.
         """
-        from symphony_charts.backend.wait import wait_until
-
         return wait_until(self.watcher, experiment_name, condition, timeout_s=timeout_s)
 
     def exec_command(
@@ -154,8 +154,6 @@ class Watched:
 
     def set_experiment(self, experiment_name: str) -> None:
         """Let verbs without a name mean this experiment; raises NotFound."""
-        from symphony_charts.backend.current_experiment import set_current
-
         self.watcher.describe(experiment_name, events=False)
         set_current(self.watcher.place, experiment_name)
 
@@ -165,8 +163,6 @@ class Watched:
 
     def choose(self, experiment_name: str | None) -> str:
         """`experiment_name`, or without one the current experiment; raises NotFound."""
-        from symphony_charts.backend.current_experiment import current_of
-
         return experiment_name or current_of(self.watcher)
 
     def get_log(

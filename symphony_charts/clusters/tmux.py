@@ -8,7 +8,9 @@ from pathlib import Path
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import Conflict
+from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.runs import find_run
 from symphony_charts.settings.saved_experiments import save_experiment
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate
@@ -36,9 +38,6 @@ class TmuxCluster(Cluster):
         dry_run: bool = False,
     ) -> object:
         """Save the experiment if that is configured, and start it; with `dry_run` print what would be started."""
-        # Starting brings tmux and the wrapper along, which those who only ask for states do without.
-        from symphony_charts.local import up
-
         services = allocate(experiment, pins)
         if not dry_run and not force and experiment.name in self.watcher.names():
             # Before anything is touched, the saved experiment included.
@@ -55,7 +54,4 @@ class TmuxCluster(Cluster):
 
     def delete(self, experiment_name: str) -> None:
         """End an experiment and all its processes, keeping the logs; raises NotFound unless it runs here."""
-        from symphony_charts.local import up
-        from symphony_charts.local.runs import find_run
-
         up.down(find_run(experiment_name, live=True))

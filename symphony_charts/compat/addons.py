@@ -1,4 +1,4 @@
-"""Symphony's `symphony.addons`: images built by the docker program, where there is one."""
+"""Symphony's `symphony.addons` builds images by the docker program, where there is one."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ class DockerBuilder:
     def _run(self, argv: list[str]) -> Completed:
         ended = run(argv, timeout_s=_BUILD_S, grace_s=5.0, env={"DOCKER_BUILDKIT": None}, check=False)
         if ended.status:
-            said = ended.error_text.strip().splitlines()
-            raise ended.failure(f"docker {argv[1]} failed: {said[-1] if said else ended.status}")
+            reasons = ended.error_text.strip().splitlines()
+            raise ended.failure(f"docker {argv[1]} failed: {reasons[-1] if reasons else ended.status}")
         if self.verbose:
             sys.stderr.write(ended.error_text + ended.text)
         return ended

@@ -1,4 +1,4 @@
-"""Symphony's `symphony.docker`: an experiment as a compose project, whose processes find each other."""
+"""Symphony's `symphony.docker` runs an experiment as a compose project, whose processes find each other."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
-from symphony_charts.environment.variables import Address, identity_environment, service_environment
+from symphony_charts.environment.variables import Address, Fact, interpret, variables_of
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import ProcessRef, processes_of
 from symphony_charts.spec.services import allocate
+from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
 from symphony_charts.system.subprocess_runner import run
 
 __all__ = ["DockerCluster", "DockerExperimentSpec", "DockerProcessGroupSpec", "DockerProcessSpec"]
@@ -29,6 +30,15 @@ DockerExperimentSpec = ExperimentSpec
 
 # Between a group's name and a process's, in the names of compose services.
 _BETWEEN = "--"
+# What a container of a project answers; a project has no runs.
+_FACTS: dict[Fact, str | None] = {
+    Fact.ADDRESS: "0.0.0.0",  # noqa: S104 - inside its own container
+    Fact.INDEX: "0",
+    Fact.REPLICAS: "1",
+    Fact.RUN: None,
+    Fact.CONFIG_DIR: CONFIG_DIR,
+    Fact.SECRETS_DIR: SECRETS_DIR,
+}
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _UP_S = 900.0
 
@@ -64,8 +74,8 @@ class DockerBackend(Cluster):
 
     def list_experiments(self) -> list[str]:
         """The compose projects."""
-        found = json.loads(run(["docker", "compose", "ls", "--all", "--format", "json"]).text or "[]")
-        return sorted(str(one["Name"]) for one in found)
+        projects = json.loads(run(["docker", "compose", "ls", "--all", "--format", "json"]).text or "[]")
+        return sorted(str(project["Name"]) for project in projects)
 
     def delete(self, experiment_name: str, **_: Any) -> None:
         """Remove a project's containers and networks; raises ValueError where there is none."""
@@ -88,24 +98,26 @@ def compose_of(experiment: Experiment, pins: Mapping[str, int] | None = None) ->
         raise SpecError(problems)
     services = allocate(finished, pins)
     addresses = {
-        one.name: Address(host=_name(one.listener), hosts=(_name(one.listener),), port=one.port) for one in services
+        service.name: Address(host=_name(service.listener), hosts=(_name(service.listener),), port=service.port)
+        for service in services
     }
-    made: dict[str, object] = {}
+    compose: dict[str, object] = {}
     for ref, process in processes_of(finished):
-        ports = [f"{one.port}:{one.port}" for one in services if one.is_exposed and one.listener == ref]
+        ports = [
+            f"{service.port}:{service.port}" for service in services if service.is_exposed and service.listener == ref
+        ]
         environment = {
-            **identity_environment(finished.name, ref, 0, 1),
-            **service_environment(services, addresses, ref, "0.0.0.0"),  # noqa: S104 - inside its own container
+            **interpret(variables_of(finished.name, ref, services), _FACTS, addresses),
             **{name: str(value) for name, value in process.env.items()},
         }
         # In a compose file `$` begins a variable of compose's own.
-        made[_name(ref)] = {
+        compose[_name(ref)] = {
             "image": process.image or finished.image,
             **_words(process),
-            "environment": {name: value.replace("$", "$$") for name, value in environment.items()},
+            "environment": {name: str(value).replace("$", "$$") for name, value in environment.items()},
             **({"ports": ports} if ports else {}),
         }
-    return {"name": finished.name, "services": made}
+    return {"name": finished.name, "services": compose}
 
 
 def _words(process: Process) -> dict[str, object]:

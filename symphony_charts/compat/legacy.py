@@ -1,4 +1,4 @@
-"""Experiments in the form that Symphony dumped them (``experiment.yaml``), written and read.
+"""Experiments are written and read in the form that Symphony dumped them (``experiment.yaml``).
 
 What that form cannot hold stands under the key ``symph``, which Symphony's own readers ignore.
 """
@@ -85,12 +85,12 @@ def read_experiment(data: Mapping[str, object]) -> Experiment:
         return to_record(dict(data))
     # The address book is computed again, and the usual range is what an experiment has anyway.
     plain = {key: value for key, value in data.items() if key != "ab" and (key, value) != _USUAL_RANGE}
-    found = import_legacy(from_data(_without_env(plain), str(data.get("name", "dump")))).experiment
-    made: Data = to_data(found)
+    experiment = import_legacy(from_data(_without_env(plain), str(data.get("name", "dump")))).experiment
+    result: Data = to_data(experiment)
     for where, envs in _envs(plain):
-        holder = made["groups"][where[0]] if len(where) == 2 else made
+        holder = result["groups"][where[0]] if len(where) == 2 else result
         holder["processes"][where[-1]]["env"] = envs
-    return to_record(made)
+    return to_record(result)
 
 
 def _differs(data: Data, experiment: Experiment) -> bool:
@@ -112,12 +112,12 @@ def _without_env(data: object) -> object:
 
 def _envs(data: Mapping[str, Any]) -> list[tuple[tuple[str, ...], Data]]:
     """The environments in a dump, by (group, process) or (process,)."""
-    found: list[tuple[tuple[str, ...], Data]] = []
+    envs: list[tuple[tuple[str, ...], Data]] = []
     for process in data.get("processes") or []:
         if process.get("env"):
-            found.append(((process["name"],), process["env"]))
+            envs.append(((process["name"],), process["env"]))
     for group in data.get("process_groups") or []:
         for process in group.get("processes") or []:
             if process.get("env"):
-                found.append(((group["name"], process["name"]), process["env"]))
-    return found
+                envs.append(((group["name"], process["name"]), process["env"]))
+    return envs

@@ -1,4 +1,4 @@
-"""Symphony's specs: the builders of this package, which dump and load what Symphony dumped."""
+"""Symphony's specs are the builders of this package, which dump and load what Symphony dumped."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ class ExperimentSpec(specs.ExperimentSpec):
     @classmethod
     def load_dict(cls, data: Mapping[str, object]) -> ExperimentSpec:
         """The experiment of a dump, Symphony's, this module's, or this package's own form."""
-        made = cls.from_experiment(read_experiment(data))
-        assert isinstance(made, ExperimentSpec)  # noqa: S101 - it is of `cls`
-        return made
+        spec = cls.from_experiment(read_experiment(data))
+        assert isinstance(spec, ExperimentSpec)  # noqa: S101 - it is of `cls`
+        return spec
 
     @classmethod
     def load_yaml_str(cls, text: str) -> ExperimentSpec:

@@ -1,4 +1,4 @@
-"""Symphony's `symphony.subproc`: an experiment in the foreground, whose processes end with the script.
+"""Symphony's `symphony.subproc` runs an experiment in the foreground; its processes end with the script.
 
 `SubprocCluster` runs it in the local mode, so that files, addresses and ends are those of `symph up`;
 `SubprocManager` is Symphony's keeper of plain child processes, for scripts that used it by itself.
@@ -201,9 +201,9 @@ class SubprocManager:
             raise ValueError(f'a process "{name}" was launched already')
         declared = {key: str(value) for key, value in (env or {}).items()}
         self._catch_signals()
-        with contextlib.ExitStack() as opened:
-            out = self._sink(name, "out", opened)
-            err = subprocess.STDOUT if self._modes["err"] == "stdout" else self._sink(name, "err", opened)
+        with contextlib.ExitStack() as files:
+            out = self._sink(name, "out", files)
+            err = subprocess.STDOUT if self._modes["err"] == "stdout" else self._sink(name, "err", files)
             self._children[name] = subprocess.Popen(
                 ["bash", "-c", cmd], env={**os.environ, **declared}, stdout=out, stderr=err, start_new_session=True
             )
@@ -237,11 +237,11 @@ class SubprocManager:
 
     def join(self, kill_on_error: bool = True, check_interval: float = _POLL_S) -> int:
         """Wait for all; the first status that is not 0, or 0. With `kill_on_error` one failure ends the others."""
-        while None in (found := self.poll_all()).values():
-            if kill_on_error and any(found.values()):
+        while None in (statuses := self.poll_all()).values():
+            if kill_on_error and any(statuses.values()):
                 break
             time.sleep(check_interval)
-        failed = [status for status in found.values() if status]
+        failed = [status for status in statuses.values() if status]
         if failed and kill_on_error:
             self.kill_all()
         self._let_signals_be()
@@ -265,14 +265,14 @@ class SubprocManager:
             signal.signal(number, handler)
         self._handlers = {}
 
-    def _sink(self, name: str, stream: str, opened: contextlib.ExitStack) -> IO[bytes] | int | None:
+    def _sink(self, name: str, stream: str, files: contextlib.ExitStack) -> IO[bytes] | int | None:
         mode = self._modes[stream]
         if mode == "none":
             return subprocess.DEVNULL
         if mode == "print" or self._log_dir is None:
             return None
         self._log_dir.mkdir(parents=True, exist_ok=True)
-        return opened.enter_context((self._log_dir / f"{name}.{stream}").open("wb"))
+        return files.enter_context((self._log_dir / f"{name}.{stream}").open("wb"))
 
 
 def _check_modes(stdout_mode: str, stderr_mode: str, log_dir: object) -> None:

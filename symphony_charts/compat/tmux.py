@@ -1,4 +1,4 @@
-"""Symphony's `symphony.tmux`: the local mode of this package under Symphony's names and answers."""
+"""Symphony's `symphony.tmux` is the local mode of this package under Symphony's names and answers."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ class TmuxBackend(OurCluster):
         self, experiment_name: str, process_name: str, process_group: str | None = None
     ) -> Mapping[str, str]:
         """The same of one process; raises ValueError."""
-        found = self.describe_process_group(experiment_name, process_group)
-        if process_name not in found:
+        processes = self.describe_process_group(experiment_name, process_group)
+        if process_name not in processes:
             raise ValueError(f'experiment "{experiment_name}" has no process "{process_name}"')
-        return found[process_name]
+        return processes[process_name]
 
     def get_log(  # type: ignore[override]  # Symphony's tmux gave lines where every other backend gave text
         self, experiment_name: str, process_name: str, process_group: str | None = None, tail: int = -1, **_: Any
@@ -107,7 +107,7 @@ class TmuxBackend(OurCluster):
         with symphonys():
             run = find_run(experiment_name)
             name = f"{process_group}/{process_name}" if process_group else process_name
-            logs = [run.process_dir(slot) / "log" for slot in find_slots(run, name)]
+            logs = [run.process_dir(index) / "log" for index in find_slots(run, name)]
         lines = [
             line
             for log in logs

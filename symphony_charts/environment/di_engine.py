@@ -1,4 +1,4 @@
-"""What DI-engine's `ditask` finds in its environment, as the operator v1.1 gives it to the pods of a DIJob.
+"""DI-engine's `ditask` finds its rank and its peers in its environment, as the operator v1.1 gives them to pods.
 
 Every pod that ends is a node: its rank counts over all of them, in order of declaration. Sources:
 opendilab/DI-orchestrator v1.1.3, pkg/context/pod.go; opendilab/DI-engine, ding/entry/cli_parsers/k8s_parser.py, which
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from symphony_charts.environment.variables import Fact
 from symphony_charts.spec.checks.dijob import pods_in_order
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["di_environment", "has_di_engine", "nodes_of", "own_nodes_variable"]
+__all__ = ["has_di_engine", "node_facts", "nodes_of"]
 
 
 def has_di_engine(experiment: Experiment) -> bool:
@@ -26,22 +27,15 @@ def nodes_of(experiment: Experiment) -> list[str]:
     return [pod.name for pod in pods_in_order(experiment) if pod.is_finite]
 
 
-def own_nodes_variable(pod: str) -> str:
-    """The variable that lists the nodes of a pod's own replicas: ``DI_COLLECTOR_NODES``."""
-    return f"DI_{pod.upper().replace('-', '_')}_NODES"
+def node_facts(job: str, pod: str, index: int, hosts: Mapping[str, Sequence[str]]) -> dict[Fact, str]:
+    """What replica `index` of the node `pod` is told; `hosts` are those of every node's replicas, in order of rank.
 
-
-def di_environment(job: str, pod: str, index: int, hosts: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The variables of replica `index` of `pod`; `hosts` are those of every node's replicas, in order of rank.
-
-    Empty for a pod that is no node. `job` is ``namespace/name``.
+    `job` is ``namespace/name``.
     """
-    if pod not in hosts:
-        return {}
-    before = list(hosts)[: list(hosts).index(pod)]
+    pods = list(hosts)
     return {
-        "DI_JOB_ID": job,
-        "DI_NODES": ",".join(host for each in hosts.values() for host in each),
-        own_nodes_variable(pod): ",".join(hosts[pod]),
-        "DI_RANK": str(sum(len(hosts[name]) for name in before) + index),
+        Fact.DI_JOB: job,
+        Fact.DI_NODES: ",".join(host for replicas in hosts.values() for host in replicas),
+        Fact.DI_GROUP_NODES: ",".join(hosts[pod]),
+        Fact.DI_RANK: str(sum(len(hosts[name]) for name in pods[: pods.index(pod)]) + index),
     }

@@ -1,10 +1,18 @@
-"""`$(VAR)` in commands, arguments and environment, expanded exactly as the kubelet does."""
+"""Kubernetes' rules for ``$(VAR)``: the kubelet expands them in commands, arguments and variables, in this order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["expand"]
+__all__ = ["expand", "pod_order"]
+
+
+def pod_order(values: Mapping[str, object]) -> list[str]:
+    """The names of variables in the order in which a pod gets them, since a value sees only what is before it.
+
+    Texts with ``$(`` come behind everything else; both by name.
+    """
+    return sorted(values, key=lambda name: (_refers(values[name]), name))
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
@@ -39,3 +47,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
             position = dollar + 2
     parts.append(text[position:])
     return "".join(parts)
+
+
+def _refers(value: object) -> bool:
+    return isinstance(value, str) and "$(" in value

@@ -1,17 +1,70 @@
-"""The environment contract: what every process finds in its environment, on every backend."""
+"""The environment contract: `variables_of` lists what every process is told, each variable with where it comes from.
+
+The list is made here alone. A backend only answers: what it knows of a process (`Fact`) and where services are
+(`Address`); `interpret` turns list and answers into its environment. Variables that the user declares are further
+entries of the same list, behind ours. Kubernetes' rules for ``$(VAR)`` are in `environment.expansion`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
+from symphony_charts.spec import variable_names as names
 from symphony_charts.spec.pods import ProcessRef
 from symphony_charts.spec.services import Service
+from symphony_charts.spec.sources import EnvSource
 
-__all__ = ["CONFIG_DIR", "SECRETS_DIR", "Address", "env_prefix", "identity_environment", "service_environment"]
+__all__ = [
+    "Address",
+    "Fact",
+    "ServiceFact",
+    "Source",
+    "Variable",
+    "interpret",
+    "own_variables",
+    "shared_environment",
+    "shared_variables",
+    "variables_of",
+]
 
-CONFIG_DIR = "/etc/symph/config"
-SECRETS_DIR = "/etc/secrets"
+T = TypeVar("T")
+
+
+class Fact(Enum):
+    """What a backend knows of one process; DI_* are what DI-engine is told of the job and of its peers."""
+
+    ADDRESS = "an address of the own pod that it can listen on"
+    INDEX = "the number of the replica, from 0"
+    REPLICAS = "how many replicas there are"
+    RUN = "the identity of the run"
+    CONFIG_DIR = "the folder of the configuration files"
+    SECRETS_DIR = "the folder of the secret files"
+    DI_JOB = "namespace/name of the job"
+    DI_NODES = "the hosts of all nodes, by rank"
+    DI_GROUP_NODES = "the hosts of the own pod's replicas"
+    DI_RANK = "the number of the node, over all pods that end"
+
+
+class ServiceFact(NamedTuple):
+    """What there is to say of where a service is; OWN_PORT is where the asking replica itself listens."""
+
+    service: str
+    part: Literal["HOST", "PORT", "ADDR", "HOSTS", "OWN_PORT"]
+
+
+# Where a value comes from: the text itself, the process, a service, or what only a cluster holds (Secret, ConfigMap,
+# pod field, resource).
+Source: TypeAlias = "str | Fact | ServiceFact | EnvSource"
+
+
+class Variable(NamedTuple):
+    """One entry of an environment: its name and where its value comes from."""
+
+    name: str
+    source: Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,46 +83,99 @@ class Address:
         """The port of replica `index`."""
         return self.ports[index] if self.ports else self.port
 
+    def text(self, part: str, index: int = 0) -> str:
+        """A part of a `ServiceFact` as text; `index` is the replica that asks."""
+        if part == "HOST":
+            return self.host
+        if part == "ADDR":
+            return f"{self.host}:{self.port}"
+        if part == "HOSTS":
+            return ",".join(f"{host}:{self.port_of(number)}" for number, host in enumerate(self.hosts))
+        return str(self.port_of(index) if part == "OWN_PORT" else self.port)
 
-def env_prefix(service: str) -> str:
-    """``replay-server`` -> ``SYMPH_REPLAY_SERVER``."""
-    return "SYMPH_" + service.upper().replace("-", "_")
 
+def variables_of(
+    experiment: str, process: ProcessRef, services: Sequence[Service], *, is_node: bool = False
+) -> list[Variable]:
+    """All variables that `process` is told, later ones before earlier ones of the same name.
 
-def service_environment(
-    services: Iterable[Service],
-    addresses: Mapping[str, Address],
-    process: ProcessRef,
-    bind_host: str,
-    index: int = 0,
-) -> dict[str, str]:
-    """The SYMPH_* variables of all `services` as replica `index` of `process` sees them.
-
-    Where `process` listens itself, HOST is `bind_host`, an address of its own pod that it can bind, ADDR still
-    holds the address that others dial, and BIND_HOST says the bindable one again.
+    `is_node`: whether its replicas are told their ranks, as DI-engine expects it.
     """
-    environment: dict[str, str] = {}
-    for service in services:
-        prefix, address = env_prefix(service.name), addresses[service.name]
-        listens = service.listener == process
-        environment[f"{prefix}_HOST"] = bind_host if listens else address.host
-        environment[f"{prefix}_PORT"] = str(address.port_of(index) if listens else address.port)
-        environment[f"{prefix}_ADDR"] = f"{address.host}:{address.port}"
-        hosts = (f"{host}:{address.port_of(number)}" for number, host in enumerate(address.hosts))
-        environment[f"{prefix}_HOSTS"] = ",".join(hosts)
-        if listens:
-            environment[f"{prefix}_BIND_HOST"] = bind_host
-    return environment
+    listens = [service.name for service in services if service.listener == process]
+    shared = shared_variables(service.name for service in services)
+    return [*shared, *own_variables(experiment, process, listens, is_node=is_node)]
 
 
-def identity_environment(experiment: str, process: ProcessRef, index: int, replicas: int) -> dict[str, str]:
-    """The variables that tell a process who it is; `index` counts from 0 below `replicas`."""
+def shared_variables(services: Iterable[str]) -> list[Variable]:
+    """What all processes are told alike: where each service is."""
+    parts: tuple[Literal["HOST", "PORT", "ADDR", "HOSTS"], ...] = ("HOST", "PORT", "ADDR", "HOSTS")
+    return [
+        Variable(names.service_variable(service, part), ServiceFact(service, part))
+        for service in services
+        for part in parts
+    ]
+
+
+def shared_environment(addresses: Mapping[str, Address]) -> dict[str, str]:
+    """`shared_variables` of all services, interpreted: alike for every process and replica."""
     return {
-        "SYMPHONY_ROLE": process.process,
-        "SYMPH_CONFIG_DIR": CONFIG_DIR,
-        "SYMPH_EXPERIMENT": experiment,
-        "SYMPH_GROUP": process.pod,
-        "SYMPH_INDEX": str(index),
-        "SYMPH_REPLICAS": str(replicas),
-        "SYMPH_SECRETS_DIR": SECRETS_DIR,
+        name: addresses[source.service].text(source.part)
+        for name, source in shared_variables(addresses)
+        if isinstance(source, ServiceFact)
     }
+
+
+def own_variables(
+    experiment: str, process: ProcessRef, listens: Iterable[str], *, is_node: bool = False
+) -> list[Variable]:
+    """What one process is told of itself.
+
+    Of a service in `listens` HOST is an address of its own pod that it can bind, as BIND_HOST says again; ADDR remains
+    the address that others dial.
+    """
+    variables = [
+        variable
+        for service in listens
+        for variable in (
+            Variable(names.service_variable(service, "HOST"), Fact.ADDRESS),
+            Variable(names.service_variable(service, "PORT"), ServiceFact(service, "OWN_PORT")),
+            Variable(names.service_variable(service, "BIND_HOST"), Fact.ADDRESS),
+        )
+    ]
+    variables += [
+        Variable(names.ROLE, process.process),
+        Variable(names.EXPERIMENT, experiment),
+        Variable(names.GROUP, process.pod),
+        Variable(names.INDEX, Fact.INDEX),
+        Variable(names.REPLICAS, Fact.REPLICAS),
+        Variable(names.RUN, Fact.RUN),
+        Variable(names.CONFIG_FOLDER, Fact.CONFIG_DIR),
+        Variable(names.SECRETS_FOLDER, Fact.SECRETS_DIR),
+    ]
+    if is_node:
+        variables += [
+            Variable(names.DI_JOB_ID, Fact.DI_JOB),
+            Variable(names.DI_NODES, Fact.DI_NODES),
+            Variable(names.di_group_nodes(process.pod), Fact.DI_GROUP_NODES),
+            Variable(names.DI_RANK, Fact.DI_RANK),
+        ]
+    return variables
+
+
+def interpret(
+    variables: Iterable[Variable], facts: Mapping[Fact, T | None], addresses: Mapping[str, Address], index: int = 0
+) -> dict[str, str | EnvSource | T]:
+    """The environment of replica `index`, by a backend's answers; a later variable takes the place of an earlier one.
+
+    `facts` answers every `Fact` that the variables ask for (None where the backend leaves such a variable out),
+    `addresses` every service. What only a cluster holds stays as it is, for the backend to say.
+    """
+    environment: dict[str, str | EnvSource | T | None] = {}
+    for name, source in variables:
+        if isinstance(source, Fact):
+            environment[name] = facts[source]
+        elif isinstance(source, ServiceFact):
+            environment[name] = addresses[source.service].text(source.part, index)
+        else:
+            environment[name] = source
+    return {name: value for name, value in environment.items() if value is not None}

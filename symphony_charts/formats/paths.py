@@ -1,4 +1,4 @@
-"""Paths into data: ``processes.learner.binds[0]``, written the same in every error."""
+"""Paths into data are written the same in every error: ``processes.learner.binds[0]``."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def join(path: str, step: str | int) -> str:
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
     """The one of `choices` that `word` was probably meant to be, or None."""
-    found = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
+    return matches[0] if matches else None

@@ -1,4 +1,4 @@
-"""Kubernetes quantities (``"1500m"``, ``"2Gi"``): as exact numbers, and as the integers that the scheduler counts.
+"""Kubernetes quantities (``"1500m"``, ``"2Gi"``) become exact numbers, and the integers that the scheduler counts.
 
 Source: k8s.io/apimachinery, pkg/api/resource (quantity.go, suffix.go). Where the library is lax, so is this: a mantissa
 without a digit is zero, and exponents wrap at 32 bits.
@@ -106,10 +106,10 @@ def _unit(suffix: str) -> tuple[int, int] | None:
     """The base and the exponent that `suffix` stands for; None if it is none."""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
-    found = _EXPONENT.fullmatch(suffix)
-    if found is None or len(found[2]) > len(str(MOST)):
+    match = _EXPONENT.fullmatch(suffix)
+    if match is None or len(match[2]) > len(str(MOST)):
         return None
-    exponent = int(f"{found[1]}{found[2] or 0}")
+    exponent = int(f"{match[1]}{match[2] or 0}")
     return (10, _wrapped(exponent)) if -MOST - 1 <= exponent <= MOST else None
 
 

@@ -1,4 +1,4 @@
-"""YAML text and back: one safe dumper, one strict reader, and the line where a path of the data stands."""
+"""YAML text is loaded and dumped here: one strict reader, one safe writer, and the line where a path stands."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def line_of(text: str, path: str) -> int | None:
 
 def line_in(data: object, lines: Lines, path: str) -> int | None:
     """`line_of` for text that has been read by `load_with_lines`. A key also fits its sanitised form."""
-    if (found := _LINE.fullmatch(path)) is not None:
-        return int(found[1])
+    if (match := _LINE.fullmatch(path)) is not None:
+        return int(match[1])
     line = None
     while path:
         index = _INDEX.match(path)

@@ -1,4 +1,4 @@
-"""What `symph gitops init` lays into a repository: the template's files, and the objects that the cluster is given."""
+"""`symph gitops init` lays the template's files into a repository, and the objects that the cluster is given."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def setup_files(
         "tool": "flux" if uses_flux else "argocd",
     }
     with tempfile.TemporaryDirectory(prefix="symph-gitops-") as scratch:
-        made = bake(package_data.path("gitops"), "charts", answers, Path(scratch))
-        files = {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*") if path.is_file()}
+        baked = bake(package_data.path("gitops"), "charts", answers, Path(scratch))
+        files = {path.relative_to(baked).as_posix(): path.read_bytes() for path in baked.rglob("*") if path.is_file()}
     if uses_flux:
         return {**files, **flux_files(setup.url, setup.branch, names, sops_secret)}
     checks = health_checks(package_data.folder("gitops"), suspended_as=suspended_as)
@@ -51,8 +51,8 @@ def setup_files(
 
 
 def _unique(places: Sequence[Destination]) -> list[Destination]:
-    found: list[Destination] = []
+    unique_places: list[Destination] = []
     for place in places:
-        if place not in found:
-            found.append(place)
-    return found
+        if place not in unique_places:
+            unique_places.append(place)
+    return unique_places

@@ -1,4 +1,4 @@
-"""What Flux is given: the repository as a source, and a HelmRelease for each pointer.
+"""Flux is given the repository as a source, and a HelmRelease for each pointer.
 
 Flux waits for Jobs by default, five minutes, and may uninstall what takes longer; the fields below keep it from that.
 Source: fluxcd/helm-controller, docs/spec/v2/helmreleases.md; fluxcd/source-controller, docs/spec/v1/gitrepositories.md.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from symphony_charts.gitops.argocd.objects import app_name
 from symphony_charts.gitops.operations.pointer import Pointer
 
-__all__ = ["SOURCE_NAME", "git_repository", "helm_release", "release_kustomization"]
+__all__ = ["git_repository", "helm_release", "release_kustomization"]
 
-SOURCE_NAME = "symph"
+_SOURCE_NAME = "symph"
 
 
 def git_repository(
@@ -26,14 +26,14 @@ def git_repository(
     }
     if secret:
         spec["secretRef"] = {"name": secret}
-    metadata = {"name": SOURCE_NAME, "namespace": namespace}
+    metadata = {"name": _SOURCE_NAME, "namespace": namespace}
     return {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": metadata, "spec": spec}
 
 
 def helm_release(pointer: Pointer, namespace: str = "flux-system") -> dict[str, object]:
     """The HelmRelease of what `pointer` says."""
     no_waiting = {"disableWait": True, "disableWaitForJobs": True, "remediation": {"retries": 0}}
-    source = {"kind": "GitRepository", "name": SOURCE_NAME, "namespace": namespace}
+    source = {"kind": "GitRepository", "name": _SOURCE_NAME, "namespace": namespace}
     spec: dict[str, object] = {
         "interval": "10m",
         "chart": {
@@ -66,7 +66,7 @@ def release_kustomization(env: str, namespace: str = "flux-system", sops_secret:
         "path": f"./flux/{env}",
         "prune": True,
         "wait": False,
-        "sourceRef": {"kind": "GitRepository", "name": SOURCE_NAME, "namespace": namespace},
+        "sourceRef": {"kind": "GitRepository", "name": _SOURCE_NAME, "namespace": namespace},
     }
     if sops_secret:
         spec["decryption"] = {"provider": "sops", "secretRef": {"name": sops_secret}}

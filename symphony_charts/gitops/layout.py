@@ -1,4 +1,4 @@
-"""Where things stand in a GitOps repository; writers never share a file.
+"""The layout says where things stand in a GitOps repository; writers never share a file.
 
 ``charts/<team>/<experiment>/<version>/`` holds a chart and never changes; the pointer
 ``envs/<env>/<team>/<experiment>.symph-app.yaml`` says which version an environment runs; ``rendered/`` holds manifests,
@@ -75,11 +75,11 @@ def rendered_path(env: str, team: str, name: str) -> str:
 
 def ancestors(paths: Iterable[str]) -> list[str]:
     """The folders `paths` and all above them, the root (``""``) first, each once."""
-    found = {""}
+    folders = {""}
     for path in paths:
         parts = path.split("/")
-        found.update("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return sorted(found)
+        folders.update("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return sorted(folders)
 
 
 def check_names(**names: str) -> None:

@@ -1,167 +1,34 @@
-"""The experiments of a Kubernetes cluster: what bears our labels, and nothing else."""
+"""`KubeWatcher` watches and touches experiments on Kubernetes: what bears our labels, and nothing else."""
 
 from __future__ import annotations
 
-import contextlib
-import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
-from symphony_charts.errors import NotFound, ToolFailed, UsageError
-from symphony_charts.kinds.dijob import pods as kube_dijob
-from symphony_charts.kubernetes import events as kube_events
-from symphony_charts.kubernetes import kueue
-from symphony_charts.kubernetes.client import KubeApi, Object
-from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, name_of, status_of
+from symphony_charts.backend.status import Event, InstanceStatus, LogLine, LogQuery, Usage
+from symphony_charts.kubernetes.delete import remove
+from symphony_charts.kubernetes.exec import copy_in, copy_out, run_captured, run_here, usage_of, visit
+from symphony_charts.kubernetes.experiments import KubeExperiments
+from symphony_charts.kubernetes.logs import read_lines
+from symphony_charts.kubernetes.status import status_of
 
-__all__ = ["KINDS", "KubeWatcher"]
-
-# What runs pods in our charts; those of other groups are asked for where the cluster serves them.
-_PLAIN = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"))
-_FURTHER = (
-    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
-    ("workload.codeflare.dev/v1beta2", "AppWrapper"),
-    ("workload.codeflare.dev/v1beta1", "AppWrapper"),
-    ("batch.volcano.sh/v1alpha1", "Job"),
-    *kube_dijob.KINDS,
-    ("argoproj.io/v1alpha1", "Workflow"),
-)
-KINDS = (*_PLAIN, *_FURTHER)
-_LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+__all__ = ["KubeWatcher"]
 
 
-class KubeWatcher:
-    """The experiments of one cluster, of one namespace if given, else of all that may be read.
-
-    The connection is made at first use. Raises ToolFailed where there is no cluster.
-    """
+class KubeWatcher(KubeExperiments):
+    """The experiments of one cluster, watched and touched; see `KubeExperiments` for whose they are."""
 
     backend = "kube"
-
-    def __init__(
-        self, *, namespace: str | None = None, context: str | None = None, kubeconfig: Path | None = None
-    ) -> None:
-        self._wanted = (kubeconfig, context)
-        self._namespace = namespace
-        self._api: KubeApi | None = None
-        self._may_read_all = namespace is None
-
-    @property
-    def api(self) -> KubeApi:
-        """The cluster's API."""
-        if self._api is None:
-            self._api = KubeApi(*self._wanted)
-        return self._api
 
     @property
     def place(self) -> str:
         """The current experiment is remembered for each context."""
         return f"kube/{self.api.context}"
 
-    # --- looking ---
-
-    def names(self) -> list[str]:
-        """The experiments by name."""
-        return sorted({name_of(item) for kind in self._kinds() for item in self._listed(*kind, EXPERIMENT)})
-
-    def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """The experiments by name and namespace; finished ones are there until somebody deletes them."""
-        del ended
-        workloads = [item for kind in self._kinds() for item in self._listed(*kind, EXPERIMENT)]
-        pods = self._pods(EXPERIMENT)
-        places = sorted({(item["metadata"]["namespace"], name_of(item)) for item in (*workloads, *pods)})
-        records = self._records(self.collection("v1", "Secret"), "owner=helm") if places else []
-        admissions = self._admissions(workloads)
-        found = [
-            status_of(
-                name,
-                _those(workloads, space, name),
-                _those(pods, space, name),
-                releases=[
-                    one
-                    for one in records
-                    if (one["metadata"]["namespace"], one["metadata"]["labels"].get("name")) == (space, name)
-                ],
-                admissions=admissions,
-                now=time.time(),
-            )
-            for space, name in places
-        ]
-        return sorted(found, key=lambda one: (one.name, one.namespace))
-
-    def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """How the experiment is; with `events` also who holds it, its services, and what happened of late."""
-        workloads, pods = self.workloads(name), self.pods(name)
-        namespace = self.namespace_of(name, [*workloads, *pods])
-        services = self.services(name) if events else []
-        releases = self.releases(name, namespace) if events else []
-        admissions = self._admissions(workloads)
-        status = status_of(name, workloads, pods, services, releases, admissions=admissions, now=time.time())
-        if not events:
-            return status
-        import dataclasses
-
-        return dataclasses.replace(status, events=tuple(self._events(namespace, [*workloads, *pods, *services])[-10:]))
-
-    def namespace_of(self, name: str, objects: Sequence[Object]) -> str:
-        """The one namespace of the experiment's objects; raises NotFound, or UsageError where several hold one."""
-        spaces = sorted({item["metadata"]["namespace"] for item in objects})
-        if not spaces:
-            where = f"namespace {self._namespace}" if self._namespace else f"the cluster of context {self.api.context}"
-            raise NotFound(f'no experiment "{name}" runs in {where}', next="symph ls --on kube shows all")
-        if len(spaces) > 1:
-            raise UsageError(f'"{name}" runs in several namespaces: {", ".join(spaces)}', next="choose one with -n")
-        return str(spaces[0])
-
-    def workloads(self, name: str) -> list[Object]:
-        """What runs the experiment's pods."""
-        return [item for kind in self._kinds() for item in self._listed(*kind, _selector(name))]
-
-    def pods(self, name: str) -> list[Object]:
-        """The experiment's pods, those of `helm test` left out."""
-        return self._pods(_selector(name))
-
-    def services(self, name: str) -> list[Object]:
-        """The Services that the experiment's services became."""
-        return self._listed("v1", "Service", f"{_selector(name)},symph.dev/service")
-
-    def of_kinds(self, kinds: Iterable[tuple[str, str]], name: str) -> list[Object]:
-        """The experiment's objects of these kinds."""
-        return [item for kind in kinds for item in self._listed(*kind, _selector(name))]
-
-    def releases(self, name: str, namespace: str) -> list[Object]:
-        """Helm's records of the release of this name, without their content; empty where they may not be read."""
-        return self._records(self.api.collection("v1", "Secret", namespace), f"owner=helm,name={name}")
-
-    def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
-        """How it is at once and after each change that the cluster reports; None when it is gone."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        yield self.describe(name, events=False)
-        for _ in self.stirs(name, timeout_s):
-            try:
-                yield self.describe(name, events=False)
-            except NotFound:
-                yield None
-                return
-            if deadline is not None and time.monotonic() > deadline:
-                return
-
-    def stirs(self, name: str, timeout_s: float | None = None) -> Iterator[None]:
-        """One step at once and then whenever a pod or workload of the experiment changed, until `timeout_s`."""
-        from symphony_charts.kubernetes.watches import stirs
-
-        selector, served = _selector(name), list(self._kinds())
-        watched = [(kind, selector) for kind in (("v1", "Pod"), *served)]
-        watched += [(("v1", "Pod"), kube_dijob.OPERATOR)] if set(kube_dijob.KINDS) & set(served) else []
-        return stirs(self.api, lambda kind: self.collection(*kind), watched, timeout_s)
-
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
         """The lines of the newest containers (`previous`: of those before), merged by the times of the cluster."""
-        from symphony_charts.kubernetes.logs import read_lines
-
         self.describe(name, events=False)
         return read_lines(self, name, query)
 
@@ -172,7 +39,7 @@ class KubeWatcher:
         path = self.api.collection("v1", "Event", namespace)
         for _ in self.api.watch(path) if follow else (None,):
             objects = [*self.workloads(name), *self.pods(name), *self.services(name)]
-            new = [event for event in self._events(namespace, objects) if event not in seen]
+            new = [event for event in self.events_of(namespace, objects) if event not in seen]
             seen.update(new)
             yield from new
             if follow and (not objects or status_of(name, objects[:0], self.pods(name), now=time.time()).is_final):
@@ -180,122 +47,43 @@ class KubeWatcher:
 
     def usage(self, name: str) -> Mapping[str, Usage]:
         """What the metrics server last measured, by instance; empty on a cluster without one."""
-        from symphony_charts.kubernetes.exec import usage_of
-
         return usage_of(self.api, self.describe(name, events=False))
 
     def last_lines(self, name: str) -> Mapping[str, str]:
         """The last line that each container wrote."""
-        found: dict[str, str] = {}
-        for one in self.describe(name, events=False).instances:
-            if one.started:
-                for line in self.logs(name, LogQuery(instances=(one.path,), tail=1)):
-                    found[one.path] = line.text.rstrip()
-        return found
-
-    # --- touching ---
+        return {
+            instance.path: line.text.rstrip()
+            for instance in self.describe(name, events=False).instances
+            if instance.started
+            for line in self.logs(name, LogQuery(instances=(instance.path,), tail=1))
+        }
 
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
     ) -> int:
         """Run a command in the container, on this terminal."""
-        from symphony_charts.kubernetes.exec import run_here
-
-        return run_here(self.api, self._space(name), instance, command, tty=tty, stdin=stdin)
+        return run_here(self.api, self._namespace_now(name), instance, command, tty=tty, stdin=stdin)
 
     def output_of(self, name: str, instance: InstanceStatus, command: Sequence[str]) -> tuple[int, bytes, bytes]:
         """Run a command in the container and keep what it writes."""
-        from symphony_charts.kubernetes.exec import run_captured
-
-        return run_captured(self.api, self._space(name), instance, command)
+        return run_captured(self.api, self._namespace_now(name), instance, command)
 
     def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
         """Copy out of the container, by the `tar` of its image."""
-        from symphony_charts.kubernetes.exec import copy_out
-
-        copy_out(self.api, self._space(name), instance, path, to)
+        copy_out(self.api, self._namespace_now(name), instance, path, to)
 
     def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
         """Copy into the container, by the `tar` of its image."""
-        from symphony_charts.kubernetes.exec import copy_in
-
-        copy_in(self.api, self._space(name), instance, source, to)
+        copy_in(self.api, self._namespace_now(name), instance, source, to)
 
     def visit(self, name: str, service: str) -> AbstractContextManager[str]:
         """The address of the load balancer, else a port of this machine that is forwarded to a pod of the service."""
-        from symphony_charts.kubernetes.exec import visit
-
-        self._space(name)
+        self._namespace_now(name)
         return visit(self, name, service)
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
         """End the experiment: its Helm release, or else its objects; nothing without our labels is ever touched."""
-        from symphony_charts.kubernetes.delete import remove
+        return remove(self, name, dry_run=dry_run)
 
-        return remove(self, name, self._wanted, dry_run=dry_run)
-
-    # --- inside ---
-
-    def _space(self, name: str) -> str:
+    def _namespace_now(self, name: str) -> str:
         return self.namespace_of(name, self.pods(name) or self.workloads(name))
-
-    def _kinds(self) -> Iterator[tuple[str, str]]:
-        yield from _PLAIN
-        for version, kind in _FURTHER:
-            if self.api.serves(version, kind):
-                yield version, kind
-
-    def _pods(self, selector: str) -> list[Object]:
-        """The pods of experiments with these labels, and those of their DIJobs, whose operator sets its own."""
-        jobs = [item for kind in self._kinds() if kind in kube_dijob.KINDS for item in self._listed(*kind, selector)]
-        pods = self._listed("v1", "Pod", f"{selector},app.kubernetes.io/component=experiment")
-        return [*pods, *kube_dijob.pods_of_jobs(jobs, lambda labels: self._listed("v1", "Pod", labels))]
-
-    def _listed(self, api_version: str, kind: str, selector: str) -> list[Object]:
-        """The objects of a kind with the labels; of the context's own namespace where the others may not be read."""
-        try:
-            path = self.collection(api_version, kind)
-            return [{**item, "apiVersion": api_version, "kind": kind} for item in self.api.listed(path, selector)]
-        except NotFound:
-            return []
-        except ToolFailed:
-            if not self._may_read_all:
-                raise
-            self._may_read_all = False
-            return self._listed(api_version, kind, selector)
-
-    def _admissions(self, workloads: Sequence[Object]) -> list[Object]:
-        """Kueue's records, where something waits; whoever may not read them sees the wait without its reason."""
-        if not any(map(kueue.is_suspended, workloads)) or not self.api.has_group(kueue.GROUP):
-            return []
-        for kind in kueue.KINDS:
-            with contextlib.suppress(NotFound, ToolFailed):
-                return self.api.listed(self.collection(*kind))
-        return []
-
-    def _records(self, path: str, selector: str) -> list[Object]:
-        try:
-            return self.api.listed(path, selector, metadata_only=True)
-        except ToolFailed:
-            return []
-
-    def collection(self, api_version: str, kind: str) -> str:
-        """The path of a kind's objects in all namespaces that are looked at."""
-        scope = self._namespace or (None if self._may_read_all else self.api.namespace)
-        return self.api.collection(api_version, kind, scope)
-
-    def _events(self, namespace: str, objects: Sequence[Object]) -> list[Event]:
-        """The events about these objects, and about pods that are gone, by the names of their workloads."""
-        listed = self.api.listed(self.api.collection("v1", "Event", namespace))
-        return sorted(map(event_of, kube_events.about(listed, objects)), key=lambda event: event.time)
-
-
-def _selector(name: str) -> str:
-    """The labels of one experiment. What is no label value can be no experiment, and must not become a selector."""
-    if not _LABEL.fullmatch(name):
-        raise NotFound(f'no experiment is called "{name}"', next="symph ls --on kube shows all")
-    return f"{EXPERIMENT},{INSTANCE}={name}"
-
-
-def _those(items: Sequence[Object], namespace: str, name: str) -> list[Object]:
-    return [item for item in items if item["metadata"]["namespace"] == namespace and name_of(item) == name]

@@ -1,14 +1,14 @@
-"""What a cluster offers to an experiment: kinds of workload, gangs and queues, in the version that it serves."""
+"""`capabilities_of` says what a cluster offers: kinds of workload, gangs and queues, in the version that it serves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from symphony_charts.backend.capability import Capability
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.kubernetes.client import KubeApi, Object
-from symphony_charts.local.machine.health import Finding
 
-__all__ = ["dijob_shape", "offers_of"]
+__all__ = ["capabilities_of", "dijob_shape"]
 
 # name, API group, kind, versions that the charts write (the newest first), setting of the spec, what to install
 _KINDS = (
@@ -47,7 +47,7 @@ _DIJOB_SHAPES = (("v1.1", "tasks", "volumes"), ("v1.1.0", "tasks", ""), ("v1.0",
 _DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dijobs.diengine.opendilab.org"
 
 
-def offers_of(api: KubeApi, namespace: str) -> list[Finding]:
+def capabilities_of(api: KubeApi, namespace: str) -> list[Capability]:
     """The server, then each kind of workload, gang and queue that it serves or lacks, with the setting to use.
 
     Raises ToolFailed where the cluster does not answer.
@@ -55,8 +55,8 @@ def offers_of(api: KubeApi, namespace: str) -> list[Finding]:
     version = api.get("/version")
     served = {one["name"]: [each["version"] for each in one["versions"]] for one in api.get("/apis")["groups"]}
     return [
-        Finding(name="cluster", status="ok", detail=f"{version['gitVersion']}, context {api.context}"),
-        Finding(name="kind jobs", status="ok", detail="batch/v1: workload.kind: jobs"),
+        Capability(name="cluster", status="ok", detail=f"{version['gitVersion']}, context {api.context}"),
+        Capability(name="kind jobs", status="ok", detail="batch/v1: workload.kind: jobs"),
         *(_served(api, served, *row) for row in _KINDS),
         _dijob(api),
         *_queues(api, served, namespace),
@@ -72,11 +72,11 @@ def _served(
     versions: tuple[str, ...],
     setting: str,
     source: str,
-) -> Finding:
+) -> Capability:
     for version in versions:
         if version in served.get(group, []) and _has_kind(api, f"{group}/{version}", kind):
-            return Finding(name=name, status="ok", detail=f"{group}/{version}: {setting.format(version=version)}")
-    return Finding(name=name, status="missing", detail=f"no {group} {kind}", next=f"it comes with {source}")
+            return Capability(name=name, status="ok", detail=f"{group}/{version}: {setting.format(version=version)}")
+    return Capability(name=name, status="missing", detail=f"no {group} {kind}", next=f"it comes with {source}")
 
 
 def _has_kind(api: KubeApi, api_version: str, kind: str) -> bool:
@@ -87,16 +87,16 @@ def _has_kind(api: KubeApi, api_version: str, kind: str) -> bool:
     return True
 
 
-def _dijob(api: KubeApi) -> Finding:
+def _dijob(api: KubeApi) -> Capability:
     try:
         definition = api.find(_DEFINITION)
     except ToolFailed:
         detail = "whether DIJobs are served may not be read"
-        return Finding(name="kind dijob", status="warning", detail=detail, next="ask who runs the cluster")
+        return Capability(name="kind dijob", status="warning", detail=detail, next="ask who runs the cluster")
     if definition is None:
-        return Finding(name="kind dijob", status="missing", detail="no DIJob", next="it comes with DI-orchestrator")
+        return Capability(name="kind dijob", status="missing", detail="no DIJob", next="it comes with DI-orchestrator")
     detail = f"workload: {{kind: dijob, dijob: {{operator: {dijob_shape(definition)}}}}}"
-    return Finding(name="kind dijob", status="ok", detail=detail)
+    return Capability(name="kind dijob", status="ok", detail=detail)
 
 
 def dijob_shape(definition: Object) -> str:
@@ -122,7 +122,7 @@ def _shapes(definition: Object) -> Iterator[str]:
                 yield shape
 
 
-def _queues(api: KubeApi, served: Mapping[str, list[str]], namespace: str) -> Iterator[Finding]:
+def _queues(api: KubeApi, served: Mapping[str, list[str]], namespace: str) -> Iterator[Capability]:
     """The queues that an experiment in `namespace` can name."""
     for name, group, kind, space in (
         ("queues of Kueue", "kueue.x-k8s.io", "LocalQueue", namespace),
@@ -134,12 +134,12 @@ def _queues(api: KubeApi, served: Mapping[str, list[str]], namespace: str) -> It
             except NotFound:
                 continue
             except ToolFailed as error:
-                yield Finding(name=name, status="warning", detail=error.what, next="ask who runs the cluster")
+                yield Capability(name=name, status="warning", detail=error.what, next="ask who runs the cluster")
                 continue
             names = ", ".join(item["metadata"]["name"] for item in found)
             where = f" in namespace {namespace}" if space else ""
             if names:
-                yield Finding(name=name, status="ok", detail=f"{names}{where}: workload.queue")
+                yield Capability(name=name, status="ok", detail=f"{names}{where}: workload.queue")
             else:
                 step = "make a LocalQueue" if space else "make a Queue"
-                yield Finding(name=name, status="missing", detail=f"none{where}", next=step)
+                yield Capability(name=name, status="missing", detail=f"none{where}", next=step)

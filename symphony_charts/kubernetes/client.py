@@ -1,7 +1,7 @@
-"""A cluster's API: lists in pages, watches that survive, server-side apply, typed failures.
+"""`KubeApi` speaks with a cluster: lists in pages, watches that survive, server-side apply, typed failures.
 
-Importing this costs nothing; the official client, which takes a quarter of a second, is imported when an object is
-made, and reads the kubeconfig (see `kubernetes_login`).
+The official client, which takes a quarter of a second to load, is imported when an object is made, and reads the
+kubeconfig (see `kubernetes.login`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from urllib3.exceptions import HTTPError
 
 from symphony_charts.errors import NotFound, SpecError, ToolFailed
 from symphony_charts.kubernetes.connection import READ_S, Connection, ExpiredError, Response
@@ -82,10 +85,6 @@ class KubeApi:
         A connection that ends begins again where it was; a server that has forgotten that place (410 Gone) gives a
         None. Ends after `timeout_s`, or once `over` is set and `interrupt` called. Raises what `listed` raises.
         """
-        import time
-
-        from urllib3.exceptions import HTTPError
-
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         version = ""
         while (deadline is None or time.monotonic() < deadline) and not (over and over.is_set()):

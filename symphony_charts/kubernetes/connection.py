@@ -12,6 +12,10 @@ from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 from urllib.parse import unquote, urlencode, urlsplit
 
+import urllib3
+from urllib3.exceptions import HTTPError, ProxyError, SSLError
+from websocket import WebSocket, WebSocketBadStatusException, WebSocketException
+
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.kubernetes.login import Login
 
@@ -79,8 +83,6 @@ class Connection:
 
     def body(self, response: Response) -> bytes:
         """What the server wrote, to its end. Raises ToolFailed where the connection breaks before."""
-        from urllib3.exceptions import HTTPError
-
         try:
             return response.data
         except HTTPError as error:
@@ -88,8 +90,6 @@ class Connection:
 
     def websocket(self, path: str, query: Sequence[tuple[str, str]], protocols: Sequence[str]) -> Any:
         """An open WebSocket, of websocket-client. Raises ToolFailed with what the server said."""
-        from websocket import WebSocketBadStatusException, WebSocketException
-
         value = self.login.authorization()
         try:
             try:
@@ -118,9 +118,6 @@ class Connection:
         authorization: str | None,
         read_s: float | None,
     ) -> Response:
-        from urllib3 import Retry, Timeout
-        from urllib3.exceptions import HTTPError
-
         mine = {"Authorization": authorization} if authorization else {}
         try:
             response: Response = self._pool.request(
@@ -128,10 +125,10 @@ class Connection:
                 url,
                 headers={"User-Agent": "symph", "Accept": "application/json", **headers, **mine},
                 body=body,
-                timeout=Timeout(connect=_CONNECT_S, read=read_s),
+                timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s),
                 # A login page or another host is never followed with our credentials.
                 redirect=False,
-                retries=Retry(2),
+                retries=urllib3.Retry(2),
                 preload_content=False,
             )
         except HTTPError as error:
@@ -141,8 +138,6 @@ class Connection:
     def _open(
         self, path: str, query: Sequence[tuple[str, str]], protocols: Sequence[str], authorization: str | None
     ) -> Any:
-        from websocket import WebSocket
-
         login = self.login
         header = [f"Sec-WebSocket-Protocol: {','.join(protocols)}"]
         header += [f"Authorization: {authorization}"] if authorization else []
@@ -156,8 +151,6 @@ class Connection:
 
     def _unreachable(self, error: Exception) -> ToolFailed:
         """The failure of a request that got no response, with its innermost cause."""
-        from urllib3.exceptions import ProxyError, SSLError
-
         cause = getattr(error, "reason", None) or error
         login, cluster = self.login, self.login.context.cluster
         reason = str(cause).partition(": ")[2] if "object at 0x" in str(cause) else str(cause)
@@ -198,8 +191,6 @@ def failure_of(status: int, body: bytes, where: str) -> SymphError:
 
 def _pool(login: Login) -> Any:
     """urllib3's pools of connections, through the login's proxy if it has one."""
-    import urllib3
-
     settings: dict[str, Any] = {"maxsize": _CONNECTIONS}
     tls = login.tls()
     if tls is not None:
@@ -218,8 +209,6 @@ def _pool(login: Login) -> Any:
 
 def _proxy_headers(proxy: str) -> dict[str, str]:
     """What tells the proxy who asks, where its address does."""
-    import urllib3
-
     parts = urlsplit(proxy)
     if not parts.username:
         return {}

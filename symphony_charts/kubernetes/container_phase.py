@@ -1,15 +1,23 @@
-"""In which phase a container on Kubernetes is, and why, in words. Pure."""
+"""`judge` says in which phase a container, pod or Job on Kubernetes is, and why, in words. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from symphony_charts.backend.status import Phase, age
 from symphony_charts.kinds.outcome import STOPPED
 
-__all__ = ["judge", "judge_failure", "moment_of", "phase_of_workload"]
+__all__ = [
+    "end_of_job",
+    "judge",
+    "judge_failure",
+    "moment_of",
+    "phase_of_workload",
+    "reason_unscheduled",
+    "reason_waiting",
+]
 
 Object = Mapping[str, Any]
 
@@ -23,13 +31,19 @@ def judge(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
         return "running", f"running: {age(now - moment_of(state['running']['startedAt']))}", ""
     if "terminated" in state:
         return _judge_end(state["terminated"])
-    waiting = state.get("waiting") or {}
-    reason = str(waiting.get("reason") or "")
+    reason = str((state.get("waiting") or {}).get("reason") or "")
     if reason in ("", "PodInitializing", "ContainerCreating"):
         return _judge_pod(pod, reason)
-    said = str(waiting.get("message") or "").strip().splitlines()
-    text = f"{reason} {said[0]}" if said and said[0] != reason else reason
+    text = reason_waiting(state)
     return "pending", f"waiting: {text}", text
+
+
+def reason_waiting(state: Object) -> str:
+    """What a container in `state` waits for, as the kubelet says it; empty unless it waits."""
+    waiting = state.get("waiting") or {}
+    reason = str(waiting.get("reason") or "")
+    message = str(waiting.get("message") or "").strip().splitlines()
+    return f"{reason} {message[0]}" if reason and message and message[0] != reason else reason
 
 
 def _judge_end(ended: Object) -> tuple[Phase, str, str]:
@@ -59,31 +73,50 @@ def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
         text = str(status.get("message") or status.get("reason") or status["phase"])
         phase: Phase = "failed" if status["phase"] == "Failed" else "stopped"
         return phase, f"{phase}: {text}", text
-    for condition in status.get("conditions") or []:
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            # The first sentence names what is missing; the rest is about preemption.
-            text = str(condition.get("message") or condition.get("reason") or "").partition(". ")[0]
-            return "pending", f"pending: {text}", text
+    if text := reason_unscheduled(pod):
+        return "pending", f"pending: {text}", text
     if (pod.get("spec") or {}).get("schedulingGroup") and not (pod.get("spec") or {}).get("nodeName"):
         # The scheduler says nothing of such a pod until as many are there as the gang needs.
         reason = "its gang is not complete"
     return "pending", f"pending: {reason}" if reason else "pending", reason
 
 
-def phase_of_workload(workload: Object, queue: Mapping[str, str] | None = None) -> tuple[Phase, str]:
-    """Phase and state of replicas that have no pod; `queue` says by uid why a suspended workload waits."""
-    held = {
-        one["type"]: one
-        for one in (workload.get("status") or {}).get("conditions") or []
-        if one.get("status") == "True"
-    }
+def reason_unscheduled(pod: Object) -> str:
+    """Why the scheduler finds no node for a pod; empty where it does not say."""
+    for condition in (pod.get("status") or {}).get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            # The first sentence names what is missing; the rest is about preemption.
+            return str(condition.get("message") or condition.get("reason") or "").partition(". ")[0]
+    return ""
+
+
+def end_of_job(workload: Object) -> tuple[Literal["succeeded", "failed"] | None, Object]:
+    """How a Job ended by its conditions, and the one that says so; None before its end."""
+    held = _conditions(workload)
     for kind in ("Failed", "FailureTarget"):
         if kind in held:
-            return "failed", f"failed: {held[kind].get('message') or held[kind].get('reason')}"
-    if "Complete" in held or "SuccessCriteriaMet" in held:
+            return "failed", held[kind]
+    for kind in ("Complete", "SuccessCriteriaMet"):
+        if kind in held:
+            return "succeeded", held[kind]
+    return None, {}
+
+
+def _conditions(workload: Object) -> Mapping[str, Object]:
+    """The conditions of a workload that hold, by type."""
+    conditions = (workload.get("status") or {}).get("conditions") or []
+    return {one["type"]: one for one in conditions if one.get("status") == "True"}
+
+
+def phase_of_workload(workload: Object, queue: Mapping[str, str] | None = None) -> tuple[Phase, str]:
+    """Phase and state of replicas that have no pod; `queue` says by uid why a suspended workload waits."""
+    end, condition = end_of_job(workload)
+    if end == "failed":
+        return "failed", f"failed: {condition.get('message') or condition.get('reason')}"
+    if end == "succeeded":
         return "succeeded", "succeeded; its pod is gone"
-    if STOPPED in held:
-        return "stopped", f"stopped: {held[STOPPED]['message']}"
+    if stopped := _conditions(workload).get(STOPPED):
+        return "stopped", f"stopped: {stopped['message']}"
     if workload["spec"].get("suspend"):
         why = _why_queued(workload["metadata"], queue or {})
         return ("queued", f"queued {why}") if why else ("pending", "pending: suspended until somebody resumes it")

@@ -1,24 +1,19 @@
-"""Ending an experiment on Kubernetes: its Helm release or its objects, and nothing that is not certainly ours."""
+"""`remove` ends an experiment on Kubernetes: its Helm release or its objects, and only what is certainly ours."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from symphony_charts.chart.render.assemble import Release
 from symphony_charts.chart.render.names import fullname, join
-from symphony_charts.errors import Conflict, NotFound, ToolFailed
+from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.kubernetes.client import Object
-from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, held_by
+from symphony_charts.kubernetes.experiments import KubeExperiments
+from symphony_charts.kubernetes.ownership import held_by, refuse_managed, refuse_protected
+from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE
 
-if TYPE_CHECKING:
-    from symphony_charts.kubernetes.backend import KubeWatcher
-
-__all__ = ["PROTECTED", "objects_of_release", "refuse_managed", "refuse_protected", "remove", "wait_gone"]
-
-# Where no experiment belongs, and nothing is ever deleted.
-PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease", "argocd", "flux-system"})
+__all__ = ["objects_of_release", "remove", "wait_gone"]
 
 # What our charts make beside what runs pods.
 _OTHERS = (
@@ -43,62 +38,46 @@ _OTHERS = (
     ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
     ("scheduling.volcano.sh/v1beta1", "PodGroup"),
 )
-_MANAGERS = ("Argo CD", "Flux")
 
 
-def remove(
-    watcher: KubeWatcher, name: str, target: tuple[Path | None, str | None], *, dry_run: bool = False
-) -> list[str]:
+def remove(experiments: KubeExperiments, name: str, *, dry_run: bool = False) -> list[str]:
     """End the experiment `name` and return the titles of its objects; with `dry_run` only return them.
 
     Raises NotFound; Conflict, before anything is touched, in a protected namespace and for what Git manages;
     ToolMissing where a Helm release holds it and there is no helm.
     """
-    objects = objects_of_release(watcher, name)
-    namespace = watcher.namespace_of(name, objects)
+    objects = objects_of_release(experiments, name)
+    namespace = experiments.namespace_of(name, objects)
     refuse_protected(namespace)
-    releases = watcher.releases(name, namespace)
+    releases = experiments.releases(name, namespace)
     refuse_managed(name, held_by(objects, releases), f"symph retire {name} --env ENV")
-    secret = _pushed_secret(watcher, name, namespace, objects)
+    secret = _pushed_secret(experiments, name, namespace, objects)
     titles = sorted({_title(item) for item in (*objects, *secret) if not item["metadata"].get("ownerReferences")})
     if dry_run:
         return titles
     if releases:
-        _uninstall(name, namespace, target)
+        _uninstall(name, namespace, experiments.target)
     for item in (*objects, *secret):
         if not item["metadata"].get("ownerReferences"):
-            watcher.api.delete(item)
+            experiments.api.delete(item)
     return titles
 
 
-def objects_of_release(watcher: KubeWatcher, name: str) -> list[Object]:
+def objects_of_release(experiments: KubeExperiments, name: str) -> list[Object]:
     """Every object that bears the labels of the release `name` of an experiment; raises NotFound."""
-    found = [*watcher.workloads(name), *watcher.of_kinds(_OTHERS, name)]
+    found = [*experiments.workloads(name), *experiments.of_kinds(_OTHERS, name)]
     ours = [item for item in found if _is_ours(item, name)]
     if not ours:
-        watcher.namespace_of(name, [])
+        experiments.namespace_of(name, [])
     return ours
 
 
-def refuse_protected(namespace: str) -> None:
-    """Raise Conflict for a namespace of the cluster itself."""
-    if namespace in PROTECTED:
-        raise Conflict(f"no experiment is started or deleted in {namespace}", next="choose another namespace with -n")
-
-
-def refuse_managed(name: str, holders: tuple[str, ...], next_step: str) -> None:
-    """Raise Conflict for what Git manages: it would come back at once, or be fought over."""
-    managed = [one for one in holders if one.startswith(_MANAGERS)]
-    if managed:
-        raise Conflict(f'"{name}" is held by the {managed[0]}, which follows Git', next=next_step)
-
-
-def wait_gone(watcher: KubeWatcher, name: str, timeout_s: float) -> None:
+def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None:
     """Return when nothing of the experiment runs any more; raises ToolFailed after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     left: list[Object] = []
-    for _ in watcher.stirs(name, timeout_s):
-        left = [*watcher.workloads(name), *watcher.pods(name)]
+    for _ in experiments.object_changes(name, timeout_s):
+        left = [*experiments.workloads(name), *experiments.pods(name)]
         if not left:
             return
         if time.monotonic() > deadline:
@@ -108,6 +87,7 @@ def wait_gone(watcher: KubeWatcher, name: str, timeout_s: float) -> None:
 
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
+    # pyhelm3 takes 230 ms to load, which only those spend who delete a release.
     from symphony_charts.kubernetes.releases.releases import Releases, Target
 
     with Releases(Target(kubeconfig=target[0], context=target[1])) as releases:
@@ -118,11 +98,11 @@ def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]
             return
 
 
-def _pushed_secret(watcher: KubeWatcher, name: str, namespace: str, objects: list[Object]) -> list[Object]:
+def _pushed_secret(experiments: KubeExperiments, name: str, namespace: str, objects: list[Object]) -> list[Object]:
     """The Secret that was pushed for this release: it has no release's label, since a chart only names it."""
     experiment = str(objects[0]["metadata"]["labels"][EXPERIMENT])
     secret = join(fullname({}, Release(name=name, chart_name=experiment)), "secrets", 63)
-    found = watcher.api.find(f"{watcher.api.collection('v1', 'Secret', namespace)}/{secret}")
+    found = experiments.api.find(f"{experiments.api.collection('v1', 'Secret', namespace)}/{secret}")
     labels = (found or {"metadata": {}})["metadata"].get("labels") or {}
     if found is None or labels.get("app.kubernetes.io/managed-by") != "symph" or labels.get(EXPERIMENT) != experiment:
         return []

@@ -6,20 +6,22 @@ import contextlib
 import io
 import os
 import shlex
+import shutil
 import sys
 import tarfile
 import tempfile
+import termios
+import tty
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Usage
 from symphony_charts.errors import Conflict, NotFound, SymphError, ToolFailed
+from symphony_charts.formats.quantity import quantity
 from symphony_charts.kubernetes import streams
 from symphony_charts.kubernetes.client import KubeApi, Object
-
-if TYPE_CHECKING:
-    from symphony_charts.kubernetes.backend import KubeWatcher
+from symphony_charts.kubernetes.experiments import KubeExperiments
 
 __all__ = ["copy_in", "copy_out", "run_captured", "run_here", "usage_of", "visit"]
 
@@ -114,30 +116,28 @@ def copy_in(api: KubeApi, namespace: str, instance: InstanceStatus, source: Path
 
 
 @contextlib.contextmanager
-def visit(watcher: KubeWatcher, name: str, service: str) -> Iterator[str]:
+def visit(experiments: KubeExperiments, name: str, service: str) -> Iterator[str]:
     """``host:port`` of a service: its load balancer's, else one here, forwarded to a pod that is ready."""
-    services = watcher.services(name)
+    services = experiments.services(name)
     found = [one for one in services if one["metadata"]["labels"].get("symph.dev/service") == service]
     if not found:
         known = ", ".join(sorted(one["metadata"]["labels"]["symph.dev/service"] for one in services)) or "none"
         raise NotFound(f'experiment "{name}" has no service "{service}"', next=f"its services: {known}")
     status = next(
-        one for one in watcher.describe(name).services if one.address.startswith(f"{found[0]['metadata']['name']}:")
+        one for one in experiments.describe(name).services if one.address.startswith(f"{found[0]['metadata']['name']}:")
     )
     if status.outside:
         yield status.outside
         return
-    pod, port = _behind(watcher.api, found[0])
+    pod, port = _behind(experiments.api, found[0])
     meta, container = pod["metadata"], pod["spec"]["containers"][0]["name"]
     host = pod["status"]["podIP"]
-    with streams.forward(watcher.api, meta["namespace"], meta["name"], container, host, port) as address:
+    with streams.forward(experiments.api, meta["namespace"], meta["name"], container, host, port) as address:
         yield address
 
 
 def usage_of(api: KubeApi, status: ExperimentStatus) -> Mapping[str, Usage]:
     """What the metrics server says of each instance; empty without one."""
-    from symphony_charts.formats.quantity import quantity
-
     if not api.has_group("metrics.k8s.io"):
         return {}
     path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{status.namespace}/pods"
@@ -214,8 +214,6 @@ _FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") 
 
 
 def _put(made: Path, target: Path) -> None:
-    import shutil
-
     if made.is_dir():
         shutil.copytree(made, target, symlinks=True, dirs_exist_ok=True)
     else:
@@ -225,9 +223,6 @@ def _put(made: Path, target: Path) -> None:
 @contextlib.contextmanager
 def _raw_terminal() -> Iterator[None]:
     """This terminal without echo and line editing, which the one in the container does."""
-    import termios
-    import tty
-
     before = termios.tcgetattr(0)
     tty.setraw(0)
     try:

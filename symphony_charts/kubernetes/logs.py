@@ -9,14 +9,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from urllib3.exceptions import HTTPError
 
 from symphony_charts.backend.status import InstanceStatus, LogLine, LogQuery
 from symphony_charts.errors import NotFound, SpecError, ToolFailed
 from symphony_charts.kubernetes.container_phase import moment_of
-
-if TYPE_CHECKING:
-    from symphony_charts.kubernetes.backend import KubeWatcher
+from symphony_charts.kubernetes.experiments import KubeExperiments
 
 __all__ = ["read_lines"]
 
@@ -36,26 +36,26 @@ class _Source:
     repeated: int = 0
 
 
-def read_lines(watcher: KubeWatcher, name: str, query: LogQuery) -> Iterator[LogLine]:
+def read_lines(experiments: KubeExperiments, name: str, query: LogQuery) -> Iterator[LogLine]:
     """The lines that `query` asks for; see `Watcher.logs`."""
-    status = watcher.describe(name, events=False)
+    status = experiments.describe(name, events=False)
     chosen = [one for one in status.instances if not query.instances or one.path in query.instances]
     sources = {_key(one): _source(status.namespace, one) for one in chosen if one.pod}
     if query.previous:
-        return iter(_previous(watcher, status.namespace, chosen, query))
-    return _lines(watcher, name, query, sources)
+        return iter(_previous(experiments, status.namespace, chosen, query))
+    return _lines(experiments, name, query, sources)
 
 
 def _lines(
-    watcher: KubeWatcher, name: str, query: LogQuery, sources: dict[tuple[str, str, int], _Source]
+    experiments: KubeExperiments, name: str, query: LogQuery, sources: dict[tuple[str, str, int], _Source]
 ) -> Iterator[LogLine]:
     wanted = re.compile(query.regex) if query.regex else None
-    history = [line for source in sources.values() for line in _read(watcher, source, query)]
+    history = [line for source in sources.values() for line in _read(experiments, source, query)]
     history = [line for line in sorted(history, key=_moment) if _is_wanted(line, query, wanted)]
     yield from history[-query.tail :] if query.tail > 0 else history if query.tail else []
     if query.follow:
         yield from (
-            line for line in _Follower(watcher, name, query, sources).lines() if _is_wanted(line, query, wanted)
+            line for line in _Follower(experiments, name, query, sources).lines() if _is_wanted(line, query, wanted)
         )
 
 
@@ -63,9 +63,9 @@ class _Follower:
     """A thread for each container that writes, one for the cluster's changes, and one queue for all their lines."""
 
     def __init__(
-        self, watcher: KubeWatcher, name: str, query: LogQuery, sources: dict[tuple[str, str, int], _Source]
+        self, experiments: KubeExperiments, name: str, query: LogQuery, sources: dict[tuple[str, str, int], _Source]
     ) -> None:
-        self._watcher, self._name, self._query, self._sources = watcher, name, query, sources
+        self._experiments, self._name, self._query, self._sources = experiments, name, query, sources
         self._queue: queue.Queue[LogLine | Exception | None] = queue.Queue()
         self._readers: dict[tuple[str, str, int], threading.Thread] = {}
         self._over = threading.Event()
@@ -92,7 +92,7 @@ class _Follower:
     def _watch(self) -> None:
         """Begin to read whatever begins to write; say when nothing more can come."""
         try:
-            for status in self._watcher.changes(self._name):
+            for status in self._experiments.changes(self._name):
                 if self._over.is_set():
                     return
                 if status is None:
@@ -122,7 +122,7 @@ class _Follower:
         """Read one container to its end; a connection that breaks is opened again where it broke."""
         while not self._over.is_set():
             try:
-                for line in _read(self._watcher, source, self._query, follow=True):
+                for line in _read(self._experiments, source, self._query, follow=True):
                     if self._over.is_set():
                         return
                     self._queue.put(line)
@@ -131,10 +131,8 @@ class _Follower:
                 self._over.wait(0.5)
 
 
-def _read(watcher: KubeWatcher, source: _Source, query: LogQuery, *, follow: bool = False) -> Iterator[LogLine]:
+def _read(experiments: KubeExperiments, source: _Source, query: LogQuery, *, follow: bool = False) -> Iterator[LogLine]:
     """The lines of a container that were not read yet; none where it has not begun or is gone."""
-    from urllib3.exceptions import HTTPError
-
     asked = {"container": source.container, "timestamps": "true", **({"follow": "true"} if follow else {})}
     if source.last:
         asked["sinceTime"] = source.last
@@ -143,7 +141,7 @@ def _read(watcher: KubeWatcher, source: _Source, query: LogQuery, *, follow: boo
     elif query.tail > 0 and not (query.regex or query.until or follow):
         asked["tailLines"] = str(query.tail)
     try:
-        response = watcher.api.log(source.namespace, source.pod, asked, read_s=None if follow else 60)
+        response = experiments.api.log(source.namespace, source.pod, asked, read_s=None if follow else 60)
     except (NotFound, SpecError):
         return
     to_skip, last = source.repeated, source.last
@@ -178,7 +176,9 @@ def _parted(line: bytes) -> tuple[str, str]:
     return f"{whole}.{fraction:0<9}Z", text.decode("utf-8", "replace")
 
 
-def _previous(watcher: KubeWatcher, namespace: str, chosen: Sequence[InstanceStatus], query: LogQuery) -> list[LogLine]:
+def _previous(
+    experiments: KubeExperiments, namespace: str, chosen: Sequence[InstanceStatus], query: LogQuery
+) -> list[LogLine]:
     """The lines of the containers before these: in the same pod, or in the pod before it."""
     wanted = re.compile(query.regex) if query.regex else None
     found: list[LogLine] = []
@@ -186,7 +186,7 @@ def _previous(watcher: KubeWatcher, namespace: str, chosen: Sequence[InstanceSta
     for one in chosen:
         asked = {"container": one.process, "timestamps": "true", "previous": "true"}
         try:
-            response = watcher.api.log(namespace, one.pod, asked)
+            response = experiments.api.log(namespace, one.pod, asked)
         except (NotFound, SpecError):
             continue
         is_any = True

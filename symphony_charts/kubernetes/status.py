@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from symphony_charts.backend.status import (
@@ -15,8 +15,9 @@ from symphony_charts.backend.status import (
 from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
 from symphony_charts.kubernetes.container_phase import judge, judge_failure, moment_of, phase_of_workload
 from symphony_charts.kubernetes.kueue import reasons_of
+from symphony_charts.kubernetes.ownership import held_by
 
-__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "held_by", "name_of", "status_of"]
+__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "name_of", "status_of"]
 
 Object = Mapping[str, Any]
 
@@ -25,10 +26,6 @@ INSTANCE = "app.kubernetes.io/instance"
 _GROUP, _PROCESS, _RUN = "symph.dev/group", "symph.dev/process", "symph.dev/run"
 _ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
 _INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "volcano.sh/task-index")
-_TRACKED = "argocd.argoproj.io/tracking-id"
-_FLUX = "helm.toolkit.fluxcd.io/name"
-_HELM = "meta.helm.sh/release-name"
-_BY_HAND = "symph.dev/held-by"
 
 
 def name_of(item: Object) -> str:
@@ -79,27 +76,6 @@ def status_of(
     )
 
 
-def held_by(objects: Sequence[Object], releases: Sequence[Object]) -> tuple[str, ...]:
-    """Who manages the objects: ``Argo CD application X``, ``Flux release X``, ``Helm release X, revision N``."""
-    found: dict[str, None] = {}
-    for item in objects:
-        labels, notes = item["metadata"].get("labels") or {}, item["metadata"].get("annotations") or {}
-        if _TRACKED in notes:
-            found[f"Argo CD application {str(notes[_TRACKED]).partition(':')[0]}"] = None
-        if _FLUX in labels:
-            found[f"Flux release {labels[_FLUX]}"] = None
-        if notes.get(_BY_HAND) == "symph":
-            found["symph"] = None
-    revisions = [int(item["metadata"]["labels"].get("version", 0)) for item in releases]
-    if revisions:
-        found[f"Helm release {releases[0]['metadata']['labels']['name']}, revision {max(revisions)}"] = None
-    elif not found:
-        # Whoever may not read helm's records sees its mark on the objects.
-        marks = (item["metadata"].get("annotations") or {} for item in objects)
-        found |= {f"Helm release {notes[_HELM]}": None for notes in marks if _HELM in notes}
-    return tuple(found)
-
-
 def event_of(item: Object) -> Event:
     """An event of the cluster."""
     series, about = item.get("series") or {}, item["involvedObject"]
@@ -112,6 +88,22 @@ def event_of(item: Object) -> Event:
         message=str(item.get("message") or "").strip(),
         count=int(series.get("count") or item.get("count") or 1),
     )
+
+
+def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
+    """Whether an event is about `objects`, or about pods of theirs that are gone, by the names of their workloads."""
+    names = {item["metadata"]["name"] for item in objects}
+    makers = [item for item in objects if item["kind"] not in ("Pod", "Service")]
+    # Kueue's record of a workload is called after its kind, too.
+    prefixes = tuple(
+        f"{start}{item['metadata']['name']}-" for item in makers for start in ("", f"{item['kind'].lower()}-")
+    )
+
+    def is_about_them(event: Object) -> bool:
+        name = str(event["involvedObject"].get("name") or "")
+        return name in names or name.startswith(prefixes)
+
+    return is_about_them
 
 
 def _instances(

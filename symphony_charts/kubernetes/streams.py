@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
+from websocket import ABNF, WebSocketException, WebSocketTimeoutException
+
 from symphony_charts.errors import ToolFailed
 from symphony_charts.kubernetes.client import KubeApi
 
@@ -81,8 +83,6 @@ def run_in_pod(
 
 
 def _drain(connection: Any, stdout: Writer, stderr: Writer, tty: bool, where: str) -> int:
-    from websocket import ABNF, WebSocketException
-
     ended = b""
     window = _window() if tty else b""
     try:
@@ -119,8 +119,6 @@ def _status_of(ended: bytes, where: str) -> int:
 
 
 def _feed(connection: Any, stdin: Reader) -> None:
-    from websocket import WebSocketException
-
     # The command may end, and the connection with it, before its input does.
     with suppress(OSError, WebSocketException):
         while data := stdin(_PIECE):
@@ -168,8 +166,6 @@ def _accept(server: socket.socket, way: Callable[[socket.socket], None]) -> None
 
 def _listens_at_loopback(api: KubeApi, namespace: str, pod: str, port: int) -> bool:
     """Whether a forwarded connection is not refused at once."""
-    from websocket import ABNF, WebSocketException, WebSocketTimeoutException
-
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
     connection = api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
     connection.settimeout(_REFUSAL_S)
@@ -216,8 +212,6 @@ def _relay(
 
 def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.socket) -> None:
     """One connection, both ways, until either side ends."""
-    from websocket import WebSocketException
-
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
     try:
         connection = api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
@@ -239,8 +233,6 @@ def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.soc
 
 
 def _carry_back(connection: Any, caller: socket.socket) -> None:
-    from websocket import ABNF, WebSocketException
-
     # Both channels (0 data, 1 error) begin with the port's number in two bytes.
     begun: set[int] = set()
     with suppress(OSError, WebSocketException):

@@ -1,4 +1,4 @@
-"""Being told by the cluster that something of an experiment changed: one watch for each kind, never a poll."""
+"""`changes` waits for the cluster to say that something of an experiment changed: a watch for each kind, no poll."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from symphony_charts.errors import SymphError
 from symphony_charts.kubernetes.client import KubeApi
 
-__all__ = ["stirs"]
+__all__ = ["Kind", "changes"]
 
 Kind = tuple[str, str]
 
@@ -19,7 +19,7 @@ _SETTLE_S = 0.05
 _BROKEN_S = 0.5
 
 
-def stirs(
+def changes(
     api: KubeApi, path_of: Callable[[Kind], str], watched: Sequence[tuple[Kind, str]], timeout_s: float | None
 ) -> Generator[None, None, None]:
     """One step at once and then whenever an object with kind and labels in `watched` changed, until `timeout_s`."""

@@ -6,16 +6,17 @@ import os
 import select
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 
 from symphony_charts.errors import NotFound
 from symphony_charts.local.runs import Run, find_slots
-from symphony_charts.local.watched_paths import IGNORED, Watched, concerned, is_ignored
 from symphony_charts.system.inotify import Tree
 
-__all__ = ["FileWatch", "parse_watched", "touched_slots"]
+__all__ = ["IGNORED", "FileWatch", "Watched", "concerned", "is_ignored", "parse_watched", "touched_slots"]
 
 # Files that are saved together are taken together: this long nothing more may change, and that long it may take.
 _QUIET_S, _MOST_S = 0.2, 3.0
@@ -91,3 +92,62 @@ def touched_slots(run: Run, changed: Iterable[Path], watched: Sequence[Watched])
 def _told(paths: Sequence[str]) -> str:
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
     return ", ".join(paths[:3]) + more
+
+
+# What editors, version control and Python leave behind, as patterns of single names.
+IGNORED = (
+    ".git",
+    ".hg",
+    ".svn",
+    ".jj",
+    "__pycache__",
+    "*.py[co]",
+    "*.egg-info",
+    ".*_cache",
+    ".ipynb_checkpoints",
+    ".venv",
+    ".tox",
+    ".nox",
+    "node_modules",
+    ".idea",
+    ".vscode",
+    ".DS_Store",
+    "*~",
+    ".*.sw?",
+    "4913",
+    "#*#",
+    ".#*",
+    ".goutputstream-*",
+    "*___jb_???___",
+    "*.tmp",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A file, or all files below a folder, that `processes` use, by the names that users type; empty: all of them."""
+
+    path: PurePath
+    processes: tuple[str, ...] = ()
+
+
+def is_ignored(path: PurePath, roots: Iterable[PurePath], patterns: Sequence[str]) -> bool:
+    """Whether a pattern fits a name in `path`, or the whole of it, below every one of `roots` that holds it."""
+    below = [path.relative_to(root) for root in roots if root in path.parents]
+    return bool(below) and all(_fits(part, patterns) for part in below)
+
+
+def concerned(changed: Iterable[PurePath], watched: Iterable[Watched]) -> dict[str, list[str]]:
+    """The changed paths, as they are told, by the process that they concern; `""` stands for all processes."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(changed):
+        for one in watched:
+            if path == one.path or one.path in path.parents:
+                told = path.name if path == one.path else str(path.relative_to(one.path))
+                for process in one.processes or ("",):
+                    found.setdefault(process, []).append(told)
+    return {process: list(dict.fromkeys(paths)) for process, paths in found.items()}
+
+
+def _fits(path: PurePath, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in (*path.parts, str(path)))

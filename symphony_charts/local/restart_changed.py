@@ -9,10 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from symphony_charts.errors import Conflict
-from symphony_charts.local.plan.environment_text import read_environment
 from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
-from symphony_charts.local.plan.scripts import mounts_script, start_script
+from symphony_charts.local.plan.scripts import mounts_script, read_environment, start_script
 from symphony_charts.local.run_folder import public, write_private
 from symphony_charts.local.runs import Run, write_json
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.local.history import load_saved
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.plan.environment_text import read_environment
 from symphony_charts.local.plan.masking import MASK, secret_names
 from symphony_charts.local.plan.mounts import key_of
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
+from symphony_charts.local.plan.scripts import quote, read_environment
 from symphony_charts.local.runs import Run, find_run, find_slots
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, pods_of
 from symphony_charts.spec.services import allocate
 
-__all__ = ["Environment", "of_run", "of_spec", "plan_items"]
+__all__ = ["Environment", "of_run", "of_spec", "plan_items", "shell_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +72,15 @@ def of_spec(path: str, word: str | None) -> Environment:
         secret=_secret(spec.experiment, process, _contents(spec.experiment, folder)),
         has_preamble=bool(process.preamble),
     )
+
+
+def shell_text(env: Mapping[str, str], masked: Collection[str]) -> str:
+    """Lines that a shell can source; those of `masked` are comments, so that sourcing them sets nothing wrong."""
+    lines = [
+        f"# export {name}={MASK}   (--show-secrets)" if name in masked else f"export {name}={quote(value)}"
+        for name, value in env.items()
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def plan_items(

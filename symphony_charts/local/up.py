@@ -8,33 +8,36 @@ import select
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from symphony_charts.errors import CheckFailed, SymphError, ToolFailed
+from symphony_charts.local import tmux_client
 from symphony_charts.local.history import save_spec
 from symphony_charts.local.machine.addresses import choosing
 from symphony_charts.local.machine.capacity import make_room_for
 from symphony_charts.local.machine.git_volumes import check_out_all
 from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
-from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.machine.machine import namespace_prefix, plan_here
+from symphony_charts.local.plan.gpus import wishes_of
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.scripts import check_path, quote
 from symphony_charts.local.restart_changed import changes_of, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared
-from symphony_charts.local.runs import Run, runs_of
+from symphony_charts.local.runs import Run, live_runs, runs_of
+from symphony_charts.local.supervisor.cleanup import sweep
 from symphony_charts.local.supervisor.launcher import NewSupervisor
 from symphony_charts.local.supervisor.requests import request
 from symphony_charts.local.tmux_client import need_tmux
-from symphony_charts.local.tmux_server import Server
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import Service, allocate
 from symphony_charts.system import processes
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["describe", "down", "ensure_supervised", "launch", "restart", "up", "wait"]
+__all__ = ["Server", "describe", "down", "ensure_supervised", "launch", "restart", "up", "wait"]
 
 
 def launch(experiment: Experiment, *, force: bool = False, dry_run: bool = False) -> Run | None:
@@ -73,6 +76,7 @@ def up(
         return None
     need_tmux()
     run = Run(state_dir() / "local" / experiment.name / _new_run_id())
+    _restore_supervisors(experiment)
     with take_gpus(experiment, run.folder, share=share_gpus) as gpus, choosing(experiment):
         # The locks of GPUs go to a supervisor that is started while they are held.
         _begin(run, experiment, services, folder, gpus, None if gpus.ids else spare)
@@ -171,6 +175,17 @@ def wait(run: Run) -> int:
     return int(state["failed"]["status"]) if state.get("failed") else 0
 
 
+def _restore_supervisors(experiment: Experiment) -> None:
+    """Restart the killed supervisors of runs on GPUs before `experiment` takes any.
+
+    Such runs have processes on their GPUs and no locks; both come back together.
+    """
+    if wishes_of(experiment):
+        for run in live_runs():
+            if any(process.get("gpus") for process in run.plan()["processes"]):
+                ensure_supervised(run)
+
+
 def ensure_supervised(run: Run) -> None:
     """Give a live run whose supervisor is gone a new one."""
     if not run.is_live or run.is_supervised:
@@ -223,3 +238,39 @@ def _await_end(run: Run, timeout_s: float | None) -> None:
         raise SymphError(f'experiment "{run.experiment}" did not end within {timeout_s:g} s')
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
+
+
+class Server:
+    """Starts the server of `run` at once; `start_all` then waits for it."""
+
+    def __init__(self, run: Run, plan: LocalPlan) -> None:
+        self._run = run
+        self._error: Exception | None = None
+        self._prefix = [*namespace_prefix(), "/bin/sh", str(run.folder / "enter")] if plan.has_namespace else []
+        self._thread = threading.Thread(target=self._start)
+        self._thread.start()
+
+    def start_all(self) -> None:
+        """Start everything by one call of tmux. Raises ToolFailed with what tmux said, ToolMissing without tmux."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        tmux_client.source_file(self._run.socket, self._run.folder / "up.conf")
+
+    def kill(self) -> None:
+        """End it and everything in it, however far it has come."""
+        self._thread.join()
+        panes: list[tmux_client.Pane] = []
+        with contextlib.suppress(ToolFailed):
+            # It answers when it has started all it was told to, also what nobody waits for any more.
+            panes = tmux_client.list_panes(self._run.socket)
+        sessions, server = {pane.pid for pane in panes}, panes[0].server if panes else 0
+        sweep(self._run, sessions, has_namespace=bool(self._prefix), server=server)
+
+    def _start(self) -> None:
+        # What wrapper.sh forgets again; a process has its own exact environment.
+        env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        try:
+            tmux_client.start(self._run.socket, self._prefix, {**env, "TERM": "tmux-256color"})
+        except Exception as error:
+            self._error = error

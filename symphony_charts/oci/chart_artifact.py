@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import dump
 
-__all__ = ["MANIFEST_TYPE", "Artifact", "Blob", "artifact_of", "provenance_text", "tag_of"]
+__all__ = ["Artifact", "Blob", "artifact_of", "provenance_text"]
 
-MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+_MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG_TYPE = "application/vnd.cncf.helm.config.v1+json"
 _CHART_TYPE = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 _PROVENANCE_TYPE = "application/vnd.cncf.helm.chart.provenance.v1.prov"
@@ -50,7 +50,7 @@ class Artifact:
     tag: str
 
 
-def tag_of(version: str) -> str:
+def _tag_of(version: str) -> str:
     """A version as a tag: a ``+`` is no character of a tag."""
     return version.replace("+", "_")
 
@@ -70,13 +70,13 @@ def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: byte
         annotations["org.opencontainers.image.description"] = str(metadata["description"])
     manifest = {
         "schemaVersion": 2,
-        "mediaType": MANIFEST_TYPE,
+        "mediaType": _MANIFEST_TYPE,
         "config": config.descriptor,
         "layers": [blob.descriptor for blob in layers],
         "annotations": dict(sorted(annotations.items())),
     }
     data = json.dumps(manifest, separators=(",", ":")).encode()
-    return Artifact(blobs=(config, *layers), manifest=Blob(media_type=MANIFEST_TYPE, data=data), tag=tag_of(version))
+    return Artifact(blobs=(config, *layers), manifest=Blob(media_type=_MANIFEST_TYPE, data=data), tag=_tag_of(version))
 
 
 def provenance_text(metadata: Mapping[str, object], file_name: str, archive: bytes) -> str:

@@ -22,7 +22,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed
 from symphony_charts.system.subprocess_runner import run
 
-__all__ = ["Login", "Manifest", "Reference", "Registry", "login_for", "parse_reference"]
+__all__ = ["Login", "Manifest", "Reference", "Registry", "parse_reference"]
 
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 _NAME = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
@@ -215,7 +215,7 @@ class Registry:
 
     def _authorise(self, challenge: str, scopes: tuple[str, ...]) -> None:
         kind, _, rest = challenge.partition(" ")
-        login = self._login = self._login or login_for(self.host)
+        login = self._login = self._login or _login_for(self.host)
         basic = base64.b64encode(f"{login.user}:{login.password}".encode()).decode() if login.user else ""
         if kind.lower() == "basic":
             if not basic:
@@ -285,14 +285,16 @@ def _exchange(
         if broken is not None:
             broken.close()
         raise ToolFailed(f"cannot reach {host}: {error}", next="check the address, and that it runs") from error
-    found = {name.lower(): value for name, value in response.getheaders()}
+    answered_headers = {name.lower(): value for name, value in response.getheaders()}
     if response.status in (301, 302, 303, 307, 308) and method == "GET" and redirects:
-        place = urlsplit(urljoin(f"{'http' if is_plain else 'https'}://{host}{path}", found.get("location", "")))
+        place = urlsplit(
+            urljoin(f"{'http' if is_plain else 'https'}://{host}{path}", answered_headers.get("location", ""))
+        )
         plain = _LOOPBACK.fullmatch(place.netloc) is not None
         kept = {name: value for name, value in headers.items() if name != "Authorization" or place.netloc == host}
         target = f"{place.path}?{place.query}" if place.query else place.path
         return _exchange(connections, place.netloc, method, target, kept, None, is_plain=plain, redirects=redirects - 1)
-    return _Answer(status=response.status, headers=found, body=content)
+    return _Answer(status=response.status, headers=answered_headers, body=content)
 
 
 def _token_of(answer: _Answer) -> str:
@@ -311,7 +313,7 @@ class Login:
     password: str = field(default="", repr=False)
 
 
-def login_for(host: str) -> Login:
+def _login_for(host: str) -> Login:
     """The login that helm's or docker's files hold for `host`, helm's first; an empty one where none does."""
     names = [host, f"https://{host}", f"https://{host}/v1/", f"https://{host}/v2/"]
     if host == "registry-1.docker.io":
@@ -321,9 +323,9 @@ def login_for(host: str) -> Login:
             config = json.loads(path.read_bytes())
         except (OSError, ValueError):
             continue
-        found = _in_config(config, names) if isinstance(config, dict) else None
-        if found is not None:
-            return found
+        login = _in_config(config, names) if isinstance(config, dict) else None
+        if login is not None:
+            return login
     return Login()
 
 
@@ -340,9 +342,9 @@ def _in_config(config: dict[str, object], names: list[str]) -> Login | None:
         helper = helpers.get(name) if isinstance(helpers, dict) else None
         helper = helper or (config.get("credsStore") if isinstance(auths, dict) and name in auths else None)
         if isinstance(helper, str) and re.fullmatch(r"[\w.-]+", helper):
-            found = _ask_helper(helper, name)
-            if found is not None:
-                return found
+            login = _ask_helper(helper, name)
+            if login is not None:
+                return login
         entry = auths.get(name) if isinstance(auths, dict) else None
         if isinstance(entry, dict) and isinstance(entry.get("auth"), str):
             user, _, password = base64.b64decode(entry["auth"]).decode("utf-8", "replace").partition(":")

@@ -1,4 +1,4 @@
-"""An image with one more layer: the files of a folder over what a base image holds, without running anything.
+"""A layer puts the files of a folder over what a base image holds, without running anything.
 
 The same files over the same base make the same digests: the layer holds no time and no owner, and names are sorted.
 Source: opencontainers/image-spec, layer.md, config.md, manifest.md and image-index.md; distribution/distribution,
@@ -21,7 +21,6 @@ from symphony_charts.oci.chart_artifact import Blob
 
 __all__ = [
     "INDEX_TYPES",
-    "MANIFEST_TYPES",
     "Entry",
     "Layer",
     "PlatformManifest",
@@ -38,7 +37,6 @@ INDEX_TYPES = (
 )
 _OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
-MANIFEST_TYPES = (_OCI_MANIFEST, _DOCKER_MANIFEST)
 _LAYER_TYPES = {
     _OCI_MANIFEST: "application/vnd.oci.image.layer.v1.tar+gzip",
     _DOCKER_MANIFEST: "application/vnd.docker.image.rootfs.diff.tar.gzip",
@@ -135,14 +133,14 @@ def add_layer(media_type: str, manifest: bytes, config: bytes, layer: Layer) -> 
 
 def platforms_of(index: bytes) -> list[PlatformManifest]:
     """The images of an index for Linux, in order; what else it lists (attestations, Windows) is left out."""
-    found = []
+    platforms = []
     listed = as_map(index).get("manifests")
     for descriptor in listed if isinstance(listed, list) else []:
         platform = descriptor.get("platform") if isinstance(descriptor, dict) else None
         if isinstance(platform, dict) and platform.get("os") == "linux":
             parts = ["linux", str(platform.get("architecture", "")), str(platform.get("variant", ""))]
-            found.append(PlatformManifest(platform="/".join(filter(None, parts)), descriptor=descriptor))
-    return found
+            platforms.append(PlatformManifest(platform="/".join(filter(None, parts)), descriptor=descriptor))
+    return platforms
 
 
 def index_of(media_type: str, images: Sequence[tuple[PlatformManifest, Blob]]) -> Blob:
@@ -158,12 +156,12 @@ def index_of(media_type: str, images: Sequence[tuple[PlatformManifest, Blob]]) -
 def as_map(data: bytes) -> dict[str, object]:
     """JSON of a registry as a map. Raises SpecError for anything else."""
     try:
-        found = json.loads(data)
+        value = json.loads(data)
     except ValueError as error:
         raise SpecError.one(f"the base is no image: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise SpecError.one("the base is no image")
-    return found
+    return value
 
 
 def _dumped(data: Mapping[str, object]) -> bytes:

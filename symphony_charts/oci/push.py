@@ -22,7 +22,7 @@ from symphony_charts.oci.chart_artifact import artifact_of
 from symphony_charts.oci.client import Manifest, Reference, Registry
 from symphony_charts.system.files import write_file
 
-__all__ = ["IndexEntry", "Pushed", "add_to_folder", "add_to_index", "push_chart"]
+__all__ = ["IndexEntry", "Pushed", "add_to_folder", "push_chart"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool =
     index = folder / "index.yaml"
     with _locked(folder, dry_run=dry_run):
         before = index.read_text(encoding="utf-8") if index.is_file() else ""
-        after = add_to_index(before, entry, _now())
+        after = _add_to_index(before, entry, _now())
         if not dry_run:
             there = folder / chart.file_name
             if there.exists() and there.read_bytes() != chart.archive:
@@ -106,7 +106,7 @@ class IndexEntry:
     url: str
 
 
-def add_to_index(text: str, entry: IndexEntry, now: str) -> str:
+def _add_to_index(text: str, entry: IndexEntry, now: str) -> str:
     """The index `text` (empty for a new one) with `entry` at its place, newest version first; `now` is ISO 8601.
 
     The same chart again changes nothing. Raises Conflict for a version that is listed with other content, SpecError

@@ -1,4 +1,4 @@
-"""Images with a folder of the user's in them, made and pushed without a Docker daemon."""
+"""A workspace image holds a folder of the user's, and is made and pushed without a Docker daemon."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def read_workspace(folder: Path) -> list[Entry]:
 
 
 def _entries(folder: Path, within: str, ignore: Ignore) -> Iterator[Entry]:
-    with os.scandir(folder) as found:
-        items = sorted(found, key=lambda item: item.name)
+    with os.scandir(folder) as children:
+        items = sorted(children, key=lambda item: item.name)
     for item in items:
         path = f"{within}{item.name}"
         left_out = ignore.leaves_out(path)
@@ -126,14 +126,14 @@ def patch_image(
         top = there.manifest(source.repository, source.tag)
         if top is None:
             raise NotFound(f"no image {base}", next="look at its name and tag")
-        made, names = work.index(top, platforms) if top.media_type in INDEX_TYPES else work.image(top, platforms)
-        tag = f"workspace-{made.digest.removeprefix('sha256:')[:16]}"
+        patched, names = work.index(top, platforms) if top.media_type in INDEX_TYPES else work.image(top, platforms)
+        tag = f"workspace-{patched.digest.removeprefix('sha256:')[:16]}"
         is_new = here.manifest(target.repository, tag) is None
         if is_new and not dry_run:
-            here.put_tag_once(target.repository, tag, Manifest(media_type=made.media_type, data=made.data))
+            here.put_tag_once(target.repository, tag, Manifest(media_type=patched.media_type, data=patched.data))
     return PatchedImage(
         base=base,
-        image=f"{repository.removeprefix('oci://')}@{made.digest}",
+        image=f"{repository.removeprefix('oci://')}@{patched.digest}",
         tag=tag,
         layer_digest=work.layer_digest,
         layer_bytes=work.layer_bytes,
@@ -144,8 +144,8 @@ def patch_image(
 
 def _source(base: str) -> Reference:
     # With a digest the tag beside it says nothing.
-    found = parse_reference(re.sub(r":[\w.-]+@", "@", base))
-    return found if found.tag else replace(found, tag="latest")
+    reference = parse_reference(re.sub(r":[\w.-]+@", "@", base))
+    return reference if reference.tag else replace(reference, tag="latest")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -163,31 +163,31 @@ class _Patch:
 
     def index(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
         """The index whose images have the layer, and their platforms."""
-        known = platforms_of(top.data)
-        wanted = [place for place in known if not platforms or place.platform in platforms]
+        manifests = platforms_of(top.data)
+        wanted = [place for place in manifests if not platforms or place.platform in platforms]
         lacking = set(platforms) - {place.platform for place in wanted}
         if lacking or not wanted:
             raise SpecError.one(
                 f"{self.source} is not made for {', '.join(sorted(lacking)) or 'Linux'}",
-                next=f"it is made for {', '.join(place.platform for place in known) or 'nothing that we know'}",
+                next=f"it is made for {', '.join(place.platform for place in manifests) or 'nothing that we know'}",
             )
-        made = []
+        patched = []
         for place in wanted:
             manifest = self.there.manifest(self.source.repository, place.digest)
             if manifest is None:
                 raise NotFound(f"{self.source} lists {place.digest}, which is not there")
-            made.append((place, self._image(manifest, ())[0]))
+            patched.append((place, self._image(manifest, ())[0]))
         if not self.dry_run:
-            for _, blob in made:
+            for _, blob in patched:
                 self.here.put_manifest(
                     self.target.repository, blob.digest, Manifest(media_type=blob.media_type, data=blob.data)
                 )
-        return index_of(top.media_type, made), [place.platform for place in wanted]
+        return index_of(top.media_type, patched), [place.platform for place in wanted]
 
     def image(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
         """The image with the layer, and its platform."""
-        made, platform = self._image(top, platforms)
-        return made, [platform]
+        patched, platform = self._image(top, platforms)
+        return patched, [platform]
 
     def _image(self, manifest: Manifest, platforms: Sequence[str]) -> tuple[Blob, str]:
         named = as_map(manifest.data)

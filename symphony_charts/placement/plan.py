@@ -1,4 +1,4 @@
-"""The plan of an experiment on node pools: what runs where, what is certain, and what cannot be.
+"""The plan places an experiment on node pools: what runs where, what is certain, and what cannot be.
 
 PROVEN: every order of the scheduler works. PACKABLE: a packing exists (shown), an unlucky order may miss it. NO:
 there is none, with the smallest reason. UNKNOWN: none was found, and none excluded; it is no refusal. Stock-outs and
@@ -176,11 +176,11 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
         if _left(cluster, best) == 0:
             return best, True
     placeable = _placeable(cluster)
-    found = search(placeable)
-    if isinstance(found, Packing):
+    result = search(placeable)
+    if isinstance(result, Packing):
         missing = {i: cluster.demands[i].count for i, rooms in enumerate(cluster.fits) if not rooms}
-        return Packing(found.nodes, missing), True
-    return best, found is False
+        return Packing(result.nodes, missing), True
+    return best, result is False
 
 
 def _placeable(cluster: Cluster) -> Cluster:

@@ -1,4 +1,4 @@
-"""The Secret that the files of an experiment become: made and pushed apart from the chart, which only names it."""
+"""The files of an experiment become a Secret, pushed apart from the chart, which only names it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from symphony_charts.errors import SpecError
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile
 
-__all__ = ["MAX_SECRET_BYTES", "key_of", "secret_object"]
+__all__ = ["key_of", "secret_object"]
 
 # Kubernetes refuses a larger Secret (k8s.io/api/core/v1, MaxSecretSize).
-MAX_SECRET_BYTES = 1024 * 1024
+_MAX_SECRET_BYTES = 1024 * 1024
 
 
 def key_of(file: SecretFile) -> str:
@@ -32,7 +32,7 @@ def secret_object(
     if missing:
         raise SpecError.one(f'no content for secret "{missing[0]}"', "secrets")
     size = sum(len(contents[key]) for key in keys)
-    if size > MAX_SECRET_BYTES:
+    if size > _MAX_SECRET_BYTES:
         raise SpecError.one(f"the secrets hold {size} bytes; Kubernetes takes 1 MiB", "secrets")
     metadata: dict[str, object] = {
         "name": name,

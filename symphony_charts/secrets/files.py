@@ -21,7 +21,6 @@ from symphony_charts.system.subprocess_runner import run
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
-    "encrypt_manifest",
     "encrypted_secret",
     "guard_of",
     "read_secret_files",
@@ -57,11 +56,11 @@ def read_secret_files(
 
 def guard_of(specs: list[SpecFile]) -> Guard:
     """What refuses to send the secret files of `specs`, as far as they are on this machine."""
-    known: dict[str, bytes] = {}
+    secrets: dict[str, bytes] = {}
     for spec in specs:
         contents = read_secrets(spec, may_lack=True)
-        known |= {f"the secret {key} of {spec.path}": content for key, content in contents.items()}
-    return Guard(known)
+        secrets |= {f"the secret {key} of {spec.path}": content for key, content in contents.items()}
+    return Guard(secrets)
 
 
 def secret_name(spec: SpecFile, release: str | None = None, named: str | None = None) -> str:
@@ -90,12 +89,12 @@ def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> by
 
     Raises SpecError for files that cannot be read, ToolMissing and ToolFailed of sops.
     """
-    made = secret_object(spec.experiment, read_secrets(spec), name, namespace)
-    manifest = dump(made).encode()
+    secret = secret_object(spec.experiment, read_secrets(spec), name, namespace)
+    manifest = dump(secret).encode()
     store, file = _open_store("sops")
     key = store.name_of("sops", path.encode(), name, manifest)
     if key not in store.sealed:
-        store.sealed[key] = encrypt_manifest(manifest, path, spec.path.absolute().parent).decode()
+        store.sealed[key] = _encrypt_manifest(manifest, path, spec.path.absolute().parent).decode()
         write_file(file, json.dumps(store.sealed, indent=1, sort_keys=True).encode(), mode=0o600)
     return store.sealed[key].encode()
 
@@ -108,15 +107,15 @@ def _open_store(fingerprint: str) -> tuple[SealStore, Path]:
     if not key.exists():
         write_file(key, os.urandom(32), mode=0o600)
     try:
-        known = json.loads(path.read_bytes())
+        sealed = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
         # Without it values are only sealed anew.
-        known = {}
-    is_good = isinstance(known, Mapping) and all(isinstance(text, str) for text in known.values())
-    return SealStore(secret=key.read_bytes(), sealed=dict(known) if is_good else {}), path
+        sealed = {}
+    is_good = isinstance(sealed, Mapping) and all(isinstance(text, str) for text in sealed.values())
+    return SealStore(secret=key.read_bytes(), sealed=dict(sealed) if is_good else {}), path
 
 
-def encrypt_manifest(manifest: bytes, path: str, folder: Path) -> bytes:
+def _encrypt_manifest(manifest: bytes, path: str, folder: Path) -> bytes:
     """`manifest` with the values of ``data`` and ``stringData`` encrypted, by the rules that hold for `path`.
 
     Rules are looked for from `folder` upwards. Raises ToolMissing without sops, ToolFailed where no rule fits.
@@ -125,9 +124,9 @@ def encrypt_manifest(manifest: bytes, path: str, folder: Path) -> bytes:
     argv += ["--encrypted-regex", "^(data|stringData)$", "/dev/stdin"]
     ended = run(argv, input=manifest, timeout_s=60, cwd=folder, check=False)
     if ended.status:
-        said = ended.error_text.strip().splitlines()
+        reasons = ended.error_text.strip().splitlines()
         raise ended.failure(
-            f"sops did not encrypt: {said[-1] if said else 'no reason given'}",
+            f"sops did not encrypt: {reasons[-1] if reasons else 'no reason given'}",
             path,
             "write a .sops.yaml beside the spec",
         )

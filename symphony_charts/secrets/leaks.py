@@ -1,4 +1,4 @@
-"""The leak guard: no byte that leaves this machine may hold a secret, in the clear or in any common disguise."""
+"""The leak guard lets no byte leave this machine that holds a secret, in the clear or in any common disguise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from symphony_charts.errors import Conflict
 
-__all__ = ["Guard", "Leak", "disguises"]
+__all__ = ["Guard", "Leak"]
 
 # Shorter values are found by accident in anything.
 _LEAST_BYTES = 8
@@ -45,7 +45,7 @@ class Guard:
         self._finds_tokens = finds_tokens
         self._forms: dict[bytes, tuple[str, str]] = {}
         for name, content in secrets.items():
-            for how, form in disguises(content):
+            for how, form in _disguises(content):
                 self._forms.setdefault(form, (name, how))
 
     def find(self, files: Mapping[str, bytes]) -> list[Leak]:
@@ -88,7 +88,7 @@ class Guard:
             )
 
 
-def disguises(content: bytes) -> Iterator[tuple[str, bytes]]:
+def _disguises(content: bytes) -> Iterator[tuple[str, bytes]]:
     """The forms in which a secret may stand in a file: name of the form, bytes to look for.
 
     The whole of it without outer white space, and each of its longer lines.

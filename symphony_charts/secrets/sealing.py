@@ -1,4 +1,4 @@
-"""Sealed values: ciphertext that only the controller in a cluster can read, made without its program.
+"""Sealing makes ciphertext that only the controller in a cluster can read, without kubeseal.
 
 Format, one value: two bytes (big endian) with the length of the encrypted session key, that key (RSA-OAEP with SHA-256,
 MGF1 with SHA-256, the label being what the value is bound to), then AES-256-GCM of the value under the session key with
@@ -25,10 +25,9 @@ _KEY_BYTES, _NONCE = 32, bytes(12)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """A controller's certificate: its SHA-256 fingerprint (hex), when it ends (ISO 8601), and its public key."""
+    """A controller's certificate: its SHA-256 fingerprint (hex) and its public key."""
 
     fingerprint: str
-    ends: str
     public_key: object
 
 
@@ -42,17 +41,16 @@ def read_certificate(pem: bytes, at: str = "") -> Certificate:
     except ImportError as error:
         raise ToolMissing("sealing needs the package cryptography", extra="seal") from error
     try:
-        found = x509.load_pem_x509_certificate(pem)
+        certificate = x509.load_pem_x509_certificate(pem)
     except ValueError as error:
         hint = "kubeseal --fetch-cert prints the right one"
         raise SpecError.one("this is no certificate of a sealed-secrets controller", at=at, next=hint) from error
-    key = found.public_key()
+    key = certificate.public_key()
     if not isinstance(key, RSAPublicKey):
         raise SpecError.one(
             "the certificate holds no RSA key", at=at, next="kubeseal --fetch-cert prints the right one"
         )
-    ends = found.not_valid_after_utc.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Certificate(fingerprint=found.fingerprint(SHA256()).hex(), ends=ends, public_key=key)
+    return Certificate(fingerprint=certificate.fingerprint(SHA256()).hex(), public_key=key)
 
 
 def label_of(scope: Scope, namespace: str, name: str) -> bytes:
@@ -102,10 +100,10 @@ def seal_all(
     random_bytes: Callable[[int], bytes],
 ) -> dict[str, str]:
     """All `contents` (by key) sealed; what `store` holds is taken from it, and what is new is put there."""
-    found = {}
+    sealed = {}
     for key in sorted(contents):
         name = store.name_of(certificate.fingerprint, label, key, contents[key])
         if name not in store.sealed:
             store.sealed[name] = seal(certificate, contents[key], label, random_bytes(_KEY_BYTES))
-        found[key] = store.sealed[name]
-    return found
+        sealed[key] = store.sealed[name]
+    return sealed

@@ -1,4 +1,4 @@
-"""A project's settings, `.symph.yaml`: its team, where charts are published, and the environments they run in."""
+"""`.symph.yaml` holds a project's settings: its team, where charts are published, and its environments."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.yaml_text import load
-from symphony_charts.spec.files import located
+from symphony_charts.spec.files import with_location
 from symphony_charts.spec.type_errors import record_faults
 
-__all__ = ["IN_CLUSTER", "Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
+__all__ = ["Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
 
-IN_CLUSTER = "https://kubernetes.default.svc"
+_IN_CLUSTER = "https://kubernetes.default.svc"
 
 _NAMES = (".symph.yaml", ".symph.yml")
 
@@ -24,7 +24,7 @@ _NAMES = (".symph.yaml", ".symph.yml")
 class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace."""
 
-    server: str = IN_CLUSTER
+    server: str = _IN_CLUSTER
     name: str = ""
     namespace: str = "default"
 
@@ -48,7 +48,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     certificate: str | None = None
     context: str | None = None
-    server: str = IN_CLUSTER
+    server: str = _IN_CLUSTER
     cluster: str = ""
     namespace: str = "default"
     values: Values = {}
@@ -75,15 +75,15 @@ class Settings(_Keys, frozen=True, kw_only=True):
 
     def environment(self, name: str | None) -> str:
         """The environment `name`, or the only one where none is named. Raises UsageError where that is unclear."""
-        known = list(self.environments)
-        if name is None and len(known) == 1:
-            return known[0]
+        names = list(self.environments)
+        if name is None and len(names) == 1:
+            return names[0]
         if name is None:
-            which = f"--env {' or --env '.join(known)}" if known else "--env NAME, or list environments in .symph.yaml"
+            which = f"--env {' or --env '.join(names)}" if names else "--env NAME, or list environments in .symph.yaml"
             raise UsageError("which environment?", next=which)
-        if known and name not in known:
-            meant = nearest(name, known)
-            hint = f'did you mean "{meant}"?' if meant else f"{self.path} has {', '.join(known)}"
+        if names and name not in names:
+            meant = nearest(name, names)
+            hint = f'did you mean "{meant}"?' if meant else f"{self.path} has {', '.join(names)}"
             raise UsageError(f'no environment is called "{name}"', next=hint)
         return name
 
@@ -94,12 +94,12 @@ def find_settings(folder: Path) -> Settings:
     Raises SpecError where one folder has two, or for what a file holds.
     """
     for place in _upwards(folder):
-        found = [place / name for name in _NAMES if (place / name).is_file()]
-        if len(found) > 1:
-            what = f"{found[0].name} and {found[1].name} are both there"
+        files = [place / name for name in _NAMES if (place / name).is_file()]
+        if len(files) > 1:
+            what = f"{files[0].name} and {files[1].name} are both there"
             raise SpecError.one(what, at=str(place), next="keep one of them")
-        if found:
-            return read_settings(found[0])
+        if files:
+            return read_settings(files[0])
     return Settings()
 
 
@@ -114,7 +114,7 @@ def read_settings(path: Path) -> Settings:
     try:
         settings = _settings_in(load(text))
     except SpecError as error:
-        raise located(error, path, text) from error
+        raise with_location(error, path, text) from error
     # Files that settings name count from their folder, wherever the command is typed.
     pools = [str(path.parent / Path(pool).expanduser()) for pool in settings.pools]
     environments = {name: _placed(each, path.parent) for name, each in settings.environments.items()}

@@ -1,4 +1,4 @@
-"""Settings that hold for every experiment of this process: who owns them, and where their specs are saved.
+"""The user's settings hold for every experiment of this process: who owns them, and where their specs are saved.
 
 They come from the first of these that is there, and from what the program sets over it: ``.symphony.yml`` in the
 current folder or one above it, the file that $SYMPH_GLOBAL_CONFIG names, ``~/.symphony.yml``.
@@ -43,9 +43,9 @@ class SymphonyConfig:
             config.experiment_folder = None
             config._handlers = {"username": str, "experiment_folder": str}
             config._waiting = {}
-            found = find_config_file()
-            if found is not None:
-                config._take(_read(found))
+            path = find_config_file()
+            if path is not None:
+                config._take(_read(path))
             SymphonyConfig._instance = config
         return SymphonyConfig._instance
 
@@ -78,8 +78,8 @@ class SymphonyConfig:
         for field, value in data.items():
             handler = self._handlers.get(field)
             if handler is None:
-                known = ", ".join(sorted(self._handlers))
-                warnings.warn(f'no configuration field "{field}" (known: {known}); ignored', stacklevel=2)
+                handlers = ", ".join(sorted(self._handlers))
+                warnings.warn(f'no configuration field "{field}" (known: {handlers}); ignored', stacklevel=2)
             else:
                 setattr(self, field, handler(value))
 
@@ -100,8 +100,8 @@ def find_config_file(folder: Path | None = None) -> Path | None:
     """
     here = (folder or Path.cwd()).absolute()
     for place in (here, *here.parents):
-        if place != Path.home() and (found := _in(place)):
-            return found
+        if place != Path.home() and (config_file := _in(place)):
+            return config_file
     chosen = os.environ.get(_GLOBAL)
     if chosen:
         path = Path(chosen).expanduser()
@@ -112,11 +112,11 @@ def find_config_file(folder: Path | None = None) -> Path | None:
 
 
 def _in(place: Path) -> Path | None:
-    found = [place / name for name in _NAMES if (place / name).is_file()]
-    if len(found) > 1:
-        what = f"{found[0].name} and {found[1].name} are both there"
+    files = [place / name for name in _NAMES if (place / name).is_file()]
+    if len(files) > 1:
+        what = f"{files[0].name} and {files[1].name} are both there"
         raise SpecError.one(what, at=str(place), next="keep one of them")
-    return found[0] if found else None
+    return files[0] if files else None
 
 
 def _read(path: Path) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What an overlay says in Kubernetes' words that the experiment has a field for, as that field.
+"""The table of overlay fields turns Kubernetes' words in an overlay into the fields that the experiment has for them.
 
 What is a field works on every backend and can be changed by later verbs; an overlay reaches the cluster alone. Every
 reader gives the fields it found and the rest of the overlay; a value that the field cannot hold stays in the rest.
@@ -206,16 +206,16 @@ def _take_variables(fields: Data, rest: Data) -> None:
     entries = rest.get("env")
     if not isinstance(entries, list):
         return
-    known: Data = {}
+    variables: Data = {}
     foreign: list[object] = []
     for entry in entries:
         variable = _variable(entry) if isinstance(entry, dict) else None
         if variable is None:
             foreign.append(entry)
         else:
-            known |= variable
-    if known:
-        fields["env"] = known
+            variables |= variable
+    if variables:
+        fields["env"] = variables
     del rest["env"]
     if foreign:
         rest["env"] = foreign
@@ -240,9 +240,9 @@ def _variable(item: Data) -> Data | None:
 def _source(kind: str, reference: Data) -> Data | None:
     if kind in ("secretKeyRef", "configMapKeyRef") and set(reference) <= {"name", "key", "optional"}:
         optional = {"optional": reference["optional"]} if "optional" in reference else {}
-        known = {"secret" if kind == "secretKeyRef" else "config": reference.get("name"), "key": reference.get("key")}
-        is_known = all(map(_is_text, known.values())) and all(isinstance(value, bool) for value in optional.values())
-        return {**known, **optional} if is_known else None
+        source = {"secret" if kind == "secretKeyRef" else "config": reference.get("name"), "key": reference.get("key")}
+        is_known = all(map(_is_text, source.values())) and all(isinstance(value, bool) for value in optional.values())
+        return {**source, **optional} if is_known else None
     if (
         kind == "fieldRef"
         and set(reference) <= {"fieldPath", "apiVersion"}

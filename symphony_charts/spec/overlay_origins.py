@@ -1,4 +1,4 @@
-"""Where an overlay said what a field of the finished experiment holds: faults name the place that a user wrote."""
+"""Faults of a field that an overlay filled name the overlay's path, which is what the user wrote."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def written_at(experiment: Experiment, path: str) -> str:
 
     An overlay has the last word: whoever speaks of the field in one has said it there.
     """
-    found = _PATH.fullmatch(path)
-    if found is None:
+    match = _PATH.fullmatch(path)
+    if match is None:
         return path
-    group, name = experiment.groups.get(found["group"] or ""), found["process"] or ""
+    group, name = experiment.groups.get(match["group"] or ""), match["process"] or ""
     process = (group.processes if group is not None else experiment.processes).get(name)
     pod = group if group is not None else process
-    where = f"groups.{found['group']}" if group is not None else f"processes.{name}"
-    own = path[: found.start("field") - 1]
+    where = f"groups.{match['group']}" if group is not None else f"processes.{name}"
+    own = path[: match.start("field") - 1]
     for overlay, at, words in _places(pod, process, where, own, name):
-        path = _at(overlay, at, words.get(found["field"]), found["key"]) or path
+        path = _at(overlay, at, words.get(match["field"]), match["key"]) or path
     return path
 
 

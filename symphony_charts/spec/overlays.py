@@ -1,4 +1,4 @@
-"""The overlays of an experiment: what has a field becomes that field, the rest stays where it is laid on.
+"""Overlays become fields of the experiment where there is one; the rest stays an overlay.
 
 An overlay is the more specific word: its value takes the place of the field's, and maps are added to. The overlay of a
 pod comes after those of its processes; what it says of a container of the pod is said of that process.
@@ -35,7 +35,7 @@ _TYPES: dict[str, object] = {"env": dict[str, EnvValue], "tolerations": list[Tol
 def with_overlays_as_fields(experiment: Experiment) -> Experiment:
     """`experiment` with nothing in its overlays that a field could say; doing it twice changes nothing."""
     pods: list[ProcessGroup | Process] = [*experiment.groups.values(), *experiment.processes.values()]
-    if not any(pod.pod_overlay or any(one.container_overlay for one in _members(pod)) for pod in pods):
+    if not any(pod.pod_overlay or any(member.container_overlay for member in _members(pod)) for pod in pods):
         return experiment
     groups = {name: _group(group) for name, group in experiment.groups.items()}
     lone = {name: _lone(name, process) for name, process in experiment.processes.items()}

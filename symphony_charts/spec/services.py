@@ -1,4 +1,4 @@
-"""Which services an experiment has, who listens on them, and on which port."""
+"""The services of an experiment are allocated: who listens on each of them, and on which port."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, processes_of
 
-__all__ = ["Service", "allocate", "pins_of", "services_of_pod"]
+__all__ = ["Service", "allocate", "pins_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +64,6 @@ def allocate(experiment: Experiment, pinned: Mapping[str, int] | None = None) ->
 def pins_of(services: tuple[Service, ...]) -> dict[str, int]:
     """What the lock file remembers: the port of each service, by name."""
     return {service.name: service.port for service in sorted(services, key=lambda service: service.name)}
-
-
-def services_of_pod(services: tuple[Service, ...], pod: str) -> tuple[Service, ...]:
-    """The services that a process of `pod` listens on."""
-    return tuple(service for service in services if service.listener.pod == pod)
 
 
 def _claims(experiment: Experiment) -> dict[str, _Claim]:

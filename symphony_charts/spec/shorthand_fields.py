@@ -1,4 +1,4 @@
-"""Short forms of single fields: a value as people may write it, as the record has it. What fits no form passes."""
+"""Short forms of single fields are expanded to what the record has. What fits no form passes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def assignment(value: object) -> object:
 
 def port_range(value: object) -> object:
     """``7000-8999``, as Symphony writes it."""
-    if isinstance(value, str) and (found := re.fullmatch(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*", value, re.ASCII)):
-        return [int(found[1]), int(found[2])]
+    if isinstance(value, str) and (match := re.fullmatch(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*", value, re.ASCII)):
+        return [int(match[1]), int(match[2])]
     return value
 
 
@@ -80,11 +80,11 @@ def workload(value: object) -> object:
     argo = value.get("argo") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(argo, dict):
         return value
-    made = {key: words(item) if key in ("schedules", "parameters") else item for key, item in argo.items()}
+    settings = {key: words(item) if key in ("schedules", "parameters") else item for key, item in argo.items()}
     needs = argo.get("needs")
     listed = words(needs)
     if isinstance(listed, list):
-        made["needs"] = {str(need): [] for need in listed}
+        settings["needs"] = {str(need): [] for need in listed}
     elif isinstance(needs, dict):
-        made["needs"] = {need: [] if after is None else words(after) for need, after in needs.items()}
-    return {**value, "argo": made}
+        settings["needs"] = {need: [] if after is None else words(after) for need, after in needs.items()}
+    return {**value, "argo": settings}

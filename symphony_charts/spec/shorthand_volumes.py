@@ -1,4 +1,4 @@
-"""Volumes said at the mount itself: `type=bind,...` strings and inline maps, each turned into a declared volume."""
+"""Volumes said at the mount itself (`type=bind,...` strings, inline maps) become declared volumes."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def volume_kinds() -> list[str]:
 
 def inline_volume(mount: dict[str, object], path: str, report: Report) -> tuple[dict[str, object], str] | None:
     """The volume that `mount` says inline (one key of `volume_kinds`) and a name for it; None if it says none."""
-    said = [kind for kind in volume_kinds() if kind in mount]
-    if not said:
+    kinds = [kind for kind in volume_kinds() if kind in mount]
+    if not kinds:
         return None
-    if len(said) > 1 or "volume" in mount:
-        others = [*said, *(["volume"] if "volume" in mount else [])]
+    if len(kinds) > 1 or "volume" in mount:
+        others = [*kinds, *(["volume"] if "volume" in mount else [])]
         what = f"a mount shows one volume, not {len(others)} ({', '.join(others)})"
         report(Problem(what=what, path=path, next="make a mount of each"))
-    kind = said[0]
+    kind = kinds[0]
     value = mount[kind]
     if kind == "shm":
         return {

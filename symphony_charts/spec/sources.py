@@ -1,4 +1,4 @@
-"""What a process reads: environment values from elsewhere, volumes and mounts, configuration and secret files."""
+"""The records of a process's inputs: environment values from elsewhere, volumes and mounts, configuration, secrets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 from symphony_charts.spec.record import Record
 
 __all__ = [
+    "CONFIG_DIR",
+    "SECRETS_DIR",
     "AnyVolume",
     "ClaimVolume",
     "ConfigFile",
@@ -23,6 +25,11 @@ __all__ = [
     "SecretSource",
     "SecretVolume",
 ]
+
+
+# Where every process of a pod finds configuration and secret files.
+CONFIG_DIR = "/etc/symph/config"
+SECRETS_DIR = "/etc/secrets"
 
 
 class EnvSource(Record, frozen=True, kw_only=True):

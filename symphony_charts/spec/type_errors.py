@@ -1,4 +1,4 @@
-"""Every type fault of data against the records, each with its path: what msgspec says of the first, said of all."""
+"""Every type fault of data against the records is found, with its path; msgspec alone stops at the first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symphony_charts.errors import Problem
 from symphony_charts.formats.paths import join, nearest
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["experiment_faults", "record_faults", "unknown_key"]
+__all__ = ["experiment_faults", "record_faults"]
 
 # What people write out of habit, from Symphony, compose files and Kubernetes, and the key meant.
 _HABITS = {
@@ -46,13 +46,13 @@ def record_faults(data: object, record: type) -> Iterator[Problem]:
     return _faults(data, _type_of(record), "")
 
 
-def unknown_key(key: object, known: list[str], path: str) -> Problem:
+def _unknown_key(key: object, keys: list[str], path: str) -> Problem:
     """The fault of a key that nothing reads, with the key that was probably meant."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in str(key)).strip("_")
     snake = snake.replace("-", "_")
     habit = _HABITS.get(snake)
-    meant = habit if habit in known else nearest(snake, known)
-    next_step = f'did you mean "{meant}"?' if meant else f"known keys: {', '.join(sorted(known))}"
+    meant = habit if habit in keys else nearest(snake, keys)
+    next_step = f'did you mean "{meant}"?' if meant else f"known keys: {', '.join(sorted(keys))}"
     return Problem(what=f'unknown key "{key}"', path=join(path, str(key)), next=next_step)
 
 
@@ -93,12 +93,12 @@ def _struct_faults(value: object, kind: inspect.StructType, path: str) -> Iterat
         yield _mismatch(value, _expected(kind), path)
         return
     fields = {field.encode_name: field for field in kind.fields}
-    known = [*([kind.tag_field] if kind.tag_field else []), *fields]
+    keys = [*([kind.tag_field] if kind.tag_field else []), *fields]
     for key, item in value.items():
         if key in fields:
             yield from _faults(item, fields[key].type, join(path, key))
         elif key != kind.tag_field:
-            yield unknown_key(key, known, path)
+            yield _unknown_key(key, keys, path)
     for name, field in fields.items():
         if field.required and name not in value and field.default is NODEFAULT:
             yield Problem(what=f'"{name}" is missing', path=path or name, next=f"add `{name}:` there")

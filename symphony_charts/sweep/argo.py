@@ -1,4 +1,4 @@
-"""A sweep as one Argo Workflow: a task for each trial, which creates the trial's objects and waits for its workloads.
+"""One Argo Workflow runs a sweep: a task for each trial creates the trial's objects and waits for its workloads.
 
 What the trials have in common stands once, in templates; what differs are inputs, each the JSON that stands in that
 place. So a trial costs its settings and names, whatever the size of its objects.
@@ -18,9 +18,9 @@ from symphony_charts.errors import SpecError
 from symphony_charts.kinds.argo.manifest import as_json, manifest, parameter
 from symphony_charts.kinds.registry import kind_for
 
-__all__ = ["MAX_BYTES", "TrialObjects", "sweep_objects"]
+__all__ = ["TrialObjects", "sweep_objects"]
 
-MAX_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 """What fits into an object of Kubernetes, with what Argo adds to it as it goes: etcd takes 1.5 MiB."""
 
 _API = "argoproj.io/v1alpha1"
@@ -51,8 +51,8 @@ def sweep_objects(
     templates: list[dict[str, object]] = []
     tasks: list[dict[str, object]] = []
     for number, alike in enumerate(_alike(trials)):
-        made, called = _of_alike(f"trial-{number}", alike)
-        templates += made
+        objects, called = _of_alike(f"trial-{number}", alike)
+        templates += objects
         tasks += called
     order = {trial.name: place for place, trial in enumerate(trials)}
     tasks.sort(key=lambda task: order[str(task["name"])])
@@ -67,8 +67,8 @@ def sweep_objects(
         "templates": [sweep, *templates],
     }
     text = json.dumps(spec, sort_keys=True)
-    if len(text) > MAX_BYTES:
-        what = f"the Workflow of {len(trials)} trials has {len(text)} bytes; Argo and Kubernetes take {MAX_BYTES}"
+    if len(text) > _MAX_BYTES:
+        what = f"the Workflow of {len(trials)} trials has {len(text)} bytes; Argo and Kubernetes take {_MAX_BYTES}"
         raise SpecError.one(what, next="split the sweep, or use --on kube")
     metadata = {"name": f"{base}-{_digest(text)}", "labels": {"symph.dev/sweep": base}}
     workflow: dict[str, object] = {"apiVersion": _API, "kind": "Workflow", "metadata": metadata, "spec": spec}
@@ -78,11 +78,11 @@ def sweep_objects(
 
 def _alike(trials: Sequence[TrialObjects]) -> list[list[TrialObjects]]:
     """The trials by which kinds of objects they have, in the order of the first of each."""
-    found: dict[str, list[TrialObjects]] = {}
+    groups: dict[str, list[TrialObjects]] = {}
     for trial in trials:
         shape = repr([(item["apiVersion"], item["kind"]) for item in trial.objects])
-        found.setdefault(shape, []).append(trial)
-    return list(found.values())
+        groups.setdefault(shape, []).append(trial)
+    return list(groups.values())
 
 
 def _of_alike(title: str, trials: Sequence[TrialObjects]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
@@ -120,10 +120,10 @@ def _common(values: Sequence[object], holes: dict[tuple[str, ...], str], salt: s
     first, texts = values[0], tuple(map(_json, values))
     if len(set(texts)) == 1:
         return first
-    if isinstance(first, Mapping) and all(isinstance(one, Mapping) and set(one) == set(first) for one in values):
-        return {key: _common([_object(one)[key] for one in values], holes, salt) for key in first}
-    if isinstance(first, list) and all(isinstance(one, list) and len(one) == len(first) for one in values):
-        lists = [one for one in values if isinstance(one, list)]
+    if isinstance(first, Mapping) and all(isinstance(value, Mapping) and set(value) == set(first) for value in values):
+        return {key: _common([_object(value)[key] for value in values], holes, salt) for key in first}
+    if isinstance(first, list) and all(isinstance(value, list) and len(value) == len(first) for value in values):
+        lists = [value for value in values if isinstance(value, list)]
         return [_common(column, holes, salt) for column in zip(*lists, strict=True)]
     return parameter(holes.setdefault(texts, f"p{len(holes)}"), salt)
 
@@ -212,10 +212,10 @@ def _rights(base: str, trials: Sequence[TrialObjects]) -> Iterator[dict[str, obj
 
 def _plural(kind: str) -> str:
     """The name of a kind's resources, by the rules that Kubernetes itself goes by."""
-    word = kind.lower()
-    if word.endswith("y"):
-        return f"{word[:-1]}ies"
-    return f"{word}es" if word.endswith("s") else f"{word}s"
+    lower = kind.lower()
+    if lower.endswith("y"):
+        return f"{lower[:-1]}ies"
+    return f"{lower}es" if lower.endswith("s") else f"{lower}s"
 
 
 def _part(title: str, place: int, item: Object) -> str:

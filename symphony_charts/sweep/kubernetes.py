@@ -1,4 +1,4 @@
-"""A sweep on a cluster: a Helm release for each trial, or one Argo Workflow that creates the objects of all."""
+"""A sweep runs on a cluster as a Helm release for each trial, or as one Argo Workflow."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ def argo_objects(
     kind = {"workload": {"kind": next(iter(KINDS))}} if is_workflow else {}
     trials = []
     for run in runs:
-        made = base.under(merge(run.values, kind), release=run.trial.name, namespace=namespace).objects
-        trials.append(TrialObjects(name=run.trial.name, objects=[item for item in made if item["kind"] != "Pod"]))
+        run_objects = base.under(merge(run.values, kind), release=run.trial.name, namespace=namespace).objects
+        trials.append(
+            TrialObjects(name=run.trial.name, objects=[item for item in run_objects if item["kind"] != "Pod"])
+        )
     account = experiment.workload.argo.service_account
     objects = sweep_objects(f"{experiment.name}-sweep", trials, parallel=parallel, service_account=account)
-    found: list[dict[str, Any]] = json.loads(json.dumps(objects))
-    return found
+    copies: list[dict[str, Any]] = json.loads(json.dumps(objects))
+    return copies
 
 
 def install_trials(

@@ -1,4 +1,4 @@
-"""Sweeps: one experiment, many trials that differ in a few settings.
+"""A sweep is one experiment in many trials that differ in a few settings.
 
 A setting is an environment variable that processes declare (``lr`` or ``LR``), or a path of the spec
 (``processes.agent.replicas``). Trials are named after their settings, so that more values later rename nothing.
@@ -23,9 +23,9 @@ from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
 
-__all__ = ["MOST_TRIALS", "Axis", "Chance", "Span", "Trial", "apply", "parse_axis", "parse_span", "trials"]
+__all__ = ["Axis", "Chance", "Span", "Trial", "apply", "parse_axis", "parse_span", "trials"]
 
-MOST_TRIALS = 10_000
+_MOST_TRIALS = 10_000
 # Leaves room for what a chart puts behind the name of a release.
 _LONGEST_NAME = 40
 _STEP = re.compile(r"[^.\[\]]+|\[\d{1,4}\]")
@@ -73,8 +73,8 @@ class Trial:
 def parse_axis(text: str) -> Axis:
     """The axis of ``key=a,b,c`` or ``key=first..last[..step]`` (numbers, both ends included). Raises UsageError."""
     key, values = _key_and_rest(text, "--grid", "lr=1e-3,1e-4 or seed=0..9")
-    found = [part for item in values.split(",") for part in _expand(item, text)]
-    return Axis(key=key, values=tuple(dict.fromkeys(found)))
+    choices = [part for item in values.split(",") for part in _expand(item, text)]
+    return Axis(key=key, values=tuple(dict.fromkeys(choices)))
 
 
 def parse_span(text: str, *, is_log: bool) -> Span:
@@ -104,7 +104,7 @@ def trials(
     """The trials of the experiment `base`: every combination, the last axis changing fastest; or `draw` of them.
 
     Drawn trials differ from each other where there are enough combinations; they depend on `chance` alone. Raises
-    UsageError for one setting given twice, spans without `draw`, no settings, and more than `MOST_TRIALS`.
+    UsageError for one setting given twice, spans without `draw`, no settings, and more than `_MOST_TRIALS`.
     """
     keys = [axis.key for axis in axes] + [span.key for span in spans]
     if not keys:
@@ -115,8 +115,8 @@ def trials(
     if spans and draw is None:
         raise UsageError("--uniform and --loguniform need to know how many trials to draw", next="add --random N")
     size = math.prod(len(axis.values) for axis in axes)
-    if (draw if draw is not None else size) > MOST_TRIALS:
-        raise UsageError(f"{size if draw is None else draw} trials are more than {MOST_TRIALS}", next="add --random N")
+    if (draw if draw is not None else size) > _MOST_TRIALS:
+        raise UsageError(f"{size if draw is None else draw} trials are more than {_MOST_TRIALS}", next="add --random N")
     if draw is None or chance is None:
         settings = [_combination(axes, index) for index in range(size)]
     else:
@@ -159,7 +159,7 @@ def _expand(item: str, text: str) -> Iterator[str]:
     first, last = numbers[:2]
     step = numbers[2] if len(numbers) == 3 else Decimal(1 if last >= first else -1)
     count = (last - first) / step if step else Decimal(-1)
-    if count < 0 or count >= MOST_TRIALS:
+    if count < 0 or count >= _MOST_TRIALS:
         raise UsageError(f'--grid cannot count from {first} to {last} by {step} in "{text}"')
     yield from (format((first + step * index).normalize(), "f") for index in range(int(count) + 1))
 
@@ -191,19 +191,19 @@ def _between(span: Span, chance: Chance) -> float:
 def _named(base: str, settings: Sequence[Mapping[str, str]]) -> tuple[Trial, ...]:
     plain = ["-".join([base, *(_word(key, text) for key, text in chosen.items())]) for chosen in settings]
     twins = {name for name in plain if plain.count(name) > 1} if len(set(plain)) < len(plain) else set()
-    made: dict[str, Trial] = {}
+    by_name: dict[str, Trial] = {}
     for name, chosen in zip(plain, settings, strict=True):
         # The whole setting decides where two would be called the same: `1e-3` and `1e_3`.
         exact = f"{name}-{hashlib.sha256(repr(sorted(chosen.items())).encode()).hexdigest()[:8]}"
         short = shorten(exact if name in twins else name, _LONGEST_NAME)
-        made.setdefault(short, Trial(name=short, settings=dict(chosen)))
-    return tuple(made.values())
+        by_name.setdefault(short, Trial(name=short, settings=dict(chosen)))
+    return tuple(by_name.values())
 
 
 def _word(key: str, text: str) -> str:
     """``lr1e-3`` of `processes.learner.env.LR` and 1e-3."""
-    word = f"{key.rpartition('.')[2]}{'-' if key[-1:].isdigit() else ''}{text}".lower()
-    return re.sub(r"[^a-z0-9]+", "-", word.replace("+", "")).strip("-") or "x"
+    slug = f"{key.rpartition('.')[2]}{'-' if key[-1:].isdigit() else ''}{text}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", slug.replace("+", "")).strip("-") or "x"
 
 
 def _set(experiment: Experiment, data: dict[str, object], key: str, text: str) -> list[Problem]:

@@ -89,17 +89,17 @@ class Tree:
 
     def changed(self) -> set[Path]:
         """The files that have changed since the last call, removed ones included."""
-        found: set[Path] = set()
+        changed: set[Path] = set()
         for watch, mask, name in self._events():
             if mask & _OVERFLOW:
                 # The kernel has dropped events: everything may have changed.
                 self._add_roots()
-                found.update(self.roots)
+                changed.update(self.roots)
             elif mask & _IGNORED:
                 self._folders.pop(watch, None)
             elif watch in self._folders:
-                found.update(self._look_at(self._folders[watch] / name, mask))
-        return found
+                changed.update(self._look_at(self._folders[watch] / name, mask))
+        return changed
 
     def _look_at(self, path: Path, mask: int) -> Iterator[Path]:
         is_root = path in self.roots

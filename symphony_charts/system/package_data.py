@@ -1,4 +1,4 @@
-"""The folders of files that end up in someone else's place, from a checkout or from an installed wheel."""
+"""The package carries folders of files that end up in someone else's place: from a checkout, or from a wheel."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NOT_CONTENT = ("__pycache__",)
 def folder(name: str) -> dict[str, bytes]:
     """The files of one folder by their ``/``-separated path inside it, sorted. Raises NotFound for another name."""
     root = path(name)
-    found = {
+    files = {
         file.relative_to(root).as_posix(): file.read_bytes()
         for file in root.rglob("*")
         if file.is_file() and not set(_NOT_CONTENT) & set(file.relative_to(root).parts)
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(files.items()))
 
 
 def chart_file(name: str) -> str:

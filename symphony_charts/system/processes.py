@@ -1,4 +1,4 @@
-"""Processes of this machine: who belongs to a run, and ending them for certain. Linux only (/proc)."""
+"""Processes of this machine are found by the run that they belong to, and ended for certain. Linux only (/proc)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["inside", "is_alive", "members", "mount_namespace", "parent_and_session", "signal_process"]
+__all__ = ["inside", "is_alive", "members", "parent_and_session", "signal_process"]
 
 _PROC = Path("/proc")
 
@@ -29,7 +29,7 @@ def parent_and_session(pid: int) -> tuple[int, int] | None:
     return None if state in "ZX" else (int(parent), int(session))
 
 
-def mount_namespace(pid: int) -> int:
+def _mount_namespace(pid: int) -> int:
     """The number of the mount namespace of `pid`, 0 when it cannot be read."""
     try:
         return (_PROC / str(pid) / "ns" / "mnt").stat().st_ino
@@ -44,7 +44,7 @@ def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]
     """
     environ = (_PROC / str(pid) / "environ").read_bytes().decode("utf-8", "surrogateescape")
     env = dict(entry.split("=", 1) for entry in environ.split("\0") if "=" in entry)
-    if mount_namespace(pid) in (0, mount_namespace(os.getpid())):
+    if _mount_namespace(pid) in (0, _mount_namespace(os.getpid())):
         return ["env", "-C", f"/proc/{pid}/cwd", "--", *command], env
     enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--wd=/proc/{pid}/cwd"]
     owner = _PROC / str(pid) / "ns" / "user"
@@ -62,8 +62,8 @@ def members(mount: str, sessions: set[int], cookie: bytes) -> list[int]:
     own namespace never count. Numbers of namespaces are used again by the kernel, so they prove nothing by themselves.
     """
     mine = os.getpid()
-    seen: dict[int, bool] = {mount_namespace(mine): False, 0: False}
-    found, parents = set(), dict[int, int]()
+    seen: dict[int, bool] = {_mount_namespace(mine): False, 0: False}
+    pids, parents = set(), dict[int, int]()
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit() or int(entry.name) == mine:
             continue
@@ -73,22 +73,22 @@ def members(mount: str, sessions: set[int], cookie: bytes) -> list[int]:
             continue
         parents[pid] = facts[0]
         if facts[1] in sessions or _sees(pid, mount, seen) or _has_cookie(pid, cookie):
-            found.add(pid)
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return sorted(found)
+            pids.add(pid)
+    while more := {pid for pid, parent in parents.items() if parent in pids} - pids:
+        pids |= more
+    return sorted(pids)
 
 
-def _sees(pid: int, mount: str, known: dict[int, bool]) -> bool:
-    """Whether `mount` is a mount point in the namespace of `pid`; `known` remembers the answer of each namespace."""
-    number = mount_namespace(pid)
-    if number not in known:
+def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
+    """Whether `mount` is a mount point in the namespace of `pid`; `seen` remembers the answer of each namespace."""
+    number = _mount_namespace(pid)
+    if number not in seen:
         try:
             text = (_PROC / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return False
-        known[number] = bool(mount) and any(line.split(" ")[4] == mount for line in text.splitlines())
-    return known[number]
+        seen[number] = bool(mount) and any(line.split(" ")[4] == mount for line in text.splitlines())
+    return seen[number]
 
 
 def _has_cookie(pid: int, cookie: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""A new experiment's folder from a cookiecutter template: one of ours or the user's own."""
+"""cookiecutter makes a new experiment's folder from a template: one of ours or the user's own."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def scaffold(name: str, template: str, dest: Path, answers: Mapping[str, str], *
     if folder.exists():
         raise Conflict(f"{folder} is there already", next="choose another name, or remove it")
     with tempfile.TemporaryDirectory(prefix="symph-init-") as scratch:
-        made = bake(source, name, answers, Path(scratch))
-        files = tuple(sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file()))
+        baked = bake(source, name, answers, Path(scratch))
+        files = tuple(sorted(path.relative_to(baked).as_posix() for path in baked.rglob("*") if path.is_file()))
         if not dry_run:
             folder.parent.mkdir(parents=True, exist_ok=True)
             # Copied beside and renamed, so that the folder is there whole or not at all.
             beside = folder.with_name(f".{folder.name}.symph")
             shutil.rmtree(beside, ignore_errors=True)
-            shutil.copytree(made, beside)
+            shutil.copytree(baked, beside)
             beside.rename(folder)
     return Scaffold(folder=folder, files=files)
 
@@ -75,7 +75,7 @@ def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> 
     config = scratch / "config.yaml"
     config.write_text(json.dumps({"replay_dir": str(scratch / "replay"), "cookiecutters_dir": str(scratch / "c")}))
     try:
-        made = cookiecutter(
+        baked = cookiecutter(
             str(clean),
             no_input=True,
             extra_context={"name": name, **answers},
@@ -85,4 +85,4 @@ def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> 
         )
     except (CookiecutterException, TemplateError, OSError, ValueError) as error:
         raise ToolFailed(f"the template {source} does not work: {error}") from error
-    return Path(made)
+    return Path(baked)

@@ -44,7 +44,7 @@ def clear_sign(text: str, key: str) -> bytes:
     try:
         return run(argv, input=text.encode(), timeout_s=120).stdout
     except ToolFailed as error:
-        said = error.stderr.strip().splitlines()
-        error.what = f"gpg did not sign: {said[-1] if said else 'no reason given'}"
+        reasons = error.stderr.strip().splitlines()
+        error.what = f"gpg did not sign: {reasons[-1] if reasons else 'no reason given'}"
         error.next = "gpg --list-secret-keys shows your keys; one with a passphrase needs its agent"
         raise

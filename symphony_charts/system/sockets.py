@@ -1,4 +1,4 @@
-"""Which TCP addresses of this machine are taken, and by whom. Who it is is known on Linux only (/proc)."""
+"""The kernel says which TCP addresses of this machine are taken, and by whom (the owner on Linux only, from /proc)."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def _experiment(pid: int) -> str:
     with contextlib.suppress(OSError):
         entries = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
         if any(entry.startswith(b"SYMPH_RUN=") for entry in entries):
-            found = [entry.partition(b"=")[2] for entry in entries if entry.startswith(b"SYMPH_EXPERIMENT=")]
-            return found[0].decode("utf-8", "replace") if found else ""
+            names = [entry.partition(b"=")[2] for entry in entries if entry.startswith(b"SYMPH_EXPERIMENT=")]
+            return names[0].decode("utf-8", "replace") if names else ""
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The one way this package starts a program and waits for it."""
+"""The runner starts every program that this package uses, and waits for it."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Completed:
 
     def failure(self, what: str = "", at: str = "", next: str = "") -> ToolFailed:
         """The error that says this program failed, for callers that judge the status themselves."""
-        said = what or f"{Path(self.argv[0]).name} failed with exit status {self.status}"
+        message = what or f"{Path(self.argv[0]).name} failed with exit status {self.status}"
         return ToolFailed(
-            said,
+            message,
             at,
             next,
             argv=self.argv,

@@ -1,4 +1,4 @@
-"""The run options of the scheduler, as ``torchx runopts symph`` lists them and ``torchx run -cfg`` takes them."""
+"""The run options are listed by ``torchx runopts symph`` and taken by ``torchx run -cfg``."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def declare(opts: Any) -> None:
 
 def read(cfg: Mapping[str, object], log: Log) -> Options:
     """The options of a run, those that are None left out; raises SpecError with every fault."""
-    said = {key: value for key, value in cfg.items() if value is not None}
-    fields = Fields({key: value for key, value in said.items() if key in _OWN}, "cfg", log)
+    given = {key: value for key, value in cfg.items() if value is not None}
+    fields = Fields({key: value for key, value in given.items() if key in _OWN}, "cfg", log)
     options = Options(
-        run=read_options({key: value for key, value in said.items() if key not in _OWN}, log, "cfg"),
+        run=read_options({key: value for key, value in given.items() if key not in _OWN}, log, "cfg"),
         on=cast("Backend", _one_of(fields, "on", get_args(Backend))),
         context=fields.text("context"),
         app_id=fields.text("app_id"),
@@ -59,9 +59,9 @@ def read(cfg: Mapping[str, object], log: Log) -> Options:
     return options
 
 
-def _one_of(fields: Fields, key: str, known: tuple[str, ...]) -> str:
+def _one_of(fields: Fields, key: str, choices: tuple[str, ...]) -> str:
     """The text of a field that has but these values; the first one when nothing is said."""
-    text = fields.text(key) or known[0]
-    if text not in known:
-        fields.log.fault(fields.at(key), f'"{text}" is no value of `{key}`', f"one of {', '.join(known)}")
+    text = fields.text(key) or choices[0]
+    if text not in choices:
+        fields.log.fault(fields.at(key), f'"{text}" is no value of `{key}`', f"one of {', '.join(choices)}")
     return text

@@ -29,7 +29,7 @@ from symphony_charts.system.files import write_file
 from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of
 from symphony_charts.torchx_scheduler.request import SymphRequest
 
-__all__ = ["note_workspace", "patched", "submit", "take_workspaces"]
+__all__ = ["note_workspace", "patch_workspaces", "submit", "take_workspaces"]
 
 _KEY = "symph.dev/workspace"
 
@@ -45,16 +45,16 @@ def note_workspace(metadata: dict[str, Any], workspace: str) -> None:
 
 def take_workspaces(app: dict[str, Any]) -> dict[str, str]:
     """The folder for each image, taken out of an AppDef as plain data; TorchX's own mention of it goes, too."""
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for role in app["roles"]:
         folder = role["metadata"].pop(_KEY, None)
         if folder is not None:
             role.pop("workspace", None)
-            found.setdefault(role["image"], folder)
-    return found
+            folders.setdefault(role["image"], folder)
+    return folders
 
 
-def patched(
+def patch_workspaces(
     experiment: Experiment, workspaces: Mapping[str, str], repository: str
 ) -> tuple[Experiment, list[PatchedImage]]:
     """The experiment on images that have the folders' files, and these images, which are now in `repository`.
@@ -67,7 +67,7 @@ def patched(
         guard_of([]).refuse({str(Path(folder) / entry.path): entry.content for entry in entries})
         images.append(patch_image(base, entries, repository))
     spec = SpecFile(path=Path("experiment.yaml"), experiment=experiment, lock_path=Path("-"), lock=Lock())
-    return with_images(spec, {one.base: one.image for one in images}).experiment, images
+    return with_images(spec, {image.base: image.image for image in images}).experiment, images
 
 
 _LONGEST = 40
@@ -86,7 +86,7 @@ def submit(request: SymphRequest) -> AppId:
         raise UsageError("TorchX's own objects are shown, not submitted", next=next_step)
     wanted = str(request.experiment["name"])
     if request.workspaces and request.image_repo:
-        experiment, images = patched(request.named(wanted), request.workspaces, request.image_repo)
+        experiment, images = patch_workspaces(request.named(wanted), request.workspaces, request.image_repo)
         request = replace(request, experiment=to_data(experiment), workspaces={})
         for image in images:
             _log.info("%s", f"image {image.image} is {image.base} with a layer of {image.layer_bytes} bytes")

@@ -18,7 +18,8 @@ import yaml
 from symphony_charts.chart.compile.experiment import compile_values
 from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
 from symphony_charts.chart.render.assemble import Release, assemble
-from symphony_charts.chart.values.set_values import Overrides, apply_overrides, user_values
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values.set_values import Overrides, user_values
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
@@ -113,7 +114,7 @@ def native_objects(
     chart: Chart, sets: Sequence[str] = (), values: Mapping[str, object] | None = None, release: str = "r1"
 ) -> Objects:
     """What `assemble` gives, after JSON as helm's are."""
-    merged = apply_overrides(chart.values, Overrides(files=(values or {},), sets=tuple(sets)))
+    merged = merge(chart.values, user_values(Overrides(files=(values or {},), sets=tuple(sets))))
     made = assemble(merged, Release(name=release, chart_name=chart.name, chart_version=chart.version))
     return index(json.loads(json.dumps(made)))
 

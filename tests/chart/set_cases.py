@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from symphony_charts.chart.values.set_values import Overrides, apply_overrides
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values.set_values import Overrides, user_values
 from symphony_charts.errors import UsageError
 from symphony_charts.formats.go_json import dumps
 from tests.chart.harness import run_helm
@@ -162,7 +163,7 @@ def ours(batch: Sequence[Case], folder: Path) -> str | None:
     texts = {name: tuple(text for given, text in flags if given == flag) for flag, name in _FLAGS.items()}
     contents = {str(folder / name): text for name, text in _CONTENTS.items()}
     try:
-        return dumps(apply_overrides(defaults, Overrides(files=tuple(files), contents=contents, **texts)))
+        return dumps(merge(defaults, user_values(Overrides(files=tuple(files), contents=contents, **texts))))
     except UsageError:
         return None
 

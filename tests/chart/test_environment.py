@@ -1,65 +1,172 @@
-"""Every container finds exactly the environment that `network` promises on every backend."""
+"""Every container finds exactly the variables that the list promises on every backend, each from its source.
+
+The templates spell names and sources a second time, since ports and replicas are values that users set: here the whole
+environment of rendered containers stands beside the list, for one experiment in full and for generated ones.
+"""
 
 from __future__ import annotations
 
-from symphony_charts.environment.variables import Address, identity_environment, service_environment
-from symphony_charts.spec.pods import ProcessRef, pods_of, processes_of
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from symphony_charts.environment.di_engine import node_facts, nodes_of
+from symphony_charts.environment.variables import Address, Fact, interpret, variables_of
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.kinds.children import opened
+from symphony_charts.kinds.registry import kind_of
+from symphony_charts.spec.data import from_data
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import ProcessRef, pods_of
 from symphony_charts.spec.services import allocate
-from tests.chart.harness import chart_of, experiment_of, native_objects
+from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
+from tests.chart.harness import Objects, chart_of, experiment_of, helm_objects, native_objects, write_chart
+from tests.chart.strategies import experiments
+from tests.tools import HELM_VERSIONS
 
-# What a pod learns only when it runs, by the field that tells it.
-POD_IP = "<status.podIP>"
-INDEX = "<index>"
+SOME = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+# What a pod learns only when it runs, by the field that tells it; every other field is that of the index.
+POD_IP, RUN, NAMESPACE, INDEX = "<status.podIP>", "$(SYMPH_RUN)", "$(DI_JOB_NAMESPACE)", "<index>"
+FIELDS = {"status.podIP": POD_IP, "metadata.labels['symph.dev/run']": RUN, "metadata.namespace": NAMESPACE}
 
 
-def found(objects: dict[tuple[str, str], dict[str, object]], ref: ProcessRef) -> dict[str, str]:
-    """The environment of a container: the ConfigMap of addresses with its own entries over it, references resolved."""
-    (addresses,) = [item["data"] for key, item in objects.items() if key[0] == "ConfigMap" and "addresses" in key[1]]
-    env: dict[str, str] = dict(addresses)  # type: ignore[call-overload]  # parsed objects
-    for item in objects.values():
-        template = item["spec"]["template"] if item["kind"] in ("Job", "StatefulSet") else None  # type: ignore[index]  # parsed objects
-        if template is None or template["metadata"]["labels"]["symph.dev/group"] != ref.pod:
+def found(objects: Objects, declared: dict[ProcessRef, set[str]]) -> dict[ProcessRef, dict[str, str]]:
+    """The environment of each container but what `declared` names: the ConfigMaps with its own entries over them."""
+    items = opened(objects.values())
+    data = {sub(item, "metadata")["name"]: sub(item, "data") for item in items if item["kind"] == "ConfigMap"}
+    environments = {}
+    for item in items:
+        if kind_of(item) not in ("Job", "StatefulSet"):
             continue
-        run = template["metadata"]["labels"]["symph.dev/run"]
-        members = [*template["spec"].get("initContainers", []), *template["spec"]["containers"]]
-        (container,) = [member for member in members if member["name"] == ref.process]
-        for entry in container["env"]:
-            field = entry.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath", "")
-            known = {"status.podIP": POD_IP, "metadata.labels['symph.dev/run']": run, "": entry.get("value")}
-            env[entry["name"]] = str(known.get(field, INDEX)).replace("$(SYMPH_RUN)", run)
-    return env
+        template = sub(sub(item, "spec"), "template")
+        group = str(sub(sub(template, "metadata"), "labels")["symph.dev/group"])
+        spec = sub(template, "spec")
+        for container in [*maps(spec, "initContainers"), *maps(spec, "containers")]:
+            ref = ProcessRef(group, str(container["name"]))
+            env: dict[str, object] = {}
+            for source in maps(container, "envFrom"):
+                env |= data[sub(source, "configMapRef")["name"]]
+            for entry in maps(container, "env"):
+                field = str(sub(sub(entry, "valueFrom"), "fieldRef").get("fieldPath", ""))
+                env[str(entry["name"])] = FIELDS.get(field, INDEX) if field else entry.get("value", "")
+            theirs = declared.get(ref, set())
+            environments[ref] = {name: str(value) for name, value in env.items() if name not in theirs}
+    return environments
 
 
-def test_the_environment_is_the_contract() -> None:
-    experiment = experiment_of(
-        groups={"g": {"processes": {"a": {"binds": "one"}, "b": {"lifecycle": "service", "binds": "two"}}}},
-        processes={
-            "many": {"binds": "peers", "replicas": 3},
-            "store": {"lifecycle": "service", "replicas": 2, "binds": "data", "exposes": "web"},
-            "alone": {"connects": ["one", "two", "peers", "data"]},
-        },
-    )
-    objects = native_objects(chart_of(experiment))
-    run = next(key[1].rpartition("-")[2] for key in objects if key[0] == "Job")
+def promised(
+    experiment: Experiment, addresses: dict[str, Address], steps: list[str]
+) -> dict[ProcessRef, dict[str, str]]:
+    """What the list says of every process and step, with a pod's answers."""
     services = allocate(experiment)
+    names_run = any(RUN in host for address in addresses.values() for host in address.hosts)
+    has_ranks = experiment.compat == "di-engine"
+    pods = pods_of(experiment)
+    nodes = {
+        pod: [f"r1-exp-{pod}-{RUN}-{index}.r1-exp-{pod}-pods" for index in range(pods[pod].settings.replicas)]
+        for pod in (nodes_of(experiment) if has_ranks else [])
+    }
+    environments = {}
+    for pod in pods.values():
+        count = pod.settings.replicas
+        facts: dict[Fact, str | None] = {
+            Fact.ADDRESS: POD_IP,
+            Fact.INDEX: INDEX if count > 1 else "0",
+            Fact.REPLICAS: str(count),
+            Fact.RUN: RUN if names_run or pod.name in nodes else None,
+            Fact.CONFIG_DIR: CONFIG_DIR,
+            Fact.SECRETS_DIR: SECRETS_DIR,
+        }
+        if pod.name in nodes:
+            facts |= node_facts(f"{NAMESPACE}/r1-exp-{RUN}", pod.name, 0, nodes)
+        for name in [*steps, *pod.processes]:
+            ref = ProcessRef(pod.name, name)
+            is_node = pod.name in nodes and name in pod.processes
+            told = interpret(variables_of(experiment.name, ref, services, is_node=is_node), facts, addresses)
+            environments[ref] = {key: str(value) for key, value in told.items()}
+    return environments
+
+
+def as_a_pod_carries_it(env: dict[str, str], replicas: int) -> dict[str, str]:
+    """What `ditask` is told, in the words by which a pod of several replicas is told it."""
+    if "DI_RANK" not in env:
+        return env
+    rank = "DI_FIRST_RANK" if replicas > 1 else "DI_RANK"
+    rest = {name: value for name, value in env.items() if name != "DI_RANK"}
+    return {**rest, rank: env["DI_RANK"], "DI_JOB_NAMESPACE": NAMESPACE}
+
+
+MEMBERS: dict[str, dict[str, object]] = {"a": {"binds": "one"}, "b": {"lifecycle": "service", "binds": "two"}}
+PROCESSES: dict[str, dict[str, object]] = {
+    "many": {"binds": "peers", "replicas": 3},
+    "store": {"lifecycle": "service", "replicas": 2, "binds": "data", "exposes": "web"},
+    "alone": {"connects": ["one", "two", "peers", "data"]},
+}
+
+
+@pytest.mark.parametrize("compat", ["", "di-engine"])
+def test_the_environment_is_the_contract(compat: str) -> None:
+    experiment = experiment_of(
+        groups={"g": {"processes": {name: {**member, "command": ["x"]} for name, member in MEMBERS.items()}}},
+        processes={name: {**process, "command": ["x"]} for name, process in PROCESSES.items()},
+        **({"compat": compat} if compat else {}),
+    )
     replicas = {
-        "peers": [f"r1-exp-many-{run}-{index}.r1-exp-many-pods" for index in range(3)],
-        "data": [f"r1-exp-store-{index}.r1-exp-store-pods" for index in range(2)],
-        "web": [f"r1-exp-store-{index}.r1-exp-store-pods" for index in range(2)],
+        "peers": tuple(f"r1-exp-many-{RUN}-{index}.r1-exp-many-pods" for index in range(3)),
+        "data": tuple(f"r1-exp-store-{index}.r1-exp-store-pods" for index in range(2)),
+        "web": tuple(f"r1-exp-store-{index}.r1-exp-store-pods" for index in range(2)),
     }
     addresses = {
         service.name: Address(
             host=f"r1-exp-{service.name}",
-            hosts=tuple(replicas.get(service.name, [f"r1-exp-{service.name}"])),
+            hosts=replicas.get(service.name, (f"r1-exp-{service.name}",)),
             port=service.port,
         )
-        for service in services
+        for service in allocate(experiment)
     }
-    pods = pods_of(experiment)
-    promised = {}
-    for ref, _ in processes_of(experiment):
-        count = pods[ref.pod].settings.replicas
-        identity = identity_environment(experiment.name, ref, 0, count)
-        identity |= {"SYMPH_INDEX": INDEX if count > 1 else "0", "SYMPH_RUN": run}
-        promised[ref] = identity | service_environment(services, addresses, ref, POD_IP)
-    assert {ref: found(objects, ref) for ref in promised} == promised
+    counts = {name: pod.settings.replicas for name, pod in pods_of(experiment).items()}
+    wanted = promised(experiment, addresses, [])
+    seen = found(native_objects(chart_of(experiment)), {})
+    assert seen == {ref: as_a_pod_carries_it(env, counts[ref.pod]) for ref, env in wanted.items()}
+
+
+@pytest.mark.parametrize("version", HELM_VERSIONS)
+@SOME
+@given(experiments())
+def test_generated_containers_find_what_the_list_says(version: str, data: dict[str, object]) -> None:
+    experiment = from_data(data)
+    chart = chart_of(experiment)
+    with tempfile.TemporaryDirectory() as folder:
+        objects = helm_objects(version, write_chart(chart, Path(folder)))
+    declared, steps = declared_in(chart.values)
+    seen = found(objects, declared)
+    # The names of objects are another contract; that HOST, ADDR and HOSTS go together is this one.
+    told = {name: text for env in seen.values() for name, text in env.items() if text != POD_IP}
+    addresses = {
+        service.name: Address(
+            host=told[f"{prefix}_ADDR"].rpartition(":")[0],
+            hosts=tuple(entry.rpartition(":")[0] for entry in told[f"{prefix}_HOSTS"].split(",")),
+            port=service.port,
+        )
+        for service in allocate(experiment)
+        for prefix in ["SYMPH_" + service.name.upper().replace("-", "_")]
+    }
+    wanted = promised(experiment, addresses, steps)
+    # A container that an overlay adds to a pod is none of the experiment's.
+    assert {ref: seen.get(ref) for ref in declared} == {
+        ref: {name: text for name, text in wanted[ref].items() if name not in declared[ref]} for ref in declared
+    }
+
+
+def declared_in(values: dict[str, object]) -> tuple[dict[ProcessRef, set[str]], list[str]]:
+    """The variables that users set, by container of the values, and the names of all steps."""
+    declared, steps = {}, set()
+    for group, settings_ in sub(values, "groups").items():
+        for key in ("containers", "initContainers"):
+            for name, container in sub(settings_, key).items():
+                overlaid = {str(entry["name"]) for entry in maps(sub(container, "overlay"), "env")}
+                declared[ProcessRef(group, name)] = {*sub(container, "env"), *overlaid}
+                steps |= {name} if key == "initContainers" else set()
+    return declared, sorted(steps)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.values.set_values import Overrides, apply_overrides, paths_of, user_values
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values.set_values import Overrides, paths_of, user_values
 from symphony_charts.errors import UsageError
 from symphony_charts.formats.yaml_read import load
 from tests.chart.set_cases import Case, Judge, generated, sorted_out, systematic
@@ -58,25 +59,25 @@ def values(
 
 def test_an_index_changes_one_item_of_a_list_in_a_file() -> None:
     given = Overrides(files=(FILE,), sets=("list[0]=x",))
-    assert apply_overrides(DEFAULTS, given) == {"list": ["x", "d"], "map": {"x": 1, "y": 3}}
+    assert merge(DEFAULTS, user_values(given)) == {"list": ["x", "d"], "map": {"x": 1, "y": 3}}
 
 
 def test_an_index_replaces_a_list_of_the_chart() -> None:
-    assert apply_overrides(DEFAULTS, Overrides(sets=("list[1]=x",)))["list"] == [None, "x"]
+    assert merge(DEFAULTS, user_values(Overrides(sets=("list[1]=x",))))["list"] == [None, "x"]
 
 
 def test_null_takes_away_a_default_even_where_a_file_has_set_it() -> None:
-    assert apply_overrides(DEFAULTS, Overrides(files=(FILE,), sets=("map.y=null",)))["map"] == {"x": 1}
+    assert merge(DEFAULTS, user_values(Overrides(files=(FILE,), sets=("map.y=null",))))["map"] == {"x": 1}
 
 
 def test_a_null_in_one_file_takes_away_a_default_when_another_file_says_no_more() -> None:
     given = Overrides(files=({"map": {"x": None}}, {"map": {"y": 3}}))
-    assert apply_overrides(DEFAULTS, given)["map"] == {"y": 3}
+    assert merge(DEFAULTS, user_values(given))["map"] == {"y": 3}
 
 
 def test_files_and_defaults_are_not_changed() -> None:
     before = copy.deepcopy((DEFAULTS, FILE))
-    apply_overrides(DEFAULTS, Overrides(files=(FILE,), sets=("list[0]=x", "map.y=9"), json=('{"map":{"z":1}}',)))
+    merge(DEFAULTS, user_values(Overrides(files=(FILE,), sets=("list[0]=x", "map.y=9"), json=('{"map":{"z":1}}',))))
     assert before == (DEFAULTS, FILE)
 
 

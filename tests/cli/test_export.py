@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from symphony_charts.chart.lint import lint_objects
-from symphony_charts.cli.commands.write.export import FORMATS
+from symphony_charts.cli.options.study.export import FORMATS
 from tests.cli.test_package import Symph, spec, symph  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.usefixtures("spec")

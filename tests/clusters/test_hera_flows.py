@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from symphony_charts.clusters.hera_flows import hera_flows
-
 hera = pytest.importorskip("hera.workflows")
+
+from symphony_charts.clusters.hera_flows import hera_flows  # noqa: E402  # needs hera
 
 SPEC = Path(__file__).resolve().parents[2] / "examples/sweep/experiment.yaml"
 

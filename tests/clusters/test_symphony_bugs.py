@@ -18,7 +18,7 @@ import pytest
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.cli import output
-from symphony_charts.cli.commands.watch import process
+from symphony_charts.cli.commands.look import process
 from symphony_charts.cli.matching import choose
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import Conflict, NotFound, UsageError

@@ -18,8 +18,7 @@ import pytest
 from symphony_charts.errors import Conflict, SpecError, SymphError
 from symphony_charts.kubernetes.client import KubeApi
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Target
-from symphony_charts.kubernetes.releases.rehearsal import Rehearsal
-from symphony_charts.kubernetes.releases.rehearse import judge
+from symphony_charts.kubernetes.releases.rehearsal import Rehearsal, judge
 from tests.e2e.programs import Output, Programs
 from tests.e2e.release_pairs import CHART, SCENARIOS, WIDGETS, Pair, pair_of
 from tests.e2e.rig.api import Object

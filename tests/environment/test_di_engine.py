@@ -5,10 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.environment.di_engine import di_environment, has_di_engine, nodes_of
+from symphony_charts.environment.di_engine import has_di_engine, node_facts, nodes_of
+from symphony_charts.environment.variables import Fact, interpret, own_variables
 from symphony_charts.spec.data import from_data
+from symphony_charts.spec.pods import ProcessRef
 
 HOSTS = {"learner": ["l-0"], "data-collector": ["c-0", "c-1"]}
+
+
+def di_environment(job: str, pod: str, index: int, hosts: dict[str, list[str]]) -> dict[str, str]:
+    """The DI_* variables of a replica, from the list of what a process is told."""
+    is_node = pod in hosts
+    facts = {**dict.fromkeys(Fact, ""), **(node_facts(job, pod, index, hosts) if is_node else {})}
+    told = interpret(own_variables("x", ProcessRef(pod, "p"), [], is_node=is_node), facts, {})
+    return {name: str(value) for name, value in told.items() if name.startswith("DI_")}
 
 
 def test_ranks_go_on_from_pod_to_pod() -> None:

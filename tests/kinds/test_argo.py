@@ -103,7 +103,7 @@ def test_helm_and_assemble_make_the_same_of_the_examples_of_a_pipeline(path: Pat
 @pytest.mark.filterwarnings("default")  # hera's own dependencies may warn
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_hera_builds_the_same_flow(variant: str) -> None:
-    from symphony_charts.clusters.hera import built
+    from symphony_charts.clusters.hera_flows import built
 
     sets, argo, said = VARIANTS[variant]
     flows = [item for item in native(*sets, argo=argo, **said).values() if "argoproj" in str(item["apiVersion"])]

@@ -17,7 +17,7 @@ from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.records import Check
 from symphony_charts.local.runs import Run
 from symphony_charts.local.status import run_status
-from symphony_charts.local.supervisor.probe_results import Health
+from symphony_charts.local.supervisor.probe_runner import Health
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import processes

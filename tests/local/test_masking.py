@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.local.plan.environment_text import read_environment, shell_text
 from symphony_charts.local.plan.masking import secret_names, with_secrets, without_secrets
-from symphony_charts.local.plan.scripts import quote
+from symphony_charts.local.plan.scripts import quote, read_environment
+from symphony_charts.local.show_environment import shell_text
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import ProcessRef
 

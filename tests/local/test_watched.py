@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 import pytest
 
-from symphony_charts.local.watched_paths import IGNORED, Watched, concerned, is_ignored
+from symphony_charts.local.reload import IGNORED, Watched, concerned, is_ignored
 
 ROOT = PurePath("/w/lib")
 

@@ -45,7 +45,7 @@ def test_yaml_and_json_and_python_give_the_same_experiment(tmp_path: Path) -> No
         "experiment = Cluster.new('tmux').new_experiment('rl')\n"
         "experiment.new_process('a', cmds=['x']).binds('r')\n",
     )
-    first, second, third = specfile.read_many([yaml, json, python])
+    first, second, third = map(specfile.read, (yaml, json, python))
     assert first.experiment == second.experiment == third.experiment
 
 
@@ -185,8 +185,3 @@ def test_a_file_that_cannot_be_read_is_a_fault_of_the_input(tmp_path: Path, name
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe")
     assert "UTF-8" in refusal(tmp_path / "x.yaml")
-
-
-def test_a_thousand_files_are_read_in_order(tmp_path: Path) -> None:
-    paths = [write(tmp_path / f"{index}.yaml", YAML) for index in range(1000)]
-    assert [spec.path for spec in specfile.read_many(paths)] == paths

@@ -1,14 +1,14 @@
-"""What every pod and container of an experiment gets unless its own values say otherwise."""
+"""Defaults hold for every pod and container of an experiment unless its own values say otherwise."""
 
 from __future__ import annotations
 
 from symphony_charts.chart.render.values import Values
 from symphony_charts.spec.model import Experiment, SecuritySettings
 
-__all__ = ["DEFAULT_REQUESTS", "compile_defaults"]
+__all__ = ["compile_defaults"]
 
 # Stated where a process asks for nothing: enough for the scheduler to count it, too little to keep others out.
-DEFAULT_REQUESTS = {"cpu": "100m", "memory": "128Mi"}
+_DEFAULT_REQUESTS = {"cpu": "100m", "memory": "128Mi"}
 
 
 def compile_defaults(experiment: Experiment) -> Values:
@@ -22,7 +22,7 @@ def compile_defaults(experiment: Experiment) -> Values:
     return {
         "imagePullPolicy": "",
         "imagePullSecrets": list(experiment.image_pull_secrets),
-        "resources": {"requests": dict(DEFAULT_REQUESTS)},
+        "resources": {"requests": dict(_DEFAULT_REQUESTS)},
         "env": {},
         "nodeSelector": {},
         "tolerations": [],

@@ -1,4 +1,4 @@
-"""An experiment as values: everything that a chart's templates print, as maps keyed by name."""
+"""An experiment becomes values: everything that a chart's templates print, as maps keyed by name."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from symphony_charts.spec.model import Experiment, ExposeSettings
 from symphony_charts.spec.pods import ProcessRef, find_process, pods_of, processes_of
 from symphony_charts.spec.services import Service
 
-__all__ = ["TEST_IMAGE", "compile_values", "digest_of", "losses", "with_digest"]
+__all__ = ["compile_values", "losses", "with_digest"]
 
 # Dials the bound services in `helm test`; anything with a shell and nc, python3 or bash will do.
-TEST_IMAGE = "busybox:1.37.0"
+_TEST_IMAGE = "busybox:1.37.0"
 
 
 def compile_values(experiment: Experiment, services: Iterable[Service]) -> Values:
@@ -45,7 +45,7 @@ def compile_values(experiment: Experiment, services: Iterable[Service]) -> Value
         "defaults": compile_defaults(experiment),
         "workload": compile_workload(experiment),
         **({"compat": experiment.compat} if experiment.compat else {}),
-        "tests": {"enabled": True, "image": TEST_IMAGE},
+        "tests": {"enabled": True, "image": _TEST_IMAGE},
         "nameOverride": "",
         "fullnameOverride": "",
         "extra": {},
@@ -72,10 +72,10 @@ def _spec_path(experiment: Experiment, ref: ProcessRef) -> str:
 
 def with_digest(values: Values) -> Values:
     """`values` with the `specDigest` that belongs to them."""
-    return {**values, "specDigest": digest_of(values)}
+    return {**values, "specDigest": _digest_of(values)}
 
 
-def digest_of(values: Values) -> str:
+def _digest_of(values: Values) -> str:
     """What tells one compiled experiment from another: the hash of its values but for `specDigest` itself."""
     return f"sha256:{sha256(go_json.dumps({key: value for key, value in values.items() if key != 'specDigest'}))}"
 

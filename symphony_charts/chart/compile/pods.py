@@ -24,7 +24,7 @@ from symphony_charts.spec.resources import resources_of, selector_of
 from symphony_charts.spec.services import Service
 from symphony_charts.spec.sources import EnvSource, EnvValue, GitVolume, Mount
 
-__all__ = ["absorb_container", "absorb_pod", "compile_env", "compile_group", "compile_probe", "refuse_nulls"]
+__all__ = ["compile_group", "refuse_nulls"]
 
 
 def compile_group(experiment: Experiment, pod: Pod, services: Iterable[Service]) -> Values:
@@ -53,15 +53,15 @@ def compile_group(experiment: Experiment, pod: Pod, services: Iterable[Service])
         group |= {"initOrder": list(init), "initContainers": init}
     if volumes:
         group["volumes"] = {name: compile_volume(volume) for name, volume in volumes.items()}
-    return absorb_pod(group, pod.settings.pod_overlay)
+    return _absorb_pod(group, pod.settings.pod_overlay)
 
 
-def compile_env(env: Mapping[str, EnvValue]) -> Values:
+def _compile_env(env: Mapping[str, EnvValue]) -> Values:
     """Environment values as text, or as Kubernetes' `valueFrom` where they come from elsewhere."""
     return {name: value if isinstance(value, str) else _source(value) for name, value in env.items()}
 
 
-def compile_probe(probe: Probe | None, bound: Iterable[str]) -> Values:
+def _compile_probe(probe: Probe | None, bound: Iterable[str]) -> Values:
     """The readiness probe: the given one, or else a connection to the first bound service; empty for none.
 
     Ports stay service names; the templates put the numbers in.
@@ -142,7 +142,7 @@ def _container(experiment: Experiment, ref: ProcessRef, process: Process, servic
     optional: Values = {
         "imagePullPolicy": process.image_pull_policy,
         "connects": list(process.connects),
-        "readinessProbe": compile_probe(process.ready, [name for name in process.binds if name in bound]),
+        "readinessProbe": _compile_probe(process.ready, [name for name in process.binds if name in bound]),
     }
     values: Values = {
         **_program(experiment, process),
@@ -152,7 +152,7 @@ def _container(experiment: Experiment, ref: ProcessRef, process: Process, servic
     }
     if any(is_device(experiment.volumes[mount.volume]) for mount in process.mounts):
         values["securityContext"] = container_security(experiment.security, device=True)
-    return absorb_container(values, process.container_overlay)
+    return _absorb_container(values, process.container_overlay)
 
 
 def _steps(experiment: Experiment, pod: Pod) -> dict[str, Step]:
@@ -170,7 +170,7 @@ def _program(experiment: Experiment, member: Process | Step) -> Values:
     optional: Values = {"command": command, "args": args, "workingDir": member.cwd}
     values |= {key: value for key, value in optional.items() if value}
     mounts: list[Mount] = member.mounts
-    return {**values, "env": compile_env(member.env), "mounts": mounts_of(mounts, experiment.volumes)}
+    return {**values, "env": _compile_env(member.env), "mounts": mounts_of(mounts, experiment.volumes)}
 
 
 def _resources(requests: Mapping[str, str], limits: Mapping[str, str]) -> Values:
@@ -212,7 +212,7 @@ _POD = (
 )
 
 
-def absorb_container(values: Values, over: Mapping[str, object]) -> Values:
+def _absorb_container(values: Values, over: Mapping[str, object]) -> Values:
     """The values of a container with `over`, the shape of a Kubernetes container, in them."""
     result, rest = dict(values), copy.deepcopy(dict(over))
     for key in _CONTAINER:
@@ -226,7 +226,7 @@ def absorb_container(values: Values, over: Mapping[str, object]) -> Values:
     return {**result, "overlay": rest} if rest else result
 
 
-def absorb_pod(values: Values, over: Mapping[str, object]) -> Values:
+def _absorb_pod(values: Values, over: Mapping[str, object]) -> Values:
     """The values of a group with `over`, a pod's ``metadata`` and ``spec``, in them."""
     result, rest = dict(values), copy.deepcopy(dict(over))
     metadata, spec = sub(rest, "metadata"), sub(rest, "spec")

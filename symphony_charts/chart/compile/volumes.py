@@ -1,4 +1,4 @@
-"""Volumes and mounts in Kubernetes' words."""
+"""Volumes and mounts are written in Kubernetes' words."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from symphony_charts.spec.sources import (
     SecretVolume,
 )
 
-__all__ = ["GIT_IMAGE", "compile_volume", "git_step", "is_device", "mounts_of"]
+__all__ = ["compile_volume", "git_step", "is_device", "mounts_of"]
 
-GIT_IMAGE = "alpine/git:v2.49.1"
+_GIT_IMAGE = "alpine/git:v2.49.1"
 
 _CHECKOUT = "/symph/checkout"
 
@@ -79,7 +79,7 @@ def mounts_of(mounts: Iterable[Mount], volumes: Mapping[str, AnyVolume]) -> Valu
 def git_step(name: str, volume: GitVolume) -> Values:
     """The init container that checks `volume` out."""
     return {
-        "image": volume.image or GIT_IMAGE,
+        "image": volume.image or _GIT_IMAGE,
         "command": ["/bin/sh", "-e", "-c", _GIT_SCRIPT],
         "env": {"GIT_REPOSITORY": volume.repository, "GIT_REVISION": volume.revision},
         "mounts": {name: {"mountPath": _CHECKOUT}},

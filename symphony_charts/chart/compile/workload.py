@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from symphony_charts.chart.render.values import Values, scalar
 from symphony_charts.errors import Problem
@@ -27,11 +26,11 @@ def workload_faults(experiment: Experiment) -> Iterator[Problem]:
     """What the kind of workload and its gang cannot do, with paths in the spec."""
     workload = experiment.workload
     if workload.kind not in KINDS:
-        known = ", ".join(f"`{name}`" for name in KINDS)
-        yield Problem(what=f'no chart for workload kind "{workload.kind}"', path="workload.kind", next=f"use {known}")
+        kinds = ", ".join(f"`{name}`" for name in KINDS)
+        yield Problem(what=f'no chart for workload kind "{workload.kind}"', path="workload.kind", next=f"use {kinds}")
     settings = {key: scalar(value) for key, value in compile_workload(experiment).items() if isinstance(value, str)}
     for fault in settings_faults(workload.kind, settings, workload.scheduler_name or ""):
-        yield replace(fault, path=_SPEC_PATHS.get(fault.path, fault.path))
+        yield Problem(what=fault.what, path=_SPEC_PATHS.get(fault.path, fault.path))
     if workload.jobset.max_restarts < 0:
         what = f"a JobSet cannot begin again {workload.jobset.max_restarts} times"
         yield Problem(what=what, path="workload.jobset.max_restarts", next="0 means not at all")

@@ -1,4 +1,4 @@
-"""A chart as files and as an archive, from values."""
+"""Values become a chart: its files, and its archive."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import quote
 
-__all__ = ["MAX_FILE_BYTES", "Chart", "ChartTemplate", "context_of", "make_chart"]
+__all__ = ["Chart", "ChartTemplate", "context_of", "make_chart"]
 
 # helm refuses larger files when it loads an archive (helm/helm, pkg/chart/loader/archive/archive.go).
-MAX_FILE_BYTES = 5 * 1024 * 1024
+_MAX_FILE_BYTES = 5 * 1024 * 1024
 
 _FOLDER = "[[ cookiecutter.name ]]/"
 _PLACE = re.compile(rb"\[\[ cookiecutter\.(\w+) \]\]")
@@ -90,7 +90,7 @@ def make_chart(
     """The chart `name` with these `values`, which carry their digest."""
     check_version(version)
     files = {**template.fill(context_of(name, values, version)), **(extra or {})}
-    big = [path for path, content in files.items() if len(content) > MAX_FILE_BYTES]
+    big = [path for path, content in files.items() if len(content) > _MAX_FILE_BYTES]
     if big:
         raise SpecError.one(f"{big[0]} is larger than helm reads (5 MiB)", "configs", "mount large files from a volume")
     return Chart(name=name, version=version, values=values, files=dict(sorted(files.items())))

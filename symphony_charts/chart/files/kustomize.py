@@ -1,4 +1,4 @@
-"""Objects as a folder that kustomize builds to the same objects, and that overlays can stand on."""
+"""Objects become a folder that kustomize builds to the same objects, and that overlays can stand on."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from symphony_charts.formats.yaml_text import dump
 
-__all__ = ["KUSTOMIZATION", "kustomize_files"]
+__all__ = ["kustomize_files"]
 
-KUSTOMIZATION = "kustomization.yaml"
+_KUSTOMIZATION = "kustomization.yaml"
 _API = "kustomize.config.k8s.io/v1beta1"
 _NOT_OF_A_FILE = re.compile(r"[^a-z0-9.-]+")
 
@@ -26,7 +26,7 @@ def kustomize_files(objects: Iterable[Mapping[str, object]], *, namespace: str |
     head: dict[str, object] = {"apiVersion": _API, "kind": "Kustomization"}
     if namespace:
         head["namespace"] = namespace
-    return {KUSTOMIZATION: dump({**head, "resources": list(files)}).encode(), **files}
+    return {_KUSTOMIZATION: dump({**head, "resources": list(files)}).encode(), **files}
 
 
 def _path(item: Mapping[str, object], taken: Mapping[str, bytes]) -> str:

@@ -1,4 +1,4 @@
-"""Whose a file in a generated chart folder is: ours, the user's, or ours but edited, which is never overwritten."""
+"""A file in a generated chart folder is ours, the user's, or ours but edited, which is never overwritten."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from symphony_charts.errors import Conflict
 
-__all__ = ["RECORD", "WritePlan", "is_users", "parse_record", "plan_write"]
+__all__ = ["RECORD", "WritePlan", "is_users", "plan_write"]
 
 # Lists our files with their hashes, in the format of `sha256sum --check`; it stays out of the archive.
 RECORD = ".symph-files"
@@ -32,7 +32,7 @@ def is_users(path: str) -> bool:
     )
 
 
-def parse_record(content: bytes) -> dict[str, str]:
+def _parse_record(content: bytes) -> dict[str, str]:
     """The recorded hash of each of our files by path."""
     lines = content.decode(errors="replace").splitlines()
     return {path: digest for digest, _, path in (line.partition("  ") for line in lines) if path}
@@ -43,7 +43,7 @@ def plan_write(files: Mapping[str, bytes], present: Mapping[str, bytes], where: 
 
     Raises Conflict, with a diff, when a file of ours was edited or another stands where one of ours belongs.
     """
-    record = parse_record(present.get(RECORD, b""))
+    record = _parse_record(present.get(RECORD, b""))
     drifted = [path for path, content in sorted(present.items()) if _is_drift(path, content, record, files)]
     if drifted:
         raise _conflict(drifted, files, present, where)

@@ -1,4 +1,4 @@
-"""A packaged chart from disk: its archive, and what its Chart.yaml says."""
+"""A packaged chart is read from disk: its archive, and what its Chart.yaml says."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ def _is_left_out(name: str) -> bool:
 
 
 def _unpacked(path: Path, data: bytes) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as packed:
             for member in packed:
                 stream = packed.extractfile(member) if member.isfile() else None
-                if stream is not None and sum(map(len, found.values())) < _MOST_BYTES:
-                    found[member.name.partition("/")[2]] = stream.read(_MOST_BYTES)
+                if stream is not None and sum(map(len, files.values())) < _MOST_BYTES:
+                    files[member.name.partition("/")[2]] = stream.read(_MOST_BYTES)
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise SpecError.one("this is no chart's archive", at=str(path), next="make one: symph package SPEC") from error
-    return found
+    return files
 
 
 def _metadata(files: dict[str, bytes], at: str) -> dict[str, object]:

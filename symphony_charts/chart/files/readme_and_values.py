@@ -1,4 +1,4 @@
-"""The texts of a chart that differ from experiment to experiment: values.yaml and the README."""
+"""values.yaml and the README are the texts of a chart that differ from experiment to experiment."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from symphony_charts.chart.render.values import Values, integer, scalar
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.kinds.registry import KINDS
+from symphony_charts.spec.variable_names import service_variable
 
 __all__ = ["readme_text", "values_text"]
 
 
 def values_text(values: Values) -> str:
     """values.yaml: every section under a line that says what it is for."""
-    known = [key for key in TOP if key in values]
-    rest = sorted(set(values) - set(known))
-    return "\n".join(f"{_comment(key)}{dump({key: values[key]})}" for key in [*known, *rest])
+    keys = [key for key in TOP if key in values]
+    rest = sorted(set(values) - set(keys))
+    return "\n".join(f"{_comment(key)}{dump({key: values[key]})}" for key in [*keys, *rest])
 
 
 def readme_text(name: str, values: Values) -> str:
@@ -76,7 +77,7 @@ def _services(values: Values) -> str:
             scalar(service.get("port", "")),
             f"`{scalar(service.get('group', ''))}/{scalar(service.get('process', ''))}`",
             scalar(service.get("expose") or "-"),
-            f"`SYMPH_{name.upper().replace('-', '_')}_ADDR`",
+            f"`{service_variable(name, 'ADDR')}`",
         )
         for name, service in sorted(_maps(values, "services"))
     ]

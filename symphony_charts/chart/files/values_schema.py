@@ -96,12 +96,12 @@ def _child(node: Values, step: str, path: str) -> Values:
     if path in REQUIRED:
         node["required"] = list(REQUIRED[path])
     if step == "*":
-        found = node.setdefault("additionalProperties", {})
+        child = node.setdefault("additionalProperties", {})
     else:
         node["additionalProperties"] = False
         properties = node.setdefault("properties", {})
-        found = properties.setdefault(step, {}) if isinstance(properties, dict) else {}
-    return found if isinstance(found, dict) else {}
+        child = properties.setdefault(step, {}) if isinstance(properties, dict) else {}
+    return child if isinstance(child, dict) else {}
 
 
 # What a value of each named type looks like, for people.
@@ -148,15 +148,15 @@ def _validator(schema: bytes) -> jsonschema_rs.Draft7Validator:
     return jsonschema_rs.Draft7Validator(json.loads(schema))
 
 
-def _problems(rules: dict[str, object], steps: Sequence[str | int], value: object, said: str) -> Iterator[Problem]:
+def _problems(rules: dict[str, object], steps: Sequence[str | int], value: object, message: str) -> Iterator[Problem]:
     """The faults at one place: keys that are not known, keys that are missing, or a value of another type."""
     path = ".".join(map(str, steps))
     rule = _rule_at(rules, steps)
     if isinstance(value, dict) and "properties" in rule:
-        known = rule["properties"] if isinstance(rule["properties"], dict) else {}
-        for key in sorted(set(value) - set(known)) if rule.get("additionalProperties") is False else ():
-            near = nearest(str(key), known)
-            next_step = f'did you mean "{near}"?' if near else f"known here: {', '.join(sorted(known)[:12])}"
+        properties = rule["properties"] if isinstance(rule["properties"], dict) else {}
+        for key in sorted(set(value) - set(properties)) if rule.get("additionalProperties") is False else ():
+            near = nearest(str(key), properties)
+            next_step = f'did you mean "{near}"?' if near else f"known here: {', '.join(sorted(properties)[:12])}"
             yield Problem(what=f'the chart has no value "{key}" here', path=_join(path, key), next=next_step)
         required = rule.get("required")
         for key in required if isinstance(required, list) else ():
@@ -167,7 +167,7 @@ def _problems(rules: dict[str, object], steps: Sequence[str | int], value: objec
         yield _not_one_of(value, [str(choice) for choice in _list(rule["enum"])], path)
     else:
         wanted = _WORDS.get(str(rule.get("$ref", "")).rpartition("/")[2])
-        what = f"{json.dumps(value)} is not {wanted}" if wanted else said
+        what = f"{json.dumps(value)} is not {wanted}" if wanted else message
         yield Problem(what=what, path=path, next=f"set {path} to {wanted}" if wanted else "")
 
 

@@ -11,6 +11,7 @@ from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.appwrapper import MAX_POD_SETS
 from symphony_charts.kinds.registry import kind_for
+from symphony_charts.spec.variable_names import is_ours
 
 __all__ = ["MAX_ENV_BYTES", "check_images", "check_sizes", "check_workloads"]
 
@@ -99,7 +100,7 @@ def check_sizes(objects: Objects, archive_bytes: int) -> Iterator[Finding]:
                     "size", title(item), f"{size} bytes; Kubernetes takes 1 MiB", "mount large files from a volume"
                 )
             for key, value in sub(item, "data").items():
-                if len(str(value).encode()) >= MAX_ENV_BYTES and key.startswith("SYMPH_"):
+                if len(str(value).encode()) >= MAX_ENV_BYTES and is_ours(key):
                     yield _error("env-size", f"{title(item)}.data.{key}", "too long for an environment variable")
     # helm keeps chart and manifest compressed and base64-encoded in one Secret.
     manifest = json.dumps(objects).encode()

@@ -11,12 +11,16 @@ from symphony_charts.chart.render import names
 from symphony_charts.chart.render.model import LiveService, Model
 from symphony_charts.chart.render.scripts import hold_script, rank_script
 from symphony_charts.chart.render.values import Values, is_true, scalar, strings, texts
-from symphony_charts.environment.di_engine import di_environment
-from symphony_charts.environment.variables import CONFIG_DIR, SECRETS_DIR
+from symphony_charts.environment.di_engine import node_facts
+from symphony_charts.environment.expansion import pod_order
+from symphony_charts.environment.variables import Fact, ServiceFact, interpret, own_variables
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.kinds.group import Group
+from symphony_charts.spec.pods import ProcessRef
+from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
+from symphony_charts.spec.variable_names import DI_RANK, RUN
 
 __all__ = ["Role", "container", "secret_volume"]
 
@@ -26,6 +30,9 @@ Role = Literal["main", "sidecar", "step"]
 _AGAINST_PRIVILEGE = ("allowPrivilegeEscalation", "capabilities")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _DIGITS = re.compile(r"[1-9][0-9]{0,9}")
+# The job's name holds the namespace, which the pod alone knows; the shell around a node's command makes its rank.
+_JOB_NAMESPACE = "DI_JOB_NAMESPACE"
+_FIRST_RANK = "DI_FIRST_RANK"
 _INDEX_OF_STATEFUL_SET = "metadata.labels['apps.kubernetes.io/pod-index']"
 
 
@@ -98,50 +105,55 @@ def _entry_point(
 def _env(
     model: Model, group: Group, name: str, values: Values, role: Role, listening: list[LiveService]
 ) -> list[Values]:
-    """SYMPH_* with the user's variables over them; what refers to others comes last."""
-    env = _symph_env(model, group, name, listening)
-    if group.is_node and role != "step":
-        env |= _di_env(model, group)
+    """The list of variables as a container has it, with the user's over them; what refers to others comes last."""
+    env: dict[str, object] = {**_told(model, group, name, role, listening), **model.run_hosts}
     for source in (sub(model.defaults, "env"), sub(values, "env")):
-        for key, value in source.items():
-            env[key] = {"valueFrom": value} if isinstance(value, dict) else {"value": scalar(value)}
-    entries = [{"name": key, **env[key]} for key in sorted(env)]
-    return sorted(entries, key=lambda entry: "$(" in scalar(entry.get("value", "")))
+        env.update({key: value if isinstance(value, dict) else scalar(value) for key, value in source.items()})
+    return [
+        {"name": key, "valueFrom": env[key]} if isinstance(env[key], dict) else {"name": key, "value": env[key]}
+        for key in pod_order(env)
+    ]
 
 
-def _symph_env(model: Model, group: Group, name: str, listening: list[LiveService]) -> dict[str, Values]:
-    constants = {
-        "SYMPHONY_ROLE": name,
-        "SYMPH_CONFIG_DIR": CONFIG_DIR,
-        "SYMPH_EXPERIMENT": model.experiment,
-        "SYMPH_GROUP": group.name,
-        "SYMPH_INDEX": "0",
-        "SYMPH_REPLICAS": str(group.replicas),
-        "SYMPH_SECRETS_DIR": SECRETS_DIR,
-        **model.run_hosts,
+def _told(model: Model, group: Group, name: str, role: Role, listening: list[LiveService]) -> Mapping[str, object]:
+    """What a container is told of itself; where services are stands in the ConfigMap of addresses."""
+    is_node = group.is_node and role != "step"
+    listens = [service.name for service in listening]
+    variables = own_variables(model.experiment, ProcessRef(group.name, name), listens, is_node=is_node)
+    own = [variable for variable in variables if not isinstance(variable.source, ServiceFact)]
+    env = interpret(own, _facts(model, group), {})
+    if is_node:
+        env[_JOB_NAMESPACE] = _field("metadata.namespace")
+    if is_node and group.replicas > 1:
+        env[_FIRST_RANK] = env.pop(DI_RANK)
+    return env
+
+
+def _facts(model: Model, group: Group) -> dict[Fact, str | Values | None]:
+    """What a pod of `group` answers the list of variables: texts, fields that Kubernetes fills in, None for nothing."""
+    facts: dict[Fact, str | Values | None] = {
+        Fact.ADDRESS: _field("status.podIP"),
+        Fact.INDEX: "0",
+        Fact.REPLICAS: str(group.replicas),
+        Fact.RUN: None,
+        Fact.CONFIG_DIR: CONFIG_DIR,
+        Fact.SECRETS_DIR: SECRETS_DIR,
     }
-    fields = {}
     if group.replicas > 1 or group.is_scaled_live:
-        del constants["SYMPH_INDEX"]
-        fields["SYMPH_INDEX"] = model.row.index if group.in_unit else _INDEX_OF_STATEFUL_SET
+        path = model.row.index if group.in_unit else _INDEX_OF_STATEFUL_SET
+        facts[Fact.INDEX] = _field(path) if path else None
     if model.run_hosts and group.selector_patterns:
-        constants["SYMPH_RUN"] = ""  # No label of such a pod holds it; it is filled in once it is known.
+        facts[Fact.RUN] = ""  # No label of such a pod holds it; it is filled in once it is known.
     elif model.run_hosts or group.is_node:
-        fields["SYMPH_RUN"] = "metadata.labels['symph.dev/run']"
-    for service in listening:
-        fields[f"{service.prefix}_HOST"] = fields[f"{service.prefix}_BIND_HOST"] = "status.podIP"
-    env: dict[str, Values] = {key: {"value": value} for key, value in constants.items()}
-    return {**env, **{key: {"valueFrom": {"fieldRef": {"fieldPath": path}}} for key, path in fields.items() if path}}
+        facts[Fact.RUN] = _field("metadata.labels['symph.dev/run']")
+    if group.is_node:
+        # Of several replicas each adds its index to the rank of the first.
+        facts |= node_facts(f"$({_JOB_NAMESPACE})/{model.fullname}-$({RUN})", group.name, 0, model.nodes)
+    return facts
 
 
-def _di_env(model: Model, group: Group) -> dict[str, Values]:
-    """What `ditask` reads; of several replicas each adds its index to the rank of the first."""
-    job = f"$(DI_JOB_NAMESPACE)/{model.fullname}-$(SYMPH_RUN)"
-    said = di_environment(job, group.name, 0, model.nodes)
-    if group.replicas > 1:
-        said["DI_FIRST_RANK"] = said.pop("DI_RANK")
-    namespace: Values = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
-    return {"DI_JOB_NAMESPACE": namespace, **{key: {"value": value} for key, value in said.items()}}
+def _field(path: str) -> Values:
+    return {"fieldRef": {"fieldPath": path}}
 
 
 def _resources(values: Values, defaults: Values) -> Values:

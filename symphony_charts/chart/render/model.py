@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from symphony_charts.chart.render import names
 from symphony_charts.chart.render.names import Release
 from symphony_charts.chart.render.values import Values, integer, is_true, normalise, ordered, scalar
-from symphony_charts.environment.variables import env_prefix
+from symphony_charts.environment.variables import Address, shared_environment
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats import go_json
 from symphony_charts.formats.data import sub
@@ -17,6 +17,7 @@ from symphony_charts.kinds.base import Kind
 from symphony_charts.kinds.group import Group
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.kinds.table import Row, fill, settings_faults, variant_of
+from symphony_charts.spec.variable_names import service_variable
 
 __all__ = [
     "ConfigData",
@@ -26,7 +27,6 @@ __all__ = [
     "check_workload",
     "kind_name",
     "row_of",
-    "service_addresses",
 ]
 
 
@@ -46,9 +46,9 @@ class LiveService:
     values: Values
 
     @property
-    def prefix(self) -> str:
-        """What its environment variables begin with."""
-        return env_prefix(self.name)
+    def address(self) -> Address:
+        """Where it is reached."""
+        return Address(host=self.host, hosts=self.hosts, port=self.port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     groups = _groups(clean, full, unit, row)
     _refuse(kind.faults([group for group in groups.values() if group.is_finite or group.in_unit], clean))
     services = _services(clean, full, groups)
-    addresses, run_hosts = service_addresses(services)
+    addresses, run_hosts = _service_addresses(services)
     digest = names.sha256(go_json.dumps(addresses))[:8]
     return Model(
         values=clean,
@@ -132,17 +132,15 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     )
 
 
-def service_addresses(services: Mapping[str, LiveService]) -> tuple[dict[str, str], dict[str, str]]:
-    """The SYMPH_* variables of all services: those that hold for any run, and those that contain its identity."""
-    addresses: dict[str, str] = {}
-    run_hosts: dict[str, str] = {}
-    for service in services.values():
-        addresses[f"{service.prefix}_HOST"] = service.host
-        addresses[f"{service.prefix}_PORT"] = str(service.port)
-        addresses[f"{service.prefix}_ADDR"] = f"{service.host}:{service.port}"
-        target = run_hosts if service.has_run_hosts else addresses
-        target[f"{service.prefix}_HOSTS"] = ",".join(f"{host}:{service.port}" for host in service.hosts)
-    return dict(sorted(addresses.items())), dict(sorted(run_hosts.items()))
+def _service_addresses(services: Mapping[str, LiveService]) -> tuple[dict[str, str], dict[str, str]]:
+    """What all processes are told of all services: what holds for any run, and what contains its identity."""
+    told = shared_environment({name: service.address for name, service in sorted(services.items())})
+    of_run = {service_variable(name, "HOSTS") for name, service in services.items() if service.has_run_hosts}
+    names_in_order = sorted(told)
+    return (
+        {name: told[name] for name in names_in_order if name not in of_run},
+        {name: told[name] for name in names_in_order if name in of_run},
+    )
 
 
 def check_workload(values: Values) -> None:

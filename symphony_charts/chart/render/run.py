@@ -16,11 +16,9 @@ from symphony_charts.kinds import gang
 from symphony_charts.kinds import job as jobs
 from symphony_charts.kinds.gang import Gang
 from symphony_charts.kinds.group import Group, Member, Unit
+from symphony_charts.spec.variable_names import REPLICAS, RUN, service_variable
 
 __all__ = ["Run", "run_of", "unit_of"]
-
-
-_RUN = "SYMPH_RUN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +142,7 @@ def _of_run(group: Group, template: Values, run: str, settings: Values, made: li
     if group.keep:
         return template
     if group.selector_patterns:
-        return _without(template, {_RUN: run})
+        return _without(template, {RUN: run})
     template = merge_overlay(template, {"metadata": {"labels": {"symph.dev/run": run}}})
     for name in _gangs_of(group, made):
         scheduler = sub(template, "spec").get("schedulerName")
@@ -155,8 +153,8 @@ def _of_run(group: Group, template: Values, run: str, settings: Values, made: li
 def _fixed(model: Model, group: Group, template: Values) -> Values:
     """What cannot change of a pod template in a run: all but what follows from the replicas of a group scaled live."""
     moving = [name for name, one in model.groups.items() if one.is_scaled_live]
-    dropped = [f"{one.prefix}_HOSTS" for one in model.services.values() if one.group in moving]
-    dropped += ["SYMPH_REPLICAS"] if group.is_scaled_live else []
+    dropped = [service_variable(one.name, "HOSTS") for one in model.services.values() if one.group in moving]
+    dropped += [REPLICAS] if group.is_scaled_live else []
     if not dropped and not group.selector_patterns:
         return template
     fixed = _without(template, dict.fromkeys(dropped, None))

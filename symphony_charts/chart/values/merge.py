@@ -40,7 +40,7 @@ def overrides_between(base: Mapping[str, object], wanted: Mapping[str, object]) 
     Raises SpecError, all faults at once, where `wanted` lacks what `base` has: values can only add and replace.
     """
     problems: list[Problem] = []
-    found = _between(
+    overrides = _between(
         {key: value for key, value in base.items() if key != _IDENTITY},
         {key: value for key, value in wanted.items() if key != _IDENTITY},
         "values",
@@ -48,7 +48,7 @@ def overrides_between(base: Mapping[str, object], wanted: Mapping[str, object]) 
     )
     if problems:
         raise SpecError(problems)
-    return found
+    return overrides
 
 
 def _between(base: Mapping[str, object], wanted: Mapping[str, object], path: str, problems: list[Problem]) -> Values:
@@ -61,12 +61,12 @@ def _between(base: Mapping[str, object], wanted: Mapping[str, object], path: str
         )
         for key in missing
     ]
-    found: Values = {}
+    overrides: Values = {}
     for key, value in wanted.items():
         old = base.get(key)
         if isinstance(value, Mapping) and isinstance(old, Mapping):
             inner = _between(old, value, f"{path}.{key}", problems)
-            found |= {key: inner} if inner else {}
+            overrides |= {key: inner} if inner else {}
         elif key not in base or old != value or type(old) is not type(value):
-            found[key] = value
-    return found
+            overrides[key] = value
+    return overrides

@@ -1,4 +1,4 @@
-"""Values over a chart's own as helm puts them: files, then what the flags assign, then both over the defaults.
+"""Values are set over a chart's own as helm does: files, then what the flags assign, then both over the defaults.
 
 Source: helm/helm, pkg/cli/values/options.go (all `-f` in order, then --set-json, --set, --set-string, --set-file and
 --set-literal, each in order) and pkg/chart/common/util/coalesce.go. Flags assign to what the files hold, not to the
@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.chart.render.values import Values
-from symphony_charts.chart.values.merge import merge
 from symphony_charts.chart.values.strvals import Convert, assign, assign_json, assign_literal, json_object, plain, typed
 from symphony_charts.errors import UsageError
 
-__all__ = ["NOTHING", "Overrides", "apply_overrides", "paths_of", "user_values"]
+__all__ = ["Overrides", "paths_of", "user_values"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +36,6 @@ class Overrides:
 
     def __bool__(self) -> bool:
         return any((self.files, self.json, self.sets, self.strings, self.from_files, self.literals))
-
-
-NOTHING = Overrides()
-
-
-def apply_overrides(chart_defaults: Mapping[str, object], overrides: Overrides) -> Values:
-    """The values that a chart with these defaults is rendered with. Raises UsageError for what helm refuses."""
-    return merge(chart_defaults, user_values(overrides))
 
 
 def user_values(overrides: Overrides) -> Values:

@@ -1,4 +1,4 @@
-"""The language of helm's ``--set`` and its sisters: ``a.b=1,c[0]=x,d={y,z}``, assigned to values that are there.
+"""helm's ``--set`` and its sisters assign ``a.b=1,c[0]=x,d={y,z}`` to values that are there.
 
 Source: helm/helm, pkg/strvals (parser.go, literal_parser.go), which 3.19 and 4.3 have alike; what they do with a text
 that breaks off (``a[0]`` makes an empty list, ``a.`` does nothing) is done here, too. A bracket that is never closed is
@@ -65,9 +65,9 @@ def plain(text: str) -> object:
 def typed(text: str) -> object:
     """A boolean, null, a whole number of 64 bits without a zero in front, or else the text."""
     # casefold() may lengthen a text; the fold of Go, letter by letter, does not.
-    word = text.casefold()
-    if word in _WORDS and len(word) == len(text):
-        return _WORDS[word]
+    lower = text.casefold()
+    if lower in _WORDS and len(lower) == len(text):
+        return _WORDS[lower]
     if text == "0" or (_INTEGER.fullmatch(text) and not text.startswith("0")):
         number = int(text)
         return number if -_MOST_INT - 1 <= number <= _MOST_INT else text
@@ -196,17 +196,17 @@ class _Parser:
 
     def _until(self, ends: str) -> tuple[str, str]:
         """The text before the next character of `ends`, and that one; empty where the whole text ends."""
-        found: list[str] = []
+        letters: list[str] = []
         while self._at < len(self._text):
             character = self._next()
             if character in ends:
-                return "".join(found), character
+                return "".join(letters), character
             if character == _ESCAPE and self._has_escapes:
                 if self._at == len(self._text):
                     break
                 character = self._next()
-            found.append(character)
-        return "".join(found), ""
+            letters.append(character)
+        return "".join(letters), ""
 
     def _next(self) -> str:
         self._at += 1

@@ -9,9 +9,14 @@ import argparse
 import os
 from collections.abc import Sequence
 
+from symphony_charts.errors import UsageError
+
 __all__ = [
     "BACKENDS",
+    "FINDING_FORMATS",
     "FORMATS",
+    "add_backend",
+    "add_cluster",
     "add_component",
     "add_dry_run",
     "add_examples",
@@ -23,15 +28,12 @@ __all__ = [
     "add_specs",
     "add_yes",
     "backend_of",
-    "cluster_of",
+    "cluster_flags",
     "parse_assignments",
 ]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from symphony_charts.cli.parser import Backend
-
 FORMATS = ("table", "wide", "json", "yaml", "name")
+FINDING_FORMATS = ("table", "json", "yaml", "sarif")
 BACKENDS = ("tmux", "kube")
 
 
@@ -78,19 +80,30 @@ def add_on(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
+    """Add `-n/--namespace` (`namespace` is its help), `--context` and `--kubeconfig`."""
+    parser.add_argument("-n", "--namespace", default=None, help=namespace)
+    parser.add_argument("--context", default=None, help="the kubeconfig's context (default: the current one)")
+    parser.add_argument("--kubeconfig", metavar="FILE", default=None, help="default: $KUBECONFIG, else ~/.kube/config")
+
+
+def cluster_flags(args: argparse.Namespace) -> list[str]:
+    """Which of the flags of `add_cluster` were given: any of them means a cluster."""
+    return [name for name in ("namespace", "context", "kubeconfig") if getattr(args, name, None)]
+
+
+def add_backend(parser: argparse.ArgumentParser) -> None:
+    """Add `--on`, and for a cluster `-n/--namespace`, `--context`, `--kubeconfig`, each of which means `--on kube`."""
+    add_on(parser)
+    add_cluster(parser, "of the cluster (default: all that may be read)")
+
+
 def backend_of(args: argparse.Namespace) -> str:
     """The backend the user chose: the flag, else $SYMPH_ON, else tmux."""
     chosen: str = getattr(args, "on", None) or os.environ.get("SYMPH_ON", "") or "tmux"
     if chosen not in BACKENDS:
-        from symphony_charts.errors import UsageError
-
         raise UsageError(f'SYMPH_ON names no backend: "{chosen}"', "", f"use one of {', '.join(BACKENDS)}")
     return chosen
-
-
-def cluster_of(args: argparse.Namespace) -> Backend:
-    """The cluster this command speaks to: what a user's script made, unless `--on` asks for another."""
-    return args.symphony.cluster_for(args)  # type: ignore[no-any-return]  # argparse.Namespace is untyped
 
 
 def add_experiment(parser: argparse.ArgumentParser, *, required: bool = False, positional: bool = True) -> None:
@@ -141,8 +154,6 @@ def parse_assignments(texts: Sequence[str], flag: str = "--set") -> dict[str, st
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            from symphony_charts.errors import UsageError
-
             raise UsageError(f'{flag} takes KEY=VALUE, got "{text}"')
         found[key] = value
     return found

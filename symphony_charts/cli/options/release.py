@@ -1,29 +1,18 @@
-"""What the verbs of Helm releases share: which cluster, how long to wait, where the values come from."""
+"""The options of verbs that install or look at Helm releases: which cluster, what is installed, how long to wait."""
 
 from __future__ import annotations
 
 import argparse
-import re
 
-from symphony_charts.cli.options import common
+from symphony_charts.cli.options import common, times
 from symphony_charts.cli.options.values import add_values
 
-__all__ = ["add_source", "add_target", "add_waiting", "open_releases", "seconds", "target_is_given"]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from symphony_charts.kubernetes.releases.releases import Releases
-
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+__all__ = ["add_source", "add_target", "add_waiting", "seconds"]
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
     """Add `-n/--namespace`, `--context` and `--kubeconfig`."""
-    parser.add_argument(
-        "-n", "--namespace", default=None, help="the namespace (default: the spec's, else the context's)"
-    )
-    parser.add_argument("--context", default=None, help="the kubeconfig's context (default: the current one)")
-    parser.add_argument("--kubeconfig", metavar="FILE", default=None, help="default: $KUBECONFIG, else ~/.kube/config")
+    common.add_cluster(parser, "the namespace (default: the spec's, else the context's)")
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
@@ -46,23 +35,7 @@ def add_waiting(parser: argparse.ArgumentParser) -> None:
 
 
 def seconds(text: str) -> float:
-    """``90``, ``90s``, ``5m`` or ``1h`` in seconds; argparse turns the ValueError into wrong usage."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text, re.ASCII)
-    if found is None:
+    """``90``, ``90s``, ``5m`` or ``1h`` in seconds, wrong usage otherwise: helm knows no days."""
+    if text.endswith("d"):
         raise ValueError(f"{text!r} is no time")
-    return float(found[1]) * _UNITS[found[2]]
-
-
-def target_is_given(args: argparse.Namespace) -> bool:
-    """Whether a flag says that a release on a cluster is meant."""
-    return any(getattr(args, name, None) for name in ("namespace", "context", "kubeconfig"))
-
-
-def open_releases(args: argparse.Namespace) -> Releases:
-    """The releases of the cluster that the flags name. Raises ToolMissing or ToolFailed."""
-    from pathlib import Path
-
-    from symphony_charts.kubernetes.releases.releases import Releases, Target
-
-    target = Target(kubeconfig=Path(args.kubeconfig).expanduser() if args.kubeconfig else None, context=args.context)
-    return Releases(target, timeout_s=getattr(args, "timeout", 300.0))
+    return times.seconds(text)

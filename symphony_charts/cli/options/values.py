@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli.options import common
-
-__all__ = ["add_values", "overrides_of", "prepared_of", "spec_here", "user_values_of"]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from symphony_charts.chart.render.values import Values
-    from symphony_charts.chart.values.set_values import Overrides
-    from symphony_charts.prepare import Prepared
-    from symphony_charts.spec.files import SpecFile
+__all__ = ["add_values"]
 
 _FLAGS = (
     ("--set", "KEY=VALUE", "change one value; may be repeated"),
@@ -36,59 +27,3 @@ def add_values(parser: argparse.ArgumentParser, *flags: str) -> None:
     )
     for flag, form, text in _FLAGS:
         parser.add_argument(flag, metavar=form, action="append", default=[], help=text)
-
-
-def overrides_of(args: argparse.Namespace) -> Overrides:
-    """What the options say, with the content of every file that they name."""
-    from symphony_charts.chart.values.set_values import Overrides, paths_of
-    from symphony_charts.settings.values_files import read_text, read_values
-
-    return Overrides(
-        files=tuple(read_values(path) for path in _split(args.values)),
-        json=tuple(args.set_json),
-        sets=tuple(args.set),
-        strings=tuple(args.set_string),
-        from_files=tuple(args.set_file),
-        literals=tuple(args.set_literal),
-        contents={path: read_text(path) for text in args.set_file for path in paths_of(text)},
-    )
-
-
-def user_values_of(args: argparse.Namespace) -> Values:
-    """What the options say by themselves."""
-    from symphony_charts.chart.values.set_values import user_values
-
-    return user_values(overrides_of(args))
-
-
-def prepared_of(args: argparse.Namespace, spec: SpecFile, *, force: bool | None = None) -> Prepared:
-    """`spec` prepared with the command line's values and node pools.
-
-    `force` goes on where a group cannot be scheduled (None: as `--force-unschedulable` says). Raises as `prepare` does.
-    """
-    from symphony_charts.prepare import prepare
-
-    is_forced = bool(getattr(args, "force_unschedulable", False)) if force is None else force
-    variables: dict[str, object] = dict(common.parse_assignments(getattr(args, "var", []), "--var"))
-    pools = getattr(args, "pools", ())
-    return prepare(spec, overrides=user_values_of(args), pools=pools, variables=variables, force=is_forced)
-
-
-def spec_here(args: argparse.Namespace) -> SpecFile:
-    """The spec as this machine runs it: with the command line's values in it. Raises SpecError."""
-    from symphony_charts.local.values import under_values
-    from symphony_charts.spec import files as specfile
-
-    return under_values(specfile.read(args.spec), user_values_of(args))
-
-
-def _split(texts: list[str]) -> list[str]:
-    """The files of `-f a.yaml,b.yaml -f c.yaml`, which for helm are lines of CSV."""
-    import csv
-
-    from symphony_charts.errors import UsageError
-
-    try:
-        return [path for line in csv.reader(texts, strict=True) for path in line]
-    except csv.Error as error:
-        raise UsageError(f"-f cannot be split at its commas: {error}", next="give each file a -f of its own") from error

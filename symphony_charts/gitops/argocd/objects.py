@@ -1,4 +1,4 @@
-"""What Argo CD is given once: a project, an ApplicationSet over all pointers, and settings of its own.
+"""Argo CD is given a project, an ApplicationSet over all pointers, and settings of its own, once.
 
 The rules for finite work decide the fields: a Job that is there is never pruned late, never replaced, never healed, and
 left alone by commits to other experiments (docs/gitops.md says why). Source: argoproj/argo-cd, docs/operator-manual.
@@ -75,11 +75,11 @@ class ArgoSetup:
 def parse_version(text: str) -> tuple[int, int]:
     """``3.5`` or ``v3.5.1`` as a pair. Raises SpecError for what is no version that this was made for."""
     match = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.\d+.*)?", text)
-    found = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not _OLDEST <= found <= _NEWEST:
-        known = f"{_OLDEST[0]}.{_OLDEST[1]} to {_NEWEST[0]}.{_NEWEST[1]}"
-        raise SpecError.one(f'no objects for Argo CD "{text}"', "argocd-version", f"give one of {known}")
-    return found
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not _OLDEST <= version <= _NEWEST:
+        supported = f"{_OLDEST[0]}.{_OLDEST[1]} to {_NEWEST[0]}.{_NEWEST[1]}"
+        raise SpecError.one(f'no objects for Argo CD "{text}"', "argocd-version", f"give one of {supported}")
+    return version
 
 
 def refused_kinds(objects: Iterable[Mapping[str, object]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Two renderings beside each other: what differs, what happens under Argo CD, and what it asks for and costs."""
+"""A comparison sets two renderings side by side: what differs, Argo CD's effect, and what it asks for and costs."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def _price(objects: Iterable[Mapping[str, object]], pools: Pools | None) -> floa
     if pools is None:
         return None
     prices = [use.price for use in plan_demands(demands_of(_kept(objects)), pools).uses]
-    known = [price for price in prices if price is not None]
-    return round(sum(known), 4) if len(known) == len(prices) else None
+    stated = [price for price in prices if price is not None]
+    return round(sum(stated), 4) if len(stated) == len(prices) else None
 
 
 def _are(names: list[str]) -> str:

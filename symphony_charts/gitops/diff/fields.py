@@ -1,4 +1,4 @@
-"""How two renderings of an experiment differ, object by object and field by field."""
+"""Two renderings of an experiment are compared object by object and field by field."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def compare(before: Objects, after: Objects) -> tuple[Difference, ...]:
     Objects are the same when kind and name are, but for the hash at the end of what is replaced instead of changed.
     """
     old, new = _keyed(before), _keyed(after)
-    found = [_difference(old.get(key), item) for key, item in new.items()]
-    found += [_difference(item, None) for key, item in old.items() if key not in new]
-    return tuple(found)
+    differences = [_difference(old.get(key), item) for key, item in new.items()]
+    differences += [_difference(item, None) for key, item in old.items() if key not in new]
+    return tuple(differences)
 
 
 def _keyed(objects: Objects) -> dict[tuple[str, str, str], Mapping[str, object]]:

@@ -1,4 +1,4 @@
-"""The sides of a comparison: what the repository holds of an experiment."""
+"""One side of a comparison is read from what the repository holds of an experiment."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Published:
         versions = chart.rpartition("/")[0]
         top = self._read([versions], lambda _seen: [])
         if top.entry(chart) is None:
-            known = ", ".join(sorted(top.folder(versions))) or "none"
-            raise NotFound(f"the repository holds no {chart}", f"it holds {known}", "symph history says what ran")
+            published = ", ".join(sorted(top.folder(versions))) or "none"
+            raise NotFound(f"the repository holds no {chart}", f"it holds {published}", "symph history says what ran")
         schema = f"{chart}/values.schema.json"
         seen = self._read([chart, templates], lambda _seen: [path, schema])
         values = load((seen.read(path) or b"").decode())

@@ -1,4 +1,4 @@
-"""Rules for any object that Argo CD syncs from Git, whoever wrote it: what re-runs, loses or blocks finite work.
+"""The rules judge any object that Argo CD syncs from Git: what re-runs, loses or blocks finite work.
 
 Source: argoproj/argo-cd, controller/appcontroller.go (autoSync), controller/state.go, gitops-engine/pkg/sync;
 docs/operator-manual/high_availability.md, docs/user-guide/sync-options.md, sync-waves.md.
@@ -12,10 +12,10 @@ from symphony_charts.chart.lint.finding import Finding, Severity, title
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.registry import ALL, kind_for
 
-__all__ = ["FINITE_KINDS", "check_manifest"]
+__all__ = ["check_manifest"]
 
 _OURS = {word for kind in ALL if kind.is_finite for _, word in kind.gvks}
-FINITE_KINDS = frozenset({*_OURS, "PyTorchJob", "TFJob", "MPIJob", "TrainJob", "RayJob"})
+_FINITE_KINDS = frozenset({*_OURS, "PyTorchJob", "TFJob", "MPIJob", "TrainJob", "RayJob"})
 _TTL = ("ttlSecondsAfterFinished", "ttlStrategy")
 _HOOKS = ("helm.sh/hook", "argocd.argoproj.io/hook")
 _SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
@@ -25,7 +25,7 @@ _PATHS = "argocd.argoproj.io/manifest-generate-paths"
 def check_manifest(item: dict[str, object]) -> Iterator[Finding]:
     """What is wrong with one object; nothing for what is no object."""
     kind = item.get("kind")
-    if kind in FINITE_KINDS:
+    if kind in _FINITE_KINDS:
         yield from _finite(item)
     elif kind == "Pod":
         yield from _pod(item)

@@ -15,7 +15,7 @@ from symphony_charts.gitops import layout
 from symphony_charts.gitops.lint.manifests import check_manifest
 from symphony_charts.gitops.operations.pointer import Pointer, chart_files, parse_pointer, pointer_faults
 
-__all__ = ["RepositoryFiles", "check_repository", "holds_anything", "published_charts", "size_findings"]
+__all__ = ["RepositoryFiles", "check_repository", "holds_anything", "size_findings"]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _YAML = (".yaml", ".yml")
@@ -40,20 +40,20 @@ class RepositoryFiles:
 
 def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
     """All findings, each with the file that has it, in order of path."""
-    found = [*_links(tree), *_immutable(tree)]
+    findings = [*_links(tree), *_immutable(tree)]
     pointers: list[tuple[str, Pointer]] = []
     for path, content in sorted(tree.files.items()):
         if path.endswith(layout.POINTER_SUFFIX):
             try:
                 pointers.append((path, parse_pointer(content, path)))
             except SpecError as error:
-                found.append((path, _error("pointer", "", error.what, error.next)))
+                findings.append((path, _error("pointer", "", error.what, error.next)))
         elif _is_template(tree.files, path):
-            found += [(path, finding) for finding in _template(content)]
+            findings += [(path, finding) for finding in _template(content)]
         elif path.endswith(_YAML) and not path.startswith("charts/") and "/.git" not in f"/{path}":
-            found += [(path, finding) for finding in _manifests(content)]
-    found += _pointers(pointers, tree)
-    return sorted(found, key=lambda item: (item[0], item[1].rule, item[1].path))
+            findings += [(path, finding) for finding in _manifests(content)]
+    findings += _pointers(pointers, tree)
+    return sorted(findings, key=lambda item: (item[0], item[1].rule, item[1].path))
 
 
 def holds_anything(tree: RepositoryFiles) -> bool:
@@ -65,7 +65,7 @@ def holds_anything(tree: RepositoryFiles) -> bool:
     )
 
 
-def published_charts(files: Iterable[str]) -> set[str]:
+def _published_charts(files: Iterable[str]) -> set[str]:
     """The folders ``charts/<team>/<experiment>/<version>`` among `files`."""
     return {"/".join(path.split("/")[:4]) for path in files if path.startswith("charts/") and path.count("/") > 3}
 
@@ -93,17 +93,20 @@ def _immutable(tree: RepositoryFiles) -> Iterator[tuple[str, Finding]]:
 
 
 def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Iterator[tuple[str, Finding]]:
-    charts = published_charts(tree.files)
+    charts = _published_charts(tree.files)
     digests: dict[str, str] = {}
     releases: dict[tuple[object, str], str] = {}
     for path, pointer in pointers:
         expected = layout.pointer_name(path)
         if expected != (pointer.env, pointer.team, pointer.name):
-            said = f"{pointer.env}/{pointer.team}/{pointer.name}"
+            experiment = f"{pointer.env}/{pointer.team}/{pointer.name}"
             yield (
                 path,
                 _error(
-                    "pointer-place", "name", f"it says {said}, which is not where it stands", "move it, or correct it"
+                    "pointer-place",
+                    "name",
+                    f"it says {experiment}, which is not where it stands",
+                    "move it, or correct it",
                 ),
             )
         if pointer.chart not in charts:
@@ -205,7 +208,7 @@ _MANY_APPS, _MANY_FILES, _MANY_REFS = 2_000, 120_000, 5_000
 def size_findings(files: Mapping[str, bytes], refs: int | None) -> Iterator[Finding]:
     """How large the repository is, and what to do where that hurts. `refs` is None where it is unknown."""
     pointers = sum(1 for path in files if path.endswith(layout.POINTER_SUFFIX))
-    charts = len(published_charts(files))
+    charts = len(_published_charts(files))
     counted = f"{pointers} applications, {charts} chart versions, {len(files)} files"
     yield _said("size", "info", counted if refs is None else f"{counted}, {refs} refs", "")
     if pointers > _MANY_APPS:

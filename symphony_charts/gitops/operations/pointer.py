@@ -17,9 +17,9 @@ from symphony_charts.errors import NotFound, Problem, SpecError
 from symphony_charts.formats.yaml_text import dump, load
 from symphony_charts.settings.project import Destination
 
-__all__ = ["MAX_HISTORY", "Deployed", "Pointer", "chart_files", "parse_pointer", "pointer_faults", "render_pointer"]
+__all__ = ["Deployed", "Pointer", "chart_files", "parse_pointer", "pointer_faults", "render_pointer"]
 
-MAX_HISTORY = 10
+_MAX_HISTORY = 10
 
 _HEADER = "# Written by symph: promote, rollback and retire change it. Environment values may be edited here.\n"
 
@@ -76,7 +76,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             op=op,
             at=at,
             source=dict(source),
-            history=[self.deployed, *self.history][:MAX_HISTORY],
+            history=[self.deployed, *self.history][:_MAX_HISTORY],
         )
 
     def find(self, version: str | None) -> Deployed:
@@ -84,11 +84,11 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for entry in self.history:
             if version is None or entry.version == version:
                 return entry
-        known = ", ".join(dict.fromkeys(entry.version for entry in self.history)) or "nothing"
+        versions = ", ".join(dict.fromkeys(entry.version for entry in self.history)) or "nothing"
         wanted = f"version {version}" if version else "a version before this one"
         raise NotFound(
             f"{self.env} never ran {wanted} of {self.name}",
-            f"the history holds {known}",
+            f"the history holds {versions}",
             f"symph history {self.name} --env {self.env}",
         )
 

@@ -1,4 +1,4 @@
-"""What moves a pointer without a new chart: promotion, rollback, retirement. Each changes one file."""
+"""Promotion, rollback and retirement move a pointer without a new chart. Each changes one file."""
 
 from __future__ import annotations
 
@@ -158,8 +158,8 @@ def read_pointer(tip: Snapshot, env: str, team: str, name: str) -> Pointer:
     pointer = pointer_or_none(tip, env, team, name)
     if pointer is None:
         others = [path.removesuffix(layout.POINTER_SUFFIX) for path in tip.folder(layout.pointer_folder(env, team))]
-        known = f"{env} has {', '.join(sorted(others)[:8])}" if others else f"{env} has no experiment of team {team}"
-        raise NotFound(f"{env} runs no {team}/{name}", known, f"symph publish {name} --env {env}")
+        hint = f"{env} has {', '.join(sorted(others)[:8])}" if others else f"{env} has no experiment of team {team}"
+        raise NotFound(f"{env} runs no {team}/{name}", hint, f"symph publish {name} --env {env}")
     return pointer
 
 
@@ -167,10 +167,10 @@ def _folders(team: str, name: str, *envs: str) -> list[str]:
     return [layout.versions_path(team, name), *(path for env in envs for path in deploy_folders(env, team, name))]
 
 
-def _expect(wanted: str | None, found: str, env: str, name: str) -> None:
-    if wanted is not None and wanted != found:
+def _expect(wanted: str | None, actual: str, env: str, name: str) -> None:
+    if wanted is not None and wanted != actual:
         raise Conflict(
-            f"{env} runs {found or 'no version'} of {name}, not {wanted or 'none'}",
+            f"{env} runs {actual or 'no version'} of {name}, not {wanted or 'none'}",
             next=f"look at what changed: symph history {name} --env {env}",
         )
 
@@ -182,10 +182,10 @@ def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
         return
     versions = tip.folder(folder)
     if version not in versions:
-        known = ", ".join(sorted(versions)) or "none"
+        published = ", ".join(sorted(versions)) or "none"
         raise NotFound(
             f"the repository no longer holds {pointer.team}/{pointer.name} {version}",
-            f"it holds {known}",
+            f"it holds {published}",
             "publish it again",
         )
 

@@ -1,4 +1,4 @@
-"""Operations on a checkout: the edits that would be pushed are written into a work tree, for a commit by hand."""
+"""Operations on a checkout write the edits that would be pushed into a work tree, for a commit by hand."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def apply_to_checkout(checkout: Path, edits: Edits) -> int:
 
 
 def _folders(checkout: Path, wanted: Iterable[str]) -> dict[str, Mapping[str, Entry]]:
-    found: dict[str, Mapping[str, Entry]] = {}
+    folders: dict[str, Mapping[str, Entry]] = {}
     leaves = set(wanted)
     for path in ancestors(leaves):
         place = checkout / path
         if place.is_dir() and not place.is_symlink():
             with os.scandir(place) as entries:
                 # Only what an operation looks into needs real ids; above it, names and kinds are enough.
-                found[path] = {item.name: _entry(item, path in leaves) for item in entries if item.name != ".git"}
-    return found
+                folders[path] = {item.name: _entry(item, path in leaves) for item in entries if item.name != ".git"}
+    return folders
 
 
 def _entry(item: os.DirEntry[str], with_id: bool) -> Entry:

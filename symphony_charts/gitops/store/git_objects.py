@@ -1,4 +1,4 @@
-"""Git objects from edits: blobs, the trees above them, and a commit, with the ids that Git gives them.
+"""Edits become Git objects: blobs, the trees above them, and a commit, with the ids that Git gives them.
 
 Source: git, Documentation/user-manual.txt, "The Object Database".
 """
@@ -61,13 +61,13 @@ def build_tree(tip: Snapshot, edits: Edits) -> Tree:
 
     Every folder that edits pass through must be loaded. Raises Conflict where a file stands in the way.
     """
-    made: dict[str, GitObject] = {}
-    root = _build(tip, "", _nested(edits), made)
+    objects: dict[str, GitObject] = {}
+    root = _build(tip, "", _nested(edits), objects)
     if root is None:
         empty = object_of("tree", b"")
-        made[empty.oid] = empty
+        objects[empty.oid] = empty
         root = empty.oid
-    return Tree(oid=root, objects=tuple(made.values()))
+    return Tree(oid=root, objects=tuple(objects.values()))
 
 
 def commit_object(
@@ -101,28 +101,28 @@ def _is_name(part: str) -> bool:
     return bool(part) and part not in (".", "..") and part.lower() != ".git" and "\0" not in part
 
 
-def _build(tip: Snapshot, path: str, node: _Node, made: dict[str, GitObject]) -> str | None:
+def _build(tip: Snapshot, path: str, node: _Node, objects: dict[str, GitObject]) -> str | None:
     """The id of the folder's new tree, None when nothing is left of it."""
     entries = {} if node.is_cleared else dict(tip.folder(path))
     for name, content in node.files.items():
-        entries.pop(name, None) if content is None else entries.__setitem__(name, _blob(content, made))
+        entries.pop(name, None) if content is None else entries.__setitem__(name, _blob(content, objects))
     for name, child in node.folders.items():
         place = f"{path}/{name}" if path else name
         if isinstance(node.files.get(name), bytes):
             raise Conflict(f"{place} would be a file and a folder")
         child.is_cleared = node.is_cleared or name in node.files
-        oid = _build(tip, place, child, made)
+        oid = _build(tip, place, child, objects)
         entries.pop(name, None) if oid is None else entries.__setitem__(name, Entry(mode=FOLDER, oid=oid))
     if not entries:
         return None
     tree = object_of("tree", b"".join(_lines(entries)))
-    made[tree.oid] = tree
+    objects[tree.oid] = tree
     return tree.oid
 
 
-def _blob(content: bytes, made: dict[str, GitObject]) -> Entry:
+def _blob(content: bytes, objects: dict[str, GitObject]) -> Entry:
     blob = object_of("blob", content)
-    made[blob.oid] = blob
+    objects[blob.oid] = blob
     return Entry(mode=FILE, oid=blob.oid)
 
 

@@ -1,4 +1,4 @@
-"""Manifests of what environments run, rendered into the repository, as GitOps Promoter expects of a hydrator."""
+"""Manifests of what environments run are rendered into the repository, as GitOps Promoter expects of a hydrator."""
 
 from __future__ import annotations
 
@@ -129,10 +129,10 @@ def load_environment(
     ]
     files = [f"{pointer.chart}/{name}" for pointer in pointers for name in ("values.yaml", "values.schema.json")]
     seen = read([], lambda _seen: files)
-    found = []
+    loaded = []
     for pointer in pointers:
         content = seen.read(f"{pointer.chart}/values.yaml")
         if content is None:
             raise NotFound(f"{pointer.env} runs {pointer.chart}, which is not there", next="symph gitops lint")
-        found.append((pointer, load(content.decode()), seen.read(f"{pointer.chart}/values.schema.json")))
-    return top.commit, found
+        loaded.append((pointer, load(content.decode()), seen.read(f"{pointer.chart}/values.schema.json")))
+    return top.commit, loaded

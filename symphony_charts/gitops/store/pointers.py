@@ -1,4 +1,4 @@
-"""All pointers of a repository: what each environment runs."""
+"""All pointers of a repository are read: what each environment runs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def pointers(store: Store, env: str | None) -> list[tuple[Pointer, bool]]:
         return [path for path in paths if layout.pointer_name(path) is not None]
 
     snapshot = store.read(folders, files)
-    found = [parse_pointer(content, path) for path, content in snapshot.files.items()]
-    versions = sorted({layout.versions_path(pointer.team, pointer.name) for pointer in found})
-    versions += sorted({pointer.chart.rpartition("/")[0] for pointer in found} - set(versions))
+    parsed = [parse_pointer(content, path) for path, content in snapshot.files.items()]
+    versions = sorted({layout.versions_path(pointer.team, pointer.name) for pointer in parsed})
+    versions += sorted({pointer.chart.rpartition("/")[0] for pointer in parsed} - set(versions))
     charts = store.read(versions, lambda _seen: ())
-    return [(pointer, charts.entry(pointer.chart) is not None) for pointer in found]
+    return [(pointer, charts.entry(pointer.chart) is not None) for pointer in parsed]

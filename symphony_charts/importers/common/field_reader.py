@@ -1,4 +1,4 @@
-"""A map of unknown origin, read field by field: wrong types become faults with their path, unread keys are found."""
+"""The field reader takes a map of unknown origin: wrong types become faults with their path, unread keys are noted."""
 
 from __future__ import annotations
 
@@ -126,14 +126,14 @@ class Fields:
         if not isinstance(value, list):
             self._mismatch(key, value, "a list")
             return []
-        found = []
+        texts = []
         for index, item in enumerate(value):
             text = text_of(item)
             if text is None:
                 self._mismatch(f"{key}[{index}]", item, "text")
             else:
-                found.append(text)
-        return found
+                texts.append(text)
+        return texts
 
     def text_map(self, key: str) -> dict[str, str]:
         """A map of texts; entries without a value are left out."""

@@ -1,4 +1,4 @@
-"""Files that a shell script writes from within itself, lifted out of it.
+"""Here-documents of a shell script are lifted out of it as files.
 
 ``cat <<EOF > conf.py`` ... ``EOF`` becomes ``cat < "$SYMPH_CONFIG_DIR/conf.py" > conf.py``, and the text between is
 a configuration file of the experiment: readable, checked, diffed, and free of the shell's quoting. Only what the
@@ -83,12 +83,12 @@ def literal_body(body: str, *, is_quoted: bool) -> str | None:
 
 def _operator(line: str) -> re.Match[str] | None:
     """The one here-document operator of a line; None if there are several, or it stands in quotes or a comment."""
-    found = [match for match in _OPERATOR.finditer(line) if not line[: match.start()].endswith("<")]
-    if len(found) != 1:
+    operators = [match for match in _OPERATOR.finditer(line) if not line[: match.start()].endswith("<")]
+    if len(operators) != 1:
         return None
-    before = line[: found[0].start()]
+    before = line[: operators[0].start()]
     is_plain = before.count("'") % 2 == 0 and before.count('"') % 2 == 0 and not re.search(r"(?:^|\s)#", before)
-    return found[0] if is_plain else None
+    return operators[0] if is_plain else None
 
 
 def _end(lines: list[str], start: int, operator: re.Match[str]) -> int | None:
@@ -116,7 +116,7 @@ def _file_name(line: str) -> str | None:
 
 def _free_name(name: str, body: str, taken: dict[str, str]) -> str:
     stem, dot, suffix = name.partition(".")
-    unique, count = name, 2
-    while taken.get(unique, body) != body:
-        unique, count = f"{stem}-{count}{dot}{suffix}", count + 1
-    return unique
+    free, count = name, 2
+    while taken.get(free, body) != body:
+        free, count = f"{stem}-{count}{dot}{suffix}", count + 1
+    return free

@@ -1,4 +1,4 @@
-"""The text of an input file: its documents as data, and the line where each path stands.
+"""An input file gives its documents as data, and the line where each path stands.
 
 The reading is `symphony_charts.formats.yaml_text`'s, strict and safe against hostile nesting and aliases. Files of
 other tools differ in two ways: they hold several documents, and they write `on`, `no`, `0440` or `8080:` without
@@ -71,15 +71,15 @@ class Source:
         where = f"{self.name}:{line}" if line is not None else self.name
         return f"{where}, {path}" if path else where
 
-    def located(self, error: SpecError) -> SpecError:
+    def with_location(self, error: SpecError) -> SpecError:
         """`error` with file and line in every path."""
         return SpecError(map(self._located, error.problems))
 
     def _located(self, problem: Problem) -> Problem:
-        if not self.documents and (found := _LINE_SAID.search(problem.what)) is not None:
+        if not self.documents and (match := _LINE_SAID.search(problem.what)) is not None:
             # The text is not read yet, so no path has a line; the reader says it in words.
-            where = ", ".join(part for part in (f"{self.name}:{found[1]}", problem.path) if part)
-            return Problem(what=problem.what[: found.start()], path=where, next=problem.next)
+            where = ", ".join(part for part in (f"{self.name}:{match[1]}", problem.path) if part)
+            return Problem(what=problem.what[: match.start()], path=where, next=problem.next)
         return Problem(what=problem.what, path=self.locate(problem.path), next=problem.next)
 
     def located_notes(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
@@ -87,11 +87,11 @@ class Source:
         return tuple(Note(path=self.locate(note.path), what=note.what, next=note.next) for note in notes)
 
     def _line(self, path: str) -> int | None:
-        if (found := _LINE.fullmatch(path)) is not None:
-            return int(found[1])
+        if (match := _LINE.fullmatch(path)) is not None:
+            return int(match[1])
         index = 0
-        if len(self.documents) > 1 and (found := _DOCUMENT.match(path)) is not None:
-            index, path = int(found[1]), path[found.end() :]
+        if len(self.documents) > 1 and (match := _DOCUMENT.match(path)) is not None:
+            index, path = int(match[1]), path[match.end() :]
         if index >= len(self.documents) or not self.text:
             return None
         document = self.documents[index]
@@ -108,11 +108,11 @@ def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
     """
     text = _decode(content, name)
     try:
-        if text.lstrip()[:1] in ("{", "[") and (found := _json(text)) is not None:
-            return Source(name=name, text=text, documents=found)
+        if text.lstrip()[:1] in ("{", "[") and (data := _json(text)) is not None:
+            return Source(name=name, text=text, documents=data)
         documents = tuple(_documents(_without_python_tags(text) if python_tags else text))
     except SpecError as error:
-        raise Source(name=name, text=text, documents=()).located(error) from error
+        raise Source(name=name, text=text, documents=()).with_location(error) from error
     if not documents:
         raise SpecError.one("the file holds nothing", at=f"{name}:1", next="give a file with the job to import")
     return Source(name=name, text=text, documents=documents)
@@ -152,10 +152,10 @@ def _json(text: str) -> tuple[Document, ...] | None:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError("a key stands twice")
-    return found
+    return mapping
 
 
 def _refuse(constant: str) -> object:

@@ -24,13 +24,13 @@ class UniqueNames:
     def give(self, name: str, path: str) -> str:
         """A valid name made of `name` that was not given before."""
         clean = self.clean(name, path)
-        unique, count = clean, 2
-        while unique in self._taken:
-            unique, count = f"{clean}-{count}", count + 1
-        self._taken.add(unique)
-        if unique != clean:
-            self._log.note(path, f'"{name}" stands there twice; this one is called "{unique}"')
-        return unique
+        free, count = clean, 2
+        while free in self._taken:
+            free, count = f"{clean}-{count}", count + 1
+        self._taken.add(free)
+        if free != clean:
+            self._log.note(path, f'"{name}" stands there twice; this one is called "{free}"')
+        return free
 
     def clean(self, name: str, path: str) -> str:
         """A valid name made of `name`."""
@@ -62,14 +62,14 @@ class Volumes:
     def declare(self, name: str, volume: dict[str, object]) -> str:
         """The name under which `volume` is declared: `name` if it is free, or a numbered one."""
         clean = UniqueNames.label(name, 50)
-        unique, count = clean, 2
-        while self.declared.setdefault(unique, volume) != volume:
-            unique, count = f"{clean}-{count}", count + 1
-        return unique
+        free, count = clean, 2
+        while self.declared.setdefault(free, volume) != volume:
+            free, count = f"{clean}-{count}", count + 1
+        return free
 
     def find(self, volume: dict[str, object], name: str) -> str:
         """The name of a volume with this content, declared as `name` if there is none yet."""
-        for known, content in self.declared.items():
+        for declared, content in self.declared.items():
             if content == volume:
-                return known
+                return declared
         return self.declare(name, volume)

@@ -1,4 +1,4 @@
-"""A Kubernetes pod template as part of an experiment: its processes, its steps, and what belongs to the pod."""
+"""A Kubernetes pod template becomes part of an experiment: its processes, its steps, and the pod's own settings."""
 
 from __future__ import annotations
 
@@ -84,17 +84,17 @@ def _read_container(container: Fields, parts: PodParts, volumes: PodVolumes, *, 
 
 
 def _ports(container: Fields) -> dict[str, int]:
-    found: dict[str, int] = {}
+    ports: dict[str, int] = {}
     for port in container.maps("ports"):
         number = port.integer("containerPort", 1, 65535)
         name = port.text("name") or f"port-{number}"
         if number is not None:
-            found[name] = number
+            ports[name] = number
         if (port.text("protocol") or "TCP") != "TCP":
             port.log.note(port.path, "only TCP ports are services of an experiment; this one is not carried over")
-            found.pop(name, None)
+            ports.pop(name, None)
         port.note_unread("of a port is not carried over")
-    return found
+    return ports
 
 
 def _read_spec(spec: Fields, parts: PodParts, volumes: PodVolumes) -> None:
@@ -140,7 +140,7 @@ def _read_rest(spec: Fields, settings: dict[str, object], volumes: PodVolumes) -
 
 
 def _toleration(item: Fields) -> dict[str, object]:
-    found: dict[str, object] = {key: item.text(key) for key in ("key", "operator", "value", "effect")}
-    found["seconds"] = item.integer("tolerationSeconds")
+    toleration: dict[str, object] = {key: item.text(key) for key in ("key", "operator", "value", "effect")}
+    toleration["seconds"] = item.integer("tolerationSeconds")
     item.note_unread("of a toleration is not carried over")
-    return {key: value for key, value in found.items() if value is not None and value != ""}
+    return {key: value for key, value in toleration.items() if value is not None and value != ""}

@@ -1,11 +1,11 @@
-"""A container of a Kubernetes pod as a process, or, if it runs before the others, as a step."""
+"""A container of a Kubernetes pod becomes a process or, if it runs before the others, a step."""
 
 from __future__ import annotations
 
 from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.pod_volumes import PodVolumes
 
-__all__ = ["GPU", "read_env", "read_process", "read_step"]
+__all__ = ["GPU", "read_process", "read_step"]
 
 GPU = "nvidia.com/gpu"
 
@@ -58,7 +58,7 @@ def _common(container: Fields, volumes: PodVolumes, overlay: dict[str, object]) 
         "command": container.texts("command") or None,
         "args": container.texts("args") or None,
         "cwd": container.text("workingDir") or None,
-        "env": read_env(container, overlay),
+        "env": _read_env(container, overlay),
         "requests": resources.text_map("requests"),
         "limits": resources.text_map("limits"),
         "mounts": mounts,
@@ -67,7 +67,7 @@ def _common(container: Fields, volumes: PodVolumes, overlay: dict[str, object]) 
     return common
 
 
-def read_env(container: Fields, overlay: dict[str, object]) -> dict[str, object]:
+def _read_env(container: Fields, overlay: dict[str, object]) -> dict[str, object]:
     """The environment as a map. Kubernetes takes the last of two variables of one name, and so does this."""
     env: dict[str, object] = {}
     for variable in container.maps("env"):

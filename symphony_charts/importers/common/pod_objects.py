@@ -1,4 +1,4 @@
-"""Records of an experiment as the fields of a Kubernetes pod: the way back of `pod_container` and `pod_volumes`."""
+"""Records become fields of a Kubernetes pod: the way back of `pod_container` and `pod_volumes`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def env_object(name: str, value: sources.EnvValue) -> dict[str, object]:
 
 def mount_object(mount: sources.Mount) -> dict[str, object]:
     """One mount of a container."""
-    said: dict[str, object] = {"name": mount.volume, "mountPath": mount.at}
+    result: dict[str, object] = {"name": mount.volume, "mountPath": mount.at}
     if mount.read_only:
-        said["readOnly"] = True
+        result["readOnly"] = True
     if mount.sub_path is not None:
-        said["subPath"] = mount.sub_path
-    return said
+        result["subPath"] = mount.sub_path
+    return result
 
 
 def volume_object(name: str, volume: sources.AnyVolume, log: Log) -> dict[str, object]:
@@ -65,15 +65,15 @@ def volume_object(name: str, volume: sources.AnyVolume, log: Log) -> dict[str, o
 
 def probe_object(probe: model.Probe, ports: Mapping[str, int]) -> dict[str, object]:
     """A readiness probe; service names become their port numbers."""
-    said: dict[str, object] = {}
+    result: dict[str, object] = {}
     if probe.tcp is not None:
-        said["tcpSocket"] = {"port": _port(probe.tcp.port, ports)}
+        result["tcpSocket"] = {"port": _port(probe.tcp.port, ports)}
     elif probe.http is not None:
         http = probe.http
-        said["httpGet"] = {"path": http.path, "port": _port(http.port, ports), "scheme": http.scheme}
+        result["httpGet"] = {"path": http.path, "port": _port(http.port, ports), "scheme": http.scheme}
     elif probe.exec is not None:
-        said["exec"] = {"command": list(probe.exec.command)}
-    return said | {
+        result["exec"] = {"command": list(probe.exec.command)}
+    return result | {
         "initialDelaySeconds": probe.initial_delay,
         "periodSeconds": probe.period,
         "timeoutSeconds": probe.timeout,
@@ -84,14 +84,14 @@ def probe_object(probe: model.Probe, ports: Mapping[str, int]) -> dict[str, obje
 
 def toleration_object(item: model.Toleration) -> dict[str, object]:
     """One toleration of a pod."""
-    said: dict[str, object] = {
+    result: dict[str, object] = {
         "key": item.key,
         "operator": item.operator,
         "value": item.value,
         "effect": item.effect,
         "tolerationSeconds": item.seconds,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in result.items() if value is not None}
 
 
 def _port(port: int | str, ports: Mapping[str, int]) -> int | str:
@@ -103,9 +103,9 @@ def _true(read_only: bool) -> dict[str, object]:
 
 
 def _files(items: Mapping[str, str], mode: str | None) -> dict[str, object]:
-    said: dict[str, object] = {}
+    result: dict[str, object] = {}
     if items:
-        said["items"] = [{"key": key, "path": path} for key, path in items.items()]
+        result["items"] = [{"key": key, "path": path} for key, path in items.items()]
     if mode is not None:
-        said["defaultMode"] = int(mode, 8)
-    return said
+        result["defaultMode"] = int(mode, 8)
+    return result

@@ -1,4 +1,4 @@
-"""Volumes and mounts of a Kubernetes pod as those of an experiment."""
+"""Volumes and mounts of a Kubernetes pod become those of an experiment."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class PodVolumes:
         name = mount.required_text("name", "", "name the volume to mount")
         at = mount.required_text("mountPath", "/volume", "say where the volume is mounted")
         if name and name not in self.names and name not in self.foreign:
-            known = ", ".join([*self.names, *self.foreign]) or "none"
-            mount.log.fault(mount.at("name"), f'no volume is called "{name}"', f"volumes of the pod: {known}")
+            names = ", ".join([*self.names, *self.foreign]) or "none"
+            mount.log.fault(mount.at("name"), f'no volume is called "{name}"', f"volumes of the pod: {names}")
             return None, None
         if name in self.foreign:
             mount.log.note(mount.path, f'volume "{name}" has no form of its own here; it is kept as an overlay')

@@ -1,4 +1,4 @@
-"""Volumes, configs and secrets of a compose file."""
+"""Volumes, configs and secrets of a compose file become those of the experiment."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import posixpath
 import re
 from collections.abc import Callable
 
-from symphony_charts.environment.variables import CONFIG_DIR, SECRETS_DIR
 from symphony_charts.formats.paths import join
 from symphony_charts.importers.common.field_reader import Fields, show, text_of
 from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.compose.interpolation import size_of
+from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
 
 __all__ = ["ComposeFiles"]
 
@@ -34,7 +34,7 @@ class ComposeFiles:
 
     def mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
         """All mounts of a service: volumes, tmpfs, shared memory, devices, configs, secrets."""
-        found: list[dict[str, object]] = []
+        mounts: list[dict[str, object]] = []
         value = service.get("volumes")
         items = value if isinstance(value, list) else []
         if value is not None and not isinstance(value, list):
@@ -44,18 +44,18 @@ class ComposeFiles:
             mount = (
                 self._short(item, path, service.log) if isinstance(item, str) else self._long(item, path, service.log)
             )
-            found += [mount] if mount is not None else []
+            mounts += [mount] if mount is not None else []
         for index, text in enumerate(service.texts("tmpfs")):
             target = text.partition(":")[0]
-            found.append({"volume": self.volumes.declare(f"{process}-tmpfs-{index}", _MEMORY), "at": target})
+            mounts.append({"volume": self.volumes.declare(f"{process}-tmpfs-{index}", _MEMORY), "at": target})
         if (size := service.get("shm_size")) is not None:
             volume = {**_MEMORY, "size": size_of(size, service.log, service.at("shm_size"))}
-            found.append({"volume": self.volumes.declare("shm", volume), "at": "/dev/shm"})  # noqa: S108
+            mounts.append({"volume": self.volumes.declare("shm", volume), "at": "/dev/shm"})  # noqa: S108
         for index, text in enumerate(service.texts("devices")):
-            found.append(self._device(text, join(service.at("devices"), index), service.log))
-        found += self._config_mounts(service, process)
-        found += self._secret_mounts(service, process)
-        return [mount for mount in found if self._has_place(mount, service)]
+            mounts.append(self._device(text, join(service.at("devices"), index), service.log))
+        mounts += self._config_mounts(service, process)
+        mounts += self._secret_mounts(service, process)
+        return [mount for mount in mounts if self._has_place(mount, service)]
 
     def note_unresolved(self, names: list[str], log: Log) -> None:
         """Note configuration files that name services as hosts: nothing rewrites them."""
@@ -150,7 +150,7 @@ class ComposeFiles:
 
     def _config_mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
         """Config files stand in one folder; for another place a step copies them to an empty volume first."""
-        found: list[dict[str, object]] = []
+        mounts: list[dict[str, object]] = []
         for name, target, path in _granted(service, "configs"):
             text = self._config_text(name, path, service.log)
             if text is None:
@@ -161,18 +161,18 @@ class ComposeFiles:
                 continue
             volume = self.volumes.declare(f"config-{config}", {"type": "empty_dir"})
             self._add_copy(volume, config, process, service.text("image"))
-            found.append({"volume": volume, "at": place, "sub_path": config, "read_only": True})
-        return found
+            mounts.append({"volume": volume, "at": place, "sub_path": config, "read_only": True})
+        return mounts
 
     def _add_config(self, name: str, text: str) -> str:
-        unique, count = name, 2
-        while self.configs.setdefault(unique, text) != text:
-            unique, count = f"{name}-{count}", count + 1
-        return unique
+        free, count = name, 2
+        while self.configs.setdefault(free, text) != text:
+            free, count = f"{name}-{count}", count + 1
+        return free
 
     def _add_copy(self, volume: str, config: str, process: str, image: str | None) -> None:
         folder = f"/mnt/{volume}"
-        known = self.steps.setdefault(
+        step = self.steps.setdefault(
             f"{process}-{volume}"[:60].rstrip("-"),
             {
                 "cmds": [f'cp "$SYMPH_CONFIG_DIR/{config}" "{folder}/{config}"'],
@@ -180,8 +180,8 @@ class ComposeFiles:
                 "groups": [process],
             },
         )
-        if isinstance(known, dict) and image:
-            known["image"] = image
+        if isinstance(step, dict) and image:
+            step["image"] = image
 
     def _config_text(self, name: str, path: str, log: Log) -> str | None:
         if name not in self._configs.keys():  # noqa: SIM118
@@ -202,7 +202,7 @@ class ComposeFiles:
         return None
 
     def _secret_mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
-        found: list[dict[str, object]] = []
+        mounts: list[dict[str, object]] = []
         for name, target, path in _granted(service, "secrets"):
             if name not in self._secrets.keys():  # noqa: SIM118
                 service.log.fault(path, f'no secret is called "{name}"', "declare it under the top-level `secrets:`")
@@ -216,17 +216,17 @@ class ComposeFiles:
             elif fields.flag("external"):
                 secret = UniqueNames.label(fields.text("name") or name, 60)
                 volume = self.volumes.declare(f"secret-{name}", {"type": "secret", "secret": secret})
-                found.append({"volume": volume, "at": where.rpartition("/")[0] or "/run/secrets", "read_only": True})
+                mounts.append({"volume": volume, "at": where.rpartition("/")[0] or "/run/secrets", "read_only": True})
             else:
                 what = f'secret "{name}" has no file and is not external; it is not carried over'
                 service.log.note(path, what, "push it with `symph secrets`")
-        return found
+        return mounts
 
     def _add_secret(self, name: str, file: str, process: str) -> None:
-        for known in self.secrets:
-            if isinstance(known, dict) and known["key"] == name:
-                if process not in known["only"]:
-                    known["only"].append(process)
+        for secret in self.secrets:
+            if isinstance(secret, dict) and secret["key"] == name:
+                if process not in secret["only"]:
+                    secret["only"].append(process)
                 return
         self.secrets.append({"file": file, "key": name, "only": [process]})
 
@@ -239,13 +239,13 @@ def _granted(service: Fields, key: str) -> list[tuple[str, str | None, str]]:
     value = service.get(key)
     if value is not None and not isinstance(value, list):
         service.log.fault(service.at(key), f"{show(value)} stands where a list is needed", "write `- name`")
-    found: list[tuple[str, str | None, str]] = []
+    grants: list[tuple[str, str | None, str]] = []
     for index, item in enumerate(value if isinstance(value, list) else []):
         path = join(service.at(key), index)
         if (text := text_of(item)) is not None:
-            found.append((text, None, path))
+            grants.append((text, None, path))
             continue
         fields = Fields(item, path, service.log)
-        found.append((fields.required_text("source", ""), fields.text("target"), path))
+        grants.append((fields.required_text("source", ""), fields.text("target"), path))
         fields.note_unread("of it is not carried over")
-    return [grant for grant in found if grant[0]]
+    return [grant for grant in grants if grant[0]]

@@ -1,4 +1,4 @@
-"""A compose file as an experiment: a process per service.
+"""A compose file becomes an experiment: a process per service.
 
 Compose services find each other by name; processes do so by environment variables. Where a service's name stands as
 an address in an environment value or an argument, the variable takes its place.
@@ -84,7 +84,7 @@ def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dic
     if not inner:
         root.log.fault(root.at("services"), "the file has no services", "give a compose file with `services:`")
     names = UniqueNames(root.log)
-    found: dict[str, Service] = {}
+    services: dict[str, Service] = {}
     for key in inner.keys():  # noqa: SIM118 - not a dict
         fields = _extended(inner, key, root.log)
         profiles = set(fields.texts("profiles"))
@@ -92,10 +92,10 @@ def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dic
             what = f'service "{key}" is left out: its profiles ({", ".join(sorted(profiles))}) are not active'
             root.log.note(fields.path, what, f"--profile {sorted(profiles)[0]}")
             continue
-        found[key] = read_service(fields, key, names.give(key, fields.path), files)
-    for service in found.values():
-        service.drop_absent(found, root.log)
-    return found
+        services[key] = read_service(fields, key, names.give(key, fields.path), files)
+    for service in services.values():
+        service.drop_absent(services, root.log)
+    return services
 
 
 def _extended(services: Fields, key: str, log: Log) -> Fields:

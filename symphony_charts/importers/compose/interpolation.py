@@ -1,4 +1,4 @@
-"""The small languages inside compose files: variables, sizes, durations, words, ports.
+"""The small languages inside compose files are read here: variables, sizes, durations, words, ports.
 
 Source: compose-spec/compose-spec, 05-services.md, 11-extension.md, 12-interpolation.md.
 """
@@ -145,7 +145,7 @@ def parse_port(text: str, log: Log, path: str) -> list[Port]:
 
 def parse_env_file(text: str) -> dict[str, str]:
     """The variables of a ``KEY=value`` file: comments and blank lines go, quotes round a value too."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for line in text.splitlines():
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         value = value.strip()
@@ -155,8 +155,8 @@ def parse_env_file(text: str) -> dict[str, str]:
             value = value[1:-1]
         else:
             value = value.split(" #", 1)[0].rstrip()
-        found[name.strip()] = value
-    return found
+        variables[name.strip()] = value
+    return variables
 
 
 def _numbers(text: str) -> list[int]:

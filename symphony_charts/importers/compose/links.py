@@ -1,4 +1,4 @@
-"""How the services of a compose file find and wait for each other, said as `binds`, `connects` and `after`."""
+"""The services of a compose file find and wait for each other by `binds`, `connects` and `after`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.environment.variables import env_prefix
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.compose.interpolation import Port
 from symphony_charts.importers.compose.service import Service
+from symphony_charts.spec.variable_names import service_variable
 
 __all__ = ["link"]
 
@@ -71,14 +71,14 @@ def _is_dialled(key: str, listeners: Mapping[str, _Listener]) -> bool:
 
 def _values(service: Service) -> list[str]:
     """The texts of a service that may hold addresses of others."""
-    found: list[str] = []
+    texts: list[str] = []
     for part in ("command", "args"):
         held = service.process.get(part)
-        found += [text for text in held if isinstance(text, str)] if isinstance(held, list) else []
+        texts += [text for text in held if isinstance(text, str)] if isinstance(held, list) else []
     env = service.process.get("env")
     if isinstance(env, dict):
-        found += [text for text in env.values() if isinstance(text, str)]
-    return found
+        texts += [text for text in env.values() if isinstance(text, str)]
+    return texts
 
 
 def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> None:
@@ -105,8 +105,8 @@ def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> 
 
 def _note(service: Service, where: str, texts: list[str], log: Log) -> None:
     """Say which variables took the place of host names, without the values, which may hold secrets."""
-    found = sorted({name for text in texts for name in re.findall(r"\$\(SYMPH_[A-Z0-9_]+\)", text)})
-    log.note(service.path, f"{where}: names of services became {', '.join(found)}")
+    names = sorted({name for text in texts for name in re.findall(r"\$\(SYMPH_[A-Z0-9_]+\)", text)})
+    log.note(service.path, f"{where}: names of services became {', '.join(names)}")
 
 
 def _replaced(text: str, is_host: bool, others: Mapping[str, _Listener], connects: list[str]) -> str:
@@ -116,12 +116,12 @@ def _replaced(text: str, is_host: bool, others: Mapping[str, _Listener], connect
             continue
         for number, name in listener.names.items():
             pattern = rf"(?<![\w.-]){re.escape(key)}:{number}(?![0-9])"
-            result = _put(result, pattern, f"$({env_prefix(name)}_ADDR)", name, connects)
+            result = _put(result, pattern, f"$({service_variable(name, 'ADDR')})", name, connects)
         first = next(iter(listener.names.values()))
         pattern = rf"(?<=//){re.escape(key)}(?=[/?#]|\Z)|(?<=@){re.escape(key)}(?=[/?#]|\Z)"
-        result = _put(result, pattern, f"$({env_prefix(first)}_HOST)", first, connects)
+        result = _put(result, pattern, f"$({service_variable(first, 'HOST')})", first, connects)
         if is_host:
-            result = _put(result, rf"\A{re.escape(key)}\Z", f"$({env_prefix(first)}_HOST)", first, connects)
+            result = _put(result, rf"\A{re.escape(key)}\Z", f"$({service_variable(first, 'HOST')})", first, connects)
     return result
 
 

@@ -19,7 +19,7 @@ from symphony_charts.importers.compose.interpolation import (
     words_of,
 )
 
-__all__ = ["Service", "read_resources", "read_service"]
+__all__ = ["Service", "read_service"]
 
 _PULL = {"always": "Always", "never": "Never", "missing": "IfNotPresent", "if_not_present": "IfNotPresent"}
 _CONDITIONS = ("service_started", "service_healthy", "service_completed_successfully")
@@ -63,7 +63,7 @@ def read_service(fields: Fields, key: str, name: str, files: ComposeFiles) -> Se
         "mounts": files.mounts(fields, name),
         "ready": ready,
         "annotations": _pairs(fields, "labels") | _pairs(fields, "annotations"),
-        **read_resources(fields),
+        **_read_resources(fields),
         **_pod(fields),
     }
     if (period := fields.get("stop_grace_period")) is not None:
@@ -105,7 +105,7 @@ def _pull_policy(fields: Fields) -> str | None:
 
 def _environment(fields: Fields, files: ComposeFiles) -> dict[str, str]:
     """Variables of `env_file`, then of `environment` on top."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     value = fields.get("env_file")
     for index, item in enumerate(value if isinstance(value, list) else [] if value is None else [value]):
         path = join(fields.at("env_file"), index)
@@ -117,9 +117,9 @@ def _environment(fields: Fields, files: ComposeFiles) -> dict[str, str]:
             if is_required:
                 fields.log.fault(path, f"cannot read the environment file {show(name)}", "is it there, and UTF-8?")
             continue
-        found |= parse_env_file(text)
-    found |= _pairs(fields, "environment", from_shell=True)
-    return {name: literal(text) for name, text in found.items()}
+        variables |= parse_env_file(text)
+    variables |= _pairs(fields, "environment", from_shell=True)
+    return {name: literal(text) for name, text in variables.items()}
 
 
 def _pairs(fields: Fields, key: str, *, from_shell: bool = False) -> dict[str, str]:
@@ -133,16 +133,16 @@ def _pairs(fields: Fields, key: str, *, from_shell: bool = False) -> dict[str, s
                     inner.at(name), f"{name} would come from the shell", "add it to `local.pass_env`, or set it"
                 )
         return {name: text for name in inner.keys() if (text := inner.text(name)) is not None}  # noqa: SIM118
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in fields.texts(key):
         name, equals, content = text.partition("=")
         if equals or not from_shell:
-            found[name] = content
+            pairs[name] = content
         else:
             fields.log.note(
                 fields.at(key), f"{name} would come from the shell", "add it to `local.pass_env`, or set it"
             )
-    return found
+    return pairs
 
 
 def _ports(fields: Fields) -> list[Port]:
@@ -185,7 +185,7 @@ def _depends(fields: Fields) -> dict[str, str]:
             fields.texts("depends_on") + [link.split(":")[0] for link in fields.texts("links")], "service_started"
         )
     inner = fields.map("depends_on")
-    found: dict[str, str] = {}
+    conditions: dict[str, str] = {}
     for name in inner.keys():  # noqa: SIM118 - not a dict
         options = inner.map(name)
         condition = options.text("condition") or "service_started"
@@ -195,8 +195,8 @@ def _depends(fields: Fields) -> dict[str, str]:
             )
         options.skip("required")
         options.note_unread("of a dependency is not carried over")
-        found[name] = condition
-    return found
+        conditions[name] = condition
+    return conditions
 
 
 def _restart(fields: Fields, process: dict[str, object]) -> str:
@@ -207,16 +207,16 @@ def _restart(fields: Fields, process: dict[str, object]) -> str:
         text = {"none": "no", "any": "always"}.get(policy.text("condition") or "any", "on-failure")
         if (attempts := policy.integer("max_attempts", 0, 2**31 - 1)) is not None:
             process["retries"] = attempts
-    word, _, attempts_text = text.partition(":")
+    condition, _, attempts_text = text.partition(":")
     if attempts_text.isdecimal() and len(attempts_text) < 6:
         process["retries"] = int(attempts_text)
-    if word not in ("no", "false", "always", "on-failure", "unless-stopped"):
+    if condition not in ("no", "false", "always", "on-failure", "unless-stopped"):
         fields.log.fault(
             fields.at("restart"), f"{show(text)} is no restart policy", "no, always, on-failure or unless-stopped"
         )
-    if word == "on-failure":
+    if condition == "on-failure":
         process["restart"] = "on-failure"
-    return word
+    return condition
 
 
 def _ready(check: Fields) -> dict[str, object] | None:
@@ -287,7 +287,7 @@ def _pod(fields: Fields) -> dict[str, object]:
     return result
 
 
-def read_resources(service: Fields) -> dict[str, object]:
+def _read_resources(service: Fields) -> dict[str, object]:
     """The fields of a process that say how many, how big, and on which devices."""
     deploy = service.map("deploy")
     resources = deploy.map("resources")
@@ -307,24 +307,24 @@ def read_resources(service: Fields) -> dict[str, object]:
     lower.note_unread("of the reservations is not carried over")
     resources.note_unread("of the resources is not carried over")
     deploy.note_unread("of deploy is not carried over")
-    said: dict[str, object] = {"limits": limits, "requests": requests}
+    data: dict[str, object] = {"limits": limits, "requests": requests}
     if replicas is not None and replicas != 1:
-        said["replicas"] = replicas
+        data["replicas"] = replicas
     if gpus:
-        said["gpus"] = gpus
-    return said
+        data["gpus"] = gpus
+    return data
 
 
 def _amounts(fields: Fields, cpu: str, memory: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    amounts: dict[str, str] = {}
     if cpu and (cores := fields.number(cpu)) is not None:
         if cores <= 0:
             fields.log.note(fields.at(cpu), "no CPU at all means no limit; it is not carried over")
         else:
-            found["cpu"] = f"{max(round(cores * 1000), 1)}m"
+            amounts["cpu"] = f"{max(round(cores * 1000), 1)}m"
     if (value := fields.get(memory)) is not None and (size := size_of(value, fields.log, fields.at(memory))):
-        found["memory"] = size
-    return found
+        amounts["memory"] = size
+    return amounts
 
 
 def _gpus(device: Fields) -> int:

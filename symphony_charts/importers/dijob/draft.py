@@ -1,4 +1,4 @@
-"""The experiment while a DIJob is being read."""
+"""The draft collects the experiment while a DIJob is being read."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ class Draft:
     def add_config(self, name: str, text: str) -> str:
         """Keep a configuration file; its name, numbered where another file has the same."""
         stem, dot, suffix = name.partition(".")
-        unique, count = name, 2
-        while self.configs.setdefault(unique, text) != text:
-            unique, count = f"{stem}-{count}{dot}{suffix}", count + 1
-        return unique
+        free, count = name, 2
+        while self.configs.setdefault(free, text) != text:
+            free, count = f"{stem}-{count}{dot}{suffix}", count + 1
+        return free
 
     def add_step(self, name: str, step: dict[str, object], path: str) -> None:
         """Keep a step that runs before the processes of some pods, under a free name; the same for two pods is one."""
         clean = UniqueNames.label(name)
-        for known in self.prepare.values():
-            if isinstance(known, dict) and {**known, "groups": []} == {**step, "groups": []}:
-                known["groups"] += [pod for pod in _texts(step["groups"]) if pod not in known["groups"]]
+        for step_so_far in self.prepare.values():
+            if isinstance(step_so_far, dict) and {**step_so_far, "groups": []} == {**step, "groups": []}:
+                step_so_far["groups"] += [pod for pod in _texts(step["groups"]) if pod not in step_so_far["groups"]]
                 return
-        unique, count = clean, 2
-        while unique in self.prepare:
-            unique, count = shorten(f"{clean}-{count}", 60), count + 1
-        self.prepare[unique] = step
-        self.origins[f"prepare.{unique}"] = path
+        free, count = clean, 2
+        while free in self.prepare:
+            free, count = shorten(f"{clean}-{count}", 60), count + 1
+        self.prepare[free] = step
+        self.origins[f"prepare.{free}"] = path
 
     def unused_config_maps(self) -> list[str]:
         """ConfigMaps of the file that no pod mounts."""
@@ -73,7 +73,7 @@ class Draft:
 
     def data(self) -> dict[str, object]:
         """The data of the experiment."""
-        said: dict[str, object] = {
+        data: dict[str, object] = {
             "name": self.name,
             "namespace": self.namespace,
             "groups": self.groups,
@@ -88,7 +88,7 @@ class Draft:
             "labels": self.labels,
             "annotations": self.annotations,
         }
-        return {key: value for key, value in said.items() if value not in (None, {}, [])}
+        return {key: value for key, value in data.items() if value not in (None, {}, [])}
 
     def _workload(self) -> dict[str, object]:
         settings = {**self.settings, **({"tasks": self.tasks} if self.tasks else {})}

@@ -1,4 +1,4 @@
-"""An experiment as the objects of DI-orchestrator: a DIJob of one operator version, and what it needs beside it.
+"""An experiment becomes the objects of DI-orchestrator: a DIJob of one operator version, and what it needs beside it.
 
 The way back of `importers.dijob`: importing what this makes gives the same experiment. What a DIJob cannot say is
 refused where it would change what runs, and noted where it would not.
@@ -75,13 +75,13 @@ def _name_faults(experiment: Experiment, pods: list[Pod]) -> Iterator[Problem]:
 
 
 def _metadata(experiment: Experiment) -> dict[str, object]:
-    said = {
+    metadata = {
         "name": experiment.name,
         "namespace": experiment.namespace,
         "labels": experiment.labels,
         "annotations": experiment.annotations,
     }
-    return {key: value for key, value in said.items() if value not in (None, {})}
+    return {key: value for key, value in metadata.items() if value not in (None, {})}
 
 
 def _common(experiment: Experiment) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""A DI-orchestrator job as an experiment: every API version that was released, and the ones in between.
+"""A DI-orchestrator job becomes an experiment: every API version that was released, and the ones in between.
 
 Three incompatible shapes share the name ``v2alpha1``, so the shape is told by its fields, not by its version: roles
 (operator v0.x), one template (v1.0), tasks (v1.1). Source: opendilab/DI-orchestrator, config/crd/bases at each tag.
@@ -72,15 +72,15 @@ def _sort(source: Source, log: Log) -> _Objects:
 
 def _choose(jobs: list[Fields], name: str, log: Log) -> Fields | None:
     named = [(_name(job), job) for job in jobs]
-    fits = [job for found, job in named if not name or found == name]
+    fits = [job for job_name, job in named if not name or job_name == name]
     if len(fits) == 1:
         return fits[0]
     if not jobs:
         log.fault("", "the file holds no DIJob", "give a file with `kind: DIJob`")
     elif not fits:
-        log.fault("", f'no DIJob is called "{name}"', f"it holds: {', '.join(found for found, _ in named)}")
+        log.fault("", f'no DIJob is called "{name}"', f"it holds: {', '.join(job_name for job_name, _ in named)}")
     else:
-        names = ", ".join(found for found, _ in named)
+        names = ", ".join(job_name for job_name, _ in named)
         log.fault(fits[1].path, f"the file holds {len(fits)} DIJobs: {names}", "choose one with --job NAME")
     return None
 
@@ -92,8 +92,8 @@ def _name(job: Fields) -> str:
     return str(metadata.get("name") or metadata.get("generateName") or "")
 
 
-def _config_maps(found: list[Fields]) -> dict[str, Fields]:
-    return {_name(item): item for item in found}
+def _config_maps(objects: list[Fields]) -> dict[str, Fields]:
+    return {_name(item): item for item in objects}
 
 
 def _read_job(job: Fields, objects: _Objects, draft: Draft, kind: str) -> None:
@@ -126,8 +126,8 @@ def _version(job: Fields, log: Log) -> str:
     text = job.text("apiVersion") or ""
     group, _, version = text.rpartition("/")
     if group not in _GROUPS or version not in _VERSIONS:
-        known = ", ".join(f"{_GROUPS[0]}/{name}" for name in _VERSIONS)
-        log.fault(job.at("apiVersion"), f"{show(text)} is no version of the DIJob API", f"one of {known}")
+        versions = ", ".join(f"{_GROUPS[0]}/{name}" for name in _VERSIONS)
+        log.fault(job.at("apiVersion"), f"{show(text)} is no version of the DIJob API", f"one of {versions}")
     return version
 
 

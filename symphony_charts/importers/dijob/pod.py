@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from symphony_charts.environment.variables import CONFIG_DIR
 from symphony_charts.formats.shell import command_lines, script_of
 from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.heredoc import lift
 from symphony_charts.importers.common.names import UniqueNames
 from symphony_charts.importers.common.pod import PodParts, read_pod
 from symphony_charts.importers.dijob.draft import Draft
+from symphony_charts.spec.sources import CONFIG_DIR
+from symphony_charts.spec.variable_names import is_ours
 
-__all__ = ["AddedPod", "add_pod", "lift_config_maps", "read_script"]
-
-_OWN = "SYMPH_"
+__all__ = ["AddedPod", "add_pod"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +34,14 @@ def add_pod(template: Fields, role: str, role_path: str, shared: list[Fields], d
     """
     parts = read_pod(template, draft.volumes, shared)
     name = draft.names.give(role, role_path)
-    lift_config_maps(parts, name, draft)
+    _lift_config_maps(parts, name, draft)
     for container, step in parts.steps.items():
-        read_script(step, parts.paths[container], draft)
+        _read_script(step, parts.paths[container], draft)
         _drop_own_environment(step)
         draft.add_step(container, {**step, "groups": [name]}, parts.paths[container])
     for container, process in parts.processes.items():
         path = parts.paths[container]
-        compile_step = read_script(process, path, draft, may_split=True)
+        compile_step = _read_script(process, path, draft, may_split=True)
         _drop_own_environment(process)
         if compile_step is not None:
             _drop_own_environment(compile_step)
@@ -64,9 +63,9 @@ def _place(name: str, parts: PodParts, template: Fields, draft: Draft) -> AddedP
     names = UniqueNames(draft.log)
     inner: dict[str, object] = {}
     for container, process in parts.processes.items():
-        unique = names.give(container, f"{parts.paths[container]}.name")
-        inner[unique] = process
-        draft.origins[f"groups.{name}.processes.{unique}"] = parts.paths[container]
+        free = names.give(container, f"{parts.paths[container]}.name")
+        inner[free] = process
+        draft.origins[f"groups.{name}.processes.{free}"] = parts.paths[container]
     group: dict[str, object] = {"processes": inner, **parts.settings}
     draft.groups[name] = group
     draft.origins[f"groups.{name}"] = template.path
@@ -77,13 +76,13 @@ def _drop_own_environment(process: dict[str, object]) -> None:
     """Leave out the variables that every process of an experiment has anyway."""
     env = process.get("env")
     if isinstance(env, dict):
-        kept = {name: value for name, value in env.items() if not name.startswith(_OWN) and name != "SYMPHONY_ROLE"}
+        kept = {name: value for name, value in env.items() if not is_ours(name)}
         process["env"] = kept
         if not kept:
             del process["env"]
 
 
-def lift_config_maps(parts: PodParts, pod: str, draft: Draft) -> None:
+def _lift_config_maps(parts: PodParts, pod: str, draft: Draft) -> None:
     """Take the files of mounted ConfigMaps into `configs`, and see that the pod finds them where it looks.
 
     Configuration files stand in one folder of every process. A ConfigMap mounted there needs nothing more; for any
@@ -153,7 +152,7 @@ _CONFIG_ARGUMENT = re.compile(r"\s-c\s+(?P<file>[^\s;]+)")
 _STEP_FIELDS = ("image", "env", "cwd", "mounts", "requests", "limits")
 
 
-def read_script(
+def _read_script(
     process: dict[str, object], path: str, draft: Draft, *, may_split: bool = False
 ) -> dict[str, object] | None:
     """Turn the shell script of a container into `cmds`, in place; files it writes go to the draft's `configs`.

@@ -1,17 +1,12 @@
-"""Pods of an experiment as pod templates of a DIJob, with the environment that an experiment promises."""
+"""Pods of an experiment become pod templates of a DIJob, with the environment that an experiment promises."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from symphony_charts.environment.entrypoint import entry_point
-from symphony_charts.environment.variables import (
-    CONFIG_DIR,
-    SECRETS_DIR,
-    Address,
-    identity_environment,
-    service_environment,
-)
+from symphony_charts.environment.expansion import pod_order
+from symphony_charts.environment.variables import Address, Fact, interpret, variables_of
 from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.importers.common.pod_container import GPU
 from symphony_charts.importers.common.pod_objects import (
@@ -26,7 +21,7 @@ from symphony_charts.spec.checks.dijob import Operator
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef
 from symphony_charts.spec.services import Service
-from symphony_charts.spec.sources import EnvSource, EnvValue, Mount
+from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR, EnvSource, EnvValue, Mount
 
 __all__ = ["PodWriter", "TaskAddresses"]
 
@@ -77,7 +72,7 @@ class PodWriter:
             spec["initContainers"] = [self._step(name, step, pod) for name, step in steps]
         spec["containers"] = [self._container(name, process, pod) for name, process in pod.processes.items()]
         experiment = self._experiment
-        said: dict[str, object] = {
+        fields: dict[str, object] = {
             "nodeSelector": {**settings.node_selector, **settings.capabilities},
             "tolerations": [toleration_object(item) for item in settings.tolerations],
             "serviceAccountName": settings.service_account or experiment.service_account,
@@ -86,7 +81,7 @@ class PodWriter:
             "terminationGracePeriodSeconds": settings.grace_period,
             "activeDeadlineSeconds": settings.deadline,
         }
-        spec |= {key: value for key, value in said.items() if value not in (None, {}, [])}
+        spec |= {key: value for key, value in fields.items() if value not in (None, {}, [])}
         if settings.labels or settings.annotations:
             self.log.note(pod.path, "an operator drops labels and annotations of pods")
         overlay = settings.pod_overlay.get("spec")
@@ -160,7 +155,7 @@ class PodWriter:
             for service in self._services
             if service.listener == ref
         ]
-        said: dict[str, object] = {
+        fields: dict[str, object] = {
             "imagePullPolicy": process.image_pull_policy,
             "ports": ports if self._addresses.dialect == "v0" else [],
             "readinessProbe": probe_object(process.ready, self._ports()) if process.ready is not None else None,
@@ -170,7 +165,7 @@ class PodWriter:
             if isinstance(resources, dict):
                 for key in ("requests", "limits"):
                     resources[key] = {**resources.get(key, {}), GPU: str(process.gpus)}
-        container |= {key: value for key, value in said.items() if value not in (None, [])}
+        container |= {key: value for key, value in fields.items() if value not in (None, [])}
         return merge_overlay(container, process.container_overlay)
 
     def _step(self, name: str, step: Step, pod: Pod) -> dict[str, object]:
@@ -191,41 +186,43 @@ class PodWriter:
         resources = {
             key: dict(value) for key, value in (("requests", process.requests), ("limits", process.limits)) if value
         }
-        said: dict[str, object] = {
+        fields: dict[str, object] = {
             "command": start.command,
             "args": start.args,
             "workingDir": process.cwd,
-            "env": [
-                env_object(name, environment[name])
-                for name in sorted(environment, key=lambda name: _rank(name, environment))
-            ],
+            "env": [env_object(name, environment[name]) for name in pod_order(environment)],
             "resources": resources,
             "volumeMounts": mounts,
         }
-        return {key: value for key, value in said.items() if value not in (None, {}, [])}
+        return {key: value for key, value in fields.items() if value not in (None, {}, [])}
 
     def _environment(self, own: Mapping[str, EnvValue], ref: ProcessRef, pod: Pod) -> dict[str, EnvValue]:
         """The experiment's promises, with the process's own variables on top."""
-        promised: dict[str, EnvValue] = dict(
-            identity_environment(self._experiment.name, ref, 0, max(pod.settings.replicas, 1))
-        )
+        replicas = max(pod.settings.replicas, 1)
+        index: EnvValue | None = None if replicas > 1 else "0"
         if self._addresses.dialect.startswith("v1.1"):
-            promised["SYMPH_INDEX"] = EnvSource(field="metadata.annotations['diengine/task-rank']")
-        elif pod.settings.replicas > 1:
-            del promised["SYMPH_INDEX"]
-        known = [service for service in self._services if self._addresses.hosts(service.listener.pod)]
-        dialled = pod.processes[ref.process].connects if ref.process in pod.processes else []
-        for service in self._services:
-            if service not in known and service.name in dialled:
-                what = f"the address of {service.name} is not known before its pods exist; SYMPH_* do not tell it"
-                self.log.note(pod.path, what)
-        addresses = {
-            service.name: Address(host=hosts[0], hosts=hosts, port=service.port)
-            for service in known
-            if (hosts := self._addresses.hosts(service.listener.pod))
+            index = EnvSource(field="metadata.annotations['diengine/task-rank']")
+        facts = {
+            Fact.ADDRESS: "0.0.0.0",  # noqa: S104 - a pod's own addresses
+            Fact.INDEX: index,
+            Fact.REPLICAS: str(replicas),
+            Fact.RUN: None,
+            Fact.CONFIG_DIR: CONFIG_DIR,
+            Fact.SECRETS_DIR: SECRETS_DIR,
         }
-        promised |= service_environment(known, addresses, ref, "0.0.0.0")  # noqa: S104 - a pod's own addresses
-        return promised | dict(own)
+        hosts = {service.name: self._addresses.hosts(service.listener.pod) for service in self._services}
+        dialled = pod.processes[ref.process].connects if ref.process in pod.processes else []
+        for name in hosts:
+            if not hosts[name] and name in dialled:
+                what = f"the address of {name} is not known before its pods exist; SYMPH_* do not tell it"
+                self.log.note(pod.path, what)
+        reached = [service for service in self._services if hosts[service.name]]
+        addresses = {
+            service.name: Address(host=hosts[service.name][0], hosts=hosts[service.name], port=service.port)
+            for service in reached
+        }
+        variables = variables_of(self._experiment.name, ref, reached)
+        return {**interpret(variables, facts, addresses), **own}
 
     def _ports(self) -> dict[str, int]:
         return {service.name: service.port for service in self._services}
@@ -241,8 +238,3 @@ class PodWriter:
             volumes.append({"name": _SECRETS_VOLUME, "secret": {"secretName": secret}})
             self.log.note("secrets", f"the files are expected in the Secret {secret}", "make it before the job")
         return volumes
-
-
-def _rank(name: str, environment: Mapping[str, EnvValue]) -> tuple[bool, str]:
-    value = environment[name]
-    return isinstance(value, str) and "$(" in value, name

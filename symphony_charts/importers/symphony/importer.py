@@ -1,4 +1,4 @@
-"""Experiments as Symphony 0.10 dumped them (``dump_dict``: ``experiment.yaml`` in its experiment folder).
+"""Symphony 0.10's dumps (``dump_dict``: ``experiment.yaml`` in its experiment folder) become experiments.
 
 All four of its backends wrote their own fields: kube (`container_yml`, `pod_yml`), tmux (`cmds`, `start_dir`),
 subproc (`cmd`), docker (`service_yml`). Source: SurrealAI/symphony 0.10, symphony/*/{experiment,process}.py.
@@ -17,7 +17,7 @@ from symphony_charts.importers.common.pod_container import read_process
 from symphony_charts.importers.common.pod_volumes import PodVolumes
 from symphony_charts.importers.common.report import Imported, Log, build
 
-__all__ = ["import_legacy", "read_container", "read_pod_settings"]
+__all__ = ["import_legacy"]
 
 _RANGE = re.compile(r"(\d{1,5})-(\d{1,5})", re.ASCII)
 
@@ -95,7 +95,7 @@ class _Reader:
             inner[member] = self._read_process(process, preamble, cwd)
             process.skip("pod_yml")
             process.note_unread("of a process is not carried over")
-        settings = read_pod_settings(group.map("pod_yml"), self._volumes) if "pod_yml" in group else {}
+        settings = _read_pod_settings(group.map("pod_yml"), self._volumes) if "pod_yml" in group else {}
         groups[key] = {"processes": inner, **settings}
         group.skip("group_name")
         group.note_unread("of a group is not carried over")
@@ -117,13 +117,13 @@ class _Reader:
         if "cmd" in process:
             data["cmds"] = process.texts("cmd")
         if "container_yml" in process:
-            data |= read_container(process.map("container_yml"), self._volumes)
+            data |= _read_container(process.map("container_yml"), self._volumes)
         if "service_yml" in process:
             data |= _compose_service(process.map("service_yml"))
         return {key: value for key, value in data.items() if value not in (None, {}, [])}
 
     def _lone_pod(self, process: Fields) -> dict[str, object]:
-        return read_pod_settings(process.map("pod_yml"), self._volumes) if "pod_yml" in process else {}
+        return _read_pod_settings(process.map("pod_yml"), self._volumes) if "pod_yml" in process else {}
 
     def _port_range(self) -> list[int] | None:
         """The smallest range that holds all ports; Symphony's own text form lost numbers after each gap."""
@@ -163,18 +163,18 @@ def _ports(process: Fields, key: str) -> dict[str, int | None]:
 def _compose_service(service: Fields) -> dict[str, object]:
     """What the docker backend kept of a compose service: image, environment, host name."""
     data = service.map("data") if "data" in service else service
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     if (image := data.text("image")) is not None:
-        found["image"] = image
+        fields["image"] = image
     value = data.get("environment")
     if isinstance(value, list):
-        found["env"] = dict(text.split("=", 1) for text in data.texts("environment") if "=" in text)
+        fields["env"] = dict(text.split("=", 1) for text in data.texts("environment") if "=" in text)
     elif value is not None:
-        found["env"] = data.text_map("environment")
+        fields["env"] = data.text_map("environment")
     service.skip("name")
     data.skip("networks")
     data.note_unread("of a docker service is not carried over")
-    return found
+    return fields
 
 
 def _check_addresses(root: Fields, log: Log) -> None:
@@ -196,7 +196,7 @@ _SECRETS = "symph-default-secret"
 _OWN_ENV = ("SYMPH_", "SYMPHONY_")
 
 
-def read_container(container_yml: Fields, volumes: Volumes) -> dict[str, object]:
+def _read_container(container_yml: Fields, volumes: Volumes) -> dict[str, object]:
     """A process out of its `container_yml`: `data` is the container, `mounted_volumes` are Symphony's own records."""
     data = container_yml.map("data")
     available = PodVolumes(volumes)
@@ -219,7 +219,7 @@ def read_container(container_yml: Fields, volumes: Volumes) -> dict[str, object]
     return {key: value for key, value in process.items() if value not in (None, {}, [])}
 
 
-def read_pod_settings(pod_yml: Fields, volumes: Volumes) -> dict[str, object]:
+def _read_pod_settings(pod_yml: Fields, volumes: Volumes) -> dict[str, object]:
     """What belongs to the pod, out of its `pod_yml`."""
     data = pod_yml.map("data") if "data" in pod_yml else pod_yml
     data.skip("apiVersion", "kind", "status")

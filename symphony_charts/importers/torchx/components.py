@@ -1,4 +1,4 @@
-"""TorchX components, called through TorchX itself where it is installed."""
+"""TorchX components are called through TorchX itself where it is installed."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def _find(component: str) -> Callable[..., object]:
     try:
         if not module_name:
             finder = importlib.import_module("torchx.specs.finder")
-            found: object = finder.get_component(component).fn
+            component_function: object = finder.get_component(component).fn
         elif module_name.endswith(".py"):
-            found = getattr(_load_file(Path(module_name)), name)
+            component_function = getattr(_load_file(Path(module_name)), name)
         else:
-            found = getattr(_import(module_name), name)
+            component_function = getattr(_import(module_name), name)
     except SymphError:
         raise
     except AttributeError as error:
@@ -56,9 +56,9 @@ def _find(component: str) -> Callable[..., object]:
     except Exception as error:  # importing runs the user's code; TorchX's finder has its own errors
         what = f"no component {component}: {type(error).__name__}: {error}"
         raise (SpecError.one(what) if module_name else NotFound(what)) from error
-    if not callable(found):
+    if not callable(component_function):
         raise NotFound(f"{component} is no function")
-    return found
+    return component_function
 
 
 def _import(name: str) -> object:

@@ -1,4 +1,4 @@
-"""A TorchX application as an experiment: one process per role, as many replicas as the role has.
+"""A TorchX application becomes an experiment: one process per role, as many replicas as the role has.
 
 What a TorchX program relies on is kept: its arguments with macros, ``/dev/shm`` of any size, the name of rank 0's
 host in a variable. What TorchX gets wrong is not: roles do not collide, every replica of every role finds rank 0,
@@ -59,8 +59,8 @@ def appdef_of(source: Source, log: Log) -> tuple[AppDef, RunOptions]:
         cfg = outer.map("cfg")
         # Where our own scheduler would have taken it is no part of what it is.
         places = {option.name for option in SCHEDULER_OPTIONS}
-        said = {key: cfg.raw(key) for key in cfg.keys() if key not in places}  # noqa: SIM118 - not a dict
-        options = read_options(said, log, cfg.path)
+        cfg_values = {key: cfg.raw(key) for key in cfg.keys() if key not in places}  # noqa: SIM118 - not a dict
+        options = read_options(cfg_values, log, cfg.path)
         return read_appdef(outer.get("app"), log, outer.at("app")), options
     return read_appdef(data, log, prefix), RunOptions()
 
@@ -127,7 +127,7 @@ def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
     if options.queue is not None:
         workload["queue"] = options.queue
     annotations = {f"{_METADATA}{UniqueNames.label_value(key)}": value for key, value in app.metadata.items()}
-    said: dict[str, object] = {
+    settings: dict[str, object] = {
         "namespace": options.namespace,
         "service_account": options.service_account,
         "image_pull_secrets": [options.image_secret] if options.image_secret else None,
@@ -136,4 +136,4 @@ def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
         "labels": {_LABEL_APP: UniqueNames.label_value(app.name)},
         "annotations": annotations or None,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in settings.items() if value is not None}

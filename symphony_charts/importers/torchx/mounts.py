@@ -1,4 +1,4 @@
-"""TorchX's mounts: objects as an AppDef holds them, and ``type=bind,src=,dst=[,readonly][,perm=rwm]`` strings.
+"""TorchX's mounts are read: objects of an AppDef, and ``type=bind,src=,dst=[,readonly][,perm=rwm]`` strings.
 
 Source: meta-pytorch/torchx, torchx/specs/api.py (BindMount, VolumeMount, DeviceMount) and builders.py (parse_mounts).
 """
@@ -12,7 +12,7 @@ from symphony_charts.formats.paths import join
 from symphony_charts.importers.common.field_reader import Fields, show
 from symphony_charts.importers.common.report import Log
 
-__all__ = ["AnyMount", "BindMount", "DeviceMount", "VolumeMount", "parse_mount_options", "read_mounts"]
+__all__ = ["AnyMount", "BindMount", "DeviceMount", "VolumeMount", "read_mounts"]
 
 _LONG_NAMES = {
     "source": "src",
@@ -66,39 +66,39 @@ def read_mounts(role: Fields) -> list[AnyMount]:
     if value is None:
         return []
     if isinstance(value, str):
-        return parse_mount_options(value.split(","), role.at("mounts"), role.log)
+        return _parse_mount_options(value.split(","), role.at("mounts"), role.log)
     if not isinstance(value, list):
         role.log.fault(role.at("mounts"), f"{show(value)} stands where a list of mounts is needed")
         return []
     if value and all(isinstance(item, str) for item in value):
         options = [option for item in value for option in str(item).split(",")]
-        return parse_mount_options(options, role.at("mounts"), role.log)
+        return _parse_mount_options(options, role.at("mounts"), role.log)
     mounts: list[AnyMount] = []
     for index, item in enumerate(value):
         path = join(role.at("mounts"), index)
         if isinstance(item, str):
-            mounts += parse_mount_options(item.split(","), path, role.log)
+            mounts += _parse_mount_options(item.split(","), path, role.log)
         elif (mount := _read_object(Fields(item, path, role.log))) is not None:
             mounts.append(mount)
     return mounts
 
 
-def parse_mount_options(options: list[str], path: str, log: Log) -> list[AnyMount]:
+def _parse_mount_options(options: list[str], path: str, log: Log) -> list[AnyMount]:
     """The mounts that a list of ``key=value`` options describes; each begins with its ``type=``."""
-    said: list[dict[str, str]] = []
+    parsed: list[dict[str, str]] = []
     for option in options:
         key, _, value = option.strip().partition("=")
         key = _LONG_NAMES.get(key, key)
         if key not in _OPTIONS:
             log.fault(path, f"unknown mount option {show(key)}", f"one of {', '.join(_OPTIONS)}")
         elif key == "type":
-            said.append({"type": value})
-        elif not said:
+            parsed.append({"type": value})
+        elif not parsed:
             log.fault(path, "a mount must begin with `type=`", "write type=bind, type=volume or type=device first")
             return []
         else:
-            said[-1][key] = value
-    mounts = (_from_options(options, path, log) for options in said)
+            parsed[-1][key] = value
+    mounts = (_from_options(options, path, log) for options in parsed)
     return [mount for mount in mounts if mount is not None]
 
 

@@ -1,4 +1,4 @@
-"""TorchX's run options, read: the values that one run gives to the options of `torchx_option_table`."""
+"""The values that one run gives to TorchX's run options are read by the option table."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def read_options(values: Mapping[str, object], log: Log, path: str) -> RunOption
             fields.skip(key)
             log.note(fields.at(key), f"`{key}` steers TorchX itself; it has no meaning here")
     for key in list(fields.unread()):
-        known = [option.name for option in OPTIONS]
-        meant = nearest(key, known)
-        log.fault(fields.at(key), f'unknown option "{key}"', f'did you mean "{meant}"?' if meant else _list(known))
+        names = [option.name for option in OPTIONS]
+        meant = nearest(key, names)
+        log.fault(fields.at(key), f'unknown option "{key}"', f'did you mean "{meant}"?' if meant else _list(names))
     return options
 
 

@@ -1,4 +1,4 @@
-"""Pod overlays in a role's metadata: TorchX's patches of the pod it makes, under the key ``kubernetes``.
+"""Pod overlays in a role's metadata (key ``kubernetes``) are TorchX's patches of the pod it makes.
 
 Maps merge and lists append there, unless a key says otherwise: ``__put__:f`` replaces, ``__del__:f`` removes,
 ``__join__:f:on`` merges lists by a key. Source: meta-pytorch/torchx, torchx/specs/overlays.py.
@@ -86,9 +86,9 @@ def _join(old: object, new: object, on: str) -> object:
     result = list(old)
     for item in new:
         key = item.get(on) if isinstance(item, dict) else None
-        for index, known in enumerate(result):
-            if isinstance(item, dict) and isinstance(known, dict) and key is not None and known.get(on) == key:
-                result[index] = apply_overlay(known, item)
+        for index, present in enumerate(result):
+            if isinstance(item, dict) and isinstance(present, dict) and key is not None and present.get(on) == key:
+                result[index] = apply_overlay(present, item)
                 break
         else:
             result.append(item)

@@ -1,10 +1,9 @@
-"""One TorchX role as a process."""
+"""One TorchX role becomes a process."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from symphony_charts.environment.variables import env_prefix
 from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.torchx.appdef import AppDef, Resource, Role
@@ -12,6 +11,7 @@ from symphony_charts.importers.torchx.macros import RANK0_VARIABLE, as_reference
 from symphony_charts.importers.torchx.mounts import AnyMount, BindMount, VolumeMount
 from symphony_charts.importers.torchx.options import RunOptions, pushed_image
 from symphony_charts.importers.torchx.overlay import pod_overlay_of
+from symphony_charts.spec.variable_names import service_variable
 
 __all__ = ["RoleContext", "process_of", "restarts_whole_set"]
 
@@ -49,7 +49,7 @@ def process_of(
     _note_losses(role, context)
     uses_rank0 = rank0 is not None and context.uses_rank0(role)
     requests, limits = _resources(role, context.options)
-    said: dict[str, object] = {
+    data: dict[str, object] = {
         "image": _image(role, context),
         "command": [as_references(role.entrypoint) if "${" in role.entrypoint else role.entrypoint],
         "args": [as_references(arg) for arg in role.args],
@@ -73,12 +73,12 @@ def process_of(
         "annotations": {"sidecar.istio.io/inject": "false", **_metadata(role)},
         "pod_overlay": pod_overlay_of(role, context.log),
     }
-    return {key: value for key, value in said.items() if value not in (None, {}, []) and (key, value) != ("gpus", 0)}
+    return {key: value for key, value in data.items() if value not in (None, {}, []) and (key, value) != ("gpus", 0)}
 
 
 def _rank0_line(service: str) -> str:
     """The shell line that puts the host of the service's first replica where TorchX programs look for it."""
-    return f'export {RANK0_VARIABLE}="${{{env_prefix(service)}_HOSTS%%:*}}"'
+    return f'export {RANK0_VARIABLE}="${{{service_variable(service, "HOSTS")}%%:*}}"'
 
 
 def _image(role: Role, context: RoleContext) -> str | None:
@@ -154,14 +154,14 @@ def _volume(mount: AnyMount) -> tuple[dict[str, object], bool]:
 
 def _capabilities(role: Role, log: Log) -> dict[str, str]:
     """Capabilities that are labels of nodes; TorchX itself looks at the instance type alone."""
-    found: dict[str, str] = {}
+    capabilities: dict[str, str] = {}
     for name, value in role.resource.capabilities.items():
         if isinstance(value, str) and (name == INSTANCE_TYPE or "/" in name):
-            found[name] = value
+            capabilities[name] = value
         else:
             path = f"{role.path}.resource.capabilities.{name}"
             log.note(path, f"capability `{name}` is no label of a node; it is not carried over (TorchX drops it too)")
-    return found
+    return capabilities
 
 
 def _metadata(role: Role) -> dict[str, str]:

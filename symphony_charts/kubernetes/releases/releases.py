@@ -9,9 +9,10 @@ from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.kubernetes.client import KubeApi
-from symphony_charts.kubernetes.delete import PROTECTED
+from symphony_charts.kubernetes.experiments import KubeExperiments
+from symphony_charts.kubernetes.ownership import refuse_protected
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
-from symphony_charts.kubernetes.releases.rehearse import judge
+from symphony_charts.kubernetes.releases.rehearsal import judge
 from symphony_charts.kubernetes.releases.wait import FINITE, Progress, look, run_in, wait_for, wait_gone
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
@@ -110,7 +111,7 @@ class Releases:
 
     def progress(self, name: str, namespace: str) -> list[Progress]:
         """How far each workload of the release is."""
-        return look(self._api, self._helm.manifest(name, namespace), name, namespace)
+        return look(self._experiments(namespace), self._helm.manifest(name, namespace), name)
 
     # --- changing ---
 
@@ -195,7 +196,7 @@ class Releases:
             for item in left:
                 self._api.delete(item)
             if wait_s is not None:
-                wait_gone(self._api, manifest, f"{_INSTANCE}={name},{_EXPERIMENT}", namespace, wait_s)
+                wait_gone(self._experiments(namespace), manifest, name, namespace, wait_s)
         return Removed(objects=tuple(sorted(own)), swept=tuple(sorted(map(_title, left))))
 
     def wait(self, name: str, namespace: str, *, finished: bool = False, timeout_s: float = 300.0) -> None:
@@ -203,9 +204,13 @@ class Releases:
 
         Raises CheckFailed at once when a Job has failed, with its reason, and ToolFailed after `timeout_s`.
         """
-        wait_for(self._api, self._helm.manifest(name, namespace), name, namespace, finished, timeout_s)
+        manifest = self._helm.manifest(name, namespace)
+        wait_for(self._experiments(namespace), manifest, name, namespace, finished, timeout_s)
 
     # --- inside ---
+
+    def _experiments(self, namespace: str) -> KubeExperiments:
+        return KubeExperiments(namespace=namespace, api=self._api)
 
     def _existing(self, name: str, namespace: str) -> Revision | None:
         found = self._helm.current(name, namespace)
@@ -225,8 +230,7 @@ class Releases:
         create_namespace: bool = False,
         dry_run: bool,
     ) -> Revision | None:
-        if namespace in PROTECTED:
-            raise Conflict(f"no experiment is installed in {namespace}", next="choose another namespace with -n")
+        refuse_protected(namespace)
         is_there = self._api.find(f"/api/v1/namespaces/{namespace}") is not None
         if not is_there and not create_namespace:
             raise NotFound(f'there is no namespace "{namespace}"', next="create it, or add --create-namespace")

@@ -1,4 +1,4 @@
-"""Waiting for a release: a finished Job is a success, a failed one ends the wait with its reason."""
+"""`wait_for` waits for a release: a finished Job is a success, a failed one ends the wait with its reason."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
-from symphony_charts.kinds.dijob.pods import pods_of_jobs, selectors_of
+from symphony_charts.kinds.dijob.pods import selectors_of
 from symphony_charts.kinds.outcome import end_of, is_whole, word_of
-from symphony_charts.kubernetes import kueue
-from symphony_charts.kubernetes.client import KubeApi
-from symphony_charts.kubernetes.watches import stirs
+from symphony_charts.kubernetes import kueue, watches
+from symphony_charts.kubernetes.client import Object
+from symphony_charts.kubernetes.container_phase import end_of_job, reason_unscheduled, reason_waiting
+from symphony_charts.kubernetes.experiments import POD, KubeExperiments, selector_of
+from symphony_charts.kubernetes.watches import Kind
 
 __all__ = ["FINITE", "Progress", "look", "progress_of", "run_in", "wait_for", "wait_gone"]
 
-Object = dict[str, Any]
 State = Literal["queued", "waiting", "ready", "finished", "failed"]
 
 # Kinds that end; a StatefulSet runs until it is removed.
 FINITE = ("Job", "JobSet", "Workflow", "DIJob", "AppWrapper")
-_POD = ("v1", "Pod")
-_WATCHED = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"), _POD)
+_PLAIN = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"))
 _SUSPENDED = "suspended until somebody resumes it"
 _TIME_IS_UP = object()
 
@@ -37,31 +37,36 @@ class Progress:
 
 
 def wait_for(
-    api: KubeApi, manifest: Sequence[Object], name: str, namespace: str, finished: bool, timeout_s: float
+    experiments: KubeExperiments,
+    manifest: Sequence[Object],
+    name: str,
+    namespace: str,
+    finished: bool,
+    timeout_s: float,
 ) -> None:
     """Return when every workload of `manifest` is ready or finished; with `finished` Jobs must have finished.
 
     Raises CheckFailed as soon as one has failed, and ToolFailed with what is missing after `timeout_s`.
     """
-    kinds = dict.fromkeys([*_WATCHED, *_workload_kinds(manifest)])
-    watched = [(kind, _selector(name)) for kind in kinds if api.serves(*kind)]
-    with contextlib.closing(stirs(api, lambda kind: api.collection(*kind, namespace), watched, timeout_s)) as changes:
-        missing = _missing(look(api, manifest, name, namespace), name, namespace, finished)
+    kinds = dict.fromkeys([*_PLAIN, *_workload_kinds(manifest)])
+    served = [kind for kind in kinds if experiments.api.serves(*kind)]
+    with contextlib.closing(experiments.object_changes(name, timeout_s, served)) as changes:
+        missing = _missing(look(experiments, manifest, name), name, namespace, finished)
         while missing and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
-            missing = _missing(look(api, manifest, name, namespace), name, namespace, finished)
+            missing = _missing(look(experiments, manifest, name), name, namespace, finished)
     if missing:
-        what = "; ".join(f"{one.title}: {one.why or one.state}" for one in missing)
+        what = "; ".join(f"{workload.title}: {workload.why or workload.state}" for workload in missing)
         next_step = f"wait longer with --timeout, or look: symph p {name}"
         raise ToolFailed(f"not ready after {timeout_s:g} s: {what}", namespace, next_step)
 
 
-def _missing(found: Sequence[Progress], name: str, namespace: str, finished: bool) -> list[Progress]:
+def _missing(workloads: Sequence[Progress], name: str, namespace: str, finished: bool) -> list[Progress]:
     """The workloads to wait for; raises CheckFailed where one has failed."""
-    failed = [one for one in found if one.state == "failed"]
+    failed = [workload for workload in workloads if workload.state == "failed"]
     if failed:
-        what = "; ".join(f"{one.title} failed: {one.why}" for one in failed)
+        what = "; ".join(f"{workload.title} failed: {workload.why}" for workload in failed)
         raise CheckFailed(what, f"release {name}, namespace {namespace}", f"symph logs {name} shows what it said")
-    return [one for one in found if not _is_done(one, finished=finished)]
+    return [workload for workload in workloads if not _is_done(workload, finished=finished)]
 
 
 def run_in(manifest: Sequence[Object]) -> str:
@@ -75,15 +80,18 @@ def _is_done(one: Progress, *, finished: bool) -> bool:
     return one.state == "finished" or (one.state == "ready" and (is_endless or not finished))
 
 
-def wait_gone(api: KubeApi, manifest: Sequence[Object], selector: str, namespace: str, timeout_s: float) -> None:
-    """Return when no pod has the labels of `selector`, nor those of a DIJob's pods; Conflict after `timeout_s`."""
-    selectors = (selector, *selectors_of([item for item in manifest if item["kind"] == "DIJob"]))
+def wait_gone(
+    experiments: KubeExperiments, manifest: Sequence[Object], name: str, namespace: str, timeout_s: float
+) -> None:
+    """Return when the release `name` has no pod any more, nor a DIJob of `manifest`; Conflict after `timeout_s`."""
+    selectors = (selector_of(name), *selectors_of([item for item in manifest if item["kind"] == "DIJob"]))
 
     def pods() -> list[Object]:
-        return [pod for labels in selectors for pod in api.of_kind(*_POD, namespace, labels)]
+        return [pod for labels in selectors for pod in experiments.listed(*POD, labels)]
 
-    watched = [(_POD, labels) for labels in selectors]
-    with contextlib.closing(stirs(api, lambda kind: api.collection(*kind, namespace), watched, timeout_s)) as changes:
+    watched = [(POD, labels) for labels in selectors]
+    paths = watches.changes(experiments.api, lambda kind: experiments.collection(*kind), watched, timeout_s)
+    with contextlib.closing(paths) as changes:
         left = pods()
         while left and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
             left = pods()
@@ -92,44 +100,23 @@ def wait_gone(api: KubeApi, manifest: Sequence[Object], selector: str, namespace
         raise Conflict(f"pods are still there after {timeout_s:g} s: {names}", namespace, "they end by themselves")
 
 
-def look(api: KubeApi, manifest: Sequence[Object], name: str, namespace: str) -> list[Progress]:
+def look(experiments: KubeExperiments, manifest: Sequence[Object], name: str) -> list[Progress]:
     """How far each workload of the manifest of release `name` is."""
-    selector = _selector(name)
-    workloads = [item for item in manifest if item["kind"] in (*FINITE, "StatefulSet")]
-    live = {
-        (item["kind"], item["metadata"]["name"]): {**item, "apiVersion": kind[0]}
-        for kind in _workload_kinds(manifest)
-        for item in api.of_kind(*kind, namespace, selector)
-    }
-    pods = api.of_kind("v1", "Pod", namespace, selector)
-    jobs = [item for item in live.values() if item["kind"] == "DIJob"]
-    pods += pods_of_jobs(jobs, lambda labels: api.of_kind("v1", "Pod", namespace, labels))
-    waits = _waits(api, list(live.values()), namespace)
+    workloads = experiments.of_kinds(_workload_kinds(manifest), name)
+    live = {(item["kind"], item["metadata"]["name"]): item for item in workloads}
+    pods = experiments.pods(name)
+    waits = kueue.reasons_of(workloads, experiments.admissions(workloads))
     return [
         progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods), waits)
-        for item in workloads
+        for item in manifest
+        if item["kind"] in (*FINITE, "StatefulSet")
     ]
 
 
-def _waits(api: KubeApi, workloads: Sequence[Object], namespace: str) -> Mapping[str, str]:
-    """Why each suspended workload waits, by uid; without Kueue's reason for whoever may not read its records."""
-    if not any(map(kueue.is_suspended, workloads)):
-        return {}
-    admissions: list[Object] = []
-    for kind in kueue.KINDS:
-        with contextlib.suppress(ToolFailed):
-            admissions = admissions or api.of_kind(*kind, namespace, "")
-    return kueue.reasons_of(workloads, admissions)
-
-
-def _workload_kinds(manifest: Sequence[Object]) -> list[tuple[str, str]]:
+def _workload_kinds(manifest: Sequence[Object]) -> list[Kind]:
     """The kinds of what runs pods in a manifest, as API version and kind."""
-    found = ((item["apiVersion"], item["kind"]) for item in manifest if item["kind"] in (*FINITE, "StatefulSet"))
-    return list(dict.fromkeys(found))
-
-
-def _selector(name: str) -> str:
-    return f"app.kubernetes.io/instance={name},symph.dev/experiment"
+    pairs = ((item["apiVersion"], item["kind"]) for item in manifest if item["kind"] in (*FINITE, "StatefulSet"))
+    return list(dict.fromkeys(pairs))
 
 
 def progress_of(
@@ -142,38 +129,40 @@ def progress_of(
     title = f"{wanted['kind']}/{wanted['metadata']['name']}"
     if live is None:
         return Progress(title=title, state="waiting", why="not there yet")
-    status = live.get("status") or {}
-    held = {one["type"]: one for one in status.get("conditions") or [] if one.get("status") == "True"}
-    for kind in ("Failed", "FailureTarget"):
-        if kind in held:
-            said = f"{held[kind].get('reason', '')}: {held[kind].get('message', '')}".strip(": ")
-            return Progress(title=title, state="failed", why="; ".join([said, *_ends(pods)]))
-    end = end_of({**live, "apiVersion": wanted.get("apiVersion", "")}) if is_whole(wanted) else None
-    ends = _ends(pods)
+    end, condition = end_of_job(live)
+    if end is None and is_whole(wanted):
+        end = end_of({**live, "apiVersion": wanted.get("apiVersion", "")})
+    exits = _bad_exits(pods)
     # MCAD calls a run complete whose Jobs have ended, whichever way, and may count failures that were made good.
     if word_of(live) == "Completed" and live["kind"] == "AppWrapper" and pods:
-        end = "failed" if _ends(_newest(pods)) else "succeeded"
+        end = "failed" if _bad_exits(_newest(pods)) else "succeeded"
     if end == "failed":
-        return Progress(title=title, state="failed", why="; ".join([_said(status, held) or word_of(live), *ends]))
-    if end or {"Complete", "Completed", "Succeeded"} & set(held):
+        why = _text_of(condition) or _text_of(_state_of(live)) or word_of(live)
+        return Progress(title=title, state="failed", why="; ".join([why, *exits]))
+    if end == "succeeded":
         return Progress(title=title, state="finished")
-    if _is_ready(live, status, pods):
+    if _is_ready(live, pods):
         return Progress(title=title, state="ready")
-    if kueue.is_suspended(live) and (why := (waits or {}).get(live["metadata"].get("uid"))):
-        return Progress(title=title, state="queued", why=why)
-    nothing = _SUSPENDED if kueue.is_suspended(live) else "no pod yet"
-    return Progress(title=title, state="waiting", why="; ".join(_holdups(pods)) or nothing)
+    if kueue.is_suspended(live):
+        queued = (waits or {}).get(live["metadata"].get("uid"))
+        return Progress(title=title, state="queued" if queued else "waiting", why=queued or _SUSPENDED)
+    return Progress(title=title, state="waiting", why="; ".join(_pending_reasons(pods)) or "no pod yet")
 
 
-def _said(status: Mapping[str, Any], held: Mapping[str, Object]) -> str:
-    """Why a workload of another project failed, as far as it says."""
+def _state_of(live: Object) -> Object:
+    """What a workload of another project says of its failure, as far as it does."""
+    status = live.get("status") or {}
+    conditions = {one["type"]: one for one in status.get("conditions") or [] if one.get("status") == "True"}
     state = status.get("state")
-    said = state if isinstance(state, Mapping) else held.get("Unhealthy", {})
-    return f"{said.get('reason', '')}: {said.get('message', '')}".strip(": ")
+    return state if isinstance(state, dict) else conditions.get("Unhealthy", {})
 
 
-def _is_ready(live: Object, status: Mapping[str, Any], pods: Sequence[Object]) -> bool:
-    spec = live["spec"]
+def _text_of(condition: Mapping[str, Any]) -> str:
+    return f"{condition.get('reason', '')}: {condition.get('message', '')}".strip(": ")
+
+
+def _is_ready(live: Object, pods: Sequence[Object]) -> bool:
+    spec, status = live["spec"], live.get("status") or {}
     if live["kind"] == "Job" and "tasks" in spec:
         wanted = sum(int(task.get("replicas", 1)) for task in spec["tasks"])
         return int(status.get("running") or 0) + int(status.get("succeeded") or 0) >= wanted
@@ -218,35 +207,35 @@ def _newest(pods: Sequence[Object]) -> list[Object]:
     return list(last.values())
 
 
-def _ends(pods: Sequence[Object]) -> list[str]:
+def _bad_exits(pods: Sequence[Object]) -> list[str]:
     """The containers that ended badly, each with its exit status."""
-    found = []
+    exits = []
     for pod in pods:
-        for one in _containers(pod):
-            ended = (one.get("state") or {}).get("terminated") or (one.get("lastState") or {}).get("terminated")
+        for container in _containers(pod):
+            ended = (container.get("state") or {}).get("terminated") or (container.get("lastState") or {}).get(
+                "terminated"
+            )
             if ended and ended.get("exitCode"):
-                said = (ended.get("message") or "").strip().splitlines()
+                lines = (ended.get("message") or "").strip().splitlines()
+                last = f": {lines[-1]}" if lines else ""
                 reason = ended.get("reason") or "Error"
-                found.append(
-                    f"{one['name']} exited with {ended['exitCode']} ({reason}){': ' + said[-1] if said else ''}"
-                )
-    return list(dict.fromkeys(found))
+                exits.append(f"{container['name']} exited with {ended['exitCode']} ({reason}){last}")
+    return list(dict.fromkeys(exits))
 
 
-def _holdups(pods: Sequence[Object]) -> list[str]:
+def _pending_reasons(pods: Sequence[Object]) -> list[str]:
     """Why pods do not run: the scheduler's reason, or the one of a container that waits."""
-    found = []
+    reasons = []
     for pod in pods:
-        for condition in pod["status"].get("conditions") or []:
-            if condition["type"] == "PodScheduled" and condition["status"] == "False":
-                found.append(f"{pod['metadata']['name']} pending: {condition.get('message', '')}")
-        for one in _containers(pod):
-            waiting = (one.get("state") or {}).get("waiting")
-            if waiting and waiting.get("reason"):
-                found.append(f"{one['name']} waits: {waiting['reason']} {waiting.get('message', '')}".rstrip())
-            elif not one.get("ready") and "running" in (one.get("state") or {}):
-                found.append(f"{one['name']} runs and is not ready")
-    return list(dict.fromkeys(found))
+        if unscheduled := reason_unscheduled(pod):
+            reasons.append(f"{pod['metadata']['name']} pending: {unscheduled}")
+        for container in _containers(pod):
+            state = container.get("state") or {}
+            if waiting := reason_waiting(state):
+                reasons.append(f"{container['name']} waits: {waiting}")
+            elif not container.get("ready") and "running" in state:
+                reasons.append(f"{container['name']} runs and is not ready")
+    return list(dict.fromkeys(reasons))
 
 
 def _containers(pod: Object) -> list[Object]:

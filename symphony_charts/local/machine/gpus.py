@@ -11,7 +11,7 @@ from symphony_charts.errors import Conflict, PlacementError, SymphError, ToolFai
 from symphony_charts.local.machine.gpu_locks import alone, claim_gpu, holders_of, note_holder
 from symphony_charts.local.plan.gpus import VISIBLE, Gpu, GpuWish, deal, parse_gpus, visible, wishes_of
 from symphony_charts.local.plan.records import Gpus
-from symphony_charts.local.runs import Run, live_runs
+from symphony_charts.local.runs import Run
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system import subprocess_runner
 
@@ -32,7 +32,6 @@ def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpu
         unused = "this machine has GPUs and no process asks for one, so none sees any; `gpus: 1` gives it one"
         yield Gpus(notes=(unused,) if _DRIVER.exists() else ())
         return
-    _restore_supervisors()
     with alone():
         chosen, held = _choose(experiment.name, wishes, gpus_seen(), share=share)
         for gpu in held:
@@ -142,12 +141,3 @@ def _held_by(seen: Sequence[Gpu], free: Sequence[Gpu]) -> str:
 def _close(held: Mapping[str, int]) -> None:
     for descriptor in held.values():
         os.close(descriptor)
-
-
-def _restore_supervisors() -> None:
-    """Runs whose supervisor was killed have processes on their GPUs and no locks: bring both back together."""
-    for run in live_runs():
-        if not run.is_supervised and any(item.get("gpus") for item in run.plan()["processes"]):
-            from symphony_charts.local.up import ensure_supervised
-
-            ensure_supervised(run)

@@ -1,4 +1,4 @@
-"""What this machine offers to symphony-charts."""
+"""`examine` says what this machine offers to symphony-charts: programs, namespaces, limits, GPUs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 import resource
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from symphony_charts.backend.capability import Capability
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.machine.gpu_locks import holders_of
 from symphony_charts.local.machine.gpus import gpus_seen
@@ -19,7 +19,7 @@ from symphony_charts.local.machine.machine import namespace_prefix
 from symphony_charts.system import subprocess_runner
 from symphony_charts.system.user_folders import runtime_dir, state_dir
 
-__all__ = ["Finding", "examine"]
+__all__ = ["examine"]
 
 # program, its version's argument list, oldest version that works, what it is for
 _TOOLS = (
@@ -30,21 +30,11 @@ _TOOLS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was looked at; `next` is the step to take where it is not well."""
-
-    name: str
-    status: Literal["ok", "warning", "missing"]
-    detail: str
-    next: str = ""
-
-
-def examine() -> list[Finding]:
+def examine() -> list[Capability]:
     """Programs with their versions, then what the kernel and the file system allow."""
     version = ".".join(map(str, sys.version_info[:3]))
     return [
-        Finding(name="python", status="ok", detail=version),
+        Capability(name="python", status="ok", detail=version),
         *(_tool(*tool) for tool in _TOOLS),
         _namespaces(),
         _limits(),
@@ -56,80 +46,86 @@ def examine() -> list[Finding]:
     ]
 
 
-def _tool(name: str, argv: tuple[str, ...], oldest: tuple[int, int], use: str) -> Finding:
+def _tool(name: str, argv: tuple[str, ...], oldest: tuple[int, int], use: str) -> Capability:
     if shutil.which(name) is None:
-        return Finding(name=name, status="missing", detail=f"needed for: {use}", next=f"install {name}")
+        return Capability(name=name, status="missing", detail=f"needed for: {use}", next=f"install {name}")
     try:
         text = subprocess_runner.run(argv, timeout_s=20).text
     except ToolFailed as error:
-        return Finding(name=name, status="missing", detail=error.what, next=f"run: {' '.join(argv)}")
+        return Capability(name=name, status="missing", detail=error.what, next=f"run: {' '.join(argv)}")
     found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?\S*", text)
     if found is None:
-        return Finding(name=name, status="warning", detail=f"says no version: {text.strip()[:60]}")
+        return Capability(name=name, status="warning", detail=f"says no version: {text.strip()[:60]}")
     number = (int(found[1]), int(found[2]))
     if number < oldest:
         wanted = ".".join(map(str, oldest))
-        return Finding(name=name, status="missing", detail=f"{found[0]} is older than {wanted}", next=f"update {name}")
+        return Capability(
+            name=name, status="missing", detail=f"{found[0]} is older than {wanted}", next=f"update {name}"
+        )
     return _known_faults(name, found[0], number)
 
 
-def _known_faults(name: str, text: str, number: tuple[int, int]) -> Finding:
+def _known_faults(name: str, text: str, number: tuple[int, int]) -> Capability:
     if name == "helm" and number == (3, 18):
-        return Finding(name=name, status="warning", detail=f"{text} turns numbers into strings", next="use 3.19 or 4.3")
+        return Capability(
+            name=name, status="warning", detail=f"{text} turns numbers into strings", next="use 3.19 or 4.3"
+        )
     if name == "helm" and (4, 0) <= number <= (4, 2):
         detail = f"{text} drops values of certain sizes that have no final newline"
-        return Finding(name=name, status="warning", detail=detail, next="use 4.3")
-    return Finding(name=name, status="ok", detail=text)
+        return Capability(name=name, status="warning", detail=detail, next="use 4.3")
+    return Capability(name=name, status="ok", detail=text)
 
 
-def _namespaces() -> Finding:
+def _namespaces() -> Capability:
     if namespace_prefix():
         detail = "files and secrets stand at the pod's paths"
-        return Finding(name="namespaces", status="ok", detail=detail)
+        return Capability(name="namespaces", status="ok", detail=detail)
     detail = "no private mounts: files and volumes are in other folders than in a pod, named in commands and variables"
-    return Finding(name="namespaces", status="warning", detail=detail, next="allow unprivileged user namespaces")
+    return Capability(name="namespaces", status="warning", detail=detail, next="allow unprivileged user namespaces")
 
 
-def _limits() -> Finding:
+def _limits() -> Capability:
     limiter = find_limiter()
     if set(limiter.by.values()) == {"systemd"} and len(limiter.by) > 1:
-        return Finding(
+        return Capability(
             name="limits", status="ok", detail="by systemd scopes, where `local: {limits: true}` asks for them"
         )
     detail = f"memory by rlimits, CPU not at all: {limiter.why}"
-    return Finding(name="limits", status="warning", detail=detail, next="log in with a systemd session of your own")
+    return Capability(name="limits", status="warning", detail=detail, next="log in with a systemd session of your own")
 
 
-def _gpus() -> list[Finding]:
+def _gpus() -> list[Capability]:
     """The GPUs that runs can have; nothing where there is no nvidia-smi."""
     if shutil.which("nvidia-smi") is None:
         return []
     try:
         seen = gpus_seen()
     except ToolFailed as error:
-        return [Finding(name="gpus", status="warning", detail=error.what, next="run: nvidia-smi")]
+        return [Capability(name="gpus", status="warning", detail=error.what, next="run: nvidia-smi")]
     held = sum(bool(holders_of(gpu.id)) for gpu in seen)
-    return [Finding(name="gpus", status="ok", detail=f"{len(seen)} to be seen by processes, {held} held by runs")]
+    return [Capability(name="gpus", status="ok", detail=f"{len(seen)} to be seen by processes, {held} held by runs")]
 
 
-def _descriptors() -> Finding:
+def _descriptors() -> Capability:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     room = (hard - 64) // 2 if hard != resource.RLIM_INFINITY else 10**6
     detail = f"{soft} open files, up to {hard}: about {room} processes in tmux"
     status: Literal["ok", "warning"] = "ok" if room >= 500 else "warning"
-    return Finding(name="open files", status=status, detail=detail, next="" if status == "ok" else "raise ulimit -Hn")
+    return Capability(
+        name="open files", status=status, detail=detail, next="" if status == "ok" else "raise ulimit -Hn"
+    )
 
 
-def _folder(name: str, path: Path) -> Finding:
+def _folder(name: str, path: Path) -> Capability:
     """Whether `path`, or the first folder above it that exists, can be written."""
     above = next(folder for folder in (path, *path.parents) if folder.exists())
     if os.access(above, os.W_OK):
-        return Finding(name=f"{name} folder", status="ok", detail=str(path))
+        return Capability(name=f"{name} folder", status="ok", detail=str(path))
     variable = f"SYMPH_{name.upper()}_DIR"
-    return Finding(name=f"{name} folder", status="missing", detail=f"{path}: not writable", next=f"set {variable}")
+    return Capability(name=f"{name} folder", status="missing", detail=f"{path}: not writable", next=f"set {variable}")
 
 
-def _linger() -> list[Finding]:
+def _linger() -> list[Capability]:
     """Whether logging out ends what runs in tmux."""
     config = Path("/etc/systemd/logind.conf")
     try:
@@ -139,4 +135,4 @@ def _linger() -> list[Finding]:
     if not kills:
         return []
     detail = "logging out ends every process of yours"
-    return [Finding(name="logout", status="warning", detail=detail, next="loginctl enable-linger")]
+    return [Capability(name="logout", status="warning", detail=detail, next="loginctl enable-linger")]

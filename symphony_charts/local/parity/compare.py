@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from symphony_charts.environment.variables import SECRETS_DIR
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.parity.pod_view import view_of_manifests
 from symphony_charts.local.parity.probe import probe
@@ -18,6 +17,7 @@ from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.services import allocate
+from symphony_charts.spec.sources import SECRETS_DIR
 
 __all__ = ["Difference", "Parity", "compare"]
 

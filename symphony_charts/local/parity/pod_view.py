@@ -17,7 +17,7 @@ from symphony_charts.kinds.children import opened
 from symphony_charts.kinds.dijob.children import RANK
 from symphony_charts.kinds.registry import RENDERED, kind_for
 from symphony_charts.local.parity.process_view import ProcessView, file_mark
-from symphony_charts.local.plan.pod_names import replica_name
+from symphony_charts.local.plan.replicas import replica_name
 
 __all__ = ["view_of_manifests"]
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from symphony_charts.local.plan.mounts import original
 from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
-from symphony_charts.local.plan.relocation import original
 
 __all__ = ["ALLOWED", "ProcessView", "as_in_pod", "differences", "file_mark", "view_of_plan"]
 

@@ -1,67 +1,141 @@
-"""The environment of one process on one machine, in the order and with the expansion of a pod."""
+"""The environment of a process on one machine: this machine answers the list of variables, expanded as in a pod."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from symphony_charts.environment.expansion import expand
+from symphony_charts.environment.di_engine import has_di_engine, node_facts, nodes_of
+from symphony_charts.environment.expansion import expand, pod_order
+from symphony_charts.environment.variables import (
+    Address,
+    Fact,
+    Variable,
+    interpret,
+    own_variables,
+    shared_environment,
+)
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.local.plan.gpus import VISIBLE, gpu_environment
+from symphony_charts.local.plan.mounts import config_dir
 from symphony_charts.local.plan.records import Machine
-from symphony_charts.spec.model import Experiment
+from symphony_charts.local.plan.replicas import Replica
+from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import ProcessRef
-from symphony_charts.spec.sources import EnvSource, EnvValue
+from symphony_charts.spec.services import Service
+from symphony_charts.spec.sources import EnvSource
 
-__all__ = ["caller_environment", "merge_environment", "pod_fields"]
+__all__ = ["Environments"]
 
 # Of the person's own environment only these pass unasked; a pod has them from its image.
 _FROM_CALLER = ("PATH", "HOME", "LANG")
 
 
-def caller_environment(experiment: Experiment, machine: Machine, pod: str, tty: bool) -> dict[str, str]:
-    """What a pod would have from its image and kubelet, and the variables of `local.pass_env`."""
-    names = [*_FROM_CALLER, *(["TERM"] if tty else []), *experiment.local.pass_env]
-    found = {name: machine.caller_env[name] for name in names if name in machine.caller_env}
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", **found, "HOSTNAME": pod}
+class Environments:
+    """Makes the environment of every process of an experiment; `addresses` says where its services are here."""
+
+    def __init__(
+        self, experiment: Experiment, services: Sequence[Service], machine: Machine, replicas: Sequence[Replica]
+    ) -> None:
+        self._experiment, self._services, self._machine = experiment, services, machine
+        hosts: dict[str, list[str]] = {}
+        for replica in replicas:
+            hosts.setdefault(replica.pod.name, []).append(replica.address)
+        self.addresses = {
+            service.name: _address(service, hosts.get(service.listener.pod), machine) for service in services
+        }
+        self._shared = shared_environment(self.addresses)
+        nodes = nodes_of(experiment) if has_di_engine(experiment) else []
+        self._nodes = {pod: hosts[pod] for pod in nodes if pod in hosts}
+
+    def of(
+        self, process: Process | Step, name: str, replica: Replica, *, tty: bool, secrets: str, gpus: Sequence[str]
+    ) -> dict[str, str]:
+        """The variables of the process `name` of a replica, in the order of a pod; `secrets` is its secrets' folder.
+
+        Raises SpecError for a value that only a cluster knows.
+        """
+        local = process.local.env if isinstance(process, Process) and process.local is not None else {}
+        ref = ProcessRef(replica.pod.name, name)
+        listens = [service.name for service in self._services if service.listener == ref]
+        is_node = isinstance(process, Process) and replica.pod.name in self._nodes
+        declared = {**process.env, **self._gpus(process, gpus), **self._experiment.local.env, **local}
+        told = interpret(
+            [
+                *own_variables(self._experiment.name, ref, listens, is_node=is_node),
+                *(Variable(key, value) for key, value in declared.items()),
+            ],
+            self._facts(replica, secrets, is_node=is_node),
+            self.addresses,
+            replica.index,
+        )
+        values: dict[str, str] = {**self._caller(replica.name, tty=tty), **self._shared}
+        fields = _pod_fields(self._experiment, replica, self._machine)
+        for variable, value in told.items():
+            text = _resolve(variable, value, fields) if isinstance(value, EnvSource) else value
+            if text is None:
+                values.pop(variable, None)
+            else:
+                values[variable] = text
+        environment: dict[str, str] = {}
+        for variable in pod_order(values):
+            environment[variable] = expand(values[variable], environment)
+        return environment
+
+    def _caller(self, pod: str, *, tty: bool) -> dict[str, str]:
+        """What a pod would have from its image and kubelet, and the variables of `local.pass_env`."""
+        caller = self._machine.caller_env
+        names = [*_FROM_CALLER, *(["TERM"] if tty else []), *self._experiment.local.pass_env]
+        passed = {name: caller[name] for name in names if name in caller}
+        return {"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, "HOSTNAME": pod}
+
+    def _facts(self, replica: Replica, secrets: str, *, is_node: bool) -> dict[Fact, str]:
+        facts = {
+            Fact.ADDRESS: replica.address,
+            Fact.INDEX: str(replica.index),
+            Fact.REPLICAS: str(replica.count),
+            Fact.RUN: self._machine.run_id,
+            Fact.CONFIG_DIR: config_dir(self._machine),
+            Fact.SECRETS_DIR: secrets,
+        }
+        if is_node:
+            job = f"{self._experiment.namespace or 'default'}/{self._experiment.name}"
+            facts |= node_facts(job, replica.pod.name, replica.index, self._nodes)
+        return facts
+
+    def _gpus(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:
+        if not ids and VISIBLE in self._experiment.local.pass_env:
+            return {}
+        declared = process.env.get(VISIBLE)
+        return gpu_environment(ids, declared if isinstance(declared, str) and "$(" not in declared else None)
 
 
-def merge_environment(
-    base: Mapping[str, str], declared: Mapping[str, EnvValue], fields: Mapping[str, str], overrides: Mapping[str, str]
-) -> dict[str, str]:
-    """`declared` over `base`, `overrides` over both, with ``$(VAR)`` expanded in the order of the pod.
-
-    Values without ``$(`` come first, then the others, each by name, and a value sees only what is before it. `fields`
-    answers pod fields (``status.podIP``). Raises SpecError for a value that only a cluster knows.
-    """
-    values = {**base, **{name: _resolve(name, value, fields) for name, value in declared.items()}, **overrides}
-    ordered = sorted(sorted(name for name in values if values[name] is not None), key=lambda n: "$(" in str(values[n]))
-    result: dict[str, str] = {}
-    for name in ordered:
-        result[name] = expand(values[name] or "", result)
-    return result
+def _address(service: Service, hosts: Sequence[str] | None, machine: Machine) -> Address:
+    hosts = hosts or [machine.addresses.address(0)]
+    ports = machine.moved.get(service.name, ())
+    return Address(host=hosts[0], hosts=tuple(hosts), port=ports[0] if ports else service.port, ports=ports)
 
 
-def pod_fields(experiment: Experiment, ref: ProcessRef, pod: str, address: str, machine: Machine) -> dict[str, str]:
+def _pod_fields(experiment: Experiment, replica: Replica, machine: Machine) -> dict[str, str]:
     """What the downward API answers for this pod."""
     return {
-        "metadata.name": pod,
+        "metadata.name": replica.name,
         "metadata.namespace": experiment.namespace or "default",
         "metadata.labels['symph.dev/run']": machine.run_id,
         "metadata.labels['symph.dev/experiment']": experiment.name,
-        "metadata.labels['symph.dev/group']": ref.pod,
+        "metadata.labels['symph.dev/group']": replica.pod.name,
         "spec.nodeName": machine.hostname,
         "spec.serviceAccountName": experiment.service_account or "default",
         "status.hostIP": "127.0.0.1",
-        "status.podIP": address,
-        "status.podIPs": address,
+        "status.podIP": replica.address,
+        "status.podIPs": replica.address,
     }
 
 
-def _resolve(name: str, value: EnvValue, fields: Mapping[str, str]) -> str | None:
-    if not isinstance(value, EnvSource):
-        return value
-    if value.field is not None and value.field in fields:
-        return fields[value.field]
-    if value.optional:
+def _resolve(name: str, source: EnvSource, fields: Mapping[str, str]) -> str | None:
+    """What a source of a cluster says here; None for what may be missing."""
+    if source.field is not None and source.field in fields:
+        return fields[source.field]
+    if source.optional:
         return None
     what = f"the value of {name} comes from the cluster, which is not here"
     raise SpecError([Problem(what=what, path=f"env.{name}", next=f"set `local: {{env: {{{name}: ...}}}}`")])

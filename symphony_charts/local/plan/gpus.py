@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from symphony_charts.local.plan.overrides import replicas_here
-from symphony_charts.local.plan.pod_names import replica_name
+from symphony_charts.local.plan.replicas import replica_name
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, processes_of
 from symphony_charts.spec.sources import EnvSource
+from symphony_charts.spec.variable_names import is_ours
 
 __all__ = ["MASK", "secret_names", "secret_texts", "with_secrets", "without_secrets"]
 
@@ -45,7 +46,7 @@ def secret_names(
     return frozenset(
         name
         for name, value in env.items()
-        if (_NAME.search(name) and not name.startswith("SYMPH_"))
+        if (_NAME.search(name) and not is_ours(name))
         or _is_secret_source(declared.get(name))
         or any(text in value for text in texts)
     )

@@ -1,13 +1,57 @@
-"""Who waits for whom: `connects` for the ports of their binder, `after` as it says."""
+"""A process waits for the processes that it connects to and for those in its `after`; cycles of the former wait not."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["components", "without_cycles"]
+from symphony_charts.local.plan.records import Wait
+from symphony_charts.local.plan.replicas import Replica, steps_of
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import ProcessRef, find_process, processes_of
+from symphony_charts.spec.services import Service
+
+__all__ = ["Order", "without_cycles"]
 
 Node = TypeVar("Node", bound=Hashable)
+
+
+class Order:
+    """Knows the slots of all processes, replica by replica, and which of them each process waits for."""
+
+    def __init__(self, experiment: Experiment, services: Sequence[Service], replicas: Sequence[Replica]) -> None:
+        self._experiment = experiment
+        self._processes = dict(processes_of(experiment))
+        in_order = [
+            ProcessRef(replica.pod.name, name)
+            for replica in replicas
+            for name in [*steps_of(experiment, replica.pod), *replica.pod.processes]
+        ]
+        self._slots: dict[ProcessRef, list[int]] = {}
+        for slot, ref in enumerate(in_order):
+            self._slots.setdefault(ref, []).append(slot)
+        self._dialled_first = self._listeners_to_await({service.name: service.listener for service in services})
+
+    def waits_of(self, ref: ProcessRef) -> Iterator[Wait]:
+        """What a process waits for: the end of what it is `after` (a service: until it is ready), and its listeners."""
+        for name in self._processes[ref].after:
+            other = find_process(self._experiment, name)
+            is_service = self._processes[other].lifecycle == "service"
+            for slot in self._slots[other]:
+                yield Wait(slot=slot, until="ready" if is_service else "done")
+        for other in self._dialled_first[ref]:
+            for slot in self._slots.get(other, []):
+                yield Wait(slot=slot, until="ready")
+
+    def _listeners_to_await(self, listeners: Mapping[str, ProcessRef]) -> dict[ProcessRef, list[ProcessRef]]:
+        """For each process the listeners it connects to and can wait for: not those that wait for it in turn."""
+        connects: dict[ProcessRef, list[ProcessRef]] = {}
+        strict: dict[ProcessRef, list[ProcessRef]] = {}
+        for ref, process in self._processes.items():
+            targets = [listeners[service] for service in process.connects if service in listeners]
+            connects[ref] = [target for target in dict.fromkeys(targets) if target != ref]
+            strict[ref] = [find_process(self._experiment, other) for other in process.after]
+        return without_cycles(connects, strict)
 
 
 def without_cycles(
@@ -18,45 +62,47 @@ def without_cycles(
     Processes that dial each other in a ring cannot wait for each other: they start at once and dial until it works.
     """
     both = {node: [*edges.get(node, ()), *strict.get(node, ())] for node in {*edges, *strict}}
-    of = components(both)
-    return {node: [other for other in targets if of[other] != of[node]] for node, targets in edges.items()}
+    component = _components(both)
+    return {
+        node: [other for other in targets if component[other] != component[node]] for node, targets in edges.items()
+    }
 
 
-def components(edges: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
+def _components(edges: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
     """The number of the strongly connected component of each node (Tarjan, without recursion)."""
     order: dict[Node, int] = {}
     low: dict[Node, int] = {}
-    found: dict[Node, int] = {}
+    numbers: dict[Node, int] = {}
     pending: list[Node] = []
     for root in [*edges, *(target for targets in edges.values() for target in targets)]:
         if root in order:
             continue
         order[root] = low[root] = len(order)
         pending.append(root)
-        work = [(root, iter(edges.get(root, ())))]
-        while work:
-            node, targets = work[-1]
+        path = [(root, iter(edges.get(root, ())))]
+        while path:
+            node, targets = path[-1]
             for target in targets:
                 if target not in order:
                     order[target] = low[target] = len(order)
                     pending.append(target)
-                    work.append((target, iter(edges.get(target, ()))))
+                    path.append((target, iter(edges.get(target, ()))))
                     break
-                if target not in found:
+                if target not in numbers:
                     low[node] = min(low[node], order[target])
             else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[node])
                 if low[node] == order[node]:
-                    _close(node, pending, found)
-    return found
+                    _close(node, pending, numbers)
+    return numbers
 
 
-def _close(node: Node, pending: list[Node], found: dict[Node, int]) -> None:
-    number = max(found.values(), default=-1) + 1
+def _close(node: Node, pending: list[Node], numbers: dict[Node, int]) -> None:
+    number = max(numbers.values(), default=-1) + 1
     while True:
         member = pending.pop()
-        found[member] = number
+        numbers[member] = number
         if member == node:
             return

@@ -8,26 +8,39 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 
-from symphony_charts.environment.di_engine import di_environment, has_di_engine, nodes_of
 from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.environment.expansion import expand
-from symphony_charts.environment.variables import SECRETS_DIR, Address, identity_environment, service_environment
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.local.plan.environment import caller_environment, merge_environment, pod_fields
-from symphony_charts.local.plan.gpus import VISIBLE, gpu_environment
+from symphony_charts.local.plan.environment import Environments
 from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words
-from symphony_charts.local.plan.mounts import checkouts_of, config_dir, layout, mount_binds, own_secrets, secrets_dir
-from symphony_charts.local.plan.order import without_cycles
+from symphony_charts.local.plan.mounts import (
+    checkouts_of,
+    layout,
+    mount_binds,
+    note_of,
+    own_secrets,
+    relocated,
+    secrets_dir,
+)
+from symphony_charts.local.plan.order import Order
 from symphony_charts.local.plan.overlays import overlay_notes
 from symphony_charts.local.plan.overrides import local_process
 from symphony_charts.local.plan.probes import checks_of, health_of
-from symphony_charts.local.plan.records import Bind, Check, Checkout, LocalPlan, Machine, PlannedProcess, Wait
-from symphony_charts.local.plan.relocation import note_of, relocated
-from symphony_charts.local.plan.replicas import Replica, replicas_of
-from symphony_charts.local.plan.restarts import PolicyFacts
+from symphony_charts.local.plan.records import (
+    Bind,
+    Check,
+    Checkout,
+    LocalPlan,
+    Machine,
+    PlannedProcess,
+    Restart,
+    Wait,
+)
+from symphony_charts.local.plan.replicas import Replica, replicas_of, steps_of
 from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import ProcessRef, find_process, pods_of
+from symphony_charts.spec.pods import Pod, ProcessRef, find_process, retries_of
 from symphony_charts.spec.services import Service
+from symphony_charts.spec.sources import SECRETS_DIR
 
 __all__ = ["make_plan"]
 
@@ -44,8 +57,8 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     files = layout(experiment, machine)
     context = _Context(experiment, tuple(services), machine, replicas, files.binds)
     planned = context.plan_all()
-    shown = [*files.binds, *(bind for process in planned for bind in process.binds)]
-    folders = {bind.source for bind in shown if bind.source.startswith(machine.run_dir)}
+    binds = [*files.binds, *(bind for process in planned for bind in process.binds)]
+    folders = {bind.source for bind in binds if bind.source.startswith(machine.run_dir)}
     limits = limits_note(experiment, machine.limiter) if experiment.local.limits else ()
     return LocalPlan(
         experiment=experiment.name,
@@ -83,18 +96,9 @@ class _Context:
         binds: Sequence[Bind],
     ) -> None:
         self.experiment, self.services, self.machine, self.replicas = experiment, services, machine, replicas
-        self.pods, self.binds = pods_of(experiment), binds
-        self.pod_addresses: dict[str, list[str]] = {}
-        for replica in replicas:
-            self.pod_addresses.setdefault(replica.pod.name, []).append(replica.address)
-        self.addresses = {service.name: self._address(service) for service in services}
-        self.slots: dict[tuple[str, str], list[int]] = {}
-        self.dialled_first = self._dialled_first()
-        slot = 0
-        for replica in replicas:
-            for name in [*self._steps(replica), *replica.pod.processes]:
-                self.slots.setdefault((replica.pod.name, name), []).append(slot)
-                slot += 1
+        self.binds = binds
+        self.environments = Environments(experiment, services, machine, replicas)
+        self.order = Order(experiment, services, replicas)
 
     def plan_all(self) -> list[PlannedProcess]:
         """Every process in slot order; all that cannot run here are reported together."""
@@ -102,7 +106,7 @@ class _Context:
         planned: list[PlannedProcess] = []
         for replica in self.replicas:
             before: list[int] = []
-            for name, step in self._steps(replica).items():
+            for name, step in steps_of(self.experiment, replica.pod).items():
                 self._add(planned, problems, replica, f"prepare.{name}", name, step, before)
                 before = [len(planned) - 1]
             for name, process in replica.pod.processes.items():
@@ -111,16 +115,6 @@ class _Context:
         if problems:
             raise SpecError(problems)
         return planned
-
-    def _steps(self, replica: Replica) -> dict[str, Step]:
-        steps = self.experiment.prepare.items()
-        return {name: step for name, step in steps if not step.groups or replica.pod.name in step.groups}
-
-    def _address(self, service: Service) -> Address:
-        hosts = self.pod_addresses.get(service.listener.pod)
-        hosts = hosts or [self.machine.addresses.address(0)]
-        ports = self.machine.moved.get(service.name, ())
-        return Address(host=hosts[0], hosts=tuple(hosts), port=ports[0] if ports else service.port, ports=ports)
 
     def _add(
         self,
@@ -133,12 +127,12 @@ class _Context:
         before: Sequence[int],
     ) -> None:
         try:
-            one = self._plan(len(planned), replica, path, name, process)
+            process_here = self._plan(len(planned), replica, path, name, process)
         except SpecError as error:
-            problems += [replace(problem, path=f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
+            problems += [problem.moved_to(f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
             return
-        waits = (*(Wait(slot=slot, until="done") for slot in before), *one.waits)
-        planned.append(replace(one, waits=waits))
+        waits = (*(Wait(slot=slot, until="done") for slot in before), *process_here.waits)
+        planned.append(replace(process_here, waits=waits))
 
     def _plan(self, slot: int, replica: Replica, path: str, name: str, process: Process | Step) -> PlannedProcess:
         experiment, machine, ref = self.experiment, self.machine, ProcessRef(replica.pod.name, name)
@@ -149,7 +143,9 @@ class _Context:
         if not machine.has_namespace:
             process = relocated(process, (*self.binds, *mounts))
         tty = experiment.local.tty if local is None or local.tty is None else local.tty
-        env = self._environment(ref, replica, process, tty, secrets_dir(machine, secrets))
+        gpus = machine.gpus.ids.get(f"{replica.name}/{name}", ())
+        folder = secrets_dir(machine, secrets)
+        env = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus)
         entry = entry_point(process)
         if not entry.command:
             what = f'process "{name}" starts what its image says, and images are not used on this machine'
@@ -157,7 +153,8 @@ class _Context:
         argv = tuple(expand(word, env) for word in [*entry.command, *(entry.args or [])])
         cwd = process.cwd or experiment.local.cwd or machine.spec_dir
         preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble
-        facts = PolicyFacts.of(experiment, replica.pod, process)
+        is_service = isinstance(process, Process) and process.lifecycle == "service"
+        retries = retries_of(experiment, replica.pod)
         limits = limits_of(process, machine.limiter) if experiment.local.limits else ()
         content = [argv, env, cwd, preamble, *map(asdict, mounts), *map(asdict, limits)]
         return PlannedProcess(
@@ -168,22 +165,22 @@ class _Context:
             process=name,
             index=replica.index,
             is_step=isinstance(process, Step),
-            is_service=facts.is_service,
+            is_service=is_service,
             argv=argv,
             env=env,
             preamble=tuple(preamble),
             cwd=str(PurePosixPath(machine.spec_dir) / cwd),
             tty=tty,
             address=replica.address,
-            waits=tuple(self._waits(ref, process)),
+            waits=tuple(self.order.waits_of(ref)) if isinstance(process, Process) else (),
             checks=tuple(self._checks(checks_of, ref, replica, process)),
             health=tuple(self._checks(health_of, ref, replica, process)),
-            restart=facts.restart,
-            retries=facts.retries,
-            on_exit=facts.on_exit,
+            restart=_restart(replica.pod, retries, is_service=is_service),
+            retries=retries,
+            on_exit=(local.on_exit if local is not None else None) or experiment.local.on_exit,
             grace_s=replica.pod.settings.grace_period or _GRACE_S,
             deadline_s=replica.pod.settings.deadline,
-            gpus=self._gpus(ref, replica),
+            gpus=gpus,
             enter=machine.enter,
             limits=limits,
             scope=scope_words(limits, machine.limiter),
@@ -192,71 +189,12 @@ class _Context:
             digest=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
         )
 
-    def _environment(
-        self, ref: ProcessRef, replica: Replica, process: Process | Step, tty: bool, secrets: str
-    ) -> dict[str, str]:
-        experiment, machine = self.experiment, self.machine
-        symph = {
-            **service_environment(self.services, self.addresses, ref, replica.address, replica.index),
-            **identity_environment(experiment.name, ref, replica.index, replica.count),
-            **(self._di_engine(replica) if isinstance(process, Process) else {}),
-            "SYMPH_CONFIG_DIR": config_dir(machine),
-            "SYMPH_SECRETS_DIR": secrets,
-            "SYMPH_RUN": machine.run_id,
-        }
-        base = {**caller_environment(experiment, machine, replica.name, tty), **symph}
-        own = process.local.env if isinstance(process, Process) and process.local is not None else {}
-        fields = pod_fields(experiment, ref, replica.name, replica.address, machine)
-        gpus = self._gpu_environment(process, self._gpus(ref, replica))
-        return merge_environment(base, process.env, fields, {**gpus, **experiment.local.env, **own})
-
-    def _di_engine(self, replica: Replica) -> dict[str, str]:
-        if not has_di_engine(self.experiment):
-            return {}
-        hosts = {pod: self.pod_addresses[pod] for pod in nodes_of(self.experiment) if pod in self.pod_addresses}
-        job = f"{self.experiment.namespace or 'default'}/{self.experiment.name}"
-        return di_environment(job, replica.pod.name, replica.index, hosts)
-
-    def _gpus(self, ref: ProcessRef, replica: Replica) -> tuple[str, ...]:
-        return self.machine.gpus.ids.get(f"{replica.name}/{ref.process}", ())
-
-    def _gpu_environment(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:
-        if not ids and VISIBLE in self.experiment.local.pass_env:
-            return {}
-        declared = process.env.get(VISIBLE)
-        return gpu_environment(ids, declared if isinstance(declared, str) and "$(" not in declared else None)
-
-    def _waits(self, ref: ProcessRef, process: Process | Step) -> Iterator[Wait]:
-        if isinstance(process, Step):
-            return
-        for name in process.after:
-            other = find_process(self.experiment, name)
-            is_service = self.pods[other.pod].processes[other.process].lifecycle == "service"
-            for slot in self.slots[(other.pod, other.process)]:
-                yield Wait(slot=slot, until="ready" if is_service else "done")
-        for other in self.dialled_first[ref]:
-            for slot in self.slots.get((other.pod, other.process), []):
-                yield Wait(slot=slot, until="ready")
-
-    def _dialled_first(self) -> dict[ProcessRef, list[ProcessRef]]:
-        """For each process the listeners it connects to and can wait for: not those that wait for it in turn."""
-        listeners = {service.name: service.listener for service in self.services}
-        connects: dict[ProcessRef, list[ProcessRef]] = {}
-        strict: dict[ProcessRef, list[ProcessRef]] = {}
-        for pod in self.pods.values():
-            for name, process in pod.processes.items():
-                ref = ProcessRef(pod.name, name)
-                targets = [listeners[service] for service in process.connects if service in listeners]
-                connects[ref] = [target for target in dict.fromkeys(targets) if target != ref]
-                strict[ref] = [find_process(self.experiment, other) for other in process.after]
-        return without_cycles(connects, strict)
-
     def _checks(
         self, find: Callable[..., Iterator[Check]], ref: ProcessRef, replica: Replica, process: Process | Step
     ) -> Iterator[Check]:
         if isinstance(process, Process):
             own = [service for service in self.services if service.listener == ref]
-            ports = [self.addresses[service.name].port_of(replica.index) for service in own]
+            ports = [self.environments.addresses[service.name].port_of(replica.index) for service in own]
             listening = [(service.name, port) for service, port in zip(own, ports, strict=True)]
             moved = {service.port: port for service, port in zip(own, ports, strict=True)}
             for check in find(process, replica.address, listening):
@@ -266,8 +204,7 @@ class _Context:
 
 def _checkouts(experiment: Experiment, replicas: Sequence[Replica], machine: Machine) -> Iterator[Checkout]:
     for replica in replicas:
-        steps = [step for step in experiment.prepare.values() if not step.groups or replica.pod.name in step.groups]
-        mounts = [mount for step in steps for mount in step.mounts]
+        mounts = [mount for step in steps_of(experiment, replica.pod).values() for mount in step.mounts]
         mounts += [mount for process in replica.pod.processes.values() for mount in process.mounts]
         yield from dict.fromkeys(checkouts_of(experiment, mounts, replica.name, machine))
 
@@ -287,3 +224,13 @@ def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Ite
         pod = process.group or process.pod.removesuffix(f"-{process.index}").removesuffix(f".{process.index}")
         if not named or any(ref.process == process.process and ref.pod in (process.group, pod) for ref in named):
             yield process.slot
+
+
+def _restart(pod: Pod, retries: int, *, is_service: bool) -> Restart:
+    """Whether a process of `pod` that has ended is started again."""
+    # A service beside finite processes is a sidecar, which the kubelet always starts again.
+    if pod.settings.restart is not None and not (is_service and pod.is_finite):
+        restart: Restart = pod.settings.restart
+    else:
+        restart = "always" if is_service else "never"
+    return "on-failure" if restart == "never" and retries and not is_service else restart

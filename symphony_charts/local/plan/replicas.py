@@ -1,17 +1,16 @@
-"""The pods of a run: every replica with its name and address."""
+"""Every pod of an experiment runs here as replicas, each with a name and an address."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from symphony_charts.local.plan.overrides import replicas_here
-from symphony_charts.local.plan.pod_names import replica_name
 from symphony_charts.local.plan.records import Machine
-from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.model import Experiment, Step
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["Replica", "replicas_of"]
+__all__ = ["Replica", "replica_name", "replicas_of", "steps_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +25,7 @@ class Replica:
 
 
 def replicas_of(experiment: Experiment, machine: Machine) -> Iterator[Replica]:
+    """All replicas of all pods, in the order in which they are given addresses."""
     number, pods = 0, pods_of(experiment)
     for pod in pods.values():
         count = replicas_here(pod)
@@ -34,3 +34,19 @@ def replicas_of(experiment: Experiment, machine: Machine) -> Iterator[Replica]:
             address = machine.addresses.address(number)
             yield Replica(pod=pod, name=name, index=index, count=count, address=address)
             number += 1
+
+
+def replica_name(pod: str, index: int, count: int, pods: Collection[str]) -> str:
+    """The name of replica `index` of `count`: ``agent-1``, or ``agent.1`` where a pod of that name is among `pods`.
+
+    Folders, windows and host names are told apart by it.
+    """
+    if count <= 1:
+        return pod
+    usual = f"{pod}-{index}"
+    return f"{pod}.{index}" if usual in pods else usual
+
+
+def steps_of(experiment: Experiment, pod: Pod) -> dict[str, Step]:
+    """The steps that run before the processes of `pod`, by name."""
+    return {name: step for name, step in experiment.prepare.items() if not step.groups or pod.name in step.groups}

@@ -13,8 +13,17 @@ from symphony_charts.errors import SpecError
 from symphony_charts.local.plan.limits import rlimit_lines
 from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
 
-__all__ = ["check_path", "enter_script", "mounts_script", "quote", "start_script", "tmux_commands"]
+__all__ = [
+    "check_path",
+    "enter_script",
+    "mounts_script",
+    "quote",
+    "read_environment",
+    "start_script",
+    "tmux_commands",
+]
 
+_EXPORT = re.compile(r"export ([A-Za-z_][A-Za-z0-9_]*)=((?:'[^']*'|\\')+)\n")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.@+-]+")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9/_.@+=:%-]+")
 _PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -60,6 +69,17 @@ def start_script(process: PlannedProcess) -> str:
         lines.append(f"unset {clean}" if clean else ":")
         lines.append(f"exec {words}")
     return "\n".join(lines) + "\n"
+
+
+def read_environment(script: str) -> dict[str, str]:
+    """The variables that a `start_script` sets, in its order."""
+    environment = {}
+    position = script.index("export ") if script.startswith("read -r pid") and "export " in script else 0
+    while match := _EXPORT.match(script, position):
+        parts = re.findall(r"'([^']*)'|(\\')", match[2])
+        environment[match[1]] = "".join("'" if escaped else plain for plain, escaped in parts)
+        position = match.end()
+    return environment
 
 
 def _preamble(process: PlannedProcess, clean: str) -> str:

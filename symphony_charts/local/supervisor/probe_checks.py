@@ -1,8 +1,8 @@
-"""One try of a check, in steps that never block: each says which descriptor it waits for, and for what.
+"""An `Attempt` tries a check once, in steps that never block: each says which descriptor it waits for, and for what.
 
 The outcome is text: why the try failed, empty when it passed. What counts as passing is what counts for the kubelet:
-an accepted connection, an answer of HTTP without an error, a command that exits with 0. Source: kubernetes/kubernetes
-pkg/probe.
+an accepted connection, a command that exits with 0, or an answer of HTTP from 200 to 399, after redirects on the same
+host; certificates are not verified, and no more than 10 KiB are read. Source: kubernetes/kubernetes pkg/probe.
 """
 
 from __future__ import annotations
@@ -14,16 +14,21 @@ import select
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+from urllib.parse import urljoin, urlsplit
 
 from symphony_charts.local.plan.records import Check
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.system import processes
 
-__all__ = ["Attempt", "Steps", "connected", "new_socket", "steps_of"]
+__all__ = ["Attempt", "steps_of"]
 
+_T = TypeVar("_T")
+_MOST_BYTES = 10 << 10
+_MOST_REDIRECTS = 10
 # Each step is a descriptor and the events that it waits for.
 Steps: TypeAlias = Generator[tuple[int, int], None, str]
 
@@ -68,19 +73,16 @@ def steps_of(check: Check, folder: Path) -> Steps:
         return _connect(check)
     if check.kind == "exec":
         return _run(check, folder)
-    # Only then: most runs ask nobody by HTTP, and TLS takes long to load.
-    from symphony_charts.local.supervisor.http_probe import get_steps
-
-    return get_steps(check)
+    return _get(check)
 
 
 def _connect(check: Check) -> Steps:
-    with new_socket() as connection:
-        yield from connected(connection, check.host, check.port)
+    with _new_socket() as connection:
+        yield from _connected(connection, check.host, check.port)
     return ""
 
 
-def connected(connection: socket.socket, host: str, port: int) -> Generator[tuple[int, int], None, None]:
+def _connected(connection: socket.socket, host: str, port: int) -> Generator[tuple[int, int], None, None]:
     """The steps until a connection stands; raises OSError when it does not come about."""
     error = connection.connect_ex((host, port))
     if error == errno.EINPROGRESS:
@@ -90,7 +92,7 @@ def connected(connection: socket.socket, host: str, port: int) -> Generator[tupl
         raise OSError(error, os.strerror(error))
 
 
-def new_socket() -> socket.socket:
+def _new_socket() -> socket.socket:
     """A TCP socket that never blocks."""
     connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     connection.setblocking(False)
@@ -121,5 +123,98 @@ def _run(check: Check, folder: Path) -> Steps:
             status = program.wait()
         output.seek(max(0, output.seek(0, os.SEEK_END) - 400))
         lines = output.read().decode("utf-8", "replace").split("\n")
-    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return "" if status == 0 else f"exit status {status}{f': {said}' if said else ''}"
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return "" if status == 0 else f"exit status {status}{f': {last}' if last else ''}"
+
+
+def _get(check: Check) -> Steps:
+    """Ask, and ask again where the answer points to, while that is the same host."""
+    scheme = "https" if check.is_tls else "http"
+    url = f"{scheme}://{check.host}:{check.port}{check.path if check.path.startswith('/') else '/' + check.path}"
+    for _ in range(_MOST_REDIRECTS):
+        status, location = yield from _ask(url, check.headers)
+        target = urljoin(url, location) if location else ""
+        if not target or not 300 <= status < 400 or urlsplit(target).hostname != urlsplit(url).hostname:
+            return "" if 200 <= status < 400 else f"HTTP status {status}"
+        url = target
+    return f"stopped after {_MOST_REDIRECTS} redirects"
+
+
+def _ask(url: str, headers: tuple[tuple[str, str], ...]) -> Generator[tuple[int, int], None, tuple[int, str]]:
+    """Status and `Location` of the answer to a GET."""
+    parts = urlsplit(url)
+    is_secure = parts.scheme == "https"
+    sending: Mapping[type[OSError], int] = {BlockingIOError: select.POLLOUT}
+    receiving: Mapping[type[OSError], int] = {BlockingIOError: select.POLLIN}
+    with contextlib.ExitStack() as stack:
+        connection = stack.enter_context(_new_socket())
+        yield from _connected(connection, parts.hostname or "", parts.port or (443 if is_secure else 80))
+        if is_secure:
+            # TLS takes 24 ms and 3 MB to load, which supervisors of runs without such a check must not spend.
+            import ssl
+
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            secure = stack.enter_context(context.wrap_socket(connection, do_handshake_on_connect=False))
+            sending = receiving = {ssl.SSLWantReadError: select.POLLIN, ssl.SSLWantWriteError: select.POLLOUT}
+            yield from _unblocked(secure, secure.do_handshake, receiving)
+            connection = secure
+        request = _request(url, headers)
+        while request:
+            sent = yield from _unblocked(connection, partial(connection.send, request), sending)
+            request = request[sent:]
+        answer = b""
+        while len(answer) < _MOST_BYTES and not _is_whole(answer):
+            data = yield from _unblocked(connection, partial(connection.recv, 1 << 14), receiving)
+            if not data:
+                break
+            answer += data
+    return _status_and_location(answer)
+
+
+def _unblocked(
+    connection: socket.socket, call: Callable[[], _T], events: Mapping[type[OSError], int]
+) -> Generator[tuple[int, int], None, _T]:
+    """What `call` returns once it need not wait; `events` says what each error that asks to wait waits for."""
+    while True:
+        try:
+            return call()
+        except tuple(events) as error:
+            awaited = events[type(error)]
+        yield connection.fileno(), awaited
+
+
+def _request(url: str, headers: tuple[tuple[str, str], ...]) -> bytes:
+    parts = urlsplit(url)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    ours = {"Host": parts.netloc, "User-Agent": "kube-probe/symph", "Accept": "*/*"}
+    own = {name.lower() for name, _ in headers}
+    lines = [f"{name}: {value}" for name, value in ours.items() if name.lower() not in own]
+    lines += [f"{name}: {value}" for name, value in headers]
+    text = "\r\n".join([f"GET {path} HTTP/1.1", *lines, "Connection: close", "", ""])
+    return text.encode("latin-1", "replace")
+
+
+def _is_whole(answer: bytes) -> bool:
+    """Whether the answer says by itself that nothing more will come; else its connection ends."""
+    head, found, body = answer.partition(b"\r\n\r\n")
+    fields = _fields(head)
+    if not found:
+        return False
+    if fields.get("transfer-encoding", "").lower() == "chunked":
+        return body.endswith(b"0\r\n\r\n")
+    length = fields.get("content-length", "")
+    return length.isdecimal() and len(body) >= int(length)
+
+
+def _status_and_location(answer: bytes) -> tuple[int, str]:
+    head, found, _ = answer.partition(b"\r\n\r\n")
+    words = head.split(b"\r\n", 1)[0].split()
+    if not found or len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
+        raise ValueError("the answer is not HTTP")
+    return int(words[1]), _fields(head).get("location", "")
+
+
+def _fields(head: bytes) -> dict[str, str]:
+    rows = [line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:]]
+    return {name.strip().lower(): value.strip() for name, _, value in rows}

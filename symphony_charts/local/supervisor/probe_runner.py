@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,8 @@ from symphony_charts.local.plan.records import Check
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.probe_checks import Attempt, steps_of
-from symphony_charts.local.supervisor.probe_results import Health
 
-__all__ = ["Checks", "Probing"]
+__all__ = ["Checks", "Health", "Probing"]
 
 # An automatic check is tried soon and then, half as often again each time, at most once a second.
 _SOON_S, _NEXT_S, _LATEST_S = 0.01, 0.03, 1.0
@@ -149,3 +149,26 @@ class Checks:
 def _check(data: Mapping[str, Any]) -> Check:
     values = {**data, "command": tuple(data["command"]), "headers": tuple(map(tuple, data["headers"]))}
     return Check(**values)
+
+
+@dataclass(slots=True)
+class Health:
+    """The answer of one check so far: not ready, alive, and not known to have started until the tries say more."""
+
+    check: Check
+    passes: bool | None = None
+    _last: bool | None = None
+    _row: int = 0
+
+    def __post_init__(self) -> None:
+        if self.passes is None and self.check.role != "started":
+            self.passes = self.check.role == "alive"
+
+    def note(self, passed: bool) -> bool:
+        """Take in one more try; whether it has settled the answer (again) or only begun to doubt it."""
+        self._row = self._row + 1 if passed == self._last else 1
+        self._last = passed
+        if self._row < (self.check.successes if passed else self.check.failures):
+            return False
+        self.passes = passed
+        return True

@@ -1,4 +1,4 @@
-"""Every `assign_to` and launch feature of an experiment turned into requests, selectors, tolerations and notes."""
+"""Assignment turns every `assign_to` and launch feature of an experiment into requests, selectors and tolerations."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from symphony_charts.errors import PlacementError, Problem, SpecError
 from symphony_charts.placement.assign.launch import add_launch_features
 from symphony_charts.placement.assign.rules import Decision, decide
 from symphony_charts.placement.assign.symphony_rules import decide_like_symphony
-from symphony_charts.placement.fit.anti_affinity import repelling
+from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.spec.model import Assignment, Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
 
-__all__ = ["ANNOTATION", "SHARED", "apply", "decision_for", "exclusive_term", "settle"]
+__all__ = ["ANNOTATION", "SHARED", "apply", "exclusive_term", "settle"]
 
 # Where the emitted pods say which pool was chosen. Outside of symph.dev, whose keys the chart alone may set.
 ANNOTATION = "symphony-charts/assigned-to"
@@ -39,9 +39,9 @@ def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list
     decisions: list[Decision] = []
     settled: dict[str, PodSettings] = {}
     for pod in pods_of(experiment).values():
-        made = _decide_pod(pod, experiment, pools, problems)
-        decisions += made.values()
-        settled[pod.name] = _settle_pod(pod, made)
+        pod_decisions = _decide_pod(pod, experiment, pools, problems)
+        decisions += pod_decisions.values()
+        settled[pod.name] = _settle_pod(pod, pod_decisions)
     if problems:
         raise SpecError(problems)
     if decisions:
@@ -62,7 +62,7 @@ def _has_wishes(process: Process) -> bool:
     return any("/" in resource for resources in (process.requests, process.limits) for resource in resources)
 
 
-def decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | None) -> Decision:
+def _decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | None) -> Decision:
     """What one assignment means under the experiment's formula."""
     if experiment.placement.formula == "symphony":
         if pools is None:
@@ -93,13 +93,13 @@ def exclusive_term(pod: str) -> dict[str, object]:
 
 
 def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems: list[Problem]) -> dict[str, Decision]:
-    made: dict[str, Decision] = {}
+    decisions: dict[str, Decision] = {}
     for name, process in pod.processes.items():
         if process.assign_to is None:
             continue
         path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
         try:
-            decision = decision_for(process.assign_to, experiment, pools)
+            decision = _decision_for(process.assign_to, experiment, pools)
         except (SpecError, PlacementError) as error:
             key = getattr(error, "at", "")
             problems.append(
@@ -111,32 +111,33 @@ def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems:
             )
             continue
         label = f"{pod.name}/{name}" if pod.is_group else name
-        made[name] = replace(decision, process=label)
-    pools_named = {decision.pool for decision in made.values() if decision.pool}
+        decisions[name] = replace(decision, process=label)
+    pools_named = {decision.pool for decision in decisions.values() if decision.pool}
     if len(pools_named) > 1:
         what = f"the processes of group {pod.name} are sent to different pools: {', '.join(sorted(pools_named))}"
         problems.append(Problem(what=what, path=pod.path, next="they share one pod, so they need one pool"))
-    return made
+    return decisions
 
 
-def _settle_pod(pod: Pod, made: Mapping[str, Decision]) -> PodSettings:
+def _settle_pod(pod: Pod, decisions: Mapping[str, Decision]) -> PodSettings:
     """The pod's record with its processes settled, and the pod-level part of the decisions added."""
     settings = pod.settings
-    if not made:
+    if not decisions:
         return settings
     processes = {
-        name: settle(process, made[name]) if name in made else process for name, process in pod.processes.items()
+        name: settle(process, decisions[name]) if name in decisions else process
+        for name, process in pod.processes.items()
     }
     record: PodSettings = processes[pod.name] if not pod.is_group else settings
     selector: dict[str, str] = {}
     tolerations: list[Toleration] = list(settings.tolerations)
     notes: dict[str, str] = {}
     overlay = settings.pod_overlay
-    for decision in made.values():
+    for decision in decisions.values():
         selector.update(decision.selector)
-        tolerations += [one for one in decision.tolerations if one not in tolerations]
+        tolerations += [toleration for toleration in decision.tolerations if toleration not in tolerations]
         if decision.is_exclusive:
-            overlay = repelling(overlay, exclusive_term(pod.name))
+            overlay = with_anti_affinity(overlay, exclusive_term(pod.name))
         if decision.pool:
             notes[ANNOTATION] = f"{decision.mode}: {decision.pool}"
     changes: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""Launch features of the experiment's `placement` as what GKE, Kueue and JobSet read on pods.
+"""Launch features of `placement` become what GKE, Kueue and JobSet read on pods.
 
 spot, flex-start, reservation, compact placement, TPU slices, Kueue's topology, exclusive placement; and the
 tolerations that pods with GPUs or TPUs need. Sources: GKE's labels as in `inputs.facts`; Kueue's Topology Aware
@@ -13,7 +13,7 @@ import msgspec
 
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.placement.assign.rules import DEVICE_TOLERATIONS, pool_selector
-from symphony_charts.placement.fit.anti_affinity import repelling
+from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.spec.model import Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
@@ -53,7 +53,7 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
         selector |= _compact(experiment, pools, settings.node_selector)
     overlay: Mapping[str, object] = settings.pod_overlay
     if placement.exclusive and not _exclusive_annotation(experiment):
-        overlay = repelling(overlay, _exclusive(experiment, placement.exclusive))
+        overlay = with_anti_affinity(overlay, _exclusive(experiment, placement.exclusive))
     changes: dict[str, object] = {}
     if not selector.items() <= settings.node_selector.items():
         changes["node_selector"] = {**selector, **settings.node_selector}
@@ -98,8 +98,8 @@ def _tpu_slice(placement: Placement, pools: Pools | None) -> dict[str, str]:
     if not placement.tpu_topology:
         return {}
     label = {f"{_PREFIX}gke-tpu-topology": placement.tpu_topology}
-    found = pools.pools if pools else ()
-    kinds = {pool.tpu.type for pool in found if pool.tpu and pool.tpu.topology == placement.tpu_topology}
+    candidates = pools.pools if pools else ()
+    kinds = {pool.tpu.type for pool in candidates if pool.tpu and pool.tpu.topology == placement.tpu_topology}
     return label | ({f"{_PREFIX}gke-tpu-accelerator": kinds.pop()} if len(kinds) == 1 else {})
 
 

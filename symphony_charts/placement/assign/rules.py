@@ -1,4 +1,4 @@
-"""The dispatcher's rules: what one process gets when it is assigned to a machine, a GPU, resources or a node pool.
+"""The dispatcher's rules say what a process gets that is assigned to a machine, a GPU, resources or a node pool.
 
 `decide` keeps Symphony's modes and keys, and does the arithmetic with what a node really leaves: the share of a
 machine is a share of allocatable minus system pods, so that `process_per_machine` processes always fit. Symphony's own
@@ -20,7 +20,7 @@ from symphony_charts.placement.machines.catalog import GPU_ALIASES, gpu_matches
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pool, Pools
 from symphony_charts.spec.model import Assignment, Toleration
 
-__all__ = ["DEVICE_TOLERATIONS", "Decision", "decide", "named_pool", "pool_selector", "pool_tolerations"]
+__all__ = ["DEVICE_TOLERATIONS", "Decision", "decide", "named_pool", "pool_selector"]
 
 # GKE's admission adds these to pods that request the device; written out, charts work on other clusters, too.
 DEVICE_TOLERATIONS = {
@@ -73,8 +73,8 @@ def named_pool(name: str, pools: Pools) -> Pool:
     pool = pools.get(name)
     if pool is None:
         near = nearest(name, pools.names)
-        known = f"pools are {', '.join(pools.names[:20])}" if pools.names else f"{pools.source} has no pools"
-        raise SpecError.one(f'no node pool "{name}"', "node_pool_name", f'did you mean "{near}"? ' * bool(near) + known)
+        hint = f"pools are {', '.join(pools.names[:20])}" if pools.names else f"{pools.source} has no pools"
+        raise SpecError.one(f'no node pool "{name}"', "node_pool_name", f'did you mean "{near}"? ' * bool(near) + hint)
     return pool
 
 
@@ -88,17 +88,17 @@ def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
     return ()
 
 
-def pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
+def _pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
     """What a pod must tolerate to run on the pool."""
-    found = []
+    tolerations = []
     for taint in pool.taints:
         if taint.key in DEVICE_TOLERATIONS:
-            found.append(DEVICE_TOLERATIONS[taint.key])
+            tolerations.append(DEVICE_TOLERATIONS[taint.key])
         elif taint.value:
-            found.append(Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect))
+            tolerations.append(Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect))
         else:
-            found.append(Toleration(key=taint.key, operator="Exists", effect=taint.effect))
-    return tuple(found)
+            tolerations.append(Toleration(key=taint.key, operator="Exists", effect=taint.effect))
+    return tuple(tolerations)
 
 
 def _required_pool(assignment: Assignment, pools: Pools) -> Pool:
@@ -136,7 +136,7 @@ def _machine(assignment: Assignment, pool: Pool) -> Decision:
         gpus=gpus // parts or None,
         tpus=chips // parts or None,
         selector=pool_selector(pool) + _tpu_selector(pool),
-        tolerations=pool_tolerations(pool),
+        tolerations=_pool_tolerations(pool),
         is_exclusive=exclusive,
         reason=reason,
     )
@@ -177,7 +177,7 @@ def _on_pool(assignment: Assignment, pool: Pool, reason: str) -> Decision:
         assignment,
         pool=pool.name,
         selector=pool_selector(pool) + _tpu_selector(pool),
-        tolerations=pool_tolerations(pool),
+        tolerations=_pool_tolerations(pool),
         reason=f"{_machine_name(pool)}: {reason}",
     )
 
@@ -229,7 +229,7 @@ def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Deci
         pool=pool.name,
         gpus=gpus or None,
         selector=pool_selector(pool),
-        tolerations=pool_tolerations(pool),
+        tolerations=_pool_tolerations(pool),
         reason=reason,
     )
 

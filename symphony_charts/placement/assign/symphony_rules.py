@@ -1,4 +1,4 @@
-"""Symphony's own arithmetic, number for number, for migration tests (`formula="symphony"`).
+"""Symphony's own arithmetic is kept number for number, for migration tests (`formula="symphony"`).
 
 It reads Cloudwise's labels (`cpu`, `memory_m`, `gpu_type`, `gpu_count`), compares with the machine as built, takes the
 first pool of the file, and selects by the label ``name``.
@@ -89,7 +89,7 @@ def _requests(
     ]
     if "gpu_count" in pool.labels:
         tolerations.append(DEVICE_TOLERATIONS[GPU_KEY])
-    made = Decision(
+    decision = Decision(
         mode=assignment.assign_to,
         pool=pool.name,
         cpu=None if cpu is None else f"{cpu:g}" if cpu < 1000 else str(cpu),
@@ -98,4 +98,4 @@ def _requests(
         tolerations=tuple(tolerations),
         reason="Symphony's formula: (CPU - 0.6)/n, memory/(n + 1), the machine as built",
     )
-    return replace(made, selector=(("name", pool.labels.get("name", pool.name)),))
+    return replace(decision, selector=(("name", pool.labels.get("name", pool.name)),))

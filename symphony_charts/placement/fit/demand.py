@@ -1,4 +1,4 @@
-"""What Kubernetes objects ask of the cluster: pods of equal shape counted together, whatever group they belong to.
+"""Demand is what Kubernetes objects ask of the cluster: pods of equal shape are counted together, across groups.
 
 The rendered pods are the only source: what the scheduler will see is what is planned.
 """
@@ -92,11 +92,11 @@ def demands_of(objects: Iterable[Mapping[str, object]], *, scheduler: str = "") 
     for a pod that cannot be read.
     """
     faults = Faults()
-    found = [pod for item in objects for pod in _pods(Fields.of(dict(item), "", faults))]
+    pods = [pod for item in objects for pod in _pods(Fields.of(dict(item), "", faults))]
     faults.check()
-    with_labels = any(template.block("spec").block("affinity").has("podAntiAffinity") for _, template, _ in found)
+    with_labels = any(template.block("spec").block("affinity").has("podAntiAffinity") for _, template, _ in pods)
     by_shape: dict[Shape, Demand] = {}
-    for name, template, count in found:
+    for name, template, count in pods:
         if count > 0:
             shape = _shape(template, _SCHEDULERS | {scheduler}, with_labels=with_labels)
             by_shape.setdefault(shape, Demand(shape)).add(name, count)
@@ -110,9 +110,9 @@ def running_requests(objects: Iterable[Mapping[str, object]]) -> dict[str, Amoun
     """What one pod of each group requests while it runs: its containers and sidecars, not the steps before them."""
     faults = Faults()
     pods = {name: template for item in objects for name, template, _ in _pods(Fields.of(dict(item), "", faults))}
-    found = {name: pod_requests(template.block("spec"), with_steps=False) for name, template in pods.items()}
+    requests = {name: pod_requests(template.block("spec"), with_steps=False) for name, template in pods.items()}
     faults.check()
-    return found
+    return requests
 
 
 def _pods(item: Fields) -> Iterator[tuple[str, Fields, int]]:

@@ -1,4 +1,4 @@
-"""What a Kubernetes pod spec asks of a node, read from its JSON: requests, ports, affinity, tolerations.
+"""A Kubernetes pod spec is read for what it asks of a node: requests, ports, affinity, tolerations.
 
 Source: KEP-753 (sidecars) and k8s.io/component-helpers/resource: the effective request is the larger of what runs in
 the end (containers and sidecars) and of each init container with the sidecars started before it, plus overhead.
@@ -16,10 +16,10 @@ from symphony_charts.spec.model import Toleration
 
 _ANY = "0.0.0.0"  # noqa: S104 - what a manifest may say for all addresses
 
-__all__ = ["effective_requests", "pod_ports", "pod_requests", "read_node_affinity", "read_tolerations"]
+__all__ = ["pod_ports", "pod_requests", "read_node_affinity", "read_tolerations"]
 
 
-def effective_requests(
+def _effective_requests(
     containers: Iterable[Amounts], inits: Iterable[tuple[Amounts, bool]], overhead: Amounts | None = None
 ) -> Amounts:
     """What a pod requests in all, pod slot included; `inits` are in order, True marks a sidecar."""
@@ -52,7 +52,7 @@ def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
     if not with_steps:
         inits = [(amounts, is_sidecar) for amounts, is_sidecar in inits if is_sidecar]
     overhead = _amounts(spec.block("overhead"))
-    total = effective_requests(containers, inits, overhead)
+    total = _effective_requests(containers, inits, overhead)
     for name, amount in _container(spec).items():
         total[name] = amount + overhead.get(name, 0)
     return total
@@ -64,15 +64,15 @@ def pod_ports(spec: Fields) -> frozenset[HostPort]:
     Source: kube-scheduler, GetHostPorts; all addresses are 0.0.0.0 there.
     """
     on_host = spec.flag("hostNetwork")
-    found = set()
+    ports = set()
     sidecars = (item for item in spec.blocks("initContainers") if _is_sidecar(item))
     for container in (*spec.blocks("containers"), *sidecars):
         for port in container.blocks("ports"):
             number = port.number("hostPort") or (port.number("containerPort") if on_host else None)
             if number:
                 address = port.text("hostIP")
-                found.add(HostPort(port.text("protocol") or "TCP", number, "" if address == _ANY else address))
-    return frozenset(found)
+                ports.add(HostPort(port.text("protocol") or "TCP", number, "" if address == _ANY else address))
+    return frozenset(ports)
 
 
 def read_tolerations(spec: Fields) -> tuple[Toleration, ...]:

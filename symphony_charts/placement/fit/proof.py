@@ -1,4 +1,4 @@
-"""What can be said for certain: that a pod never waits, whatever the scheduler does, or that no packing exists.
+"""The proof says what is certain: that a pod never waits, whatever the scheduler does, or that no packing exists.
 
 kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand p,
 `is_proven` lets an adversary place all other pods as it likes: if even then it cannot make every node too full for one
@@ -37,7 +37,7 @@ def is_proven(cluster: Cluster, demand: int) -> bool:
     pods = {other: cluster.demands[other].count for other in rivals}
     if count > 1:
         pods[demand] = count - 1
-    closed = sum(n for other, n in pods.items() if other in cluster.foes[demand])
+    closed = sum(n for other, n in pods.items() if other in cluster.anti_affine[demand])
     for dimension, need in enumerate(cluster.needs[demand]):
         if need and closed < total_nodes:
             closed += _closable(cluster, rooms, dimension, need, pods)
@@ -54,9 +54,9 @@ def _closable(cluster: Cluster, rooms: Iterable[int], dimension: int, need: int,
     closed = 0
     prices: dict[int, int] = {}
     for node in rooms:
-        found = cluster.classes[node]
-        price = -(-(found.free[dimension] - need + 1) // common) * common
-        prices[price] = prices.get(price, 0) + found.count
+        node_class = cluster.classes[node]
+        price = -(-(node_class.free[dimension] - need + 1) // common) * common
+        prices[price] = prices.get(price, 0) + node_class.count
     for price, count in sorted(prices.items()):
         number = min(count, total // price)
         closed += number
@@ -74,43 +74,43 @@ def cannot_fit(cluster: Cluster) -> bool:
     """
     if cluster.splits_zones:
         return False
-    known: set[frozenset[int]] = set()
+    tried: set[frozenset[int]] = set()
     for rooms in cluster.fits:
         nodes = frozenset(rooms)
-        if nodes and nodes not in known:
-            known.add(nodes)
+        if nodes and nodes not in tried:
+            tried.add(nodes)
             bound = [i for i, other in enumerate(cluster.fits) if other and other.keys() <= nodes]
             if _is_overfull(cluster, nodes, bound):
                 return True
     everything = frozenset(node for rooms in cluster.fits for node in rooms)
-    return everything not in known and _is_overfull(cluster, everything, [i for i, o in enumerate(cluster.fits) if o])
+    return everything not in tried and _is_overfull(cluster, everything, [i for i, o in enumerate(cluster.fits) if o])
 
 
 def _is_overfull(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
-    found = [cluster.classes[node] for node in sorted(nodes)]
+    classes = [cluster.classes[node] for node in sorted(nodes)]
     for dimension in range(len(cluster.dimensions)):
         sizes = {i: cluster.needs[i][dimension] for i in demands if cluster.needs[i][dimension]}
         if not sizes:
             continue
         common = gcd(*sizes.values())
         asked = sum(size * cluster.demands[i].count for i, size in sizes.items())
-        if asked > sum(node.count * (node.free[dimension] // common * common) for node in found):
+        if asked > sum(node.count * (node.free[dimension] // common * common) for node in classes):
             return True
         for least in sorted(set(sizes.values())):
             pods = sum(cluster.demands[i].count for i, size in sizes.items() if size >= least)
-            if pods > sum(node.count * (node.free[dimension] // least) for node in found):
+            if pods > sum(node.count * (node.free[dimension] // least) for node in classes):
                 return True
-    return _are_foes_too_many(cluster, nodes, demands)
+    return _are_anti_affine_too_many(cluster, nodes, demands)
 
 
-def _are_foes_too_many(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
+def _are_anti_affine_too_many(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
     """Pods that all keep each other away need a node each."""
     for one in demands:
-        if one not in cluster.foes[one]:
+        if one not in cluster.anti_affine[one]:
             continue
         clique = [one]
-        for other in sorted(cluster.foes[one] & set(demands)):
-            if other in cluster.foes[other] and all(other in cluster.foes[member] for member in clique):
+        for other in sorted(cluster.anti_affine[one] & set(demands)):
+            if other in cluster.anti_affine[other] and all(other in cluster.anti_affine[member] for member in clique):
                 clique.append(other)
         clique = sorted(set(clique))
         if sum(cluster.demands[i].count for i in clique) > sum(cluster.classes[node].count for node in nodes):

@@ -1,11 +1,11 @@
-"""Why a group cannot be scheduled, in its smallest form, and the nearest thing that would help."""
+"""Reasons say why a group cannot be scheduled, in the smallest form, and the nearest thing that would help."""
 
 from __future__ import annotations
 
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
 from symphony_charts.placement.fit.demand import Shape
-from symphony_charts.placement.fit.filters import labels_match, untolerated
+from symphony_charts.placement.fit.filters import labels_match, untolerated_taint
 from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.fit.tpu_slices import slice_fault
 from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
@@ -20,34 +20,34 @@ _WORDS = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "ephemeral stor
 
 def amount_text(resource: str, amount: int) -> str:
     """An amount for people: ``7.51 CPU``, ``25.2 GiB memory``, ``2 GPUs``."""
-    word = _WORDS.get(resource, resource)
+    name = _WORDS.get(resource, resource)
     if resource == "cpu":
-        return f"{cores_text(amount)} {word}"
+        return f"{cores_text(amount)} {name}"
     if resource in ("memory", "ephemeral-storage"):
-        return f"{amount // MIB}Mi {word}" if amount < 1024 * MIB else f"{amount / (1024 * MIB):.2f} GiB {word}"
-    return f"{amount} {word}"
+        return f"{amount // MIB}Mi {name}" if amount < 1024 * MIB else f"{amount / (1024 * MIB):.2f} GiB {name}"
+    return f"{amount} {name}"
 
 
 def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
     """Everything that keeps such a pod off an empty node of the pool: (kind, text); kinds are label, taint, size."""
-    found: list[tuple[str, str]] = []
+    reasons: list[tuple[str, str]] = []
     for key, value in shape.selector:
         if pool.labels.get(key) != value:
             has = pool.labels.get(key)
-            found.append(("label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"))
+            reasons.append(("label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"))
     if not labels_match({}, shape.affinity, pool.labels):
-        found.append(("label", "node affinity does not match"))
-    taint = untolerated(shape.tolerations, pool.taints)
+        reasons.append(("label", "node affinity does not match"))
+    taint = untolerated_taint(shape.tolerations, pool.taints)
     if taint:
-        found.append(("taint", f"taint {taint} is not tolerated"))
+        reasons.append(("taint", f"taint {taint} is not tolerated"))
     usable = pool.usable
     for resource, amount in shape.requests:
         if amount > usable.get(resource, 0):
             offered = amount_text(resource, usable.get(resource, 0))
-            found.append(("size", f"needs {amount_text(resource, amount)}, a node offers {offered}"))
+            reasons.append(("size", f"needs {amount_text(resource, amount)}, a node offers {offered}"))
     if pool.max_nodes < 1:
-        found.append(("size", "it may have no node at all"))
-    return found
+        reasons.append(("size", "it may have no node at all"))
+    return reasons
 
 
 def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
@@ -132,13 +132,13 @@ def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
         if not any(pool.labels.get(key) == value for pool in pools):
             values = sorted({pool.labels[key] for pool in pools if key in pool.labels})
             near = nearest(value, values)
-            known = f"nodes have {', '.join(values[:5])}" if values else f"no node has the label {key}"
-            return f"no pool has the label {key}={value}", (f'did you mean "{near}"? ' if near else "") + known
+            present = f"nodes have {', '.join(values[:5])}" if values else f"no node has the label {key}"
+            return f"no pool has the label {key}={value}", (f'did you mean "{near}"? ' if near else "") + present
     tainted = [
         (pool, taint)
         for pool in pools
         if labels_match(dict(shape.selector), shape.affinity, pool.labels)
-        and (taint := untolerated(shape.tolerations, pool.taints))
+        and (taint := untolerated_taint(shape.tolerations, pool.taints))
     ]
     if tainted:
         pool, taint = min(tainted, key=lambda pair: pair[0].name)
@@ -153,7 +153,7 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     """Why some pods stay behind though each could run: the pools that are full, and how many nodes more would do."""
     count = cluster.demands[demand].count
     rooms = cluster.fits[demand]
-    if demand in cluster.foes[demand]:
+    if demand in cluster.anti_affine[demand]:
         nodes = sum(cluster.classes[node].count for node in rooms)
         return f"{count} pods of which two never share a node, and {nodes} nodes", "fewer replicas, or more nodes"
     best = max(rooms, key=lambda node: (rooms[node], cluster.pools[cluster.classes[node].pool].name))

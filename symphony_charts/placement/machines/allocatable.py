@@ -1,4 +1,4 @@
-"""What a GKE node offers to pods: capacity minus kube-reserved minus eviction threshold, to the byte.
+"""A GKE node offers to pods its capacity minus kube-reserved minus the eviction threshold, to the byte.
 
 Sources: GoogleCloudPlatform/cluster-autoscaler (GKE's own autoscaler), pkg/cloudprovider/gke/reserved.go for the
 reservations and config/os-reserved.yaml for what kernel and system take; checked against real nodes of 2017-2026.
@@ -17,11 +17,9 @@ __all__ = [
     "NodeSpec",
     "allocatable",
     "capacity",
-    "disk_reserved",
     "kube_reserved_cpu",
     "kube_reserved_disk",
     "kube_reserved_memory",
-    "memory_reserved",
 ]
 
 Amounts = dict[str, int]
@@ -107,7 +105,7 @@ def kube_reserved_disk(node: NodeSpec) -> int:
 def capacity(node: NodeSpec) -> Amounts:
     """What the node itself reports: millicores, bytes of memory and ephemeral storage, pod slots."""
     physical = node.memory_mib * MIB
-    system = memory_reserved(physical, node.distribution, node.arch, node.version, confidential=node.confidential)
+    system = _memory_reserved(physical, node.distribution, node.arch, node.version, confidential=node.confidential)
     return {
         "cpu": node.cpu_millis,
         "memory": physical - system,
@@ -132,7 +130,7 @@ def allocatable(node: NodeSpec) -> Amounts:
 
 def _disk_capacity(node: NodeSpec) -> int:
     if not node.local_ssds:
-        return max(0, node.boot_disk_gib * GIB - disk_reserved(node.boot_disk_gib * GIB, node.distribution, node.arch))
+        return max(0, node.boot_disk_gib * GIB - _disk_reserved(node.boot_disk_gib * GIB, node.distribution, node.arch))
     row = next((n for n in _SSD_OVERHEAD_KIB if n >= node.local_ssds), 24)
     return max(0, node.local_ssds * node.local_ssd_gib * GIB - _SSD_OVERHEAD_KIB[row] * 1024)
 
@@ -201,7 +199,7 @@ _DISK: dict[tuple[str, str], Points] = {
 }  # fmt: skip
 
 
-def memory_reserved(
+def _memory_reserved(
     physical: int, distribution: str, arch: str, version: str = "", *, confidential: bool = False
 ) -> int:
     """Bytes of `physical` memory that never reach kubelet on a node of this GKE `version` (newest if empty).
@@ -215,7 +213,7 @@ def memory_reserved(
     return _interpolate(points, physical)
 
 
-def disk_reserved(physical: int, distribution: str, arch: str) -> int:
+def _disk_reserved(physical: int, distribution: str, arch: str) -> int:
     """Bytes of a boot disk that the operating system takes before kubelet sees it."""
     points = _DISK.get((distribution, arch)) or _DISK.get(("cos", arch)) or _DISK["cos", "amd64"]
     return _interpolate(points, physical)

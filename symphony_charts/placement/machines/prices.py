@@ -1,4 +1,4 @@
-"""List prices in dollars per hour, dated, for a few regions; what is not in the table has no price, never a guess."""
+"""List prices are dollars per hour, dated, for a few regions; what is not in the table has no price, never a guess."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from symphony_charts.placement.data import read_constant
 from symphony_charts.placement.machines.catalog import Machine, default_catalog
 
-__all__ = ["PriceTable", "decode_prices", "default_prices"]
+__all__ = ["PriceTable", "default_prices"]
 
 
 class _Region(msgspec.Struct, frozen=True):
@@ -32,13 +32,13 @@ class PriceTable(msgspec.Struct, frozen=True):
 
         `attached_gpus` are those added to an n1 machine: their price is not in the table, so it is unknown as a whole.
         """
-        known = self.regions.get(region)
+        region_prices = self.regions.get(region)
         described = default_catalog().get(machine)
-        if known is None or attached_gpus:
+        if region_prices is None or attached_gpus:
             return None
-        if machine in known.machines:
-            return known.machines[machine][1 if spot else 0]
-        units = known.units.get(described.family) if described else None
+        if machine in region_prices.machines:
+            return region_prices.machines[machine][1 if spot else 0]
+        units = region_prices.units.get(described.family) if described else None
         if described is None or units is None or not _is_plain(described):
             return None
         cpu, gib = (units[2], units[3]) if spot else (units[0], units[1])
@@ -55,8 +55,3 @@ def _is_plain(machine: Machine) -> bool:
 def default_prices() -> PriceTable:
     """The table that ships with the package."""
     return msgspec.json.decode(read_constant("prices.json"), type=PriceTable)
-
-
-def decode_prices(text: str | bytes) -> PriceTable:
-    """A user's own table in the format of the shipped one; raises msgspec.ValidationError with the place."""
-    return msgspec.json.decode(text, type=PriceTable)

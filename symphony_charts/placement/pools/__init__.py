@@ -1,1 +1,1 @@
-"""Node pools, read from the files that users have."""
+"""Node pools are read from the files that users have."""

@@ -1,4 +1,4 @@
-"""A GKE ComputeClass (cloud.google.com/v1) as pools: each priority is one, in order.
+"""A GKE ComputeClass (cloud.google.com/v1) becomes pools: each priority is one, in order.
 
 A pod asks for the class by the label ``cloud.google.com/compute-class``; nodes carry it as a label and a taint. How
 many nodes GKE makes is bounded by quota alone, so `max_nodes` is a stated large number unless a pool is named.
@@ -13,9 +13,9 @@ from symphony_charts.placement.machines.catalog import Catalog, Machine
 from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pool, Provisioning, Taint
 
-__all__ = ["CLASS_LABEL", "read_compute_class"]
+__all__ = ["read_compute_class"]
 
-CLASS_LABEL = "cloud.google.com/compute-class"
+_CLASS_LABEL = "cloud.google.com/compute-class"
 # What one scale-up of GKE adds at most without more ado; quota may be smaller, which no file says.
 UNBOUNDED = 500
 
@@ -38,8 +38,8 @@ def read_compute_class(item: Fields, catalog: Catalog) -> list[Pool]:
             source=item.faults.source(priority.path),
             machine_type=machine.name,
             image=config.text("imageType"),
-            labels={CLASS_LABEL: name, **config.mapping("nodeLabels")},
-            taints=(*read_taints(config, "taints"), Taint(key=CLASS_LABEL, value=name)),
+            labels={_CLASS_LABEL: name, **config.mapping("nodeLabels")},
+            taints=(*read_taints(config, "taints"), Taint(key=_CLASS_LABEL, value=name)),
             gpu_type=priority.block("gpu").text("type"),
             gpu_count=priority.block("gpu").number("count") or 0,
             provisioning=_provisioning(priority),
@@ -54,7 +54,7 @@ def read_compute_class(item: Fields, catalog: Catalog) -> list[Pool]:
         pool = make_pool(facts, catalog, priority)
         if pool is not None:
             labels = {key: value for key, value in pool.labels.items() if key != GKE_POOL_LABEL}
-            pools.append(replace(pool, labels=labels, selector=(CLASS_LABEL, name)))
+            pools.append(replace(pool, labels=labels, selector=(_CLASS_LABEL, name)))
     return [pool for pool in pools if pool is not None]
 
 

@@ -1,4 +1,4 @@
-"""What an input says of one GKE node pool, and the `Pool` that follows from it by the model of a node.
+"""What an input says of one GKE node pool becomes the `Pool` that follows from it by the model of a node.
 
 Readers fill in `PoolFacts` from their own spelling; all arithmetic, labels and taints are added here, once.
 Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/labels/system_labels.go.
@@ -72,12 +72,12 @@ def read_taints(pool: Fields, *keys: str) -> tuple[Taint, ...]:
     taints = []
     for item in pool.blocks(*keys):
         effect = item.text("effect", required=True)
-        known = _EFFECTS.get(effect.lower())
-        if effect and known is None:
+        kubernetes_effect = _EFFECTS.get(effect.lower())
+        if effect and kubernetes_effect is None:
             item.fault(f'unknown taint effect "{effect}"', "effect", "NO_SCHEDULE, PREFER_NO_SCHEDULE or NO_EXECUTE")
         key = item.text("key", required=True)
-        if known and key:
-            taints.append(Taint(key=key, value=item.text("value"), effect=known))  # type: ignore[arg-type]  # values of _EFFECTS
+        if kubernetes_effect and key:
+            taints.append(Taint(key=key, value=item.text("value"), effect=kubernetes_effect))  # type: ignore[arg-type]  # values of _EFFECTS
     return tuple(taints)
 
 
@@ -107,7 +107,6 @@ def make_pool(facts: PoolFacts, catalog: Catalog, place: Fields) -> Pool | None:
         vcpu=machine.vcpu,
         memory_mib=machine.memory_mib,
         arch=machine.arch,
-        node_version=facts.version,
         allocatable=offer,
         accuracy=accuracy,
         system=system_profile(gpu=gpus > 0, tpu=machine.chips > 0, calico=facts.calico),

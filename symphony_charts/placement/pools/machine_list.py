@@ -1,4 +1,4 @@
-"""Machine types in a user's own words: GKE's MachineConfig objects and `gcloud compute machine-types list`.
+"""Machine types in a user's own words are read: MachineConfig objects, `gcloud compute machine-types list`.
 
 MachineConfig (machineconfigs.cloud.google.com/v1) is pushed into clusters by GKE itself and is the freshest source.
 """
@@ -13,7 +13,7 @@ from symphony_charts.placement.machines.catalog import Catalog, Machine
 __all__ = ["read_machine_configs", "read_machine_types"]
 
 
-def read_machine_configs(items: Iterable[Fields], known: Catalog) -> Iterator[Machine]:
+def read_machine_configs(items: Iterable[Fields], catalog: Catalog) -> Iterator[Machine]:
     """The machine types of MachineConfig objects; memory is in MiB there."""
     for item in items:
         spec = item.block("spec")
@@ -28,7 +28,7 @@ def read_machine_configs(items: Iterable[Fields], known: Catalog) -> Iterator[Ma
                 continue
             accelerator = resources.block("accelerator")
             tpu = accelerator.block("tpuConfig")
-            before = known.get(name)
+            before = catalog.get(name)
             yield Machine(
                 name=name,
                 family=series,
@@ -47,7 +47,7 @@ def read_machine_configs(items: Iterable[Fields], known: Catalog) -> Iterator[Ma
             )
 
 
-def read_machine_types(items: Iterable[Fields], known: Catalog) -> Iterator[Machine]:
+def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Machine]:
     """The machine types of `gcloud compute machine-types list --format=json`; a name of several zones counts once."""
     seen = set()
     for item in items:
@@ -59,7 +59,7 @@ def read_machine_types(items: Iterable[Fields], known: Catalog) -> Iterator[Mach
             continue
         seen.add(name)
         gpu = next(item.blocks("accelerators"), Fields({}, item.at("accelerators"), item.faults))
-        before = known.get(name)
+        before = catalog.get(name)
         kind = gpu.text("guestAcceleratorType")
         is_tpu = kind.startswith("ct") or "tpu" in kind
         count = gpu.number("guestAcceleratorCount") or 0

@@ -1,4 +1,4 @@
-"""pools.yaml, our own short form for any cluster: GKE machines by name, or nodes by what they offer.
+"""pools.yaml is our own short form for any cluster: GKE machines by name, or nodes by what they offer.
 
 pools:
   - name: std8
@@ -68,10 +68,12 @@ def _count(item: Fields) -> tuple[int, int]:
 
 
 def _provisioning(item: Fields) -> Provisioning:
-    said = item.text("provisioning")
-    if said not in _PROVISIONING:
-        item.fault(f'unknown provisioning "{said}"', "provisioning", "standard, spot, preemptible or flex-start")
-    return _PROVISIONING.get(said, "standard")
+    provisioning = item.text("provisioning")
+    if provisioning not in _PROVISIONING:
+        item.fault(
+            f'unknown provisioning "{provisioning}"', "provisioning", "standard, spot, preemptible or flex-start"
+        )
+    return _PROVISIONING.get(provisioning, "standard")
 
 
 def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
@@ -133,9 +135,9 @@ def _stated(item: Fields, name: str) -> Pool:
     low, high = _count(item)
     offered = {"pods": item.number("max_pods", minimum=1) or 110} | _amounts(item, "allocatable")
     zones = tuple(item.texts("zones"))
-    known = {"kubernetes.io/os": "linux", "kubernetes.io/arch": item.text("arch") or "amd64"}
-    known |= {"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}
-    labels: Mapping[str, str] = known | item.mapping("labels")
+    defaults = {"kubernetes.io/os": "linux", "kubernetes.io/arch": item.text("arch") or "amd64"}
+    defaults |= {"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}
+    labels: Mapping[str, str] = defaults | item.mapping("labels")
     gpu = item.block("gpu")
     for needed in ("cpu", "memory"):
         if needed not in offered:

@@ -1,4 +1,4 @@
-"""A node pool as the rest of the package sees it, whatever file it was read from."""
+"""A pool describes nodes to the rest of the package, whatever file it was read from."""
 
 from __future__ import annotations
 
@@ -79,7 +79,6 @@ class Pool:
     vcpu: int = 0
     memory_mib: int = 0
     arch: str = "amd64"
-    node_version: str = ""
     allocatable: Mapping[str, int]
     accuracy: Accuracy = "model"
     system: Mapping[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Pools from any of ten inputs, told apart by their content.
+"""Node pools are read from any of ten inputs, which are told apart by their content.
 
 Cloudwise and other Terraform configuration in JSON, HCL, `terraform show -json` of a plan or a state, a raw state,
 `gcloud container node-pools list|describe` and `clusters describe` (JSON or YAML), `kubectl get nodes -o json` (with
@@ -25,7 +25,7 @@ from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.terraform_config import hcl_line_of, parse_hcl, read_config
 from symphony_charts.placement.pools.terraform_state import read_show, read_state
 
-__all__ = ["FORMATS", "detect", "merge", "pools_of_data", "read_pools"]
+__all__ = ["FORMATS", "merge", "pools_of_data", "read_pools"]
 
 FORMATS = (
     "terraform", "terraform-plan", "terraform-state", "tfstate", "gcloud-cluster", "gcloud-pools", "kubernetes",
@@ -57,8 +57,8 @@ def pools_of_data(
     """The pools of data that has been parsed; `text` is used for line numbers in errors alone."""
     find_line = hcl_line_of if name.endswith((".tf", ".hcl")) else line_of
     faults = Faults(file=name, line_of=(lambda path: find_line(text, path)) if text else (lambda _path: None))
-    known = catalog or default_catalog()
-    result = _read(detect(data, name), data, faults, known, variables or {})
+    machines = catalog or default_catalog()
+    result = _read(_detect(data, name), data, faults, machines, variables or {})
     faults.check()
     names = [pool.name for pool in result.pools]
     for twice in sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):
@@ -67,7 +67,7 @@ def pools_of_data(
     return replace(result, source=name)
 
 
-def detect(data: object, name: str = "") -> str:
+def _detect(data: object, name: str = "") -> str:
     """Which of FORMATS `data` is; raises SpecError when it is none."""
     if isinstance(data, list):
         first = data[0] if data and isinstance(data[0], dict) else {}
@@ -75,7 +75,7 @@ def detect(data: object, name: str = "") -> str:
             return "machine-types"
         return "kubernetes" if "kind" in first and "metadata" in first else "gcloud-pools"
     if isinstance(data, dict):
-        for keys, found in (
+        for keys, kind in (
             (("planned_values",), "terraform-plan"),
             (("values", "format_version"), "terraform-state"),
             (("resources", "terraform_version"), "tfstate"),
@@ -87,7 +87,7 @@ def detect(data: object, name: str = "") -> str:
             (("config", "name"), "gcloud-pools"),
         ):
             if all(key in data for key in keys):
-                return found
+                return kind
     raise SpecError.one(
         "this file describes no node pools",
         at=name,
@@ -150,8 +150,8 @@ def _read(kind: str, data: object, faults: Faults, catalog: Catalog, variables: 
     if kind == "gcloud-pools":
         listed = data if isinstance(data, list) else [data]
         fields = [Fields.of(x, f"[{i}]" if isinstance(data, list) else "", faults) for i, x in enumerate(listed)]
-        found = [read_node_pool(item, catalog) for item in fields]
-        return Pools(pools=tuple(pool for pool in found if pool is not None), catalog=catalog)
+        node_pools = [read_node_pool(item, catalog) for item in fields]
+        return Pools(pools=tuple(pool for pool in node_pools if pool is not None), catalog=catalog)
     top = {str(key): value for key, value in data.items()} if isinstance(data, dict) else {}
     if kind == "terraform":
         pools = read_config(top, faults, catalog, variables)
@@ -192,9 +192,9 @@ def _items(data: object, path: str, faults: Faults) -> list[Fields]:
     listed = fields.data.get("items")
     if isinstance(listed, list):
         kind = fields.text("kind").removesuffix("List")
-        found = _items(listed, fields.at("items"), faults)
+        items = _items(listed, fields.at("items"), faults)
         if kind:
-            for item in found:
+            for item in items:
                 item.data.setdefault("kind", kind)
-        return found
+        return items
     return [fields]

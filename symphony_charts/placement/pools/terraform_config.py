@@ -1,4 +1,4 @@
-"""Terraform configuration, JSON (`.tf.json`, Cloudwise's among them) and HCL (`.tf`), turned into pools.
+"""Terraform configuration, JSON (`.tf.json`, Cloudwise's among them) or HCL (`.tf`), is turned into pools.
 
 Nothing is executed: variables take their defaults or the values given, locals and literal `count`/`for_each` are
 followed, anything else that a pool needs is a fault that asks for the plan's JSON.
@@ -47,10 +47,10 @@ def hcl_line_of(text: str, path: str) -> int | None:
     """
     kind, name, *steps = [re.sub(r"\[[^]]*\]", "", step) for step in path.removeprefix("resource.").split(".")]
     head = re.compile(rf'^\s*resource\s+"?{re.escape(kind)}"?\s+"?{re.escape(name)}"?', re.MULTILINE)
-    found = head.search(text)
-    if found is None:
+    match = head.search(text)
+    if match is None:
         return None
-    position = found.start() + len(found[0]) - len(found[0].lstrip())
+    position = match.start() + len(match[0]) - len(match[0].lstrip())
     for step in steps:
         inner = re.compile(rf'^\s*"?{re.escape(step)}"?\s*[={{"]', re.MULTILINE).search(text, position)
         if inner is None:

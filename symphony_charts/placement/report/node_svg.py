@@ -1,4 +1,4 @@
-"""The nodes of a plan with the pods packed in them, as one SVG.
+"""One SVG draws the nodes of a plan with the pods packed in them.
 
 Each node is two columns, CPU and memory, in which its pods are stacked to scale; GPUs are squares above them. Nodes
 that look alike are drawn once, with their number.
@@ -82,7 +82,7 @@ def _node(plan: Plan, filled: Filled, x: float, y: float) -> Iterator[str]:
     yield text(x + 10, y + 18, fitted(number, 120), bold=filled.count > 1)
     yield from _devices(plan, filled, x + NODE_W - 10, y + 8)
     columns = (("cpu", "CPU", x + 10, CPU_W), ("memory", "memory", x + 10 + CPU_W + 12, MEM_W))
-    for resource, word, left, width in columns:
+    for resource, label, left, width in columns:
         dimension = cluster.dimensions.index(resource) if resource in cluster.dimensions else -1
         offered = node.free[dimension] if dimension >= 0 else 0
         used = offered - filled.free[dimension] if dimension >= 0 else 0
@@ -94,7 +94,7 @@ def _node(plan: Plan, filled: Filled, x: float, y: float) -> Iterator[str]:
             else f"{gib_text(used)}/{gib_text(offered)}"
         )
         yield text(left, y + TOP + COLUMN_H + 2, amounts, size=10)
-        yield text(left, y + TOP + COLUMN_H + 15, word if resource == "cpu" else "GiB", size=10, fill=MUTED)
+        yield text(left, y + TOP + COLUMN_H + 15, label if resource == "cpu" else "GiB", size=10, fill=MUTED)
 
 
 def _devices(plan: Plan, filled: Filled, right: float, y: float) -> Iterator[str]:
@@ -113,8 +113,8 @@ def _devices(plan: Plan, filled: Filled, right: float, y: float) -> Iterator[str
                 fill = color(owners[index]) if index < len(owners) else "#ffffff"
                 yield box(right - 13 * (total - index), y, 10, 10, fill=fill, stroke=MUTED, title=name)
             if total:
-                word = name.split("/")[1].upper()
-                yield text(right - 13 * total - 5, y + 9, word, size=10, fill=MUTED, anchor="end")
+                label = name.split("/")[1].upper()
+                yield text(right - 13 * total - 5, y + 9, label, size=10, fill=MUTED, anchor="end")
 
 
 def _stack(

@@ -1,4 +1,4 @@
-"""A plan as rows and data: what `symph plan` prints, and what its JSON holds."""
+"""A plan becomes rows and data: what `symph plan` prints, and what its JSON holds."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def total_line(plan: Plan) -> str:
     offered = sum(use.offered.get("cpu", 0) for use in plan.uses)
     share = f"{cpu / offered:.0%} of CPU used" if offered else "nothing used"
     prices = [use.price for use in plan.uses]
-    known = sum(price for price in prices if price is not None)
+    total = sum(price for price in prices if price is not None)
     if any(price is None for price in prices):
-        cost = f"${known:.2f}/h and what has no price" if known else "no price"
+        cost = f"${total:.2f}/h and what has no price" if total else "no price"
     else:
-        cost = f"${known:.2f}/h"
+        cost = f"${total:.2f}/h"
     systems = sorted({_system_text(use) for use in plan.uses})
     taken = f"; system pods {', '.join(systems[:3])} per node are already taken off" if systems else ""
     return f"total {nodes} node{'s' if nodes != 1 else ''}, {share}, {cost}{taken}"
@@ -187,14 +187,14 @@ def _what(plan: Plan, use: PoolUse) -> str:
 
 def _names(plan: Plan, demand: int, nodes: Counter[int]) -> Iterator[str]:
     total = sum(count * number for count, number in nodes.items())
-    found = plan.cluster.demands[demand]
-    if len(found.members) > 1:
-        if total == found.count:
-            yield from (f"{name} x{count}" if count > 1 else name for name, count in found.members)
+    demand_names = plan.cluster.demands[demand]
+    if len(demand_names.members) > 1:
+        if total == demand_names.count:
+            yield from (f"{name} x{count}" if count > 1 else name for name, count in demand_names.members)
         else:
-            yield f"{found.name} x{total}"
+            yield f"{demand_names.name} x{total}"
         return
-    name = found.members[0][0]
+    name = demand_names.members[0][0]
     yield name if total == 1 else f"{name} x{total}{_spread(nodes)}"
 
 

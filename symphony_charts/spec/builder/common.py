@@ -1,4 +1,4 @@
-"""What the builders of processes and groups share: checked keywords, pod settings, mounts."""
+"""The builders of processes and groups share checked keywords, pod settings and mounts."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def known_fields(given: Mapping[str, object], record: type[msgspec.Struct], call
 
     Raises SpecError for all keywords that are no fields, each with the nearest one.
     """
-    known = set(record.__struct_fields__)
-    choices = sorted(known | {alias for alias, field in ALIASES.items() if field in known})
+    names = set(record.__struct_fields__)
+    choices = sorted(names | {alias for alias, field in ALIASES.items() if field in names})
     problems: list[Problem] = []
     fields: Data = {}
     for key, value in given.items():
         field = ALIASES.get(key, key)
-        if field not in known:
+        if field not in names:
             meant = nearest(key, choices)
             next_step = f'did you mean "{meant}"?' if meant else f"known: {', '.join(choices)}"
             problems.append(Problem(what=f'{call} takes no "{key}"', path=key, next=next_step))

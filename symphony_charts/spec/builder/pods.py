@@ -40,18 +40,18 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
 
     def set(self, **fields: Any) -> None:
         """Set fields of the process by name; None leaves a field as it is."""
-        known = known_fields(fields, Process, f'process "{self.name}"')
-        for field in known:
+        settings = known_fields(fields, Process, f'process "{self.name}"')
+        for field in settings:
             if field in PodSettings.__struct_fields__:
                 self._check_pod(field)
         for verb, declare in (("binds", self.binds), ("connects", self.connects), ("exposes", self.exposes)):
-            if verb in known:
-                declare(cast("Any", known.pop(verb)))
-        if "env" in known:
-            self.set_envs(cast("Mapping[str, object]", known.pop("env")))
-        for mount in _as_list(known.pop("mounts", [])):
+            if verb in settings:
+                declare(cast("Any", settings.pop(verb)))
+        if "env" in settings:
+            self.set_envs(cast("Mapping[str, object]", settings.pop("env")))
+        for mount in _as_list(settings.pop("mounts", [])):
             self._add_mount({"text": mount} if isinstance(mount, str) else _builtins(mount))
-        self._data.update({field: _builtins(value) for field, value in known.items()})
+        self._data.update({field: _builtins(value) for field, value in settings.items()})
 
     # --- network -----------------------------------------------------------------------------------------------------
 

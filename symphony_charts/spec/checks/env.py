@@ -1,4 +1,4 @@
-"""Environment variables: their names, sources, and the order in which `$(VAR)` sees them."""
+"""The checks of environment variables judge their names, sources, and the order in which `$(VAR)` sees them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from symphony_charts.errors import Problem
 from symphony_charts.spec.checks.process_paths import Place
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import EnvSource, EnvValue
+from symphony_charts.spec.variable_names import RESERVED
 
-__all__ = ["env_faults", "may_be_set", "references_in"]
+__all__ = ["env_faults", "may_be_set"]
 
 # Kubernetes' relaxed rule allows more; a shell, a C program and tmux agree on this one.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
-# They say who a process is; the chart and the local mode count on them.
-_OURS = frozenset(("SYMPH_EXPERIMENT", "SYMPH_GROUP", "SYMPH_INDEX", "SYMPH_REPLICAS", "SYMPH_RUN"))
 
 
 def env_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
@@ -34,10 +33,10 @@ def env_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]
 
 def may_be_set(name: str) -> bool:
     """Whether a variable of this name may be set by an experiment."""
-    return _NAME.fullmatch(name) is not None and name not in _OURS
+    return _NAME.fullmatch(name) is not None and name not in RESERVED
 
 
-def references_in(text: str) -> list[str]:
+def _references_in(text: str) -> list[str]:
     """The names in ``$(NAME)`` of `text`; ``$$(NAME)`` is no reference.
 
     Source: kubernetes/kubernetes, third_party/forked/golang/expansion/expand.go.
@@ -53,7 +52,7 @@ def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue]
         if not _NAME.fullmatch(name):
             next_step = "use letters, digits and underscores, no digit first"
             yield Problem(what=f'"{name}" cannot be the name of a variable', path=here, next=next_step)
-        elif name in _OURS:
+        elif name in RESERVED:
             what = f'"{name}" says who the process is and cannot be set'
             yield Problem(what=what, path=here, next="choose another name")
         if isinstance(value, EnvSource):
@@ -64,7 +63,7 @@ def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue]
 
 def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: str) -> Iterator[Problem]:
     """Entries without `$(` come first, then those with it, each by name: what comes later is not seen."""
-    for reference in references_in(value):
+    for reference in _references_in(value):
         other = env.get(reference)
         if isinstance(other, str) and "$(" in other and reference >= name:
             what = f'"{name}" refers to "{reference}", which is set after it'
@@ -77,8 +76,8 @@ def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: 
 def _source_faults(source: EnvSource, path: str) -> Iterator[Problem]:
     kinds = [kind for kind in ("secret", "config", "field", "resource") if getattr(source, kind) is not None]
     if len(kinds) != 1:
-        found = " and ".join(kinds) or "none of secret, config, field and resource"
-        yield Problem(what=f"a value comes from one place, not {found}", path=path, next="keep one of them")
+        given = " and ".join(kinds) or "none of secret, config, field and resource"
+        yield Problem(what=f"a value comes from one place, not {given}", path=path, next="keep one of them")
     elif kinds[0] in ("secret", "config") and not source.key:
         yield Problem(what=f"which key of the {kinds[0]}?", path=path, next="add `key:`")
     elif kinds[0] in ("field", "resource") and source.key is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import msgspec
 
@@ -56,7 +55,7 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
         of_kind = _OF_KIND.get(experiment.workload.kind)
         problems += of_kind(experiment) if of_kind else ()
     if problems:
-        raise SpecError(replace(problem, path=written_at(written, problem.path)) for problem in problems)
+        raise SpecError(problem.moved_to(written_at(written, problem.path)) for problem in problems)
     return experiment
 
 
@@ -85,10 +84,10 @@ def _may_hold_forbidden(experiment: Experiment) -> bool:
 
 def _character_faults(value: object, path: str) -> Iterator[Problem]:
     if isinstance(value, str):
-        found = _FORBIDDEN.search(value)
-        if found is not None:
+        character = _FORBIDDEN.search(value)
+        if character is not None:
             next_step = "use another character, or keep the text in a file (`configs: {name: {file: ...}}`)"
-            yield Problem(what=f"the character U+{ord(found[0]):04X} cannot travel", path=path, next=next_step)
+            yield Problem(what=f"the character U+{ord(character[0]):04X} cannot travel", path=path, next=next_step)
     elif isinstance(value, dict):
         for key, item in value.items():
             if isinstance(key, str) and _FORBIDDEN.search(key):

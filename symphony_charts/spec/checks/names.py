@@ -1,4 +1,4 @@
-"""Names of an experiment: sanitised throughout, references included, then held to what Kubernetes accepts."""
+"""Names of an experiment are sanitised throughout, references included, then held to what Kubernetes accepts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from symphony_charts.formats.names import DNS_LABEL, SERVICE_NAME, prefix_owner,
 from symphony_charts.formats.paths import join
 from symphony_charts.spec.model import Experiment, Process
 
-__all__ = ["EXPERIMENT_LENGTH", "LABEL_LENGTH", "POD_LENGTH", "name_faults", "with_clean_names"]
+__all__ = ["name_faults", "with_clean_names"]
 
 # A helm release name; objects are named `<release>-<pod>-<hash>`.
-EXPERIMENT_LENGTH = 53
-LABEL_LENGTH = 63
+_EXPERIMENT_LENGTH = 53
+_LABEL_LENGTH = 63
 # Workloads have names of at most 52 characters, of which the hash takes 9 and the release at least 3.
-POD_LENGTH = 40
+_POD_LENGTH = 40
 
 _Value = TypeVar("_Value")
 
@@ -42,7 +42,7 @@ def with_clean_names(experiment: Experiment) -> tuple[Experiment, list[Problem]]
     cleaned = msgspec.structs.replace(
         experiment,
         workload=msgspec.structs.replace(experiment.workload, dijob=msgspec.structs.replace(dijob, tasks=types)),
-        name=shorten(name, EXPERIMENT_LENGTH) if len(name) <= LABEL_LENGTH else name,
+        name=shorten(name, _EXPERIMENT_LENGTH) if len(name) <= _LABEL_LENGTH else name,
         owner=owner,
         team=sanitize(experiment.team) if experiment.team is not None else None,
         groups=_clean(groups, "groups", problems),
@@ -63,26 +63,26 @@ def with_clean_names(experiment: Experiment) -> tuple[Experiment, list[Problem]]
 
 def name_faults(experiment: Experiment) -> Iterator[Problem]:
     """The names that are no DNS labels, too long, or stand for two things."""
-    yield from _label_faults(experiment.name, "name", LABEL_LENGTH, starts_with_letter=True)
+    yield from _label_faults(experiment.name, "name", _LABEL_LENGTH, starts_with_letter=True)
     for field, value in (("owner", experiment.owner), ("team", experiment.team), ("namespace", experiment.namespace)):
         if value is not None:
-            yield from _label_faults(value, field, LABEL_LENGTH)
+            yield from _label_faults(value, field, _LABEL_LENGTH)
     for group, settings in experiment.groups.items():
         path = join("groups", group)
-        yield from _label_faults(group, path, POD_LENGTH)
+        yield from _label_faults(group, path, _POD_LENGTH)
         if not settings.processes:
             yield Problem(what=f'the group "{group}" is empty', path=path, next="add `processes:` to it, or drop it")
         for name in settings.processes:
-            yield from _label_faults(name, f"{path}.processes.{name}", LABEL_LENGTH)
+            yield from _label_faults(name, f"{path}.processes.{name}", _LABEL_LENGTH)
         if group in experiment.processes:
             what = f'"{group}" names a group and a lone process: both would be a pod of that name'
             yield Problem(what=what, path=f"processes.{group}", next="rename one of them")
     for name in experiment.processes:
-        yield from _label_faults(name, f"processes.{name}", POD_LENGTH)
+        yield from _label_faults(name, f"processes.{name}", _POD_LENGTH)
     for step in experiment.prepare:
-        yield from _label_faults(step, f"prepare.{step}", LABEL_LENGTH)
+        yield from _label_faults(step, f"prepare.{step}", _LABEL_LENGTH)
     for volume in experiment.volumes:
-        yield from _label_faults(volume, f"volumes.{volume}", LABEL_LENGTH)
+        yield from _label_faults(volume, f"volumes.{volume}", _LABEL_LENGTH)
 
 
 def _clean(named: Mapping[str, _Value], path: str, problems: list[Problem]) -> dict[str, _Value]:

@@ -1,4 +1,4 @@
-"""References between parts of an experiment: `after`, `order`, `done_when`, `prepare`, selected secrets."""
+"""References between parts must resolve: `after`, `order`, `done_when`, `prepare`, selected secrets."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def reference_faults(experiment: Experiment, places: list[Place]) -> Iterator[Pr
     graph: dict[str, list[Place]] = {}
     for place in places:
         if place.process.after:
-            found = [table.find(ref, f"{place.path}.after[{i}]") for i, ref in enumerate(place.process.after)]
-            graph[place.path] = [other for other in found if other is not None]
+            targets = [table.find(ref, f"{place.path}.after[{i}]") for i, ref in enumerate(place.process.after)]
+            graph[place.path] = [other for other in targets if other is not None]
     for index, ref in enumerate(experiment.done_when):
         end = table.find(ref, f"done_when[{index}]")
         if end is not None and end.process.lifecycle == "service":
@@ -55,11 +55,11 @@ class _Table:
 
     def find(self, ref: str, path: str) -> Place | None:
         """The process that `ref` means; None, and a problem, unless that is exactly one."""
-        found = self._by_name.get(ref, [])
-        if len(found) == 1:
-            return found[0]
-        if found:
-            choices = ", ".join(f"{place.ref.pod}/{place.ref.process}" for place in found)
+        matches = self._by_name.get(ref, [])
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            choices = ", ".join(f"{place.ref.pod}/{place.ref.process}" for place in matches)
             what = f'"{ref}" fits several processes: {choices}'
             self.problems.append(Problem(what=what, path=path, next="name it as group/process"))
         else:

@@ -1,4 +1,4 @@
-"""Services: who binds, who dials, on which port."""
+"""The checks of services judge who binds, who dials, and on which port."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from symphony_charts.formats.names import SERVICE_NAME
 from symphony_charts.formats.paths import nearest
 from symphony_charts.spec.checks.process_paths import Place
 from symphony_charts.spec.model import Experiment, Probe
+from symphony_charts.spec.variable_names import service_variable
 
-__all__ = ["SERVICE_LENGTH", "network_faults"]
+__all__ = ["network_faults"]
 
 # A Service is named `<release>-<service>`, in 63 characters at most.
-SERVICE_LENGTH = 40
+_SERVICE_LENGTH = 40
 _LAST_PORT = 65535
 
 
@@ -66,8 +67,8 @@ def _name_faults(name: str, path: str) -> Iterator[Problem]:
     if not SERVICE_NAME.fullmatch(name):
         next_step = "use lower-case letters, digits and dashes, a letter first, a letter or digit last"
         yield Problem(what=f'"{name}" cannot be the name of a service', path=path, next=next_step)
-    elif len(name) > SERVICE_LENGTH:
-        what = f'the service "{name}" has {len(name)} characters; {SERVICE_LENGTH} fit beside the release\'s name'
+    elif len(name) > _SERVICE_LENGTH:
+        what = f'the service "{name}" has {len(name)} characters; {_SERVICE_LENGTH} fit beside the release\'s name'
         yield Problem(what=what, path=path, next="shorten it")
 
 
@@ -108,7 +109,7 @@ def _variable_faults(listeners: Mapping[str, Place]) -> Iterator[Problem]:
     for name, place in listeners.items():
         if name.endswith("-bind") and name.removesuffix("-bind") in listeners:
             other = name.removesuffix("-bind")
-            what = f'the services "{other}" and "{name}" would share a variable, SYMPH_{_upper(name)}_HOST'
+            what = f'the services "{other}" and "{name}" would share a variable, {service_variable(name, "HOST")}'
             yield Problem(what=what, path=place.path, next="rename one of them")
 
 
@@ -135,8 +136,8 @@ def _probe_faults(probe: Probe, place: Place) -> Iterator[Problem]:
     path = f"{place.path}.ready"
     kinds = [kind for kind in ("tcp", "http", "exec") if getattr(probe, kind) is not None]
     if len(kinds) != 1:
-        found = " and ".join(kinds) or "none of tcp, http and exec"
-        yield Problem(what=f"a probe asks in one way, not {found}", path=path, next="keep one of tcp, http, exec")
+        given = " and ".join(kinds) or "none of tcp, http and exec"
+        yield Problem(what=f"a probe asks in one way, not {given}", path=path, next="keep one of tcp, http, exec")
     for kind in ("tcp", "http"):
         asked = getattr(probe, kind)
         if asked is not None:
@@ -165,7 +166,3 @@ def _probe_port_faults(port: int | str, place: Place, path: str) -> Iterator[Pro
         next_step = f'did you mean "{meant}"?' if meant else "use a number, or a service that this process listens on"
         what = f'process "{place.ref}" listens on no service "{port}"'
         yield Problem(what=what, path=path, next=next_step)
-
-
-def _upper(name: str) -> str:
-    return name.upper().replace("-", "_")

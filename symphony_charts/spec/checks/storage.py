@@ -1,4 +1,4 @@
-"""Volumes, mounts, configuration and secret files."""
+"""The checks of storage judge volumes, mounts, configuration and secret files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from symphony_charts.spec.checks.amounts import amount_faults
 from symphony_charts.spec.checks.process_paths import Place
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import (
+    CONFIG_DIR,
+    SECRETS_DIR,
     AnyVolume,
     ClaimVolume,
     ConfigFile,
@@ -34,17 +36,15 @@ _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
 _OBJECT = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _PERM = re.compile(r"[rwm]{1,3}")
 _HOST_PATH_KINDS = ("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
-_CONFIG_DIR = "/etc/symph/config"
-_SECRETS_DIR = "/etc/secrets"
 
 
 def storage_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
     """Faults of everything that processes find in their file systems."""
     for name, volume in experiment.volumes.items():
         yield from _volume_faults(volume, f"volumes.{name}")
-    ours = {_CONFIG_DIR} if experiment.configs else set()
+    ours = {CONFIG_DIR} if experiment.configs else set()
     if experiment.secrets:
-        ours.add(_SECRETS_DIR)
+        ours.add(SECRETS_DIR)
     for place in places:
         if place.process.mounts:
             yield from _mount_faults(place.process.mounts, experiment.volumes, f"{place.path}.mounts", ours)
@@ -115,10 +115,10 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
 
 
 def _config_faults(config: ConfigFile, path: str) -> Iterator[Problem]:
-    said = [field for field in ("text", "base64", "file") if getattr(config, field) is not None]
-    if len(said) != 1:
-        found = " and ".join(said) or "none of text, base64 and file"
-        yield Problem(what=f"the content comes from one place, not {found}", path=path, next="keep one of them")
+    sources = [field for field in ("text", "base64", "file") if getattr(config, field) is not None]
+    if len(sources) != 1:
+        given = " and ".join(sources) or "none of text, base64 and file"
+        yield Problem(what=f"the content comes from one place, not {given}", path=path, next="keep one of them")
     if config.base64 is not None:
         try:
             base64.b64decode(config.base64, validate=True)

@@ -1,4 +1,4 @@
-"""Spec files as experiments: YAML, JSON or Python, with the files they name and the lock file beside them.
+"""Spec files (YAML, JSON or Python) become experiments, with the files they name and the lock file beside them.
 
 A Python file defines `experiment` (a builder, an Experiment or plain data) or a function `experiment()` or `main()`
 that returns one; without either, the one experiment that it launches is read and not started. It runs in this process
@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from symphony_charts.spec.lockfile import Lock, parse
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import ConfigFile, SecretFile
 
-__all__ = ["SpecFile", "located", "lock_path_of", "read", "read_lock", "read_many", "with_files"]
+__all__ = ["SpecFile", "lock_path_of", "read", "read_lock", "with_files", "with_location"]
 
 # What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
@@ -58,12 +57,6 @@ def read(path: str | Path) -> SpecFile:
     return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
 
 
-def read_many(paths: Iterable[str | Path]) -> Iterator[SpecFile]:
-    """`read` of each path, in order, as they are asked for."""
-    for path in paths:
-        yield read(path)
-
-
 def lock_path_of(path: Path) -> Path:
     """Where the lock file of the spec file `path` stands."""
     return path.with_name(f"{path.stem}.lock.yaml")
@@ -89,25 +82,25 @@ def _read_text(path: Path) -> Experiment:
         experiment = from_data(_json(text) if path.suffix == ".json" else load(text))
         return with_files(experiment, path.parent)
     except SpecError as error:
-        raise located(error, path, text) from error
+        raise with_location(error, path, text) from error
 
 
 def _read_python(path: Path) -> Experiment:
     _text_of(path)
-    made = run_file(path)
+    result = run_file(path)
     try:
-        return with_files(_experiment_of(made), path.parent)
+        return with_files(_experiment_of(result), path.parent)
     except SpecError as error:
         raise SpecError(error.problems, at=str(path)) from error
 
 
-def _experiment_of(made: object) -> Experiment:
-    if isinstance(made, Experiment):
-        made = msgspec.to_builtins(made)
-    finish = getattr(made, "finish", None)
+def _experiment_of(result: object) -> Experiment:
+    if isinstance(result, Experiment):
+        result = msgspec.to_builtins(result)
+    finish = getattr(result, "finish", None)
     if callable(finish):
-        made = finish()
-    return made if isinstance(made, Experiment) else from_data(made)
+        result = finish()
+    return result if isinstance(result, Experiment) else from_data(result)
 
 
 def _text_of(path: Path) -> str:
@@ -140,7 +133,7 @@ def _json(text: str) -> object:
     return data
 
 
-def located(error: SpecError, path: Path, text: str) -> SpecError:
+def with_location(error: SpecError, path: Path, text: str) -> SpecError:
     """`error` with the file and line of each fault before its path."""
     return SpecError(
         Problem(what=problem.what, path=_place(path, text, problem.path), next=problem.next)

@@ -1,4 +1,4 @@
-"""Python files that define an experiment, run in this process; their errors name the user's line."""
+"""Python files that define an experiment run in this process; their errors name the user's line."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from symphony_charts.errors import SpecError, SymphError
+from symphony_charts.errors import SpecError, SymphError, first_line
 
-__all__ = ["first_line", "note_launch", "run_file"]
+__all__ = ["note_launch", "run_file"]
 
 _LAUNCHED = "__symph_launched__"
 _NAMES = ("experiment", "main")
@@ -30,7 +30,7 @@ def run_file(path: Path) -> object:
     with _imports_beside(path, module):
         try:
             exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - running it is what was asked
-            made = _made_by(module, path)
+            result = _made_by(module, path)
         except SymphError as error:
             raise _with_line(error, path) from error
         except SystemExit as error:
@@ -38,12 +38,7 @@ def run_file(path: Path) -> object:
         except Exception as error:  # the user's code may raise anything; it is reported as theirs
             what = f"{type(error).__name__}: {first_line(error)}".removesuffix(": ")
             raise SpecError.one(what, at=_line_in(path, error), next=_way_out(path, error)) from error
-    return made
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of what an error says, empty where it says nothing."""
-    return next(iter(str(error).splitlines()), "")
+    return result
 
 
 def note_launch(experiment: object) -> bool:
@@ -63,13 +58,13 @@ def _way_out(path: Path, error: Exception) -> str:
 
 def _made_by(module: ModuleType, path: Path) -> object:
     for name in _NAMES:
-        made = getattr(module, name, None)
-        if made is None:
+        value = getattr(module, name, None)
+        if value is None:
             continue
-        made = made() if callable(made) and not hasattr(made, "finish") else made
-        if made is None:
+        value = value() if callable(value) and not hasattr(value, "finish") else value
+        if value is None:
             raise SpecError.one(f"`{name}()` returned nothing", at=str(path), next="return the experiment")
-        return made
+        return value
     launched = module.__dict__.get(_LAUNCHED, [])
     if len(launched) == 1:
         return launched[0]
@@ -84,14 +79,14 @@ def _made_by(module: ModuleType, path: Path) -> object:
 def _imports_beside(path: Path, module: ModuleType) -> Iterator[None]:
     """Let the file import its neighbours; afterwards they are forgotten, so that another file finds its own."""
     folder = str(path.absolute().parent)
-    known = set(sys.modules)
+    before = set(sys.modules)
     sys.path.insert(0, folder)
     sys.modules[_MODULE] = module
     try:
         yield
     finally:
         sys.path.remove(folder)
-        for name in set(sys.modules) - known:
+        for name in set(sys.modules) - before:
             if name == _MODULE or _is_neighbour(sys.modules[name], folder):
                 del sys.modules[name]
 

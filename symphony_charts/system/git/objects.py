@@ -25,7 +25,7 @@ def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> l
         return []
     fed = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
     data = git(repo, "cat-file", "--batch", input=fed, timeout_s=timeout_s).stdout
-    found: list[tuple[str, str, bytes] | None] = []
+    objects: list[tuple[str, str, bytes] | None] = []
     start = 0
     for name in names:
         end = data.find(b"\n", start)
@@ -34,12 +34,12 @@ def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> l
         words = data[start:end].split()
         start = end + 1
         if len(words) != 3 or not words[2].isdigit():
-            found.append(None)
+            objects.append(None)
             continue
         size = int(words[2])
-        found.append((words[1].decode(), words[0].decode(), data[start : start + size]))
+        objects.append((words[1].decode(), words[0].decode(), data[start : start + size]))
         start += size + 1
-    return found
+    return objects
 
 
 def find_commit(repo: Path, tip: str, commits: Iterable[str], base: str = "") -> str | None:

@@ -1,4 +1,4 @@
-"""The git program, run so that neither hooks nor settings of this machine change what it does to a cache of ours.
+"""The git program runs so that neither hooks nor settings of this machine change what it does to a cache of ours.
 
 Transports and credentials stay git's own: its settings for them, its helpers and the agent of ssh are used.
 """
@@ -12,9 +12,9 @@ from pathlib import Path
 from symphony_charts.errors import SpecError, ToolMissing
 from symphony_charts.system.subprocess_runner import Completed, run
 
-__all__ = ["OLDEST_GIT", "check_branch", "check_url", "git", "git_version"]
+__all__ = ["check_branch", "check_url", "git", "git_version"]
 
-OLDEST_GIT = (2, 30)
+_OLDEST_GIT = (2, 30)
 
 _SETTINGS = {
     "core.hooksPath": "/dev/null",  # also the hook `pre-push` of the user's own settings
@@ -49,11 +49,11 @@ def git(
 def git_version() -> tuple[int, int]:
     """The version of the git program. Raises ToolMissing without one, or with one that is too old."""
     match = re.search(r"(\d+)\.(\d+)", run(["git", "--version"], timeout_s=10).text)
-    found = (int(match[1]), int(match[2])) if match else (0, 0)
-    if found < OLDEST_GIT:
-        wanted = ".".join(map(str, OLDEST_GIT))
-        raise ToolMissing(f"git {found[0]}.{found[1]} is too old", next=f"install git {wanted} or newer")
-    return found
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
+    if version < _OLDEST_GIT:
+        wanted = ".".join(map(str, _OLDEST_GIT))
+        raise ToolMissing(f"git {version[0]}.{version[1]} is too old", next=f"install git {wanted} or newer")
+    return version
 
 
 _PREFIX = re.compile(r"(fatal|error|remote): +")
@@ -96,7 +96,7 @@ def check_branch(branch: str) -> str:
     return branch
 
 
-def said(ended: Completed, lines: int = 3) -> str:
+def stderr_tail(ended: Completed, lines: int = 3) -> str:
     """The last lines that git wrote, without its prefixes and without what it says of every failure."""
     texts = [line.strip() for line in ended.error_text.splitlines() if line.strip()]
     telling = [text for text in texts if text not in _BOILERPLATE] or texts

@@ -4,31 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli.options import common
-from symphony_charts.cli.options import release as shared
+from symphony_charts.cli.commands.helm.release import send
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph install`."""
-    shared.add_source(parser)
-    shared.add_target(parser)
-    parser.add_argument("--create-namespace", action="store_true", help="make the namespace where it is missing")
-    shared.add_waiting(parser)
-    common.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
-    common.add_dry_run(parser, "let the cluster judge every object and install nothing")
-    common.add_examples(
-        parser,
-        "symph install experiment.yaml",
-        "symph install dist/rl-0.2.0.tgz -n ml --create-namespace --set groups.agent.replicas=32",
-        "symph install experiment.yaml --name rl-b --wait",
-        "symph install experiment.yaml --dry-run -o json",
-    )
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
     """Check every object on the cluster, push the declared secrets, install, and wait if that is asked for."""
-    from symphony_charts.cli.commands.helm.helm_release import send
-
     return send(args, is_upgrade=False)

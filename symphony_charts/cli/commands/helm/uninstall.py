@@ -5,30 +5,14 @@ from __future__ import annotations
 import argparse
 
 from symphony_charts.cli import output
-from symphony_charts.cli.options import common
-from symphony_charts.cli.options import release as shared
+from symphony_charts.cli.commands.helm.release import open_releases
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph uninstall`."""
-    parser.add_argument("release", metavar="RELEASE", help="its name")
-    shared.add_target(parser)
-    parser.add_argument("--keep-history", action="store_true", help="let helm remember the release")
-    parser.add_argument("--wait", action="store_true", help="return when its pods are gone")
-    parser.add_argument(
-        "--timeout", type=shared.seconds, default=300.0, metavar="TIME", help="for helm and for waiting (default: 5m)"
-    )
-    common.add_yes(parser)
-    common.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
-    common.add_dry_run(parser, "list what would be removed")
-    common.add_examples(parser, "symph uninstall rl", "symph uninstall rl -n ml --yes --wait", "symph uninstall rl -dr")
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
     """Ask, uninstall, sweep."""
-    with shared.open_releases(args) as releases:
+    with open_releases(args) as releases:
         namespace = args.namespace or releases.namespace
         found = releases.uninstall(args.release, namespace, dry_run=True)
         if not args.dry_run:

@@ -6,17 +6,20 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from symphony_charts.cli.options import common
+import shtab
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 # The arguments whose values are asked for at the prompt, and what `symph __complete` is asked.
 _NAMES = {"experiment_name": "experiments", "component_name": "processes"}
-_SHELLS = ("bash", "zsh", "fish", "tcsh")
+
+
 _BASH = """_symph_{what}() {{
   compgen -W "$({prog} __complete {what} "$1" 2>/dev/null)" -- "$1"
 }}
 """
+
+
 _ZSH = """_symph_{what}() {{
   local -a names
   names=(${{(f)"$({prog} __complete {what} 2>/dev/null)"}})
@@ -25,21 +28,8 @@ _ZSH = """_symph_{what}() {{
 """
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph completion`."""
-    parser.add_argument("shell", choices=_SHELLS, help="the shell to complete in")
-    common.add_examples(
-        parser,
-        'eval "$(symph completion bash)"',
-        "symph completion zsh > ~/.zfunc/_symph",
-        "symph completion fish > ~/.config/fish/completions/symph.fish",
-    )
-
-
 def run(args: argparse.Namespace) -> int:
     """Print a script that completes verbs, options, files, and the names of what runs on this machine."""
-    import shtab
-
     args.symphony.load_all()
     parser = args.symphony.master_parser
     prog = parser.prog

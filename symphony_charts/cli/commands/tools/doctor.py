@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from symphony_charts.backend.capability import Capability
 from symphony_charts.cli import output
-from symphony_charts.cli.options import common, release
+from symphony_charts.cli.options import common
 from symphony_charts.errors import UsageError
+from symphony_charts.kubernetes.capabilities import capabilities_of
+from symphony_charts.kubernetes.client import KubeApi
+from symphony_charts.local.machine.health import examine
 
-if TYPE_CHECKING:
-    from symphony_charts.local.machine.health import Finding
-
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 _COLORS = {"ok": "good", "warning": "busy", "missing": "bad"}
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph doctor`."""
-    parser.add_argument(
-        "--for",
-        dest="needs",
-        metavar="USE",
-        action="append",
-        default=[],
-        choices=("tmux", "helm", "git", "kubectl"),
-        help="fail unless this can be used: tmux, helm, git or kubectl; may be repeated",
-    )
-    parser.add_argument(
-        "--cluster",
-        action="store_true",
-        help="look at a cluster instead: the kinds of workload, gangs and queues that it serves",
-    )
-    release.add_target(parser)
-    common.add_output(parser, ("table", "wide", "json", "yaml", "name"))
-    common.add_examples(parser, "symph doctor", "symph doctor --for tmux --for helm", "symph doctor --cluster -n team")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,24 +33,17 @@ def run(args: argparse.Namespace) -> int:
     return 1 if lacking else 0
 
 
-def _of_machine(args: argparse.Namespace) -> list[Finding]:
-    from symphony_charts.local.machine.health import examine
-
-    if release.target_is_given(args):
+def _of_machine(args: argparse.Namespace) -> list[Capability]:
+    if common.cluster_flags(args):
         raise UsageError("-n, --context and --kubeconfig choose a cluster", next="add --cluster")
     return examine()
 
 
-def _of_cluster(args: argparse.Namespace) -> list[Finding]:
-    from pathlib import Path
-
-    from symphony_charts.kubernetes.capabilities import offers_of
-    from symphony_charts.kubernetes.client import KubeApi
-
+def _of_cluster(args: argparse.Namespace) -> list[Capability]:
     if args.needs:
         raise UsageError("--for asks about this machine, --cluster about a cluster", next="choose one")
     api = KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context)
     try:
-        return offers_of(api, args.namespace or api.namespace)
+        return capabilities_of(api, args.namespace or api.namespace)
     finally:
         api.close()

@@ -1,0 +1,214 @@
+"""`symph diff`: what would change, object by object, and what Argo CD would do about it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from symphony_charts.chart.files.version import FIRST_VERSION
+from symphony_charts.chart.render.values import Values
+from symphony_charts.cli import output
+from symphony_charts.cli.commands.gitops import git_repository
+from symphony_charts.cli.values import prepared_of
+from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.formats.quantity import cores_text, gib_text
+from symphony_charts.gitops.diff.comparison import Comparison, Line, Side, compare_sides
+from symphony_charts.gitops.diff.sides import Published, Read
+from symphony_charts.gitops.prepare import team_of
+from symphony_charts.package import template
+from symphony_charts.placement.pools.files import read_pool_files
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.prepare import Prepared
+from symphony_charts.settings.project import Settings
+from symphony_charts.spec import files
+
+__all__ = ["run"]
+
+_COLORS = {
+    "nothing": "dim",
+    "created": "good",
+    "updated": "busy",
+    "restarted": "busy",
+    "new run": "busy",
+    "pruned": "bad",
+    "fails": "bad",
+}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the comparison; with --exit-code the status is 1 when something differs."""
+    is_spec = Path(args.what).is_file()
+    settings = git_repository.settings_of(args, Path(args.what).absolute().parent if is_spec else None)
+    pool_files = args.pools or settings.pools
+    pools: Pools | None = read_pool_files(pool_files) if pool_files else None
+    before, after = _sides_of_spec(args, settings) if is_spec else _sides_of_name(args, settings)
+    comparison = compare_sides(before, after, pools)
+    differs = any(line.effect != "nothing" for line in comparison.lines)
+    if args.output in ("json", "yaml"):
+        output.print_record(args, "Comparison", _record(comparison))
+    elif args.output == "markdown":
+        _print_markdown(args, comparison)
+    else:
+        _print_text(args, comparison)
+    return int(args.exit_code and differs)
+
+
+def _sides_of_spec(args: argparse.Namespace, settings: Settings) -> tuple[Side, Side]:
+    """What an environment runs, or a version, beside what the spec file would make of it."""
+    if len(args.versions) > 1 or args.before or args.after:
+        raise UsageError("a spec file is compared with one thing", next="--env NAME, or one VERSION")
+    spec = files.read(args.what)
+    args.pools = args.pools or list(settings.pools)
+    prepared = prepared_of(args, spec, force=True)
+    published = Published(
+        _reader(args, settings), team_of(spec, args.team, settings.team), prepared.experiment.name, template()
+    )
+    if args.versions and not args.env:
+        before = published.version(args.versions[0], {}, prepared.own.release.namespace)
+        return before, Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
+    env = settings.environment(args.env)
+    pointer = published.pointer(env)
+    namespace = pointer.destination.namespace
+    after = Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
+    if args.versions:
+        return published.version(args.versions[0], pointer.values, namespace), after
+    return published.in_environment(env), after
+
+
+def _objects(prepared: Prepared, values: Values, namespace: str) -> tuple[dict[str, object], ...]:
+    """The objects of a spec as those of published charts are made: the version in a label is no difference."""
+    return prepared.under(values, namespace=namespace, version=FIRST_VERSION).objects
+
+
+def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, Side]:
+    """Two environments, or two versions under one environment's values."""
+    if "/" not in args.what and args.what.endswith((".yaml", ".yml", ".json", ".py")):
+        next_step = "give an experiment file, or the name of a published one"
+        raise SpecError.one(f"no such file: {args.what}", next=next_step)
+    args.experiment_name = args.what
+    if args.before and args.after and not args.versions:
+        envs = [settings.environment(args.before), settings.environment(args.after)]
+        published = Published(_reader(args, settings), _team(args, settings, envs[0]), args.experiment_name, template())
+        return published.in_environment(envs[0]), published.in_environment(envs[1])
+    if len(args.versions) != 2 or args.before or args.after:
+        raise UsageError("compare what with what?", next="two VERSIONs, or --from ENV --to ENV, or a spec file")
+    env = settings.environment(args.env) if args.env else next(iter(settings.environments), "")
+    published = Published(_reader(args, settings), _team(args, settings, env), args.experiment_name, template())
+    if not args.env:
+        return tuple(published.version(version, {}, "default") for version in args.versions)  # type: ignore[return-value]  # two of them, as checked
+    pointer = published.pointer(env)
+    namespace = pointer.destination.namespace
+    first, second = args.versions
+    return published.version(first, pointer.values, namespace), published.version(second, pointer.values, namespace)
+
+
+def _team(args: argparse.Namespace, settings: Settings, env: str) -> str:
+    return git_repository.find_team(args, settings, git_repository.open_store(args, settings, reads_only=True), env)
+
+
+def _reader(args: argparse.Namespace, settings: Settings) -> Read:
+    return git_repository.open_store(args, settings, reads_only=True).at_tip()
+
+
+def _record(comparison: Comparison) -> dict[str, object]:
+    return {
+        "before": comparison.before,
+        "after": comparison.after,
+        "outcome": comparison.outcome,
+        "summary": comparison.summary,
+        "objects": [
+            {
+                "kind": line.difference.kind,
+                "name": line.difference.name.partition("/")[2],
+                "before": line.difference.before,
+                "after": line.difference.after,
+                "change": line.difference.change,
+                "effect": line.effect,
+                "why": line.why,
+                "fields": [
+                    {"path": field.path, "before": field.before, "after": field.after}
+                    for field in line.difference.fields
+                ],
+            }
+            for line in comparison.lines
+        ],
+        "amounts": {name: {"before": old, "after": new} for name, (old, new) in comparison.amounts.items()},
+        "pricePerHour": {"before": comparison.prices[0], "after": comparison.prices[1]},
+        "notes": list(comparison.notes),
+    }
+
+
+def _print_text(args: argparse.Namespace, comparison: Comparison) -> None:
+    color = output.use_color(sys.stdout, getattr(args, "color", None))
+    output.line(f"{comparison.before} -> {comparison.after}")
+    for line in comparison.lines:
+        if _is_dull(line) and not args.all:
+            continue
+        why = f": {line.why}" if line.why else ""
+        output.line(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect], color)}{why}")
+        for path, old, new in _fields(line):
+            output.line(f"  {path:<16}  {_change(old, new)}")
+    output.line(f"under Argo CD: {comparison.summary}")
+    output.line(_amounts(comparison))
+    for note in comparison.notes:
+        output.warn(note)
+
+
+def _print_markdown(args: argparse.Namespace, comparison: Comparison) -> None:
+    output.line(f"**{comparison.before} -> {comparison.after}**: {comparison.summary}\n")
+    output.line("| object | effect | fields |\n| --- | --- | --- |")
+    for line in comparison.lines:
+        if _is_dull(line) and not args.all:
+            continue
+        fields = "<br>".join(f"`{path}` {_cell(_change(old, new))}" for path, old, new in _fields(line))
+        output.line(f"| {line.difference.name} | {line.effect} | {fields} |")
+    output.line(f"\n{_amounts(comparison)}")
+    for note in comparison.notes:
+        output.line(f"\n> {note}")
+
+
+def _is_dull(line: Line) -> bool:
+    """Whether an object only follows what happens to others."""
+    return line.effect == "nothing" or (line.effect == "updated" and not line.difference.fields)
+
+
+def _fields(line: Line) -> list[tuple[str, object, object]]:
+    """The fields under names that fit a line: ``agent.env.LR`` of a pod template's container."""
+    shown = []
+    for field in line.difference.fields:
+        path = field.path.removeprefix("spec.template.spec.").removeprefix("containers.")
+        shown.append((path, field.before, field.after))
+    return shown
+
+
+def _change(old: object, new: object) -> str:
+    if old is None:
+        return f"+{_text(new)}"
+    if new is None:
+        return f"-{_text(old)}"
+    return f"{_text(old)} -> {_text(new)}"
+
+
+def _text(value: object) -> str:
+    text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _amounts(comparison: Comparison) -> str:
+    parts = []
+    for name, (old, new) in comparison.amounts.items():
+        if name == "cpu":
+            parts.append(f"CPU {cores_text(old)} -> {cores_text(new)}")
+        elif name == "memory":
+            parts.append(f"memory {gib_text(old)} -> {gib_text(new)} GiB")
+        elif not name.startswith("ephemeral"):
+            parts.append(f"{'GPU' if name == 'nvidia.com/gpu' else name} {old} -> {new}")
+    old_price, new_price = (f"{price:.2f}" if price is not None else "no price" for price in comparison.prices)
+    return "   ".join([*parts, f"$/h {old_price} -> {new_price}"])

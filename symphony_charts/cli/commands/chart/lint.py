@@ -1,0 +1,73 @@
+"""`symph lint`: everything that can be said about experiments and their charts without a cluster."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from symphony_charts.chart.files.chart import Chart, ChartTemplate
+from symphony_charts.chart.lint import Finding, lint_release
+from symphony_charts.cli import findings, output
+from symphony_charts.cli.specs import specs_of
+from symphony_charts.cli.values import prepared_of
+from symphony_charts.formats.yaml_text import line_of
+from symphony_charts.kubernetes.releases.helm_program import lint_chart
+from symphony_charts.package import template
+from symphony_charts.settings.spec_paths import spec_path
+from symphony_charts.spec import files
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the findings; the status is 1 when one is an error, or with `--strict` a warning."""
+    filled = template()
+    found: list[tuple[str, Finding]] = []
+    specs = specs_of(args.specs)
+    with output.progress("linting", len(specs)) as advance:
+        for path in specs:
+            said = _findings(args, path, filled)
+            found += [(str(path), finding) for finding in said if not (args.quiet and finding.severity == "info")]
+            advance(1)
+    findings.print_found(args, found, f"{len(specs)} checked", _line_finder())
+    bad = ("error", "warning") if args.strict else ("error",)
+    return int(any(finding.severity in bad for _, finding in found))
+
+
+def _findings(args: argparse.Namespace, path: str, filled: ChartTemplate) -> list[Finding]:
+    spec = files.read(path)
+    prepared = prepared_of(args, spec, force=True)
+    chart, own = prepared.chart(filled, spec.lock.version), prepared.own
+    found = lint_release(chart, own.values, own.release, own.objects, kube_version=args.kube_version)
+    said = [replace(finding, path=spec_path(finding.path, prepared.experiment)) for finding in found]
+    for loss in prepared.losses:
+        rule = loss.path.rpartition(".")[2]
+        said.append(Finding(rule=rule, severity="warning", path=loss.path, what=loss.what, next=loss.next))
+    refusal = own.plan.refusal() if own.plan is not None else None
+    if refusal is not None:
+        said.append(Finding(rule="fit", severity="error", path="placement", what=refusal.what, next=refusal.next))
+    return said + (_by_helm(chart) if args.helm else [])
+
+
+def _by_helm(chart: Chart) -> list[Finding]:
+    ended = lint_chart(chart.name, chart.files)
+    if ended.status == 0:
+        return []
+    said = [line for line in ended.text.splitlines() if line.startswith(("[ERROR]", "[WARNING]"))]
+    texts = said or [ended.error_text.strip()]
+    return [Finding(rule="helm", severity="error", path="chart", what=text) for text in texts]
+
+
+def _line_finder() -> Callable[[str, str], int | None]:
+    """What finds the line of a path in a spec file; each file is read once, and only when a line is asked for."""
+    texts: dict[str, str] = {}
+
+    def line(file: str, path: str) -> int | None:
+        if file.endswith(".py"):
+            return None
+        text = texts.setdefault(file, Path(file).read_text(encoding="utf-8"))
+        return line_of(text, path) if path else None
+
+    return line

@@ -1,0 +1,157 @@
+"""`symph package`: experiments as Helm charts and archives."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from symphony_charts.chart.files.package_cache import PackageCache
+from symphony_charts.chart.render.model import build_model
+from symphony_charts.cli import output
+from symphony_charts.cli.commands.chart.workspace import Images, push_workspace
+from symphony_charts.cli.commands.gitops.publish import publish
+from symphony_charts.cli.options import common
+from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
+from symphony_charts.cli.values import prepared_of, user_values_of
+from symphony_charts.kinds.leftovers import runs_on
+from symphony_charts.oci.workspace import images_of, with_images
+from symphony_charts.package import Packaged, package, template, write
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec.pods import pods_of
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
+    images = push_workspace(args, specs_of(args.specs))
+    status = _package(args, images)
+    if args.push:
+        publish(args, specs_of(args.specs), user_values_of(args), images.by_base)
+    return status
+
+
+def _package(args: argparse.Namespace, images: Images) -> int:
+    dest = Path(_destination(args))
+    specs = specs_of(args.specs)
+    if len(specs) == 1 and args.output in ("table", "wide"):
+        (item,) = _prepare_all(args, specs, dest, images)
+        _print_one(item, _record(item, 0 if args.dry_run else _write(item), images), dry_run=args.dry_run)
+    else:
+        output.print_items(args, "Chart", _package_many(args, specs, dest, images), _columns())
+    return 0
+
+
+def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images: Images) -> list[dict[str, object]]:
+    """The records of all charts, in order; what has not changed since the last time is not even read."""
+    cache = PackageCache(dest, {"overrides": user_values_of(args), "version": args.version})
+    # What fits depends on files that the cache does not know.
+    known = [] if args.pools or images.by_base else specs
+    fresh = {spec: record for spec in known if (record := cache.fresh(spec)) is not None}
+    stale = [spec for spec in specs if spec not in fresh]
+    made = dict(zip(stale, _prepare_all(args, stale, dest, images), strict=True))
+    records: dict[str, dict[str, object]] = {spec: {**record, "written": 0} for spec, record in fresh.items()}
+    with output.progress("writing", len(made)) as advance:
+        for spec, item in made.items():
+            records[spec] = _record(item, 0 if args.dry_run else _write(item), images)
+            if not args.dry_run and not item.prepared.own.fit and not images.by_base:
+                cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})
+            advance(1)
+    refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
+    if not args.dry_run:
+        cache.save()
+    return [records[spec] for spec in specs]
+
+
+def _write(item: Packaged) -> int:
+    return write(item)
+
+
+def _destination(args: argparse.Namespace) -> str:
+    if args.output not in common.FORMATS:
+        folder, args.output = args.output, "table"
+        return str(args.dest or folder)
+    return str(args.dest or "dist")
+
+
+def _prepare_all(args: argparse.Namespace, paths: Sequence[str], dest: Path, images: Images) -> list[Packaged]:
+    filled = template()
+
+    def prepare(path: str) -> Packaged:
+        spec = with_images(specfile.read(path), images.by_base)
+        return package(prepared_of(args, spec), spec, dest, filled, version=args.version)
+
+    packaged = each_spec(paths, prepare)
+    refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
+    return packaged
+
+
+def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
+    used = images_of(item.spec.experiment) if images.records else []
+    return {
+        "name": item.chart.name,
+        "version": item.chart.version,
+        "last": item.last,
+        "change": item.change.describe() if item.change is not None else "",
+        "digest": item.chart.digest,
+        "fit": item.prepared.own.fit,
+        "folder": str(item.folder),
+        "archive": str(item.archive_path),
+        "files": len(item.chart.files),
+        "bytes": len(item.chart.archive),
+        "written": touched,
+        "runsOn": _runs_on(item),
+        **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
+    }
+
+
+def _runs_on(item: Packaged) -> list[str]:
+    model = build_model(item.prepared.values, item.prepared.own.release)
+    left = runs_on(model.values, model.groups, model.kind_name)
+    return [group if group == process else f"{group}/{process}" for group, process in left]
+
+
+def _columns() -> list[output.Column]:
+    return [
+        output.Column("NAME", "name"),
+        output.Column("VERSION", "version"),
+        output.Column("WAS", "last"),
+        output.Column("WRITTEN", "written"),
+        output.Column("CHANGE", "change"),
+        output.Column("DIGEST", "digest", is_wide=True),
+        output.Column("ARCHIVE", "archive", is_wide=True),
+    ]
+
+
+def _print_one(item: Packaged, record: dict[str, object], *, dry_run: bool) -> None:
+    pods = pods_of(item.spec.experiment)
+    processes = sum(len(pod.processes) for pod in pods.values())
+    services = _count(len(item.prepared.services), "service")
+    counts = f"{_count(processes, 'process')} in {_count(len(pods), 'pod')}, {services}"
+    output.line(f"{item.chart.name} {item.chart.version}   {counts}{_was(item)}")
+    written = "nothing to write" if not dry_run and not record["written"] else "schema and README generated"
+    if dry_run:
+        written = f"{len(item.plan.writes)} would be written"
+    output.line(f"  chart    {item.folder}/   {len(item.chart.files)} files, {written}")
+    size = f"{len(item.chart.archive) / 1000:.1f} kB"
+    output.line(f"  archive  {item.archive_path}   {size}   {item.chart.digest[:19]}…")
+    if item.prepared.own.fit:
+        output.line(f"  fit      {item.prepared.own.fit}")
+    runs_on = record["runsOn"]
+    if isinstance(runs_on, list) and runs_on:
+        output.line(f"  note     runs on after the end, until `helm uninstall`: {', '.join(runs_on)}")
+    name = item.chart.name
+    output.next_step(f"symph up {item.spec.path} (here)", f"helm install {name} {item.folder}")
+
+
+def _was(item: Packaged) -> str:
+    if item.last is None:
+        return "   new"
+    if item.change is None:
+        return "   unchanged" if item.last == item.chart.version else f"   was {item.last}"
+    return f"   was {item.last}: {item.change.describe()}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word if number == 1 else word + ('es' if word.endswith('s') else 's')}"

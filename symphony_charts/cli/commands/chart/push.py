@@ -1,0 +1,61 @@
+"""`symph push`: packaged charts into an OCI registry, or into a folder with an index."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from symphony_charts.chart.files.read import PackedChart, read_chart
+from symphony_charts.cli import output
+from symphony_charts.oci.chart_artifact import provenance_text
+from symphony_charts.oci.client import parse_reference
+from symphony_charts.oci.push import add_to_folder, push_chart
+from symphony_charts.secrets.leaks import Guard
+from symphony_charts.system.signing import clear_sign
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Push every chart, in order; what is there already is left alone."""
+    charts = [read_chart(Path(path).expanduser()) for path in args.charts]
+    guard = Guard({})
+    for chart in charts:
+        guard.refuse({f"{chart.file_name}:{path}": content for path, content in chart.files.items()})
+    charts = [_signed(chart, args.sign) if args.sign and not args.dry_run else chart for chart in charts]
+    items = []
+    with output.progress("pushing", len(charts)) as advance:
+        for chart in charts:
+            items.append(_push(args, chart))
+            advance(1)
+    columns = [
+        output.Column("NAME", "name"),
+        output.Column("VERSION", "version"),
+        output.Column("PLACE", "place"),
+        output.Column("STATE", "state"),
+        output.Column("DIGEST", "digest"),
+    ]
+    output.print_items(args, "Pushed", items, columns, name="place")
+    return 0
+
+
+def _push(args: argparse.Namespace, chart: PackedChart) -> dict[str, object]:
+    if args.target.startswith("oci://"):
+        pushed = push_chart(chart, parse_reference(args.target), dry_run=args.dry_run)
+    else:
+        pushed = add_to_folder(chart, Path(args.target).expanduser(), args.url, dry_run=args.dry_run)
+    state = "would be pushed" if args.dry_run else "pushed" if pushed.is_new else "there already"
+    return {
+        "name": chart.name,
+        "version": chart.version,
+        "place": pushed.place,
+        "digest": pushed.digest,
+        "state": state,
+        "bytes": len(chart.archive),
+    }
+
+
+def _signed(chart: PackedChart, key: str) -> PackedChart:
+    text = provenance_text(chart.metadata, chart.file_name, chart.archive)
+    return replace(chart, provenance=clear_sign(text, key))

@@ -1,0 +1,53 @@
+"""`symph render`: the Kubernetes objects of an experiment."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from symphony_charts.chart.files.chart import Chart
+from symphony_charts.cli import output
+from symphony_charts.cli.values import prepared_of
+from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.kubernetes.releases.helm_program import template_chart
+from symphony_charts.package import template
+from symphony_charts.spec import files
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the objects: natively, or as real helm renders them."""
+    spec = files.read(args.spec)
+    # Whether it fits is for `plan` and `package` to say; the objects are the same either way.
+    prepared = prepared_of(args, spec, force=True)
+    objects = list(prepared.under({}, release=args.release or "", namespace=args.namespace).objects)
+    if args.helm:
+        objects = _by_helm(args, prepared.chart(template(), spec.lock.version))
+    if args.no_tests:
+        objects = [item for item in objects if not _is_test(item)]
+    _print(args, objects)
+    return 0
+
+
+def _by_helm(args: argparse.Namespace, chart: Chart) -> list[dict[str, object]]:
+    return template_chart(chart.name, chart.files, args.release or chart.name, namespace=args.namespace, values={})
+
+
+def _is_test(item: dict[str, object]) -> bool:
+    metadata = item.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return isinstance(annotations, dict) and annotations.get("helm.sh/hook") == "test"
+
+
+def _print(args: argparse.Namespace, objects: list[dict[str, object]]) -> None:
+    if args.output == "name":
+        for item in objects:
+            metadata = item["metadata"]
+            name = metadata["name"] if isinstance(metadata, dict) else ""
+            output.line(f"{str(item['kind']).lower()}/{name}")
+    elif args.output == "json":
+        sys.stdout.write(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n")
+    else:
+        sys.stdout.write(dump_all(objects))

@@ -1,0 +1,77 @@
+"""`symph package --workspace`: a folder in the images of an experiment, pushed before the chart is made."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from symphony_charts.cli import output
+from symphony_charts.errors import UsageError
+from symphony_charts.oci.image_layer import Entry
+from symphony_charts.oci.workspace import images_of, patch_image, read_workspace
+from symphony_charts.secrets.files import guard_of
+from symphony_charts.spec import files as specfile
+
+__all__ = ["Images", "push_workspace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """The images that were made: pinned ones `by_base`, and a record of each for `-o json`."""
+
+    by_base: dict[str, str] = field(default_factory=dict)
+    records: list[dict[str, object]] = field(default_factory=list)
+
+
+def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
+    """The images with the workspace; none without `--workspace`.
+
+    With `--dry-run` nothing is pushed: what would be is said on stderr. Raises Conflict for a secret in a file.
+    """
+    if args.workspace is None or args.image_repo is None:
+        if args.workspace is None and args.image_repo is None and not args.platform:
+            return Images()
+        raise UsageError("--workspace and --image-repo go together", "", "give both: what to add, and where to push it")
+
+    folder = Path(args.workspace).expanduser()
+    read = [specfile.read(path) for path in specs]
+    bases = list(dict.fromkeys(image for spec in read for image in images_of(spec.experiment)))
+    entries = read_workspace(folder)
+    guard_of(read).refuse({str(folder / entry.path): entry.content for entry in entries})
+    _list(args, folder, entries)
+    images = Images()
+    files = [{"path": entry.path, "bytes": len(entry.content)} for entry in entries if not entry.is_folder]
+    with output.progress("images", len(bases)) as advance:
+        for base in bases:
+            made = patch_image(base, entries, args.image_repo, platforms=args.platform, dry_run=args.dry_run)
+            state = "there already" if not made.is_new else "would be pushed" if args.dry_run else "pushed"
+            platforms = ", ".join(made.platforms)
+            layer = f"layer {made.layer_digest[:19]}… of {made.layer_bytes} bytes"
+            output.note(f"image {made.image}   {state}   tag {made.tag}   {base} for {platforms}   {layer}")
+            images.by_base[base] = made.image
+            images.records.append(
+                {
+                    "base": base,
+                    "image": made.image,
+                    "tag": made.tag,
+                    "state": state,
+                    "platforms": list(made.platforms),
+                    "layer": made.layer_digest,
+                    "bytes": made.layer_bytes,
+                    "files": files,
+                }
+            )
+            advance(1)
+    return images
+
+
+def _list(args: argparse.Namespace, folder: Path, entries: Sequence[Entry]) -> None:
+    """What goes into the layer: every file in a dry run, else their number."""
+    files = [entry for entry in entries if not entry.is_folder]
+    if args.dry_run:
+        for entry in files:
+            output.note(f"  {len(entry.content):>10}  {entry.path}{f' -> {entry.target}' if entry.target else ''}")
+    total = sum(len(entry.content) for entry in files)
+    output.note(f"workspace {folder}   {len(files)} files, {total} bytes")

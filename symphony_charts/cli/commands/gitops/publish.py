@@ -1,0 +1,148 @@
+"""`symph publish`: charts into the Git repository that Argo CD syncs, and an environment's pointer to them."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from symphony_charts.chart.values.set_values import Overrides, user_values
+from symphony_charts.cli import output
+from symphony_charts.cli.commands.gitops import git_repository
+from symphony_charts.cli.commands.tools.secrets import certificate_of
+from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
+from symphony_charts.cli.values import user_values_of
+from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing
+from symphony_charts.gitops.operations.base import Change
+from symphony_charts.gitops.prepare import Candidate, prepare_publish, team_of
+from symphony_charts.oci.workspace import with_images
+from symphony_charts.package import template
+from symphony_charts.secrets.existing import key_of
+from symphony_charts.secrets.files import guard_of, secret_keys, secret_name
+from symphony_charts.settings.project import Settings
+from symphony_charts.settings.values_files import read_values
+from symphony_charts.spec import files as specfile
+from symphony_charts.system.files import write_file
+
+__all__ = ["publish", "run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Publish all specs in one commit, or none."""
+    publish(args, specs_of(args.specs), user_values_of(args))
+    return 0
+
+
+def publish(
+    args: argparse.Namespace,
+    paths: Sequence[str],
+    overrides: dict[str, object],
+    images: Mapping[str, str] | None = None,
+) -> None:
+    """What `symph publish` and `symph package --push` do with the spec files `paths`; `images` take others' places."""
+    settings = git_repository.settings_of(args, Path(paths[0]).absolute().parent)
+    env = None if args.chart_only else settings.environment(args.env)
+    now = int(time.time())
+    candidates = _candidates(args, settings, paths, overrides, env, now, images or {})
+    if env is not None:
+        _check_secrets(candidates, settings, env)
+    guard = guard_of([candidate.spec for candidate in candidates])
+    store = None if args.into is not None else git_repository.open_store(args, settings, guard.refuse)
+    operations = [candidate.operation for candidate in candidates]
+    changes, receipt = git_repository.carry_out(args, store, operations, now, guard.refuse)
+    if not args.dry_run and args.branch is None:
+        _write_locks(candidates, changes)
+    texts = [_text(change, env) for change in changes]
+    git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
+    if args.output == "table" and not args.dry_run and args.into is None:
+        output.next_step(f"symph status {candidates[0].chart.name}" + (f" --env {env}" if env else ""))
+
+
+def _candidates(
+    args: argparse.Namespace,
+    settings: Settings,
+    paths: Sequence[str],
+    overrides: dict[str, object],
+    env: str | None,
+    now: int,
+    images: Mapping[str, str],
+) -> list[Candidate]:
+    """The charts to publish. Raises SpecError for the faults of all specs at once, and for two of one name."""
+    filled = template()
+    place = settings.environments.get(env) if env else None
+    env_values = _env_values(args)
+
+    def candidate(path: str) -> Candidate:
+        spec = with_images(specfile.read(path), images)
+        return prepare_publish(
+            spec,
+            filled,
+            team=team_of(spec, args.team, settings.team),
+            env=env,
+            first_values=place.values if place else {},
+            env_values=env_values,
+            overrides=overrides,
+            destination=place.destination if place else None,
+            certificate=lambda: certificate_of(args.cert or (place.certificate if place else None)),
+            pools=args.pools or settings.pools,
+            force_unschedulable=args.force_unschedulable,
+            version=args.version,
+            expect=args.expect,
+            at=git_repository.now_text(now),
+        )
+
+    candidates = each_spec(paths, candidate)
+    refuse_twins([(str(item.spec.path), item.chart.name) for item in candidates])
+    return candidates
+
+
+def _check_secrets(candidates: Sequence[Candidate], settings: Settings, env: str) -> None:
+    """Look whether the Secrets that charts only name are in the environment's cluster, where its context is known.
+
+    Raises CheckFailed for one that is not, since its pods would wait for ever; a cluster out of reach is a warning.
+    """
+    place = settings.environments.get(env)
+    if place is None or place.context is None:
+        return
+    for candidate in candidates:
+        experiment = candidate.spec.experiment
+        if not experiment.secrets or experiment.secret_source.source != "existing":
+            continue
+        name = secret_name(candidate.spec)
+        try:
+            keys = secret_keys(name, place.namespace, place.context)
+        except (ToolFailed, ToolMissing) as error:
+            output.warn(f"cannot look whether the Secret {name} is in {env}: {error.what}")
+            return
+        lacking = sorted({key_of(file) for file in experiment.secrets} - (keys or set()))
+        if lacking:
+            raise CheckFailed(
+                f"the Secret {name} of {env} {'lacks ' + ', '.join(lacking) if keys is not None else 'is not there'}",
+                f"namespace {place.namespace}",
+                f"symph secrets push {candidate.spec.path} -n {place.namespace}",
+            )
+
+
+def _env_values(args: argparse.Namespace) -> dict[str, object] | None:
+    """The environment's own values, None to keep those that it has."""
+    if not args.env_values and not args.env_set:
+        return None
+    files = tuple(read_values(path) for path in args.env_values)
+    return user_values(Overrides(files=files, sets=tuple(args.env_set)))
+
+
+def _write_locks(candidates: Sequence[Candidate], changes: Sequence[Change]) -> None:
+    """Keep ports and version beside each spec, as `symph package` does."""
+    for candidate, change in zip(candidates, changes, strict=True):
+        write_file(candidate.spec.lock_path, candidate.lock(str(change.facts["version"])))
+
+
+def _text(change: Change, env: str | None) -> str:
+    facts = change.facts
+    where = f" -> {env}" if env else ""
+    was = f"   was {facts['was']}" if facts.get("was") and facts["was"] != facts["version"] else ""
+    what = "" if facts["isNew"] else "   the chart is published already"
+    why = f": {facts['change']}" if facts.get("change") else ""
+    run = {"new": "   a new run", "same": "   in place: the run goes on"}.get(str(facts.get("run")), "")
+    return f"{facts['name']} {facts['version']}{where}{was}{what}{run}{why}"

@@ -1,0 +1,190 @@
+"""Helm's half of `status`, `history` and `rollback`, whose other half is Git's; and what `install` and `upgrade` do."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from symphony_charts.cli import output
+from symphony_charts.cli.values import user_values_of
+from symphony_charts.errors import UsageError
+from symphony_charts.kubernetes.releases.releases import Releases, Revision, Target
+from symphony_charts.kubernetes.releases.source import chart_of
+
+__all__ = ["helm_history", "helm_rollback", "helm_status", "open_releases", "send"]
+
+
+def open_releases(args: argparse.Namespace) -> Releases:
+    """The releases of the cluster that the flags name. Raises ToolMissing or ToolFailed."""
+    target = Target(kubeconfig=Path(args.kubeconfig).expanduser() if args.kubeconfig else None, context=args.context)
+    return Releases(target, timeout_s=getattr(args, "timeout", 300.0))
+
+
+def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
+    """Install or upgrade what `args.source` is."""
+    if getattr(args, "create_namespace", False) and is_upgrade and not args.install:
+        raise UsageError("--create-namespace needs --install", next="symph upgrade SPEC --install --create-namespace")
+    values = user_values_of(args)
+    with (
+        chart_of(args.source, values, args.pools, force=args.force_unschedulable) as source,
+        open_releases(args) as there,
+    ):
+        name = args.name or source.name
+        namespace = args.namespace or source.namespace or there.namespace
+        secret = source.secret(name, namespace, values)
+        before = there.run_of(name, namespace) if is_upgrade else ""
+        if is_upgrade and not args.install:
+            made = there.upgrade(name, source.chart, values, namespace=namespace, secret=secret, dry_run=args.dry_run)
+        else:
+            made = there.install(
+                name,
+                source.chart,
+                values,
+                namespace=namespace,
+                create_namespace=args.create_namespace,
+                secret=secret,
+                replace=is_upgrade,
+                dry_run=args.dry_run,
+            )
+        for text in there.warnings:
+            output.warn(text)
+        run = {"run": there.sent_run, "wasRun": before} if there.sent_run and before else {}
+        if made is None:
+            return _print_dry_run(args, name, namespace, run)
+        _print_made(args, made, has_secret=secret is not None, run=run)
+        if args.wait or args.wait_for_jobs:
+            there.wait(name, namespace, finished=args.wait_for_jobs, timeout_s=args.timeout)
+            output.note(f"{name} {'has finished' if args.wait_for_jobs else 'is ready'}")
+    return 0
+
+
+def _print_dry_run(args: argparse.Namespace, name: str, namespace: str, run: dict[str, str]) -> int:
+    record = {"name": name, "namespace": namespace, "dryRun": True, **run}
+    text = f"{name} in {namespace}: the cluster takes every object{_effect(run)}"
+    output.print_record(args, "Release", record, text)
+    if args.output == "name":
+        output.line(name)
+    output.note("nothing was changed (--dry-run)")
+    return 0
+
+
+def _print_made(args: argparse.Namespace, made: Revision, *, has_secret: bool, run: dict[str, str]) -> None:
+    text = f"{made.name} revision {made.revision} in {made.namespace}   {made.chart}   {made.status}{_effect(run)}"
+    output.print_record(args, "Release", {**_item(made), "secretPushed": has_secret, **run}, text)
+    if args.output == "name":
+        output.line(made.name)
+    if args.output == "table":
+        if has_secret:
+            output.note("its secrets were pushed first")
+        output.next_step(f"symph status {made.name} -n {made.namespace}", f"symph logs {made.name} --on kube")
+
+
+def _effect(run: dict[str, str]) -> str:
+    """What an upgrade is to what runs; empty for an install."""
+    if not run:
+        return ""
+    return "   in place: the run goes on" if run["run"] == run["wasRun"] else f"   a new run, {run['run']}"
+
+
+def helm_status(args: argparse.Namespace) -> int:
+    """Print one release with its workloads, or list all of a namespace; the status is 1 when a workload has failed."""
+    with open_releases(args) as there:
+        namespace = args.namespace or there.namespace
+        if not args.experiment_name:
+            return _print_all(args, there.releases(namespace), namespace)
+        found = there.current(args.experiment_name, namespace)
+        workloads = [
+            {"name": one.title, "state": one.state, "why": one.why} for one in there.progress(found.name, namespace)
+        ]
+    record = {**_item(found), "from": "helm", "workloads": workloads}
+    text = f"{found.name} revision {found.revision} in {found.namespace}   {found.chart}   {found.status}   (helm)"
+    if args.output == "name":
+        output.line(found.name)
+    output.print_record(args, "Release", record, text)
+    if args.output in ("table", "wide"):
+        columns = [
+            output.Column("WORKLOAD", "name"),
+            output.Column("STATE", "state", state=lambda item: _COLORS[str(item["state"])]),
+            output.Column("WHY", "why"),
+        ]
+        output.print_items(args, "Workload", workloads, columns)
+    return int(any(one["state"] == "failed" for one in workloads))
+
+
+_COLORS = {"ready": "good", "finished": "good", "queued": "busy", "waiting": "busy", "failed": "bad"}
+
+
+def _print_all(args: argparse.Namespace, found: list[Revision], namespace: str) -> int:
+    items = [{**_item(one), "from": "helm"} for one in found]
+    columns = [
+        output.Column("NAME", "name"),
+        output.Column("NAMESPACE", "namespace"),
+        output.Column("REVISION", "revision"),
+        output.Column("STATUS", "status", state=lambda item: "good" if item["status"] == "deployed" else "bad"),
+        output.Column("CHART", "chart"),
+        output.Column("UPDATED", "updated"),
+    ]
+    output.print_items(args, "Release", items, columns, empty=f"no experiment is installed in {namespace}")
+    return 0
+
+
+def helm_history(args: argparse.Namespace) -> int:
+    """Print the revisions of a release, the newest first."""
+    with open_releases(args) as there:
+        found = there.history(args.experiment_name, args.namespace or there.namespace)
+    columns = [
+        output.Column("REVISION", "revision"),
+        output.Column("STATUS", "status", state=lambda item: "good" if item["status"] == "deployed" else "dim"),
+        output.Column("CHART", "chart"),
+        output.Column("UPDATED", "updated"),
+        output.Column("DESCRIPTION", "description"),
+    ]
+    output.print_items(args, "Revision", [_item(one) for one in found], columns, name="revision")
+    return 0
+
+
+def helm_rollback(args: argparse.Namespace) -> int:
+    """Roll a release back, after saying which finished Jobs that runs again."""
+    revision = _revision(args.to)
+    with open_releases(args) as there:
+        namespace = args.namespace or there.namespace
+        name = args.experiment_name
+        chosen = there.rollback(name, namespace, revision, dry_run=True)
+        again = there.reruns(name, namespace, chosen)
+        if again:
+            output.warn(f"these run again from their beginning: {', '.join(again)}", _RERUN)
+        if not args.dry_run:
+            if again:
+                output.confirm(args, f"Roll {name} in {namespace} back to revision {chosen}?")
+            there.rollback(name, namespace, chosen)
+        record = {"name": name, "namespace": namespace, "to": chosen, "reruns": again, "dryRun": args.dry_run}
+        text = f"{name} in {namespace} {'would go' if args.dry_run else 'is'} back to revision {chosen}"
+        output.print_record(args, "Rollback", record, text)
+        if args.wait and not args.dry_run:
+            there.wait(name, namespace, timeout_s=args.timeout)
+    return 0
+
+
+_RERUN = "results they overwrite are lost: collect them first"
+
+
+def _revision(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise UsageError(
+            f'a release goes back to a revision, a number; "{text}" is none', next="symph history shows them"
+        )
+    return int(text)
+
+
+def _item(one: Revision) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "namespace": one.namespace,
+        "revision": one.revision,
+        "status": one.status,
+        "chart": one.chart,
+        "updated": one.updated,
+        "description": one.description,
+    }

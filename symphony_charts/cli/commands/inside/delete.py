@@ -1,0 +1,50 @@
+"""`symph delete`: end an experiment and forget it: here its runs and logs, on a cluster its release or objects."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from symphony_charts.backend.protocol import Watcher
+from symphony_charts.cli import experiments, output
+from symphony_charts.spec import files
+
+__all__ = ["delete_all", "run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Say what would go, ask, remove it."""
+    watcher = experiments.watcher_of(args)
+    exactly = _name_in_file(args.experiment_name or "") or (args.experiment_name if args.force else None)
+    name = watcher.describe(exactly, events=False).name if exactly else experiments.find_experiment(args, watcher)
+    return delete_all(args, watcher, [name])
+
+
+def _name_in_file(word: str) -> str | None:
+    """Where a spec file is given in place of a name: the name of its experiment."""
+    path = Path(word)
+    if path.suffix not in (".yaml", ".yml", ".json", ".py") or not ("/" in word or path.exists()):
+        return None
+
+    return files.read(word).experiment.name
+
+
+def delete_all(args: argparse.Namespace, watcher: Watcher, names: Sequence[str]) -> int:
+    """Delete these experiments, after one question; with `--dry-run` only list what would go."""
+    kind = "run" if watcher.backend == "tmux" else "object"
+    found = {name: watcher.delete(name, dry_run=True) for name in names}
+    items = [{"name": name, kind: one} for name, removed in found.items() for one in removed]
+    if not args.dry_run:
+        args.yes = args.yes or args.force
+        counts = ", ".join(f"{name} ({len(removed)} {kind}(s))" for name, removed in found.items())
+        logs = " with their logs" if watcher.backend == "tmux" else ""
+        output.confirm(args, f"Delete {counts}{logs}?")
+        for name in names:
+            watcher.delete(name)
+    output.print_items(
+        args, kind.capitalize(), items, [output.Column("EXPERIMENT", "name"), output.Column(kind.upper(), kind)]
+    )
+    if args.dry_run:
+        output.note("nothing was changed (--dry-run)")
+    return 0

@@ -1,0 +1,140 @@
+"""`symph describe`: one experiment, in one layout on every backend."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+
+from symphony_charts.backend.status import Event, ExperimentStatus, ProcessStatus, age, age_since
+from symphony_charts.cli import experiments, output
+
+__all__ = ["EVENT_COLUMNS", "event_items", "record_of", "run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print phase, processes with their replicas, services, and what happened last."""
+    status = experiments.find_status(args, experiments.watcher_of(args), events=True)
+    if args.output == "name":
+        output.line(status.name)
+    else:
+        text = _text(args, status) if args.output == "table" else ""
+        output.print_record(args, "Experiment", record_of(status), text)
+    return 0
+
+
+def record_of(status: ExperimentStatus) -> dict[str, object]:
+    """The status as JSON types."""
+    return {
+        "name": status.name,
+        "experiment": status.experiment,
+        "backend": status.backend,
+        "phase": status.phase,
+        "started": status.started,
+        "ended": status.ended,
+        "run": status.run,
+        "namespace": status.namespace,
+        "heldBy": list(status.held_by),
+        "processes": [_process_record(one) for one in status.processes],
+        "services": [{"name": one.name, "address": one.address, "outside": one.outside} for one in status.services],
+        "events": [
+            {
+                "time": one.time,
+                "kind": one.kind,
+                "about": one.about,
+                "reason": one.reason,
+                "message": one.message,
+                "count": one.count,
+            }
+            for one in status.events
+        ],
+    }
+
+
+def _process_record(one: ProcessStatus) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "group": one.group,
+        "phase": one.phase,
+        "active": one.active,
+        "succeeded": one.succeeded,
+        "failed": one.failed,
+        "ready": one.ready,
+        "restarts": one.restarts,
+        "places": list(one.places),
+        "gpus": list(one.gpus),
+        "reason": one.reason,
+    }
+
+
+def _text(args: argparse.Namespace, status: ExperimentStatus) -> str:
+    took = age(status.ended - status.started) if status.ended else age_since(status.started)
+    where = f"{status.backend}, namespace {status.namespace}" if status.namespace else status.backend
+    called = f" (experiment {status.experiment})" if status.experiment != status.name else ""
+    lines = [f"{status.name}{called}   {status.phase} {took}   on {where}   run {status.run or '-'}"]
+    lines.append(f"held by: {', '.join(status.held_by) or 'nobody: its objects were applied by hand'}")
+    color = output.use_color(sys.stdout, getattr(args, "color", None))
+    for title, items, columns in _tables(status):
+        if items:
+            lines += ["", title] if title else [""]
+            lines.append(output.format_table(items, columns, color=color))
+    return "\n".join(lines)
+
+
+def _tables(status: ExperimentStatus) -> list[tuple[str, list[dict[str, object]], Sequence[output.Column]]]:
+    processes = [_process_record(one) for one in status.processes]
+    services: list[dict[str, object]] = [
+        {"name": one.name, "address": one.address, "outside": one.outside} for one in status.services
+    ]
+    return [
+        (
+            "",
+            processes,
+            [
+                output.Column("GROUP", "group"),
+                output.Column("PROCESS", "name"),
+                output.Column("PHASE", "phase", state=lambda item: experiments.LIVE_COLORS[str(item["phase"])]),
+                *(output.Column(key.upper(), key) for key in ("active", "succeeded", "failed", "ready", "restarts")),
+                output.Column("WHERE", lambda item: ",".join(map(str, _list(item["places"])[:3]))),
+                *([output.Column("GPUS", _gpus)] if any(one.gpus for one in status.processes) else []),
+                output.Column("REASON", "reason"),
+            ],
+        ),
+        ("", services, [output.Column(key.upper(), key) for key in ("name", "address", "outside")]),
+        ("", event_items(status.events), EVENT_COLUMNS),
+    ]
+
+
+def event_items(events: Sequence[object]) -> list[dict[str, object]]:
+    """Events as rows."""
+    return [
+        {
+            "time": one.time,
+            "age": age_since(one.time),
+            "kind": one.kind,
+            "about": one.about,
+            "reason": one.reason,
+            "message": one.message + (f" (x{one.count})" if one.count > 1 else ""),
+            "count": one.count,
+        }
+        for one in events
+        if isinstance(one, Event)
+    ]
+
+
+EVENT_COLUMNS = (
+    output.Column("AGE", "age"),
+    output.Column("KIND", "kind", state=lambda item: "bad" if item["kind"] == "Warning" else ""),
+    output.Column("ABOUT", "about"),
+    output.Column("REASON", "reason"),
+    output.Column("MESSAGE", "message"),
+)
+
+
+def _gpus(item: Mapping[str, object]) -> str:
+    """The beginnings of the ids, by which nvidia-smi and CUDA know a GPU as well."""
+    return ",".join(str(gpu)[:12] for gpu in _list(item["gpus"]))
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,72 @@
+"""`symph top`: what processes do and use, live."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from symphony_charts.backend.protocol import Watcher
+from symphony_charts.backend.status import ExperimentStatus
+from symphony_charts.cli import experiments, output
+from symphony_charts.cli.commands.look.live import Screen
+
+__all__ = ["run"]
+
+_MIB = 1 << 20
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show processes, restarts, processors, memory and last lines, until the experiment has ended."""
+    watcher = experiments.watcher_of(args)
+    status = experiments.find_status(args, watcher)
+    if args.once or args.output != "table" or not sys.stdout.isatty():
+        output.print_items(args, "Process", _items(watcher, status), _COLUMNS)
+        return 0
+
+    screen = Screen()
+    while True:
+        color = output.use_color(sys.stdout, getattr(args, "color", None))
+        head = f"{status.name}   {status.phase}   {time.strftime('%H:%M:%S')}"
+        screen.show(f"{head}\n{output.format_table(_items(watcher, status), _COLUMNS, color=color)}")
+        if status.is_final:
+            return 0
+        time.sleep(args.interval)
+        status = watcher.describe(status.name, events=False)
+
+
+def _items(watcher: Watcher, status: ExperimentStatus) -> list[dict[str, object]]:
+    usage, last = watcher.usage(status.name), watcher.last_lines(status.name)
+    items: list[dict[str, object]] = []
+    for one in status.instances:
+        used = usage.get(one.path)
+        items.append(
+            {
+                "name": one.path,
+                "phase": one.phase,
+                "state": one.state,
+                "restarts": one.restarts,
+                "cpu": used.cpu if used else None,
+                "memory": used.memory if used else None,
+                "lastLine": last.get(one.path, ""),
+            }
+        )
+    return items
+
+
+def _cpu(item: object) -> str:
+    return f"{item:.2f}" if isinstance(item, float) else ""
+
+
+def _memory(item: object) -> str:
+    return f"{item / _MIB:.0f} MiB" if isinstance(item, int) else ""
+
+
+_COLUMNS = (
+    output.Column("PROCESS", "name"),
+    output.Column("STATE", "state", state=lambda item: experiments.LIVE_COLORS.get(str(item["phase"]), "")),
+    output.Column("RESTARTS", "restarts"),
+    output.Column("CPU", lambda item: _cpu(item["cpu"])),
+    output.Column("MEMORY", lambda item: _memory(item["memory"])),
+    output.Column("LAST LINE", lambda item: str(item["lastLine"])[:100]),
+)

@@ -1,0 +1,58 @@
+"""`symph attach`: the terminal of a running experiment."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+
+from symphony_charts.cli import output
+from symphony_charts.errors import UsageError
+from symphony_charts.local import tmux_client
+from symphony_charts.local.runs import Run, find_run, find_slots, live_runs
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Become a tmux client of the experiment's own server; detach with C-b d.
+
+    Within a pane of the experiment it goes over to another pane. Within any other tmux it refuses, unless nested, since
+    keys would go to the outer one, and says what to type there instead: nothing is asked of that server.
+    """
+    found = find_run(args.experiment_name, live=True)
+    slots = find_slots(found, args.process) if args.process else []
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("attach needs a terminal", next=f"symph logs -f {found.experiment}")
+    terminal = os.ttyname(sys.stdin.fileno())
+    if tmux_client.is_terminal_of(found.socket, terminal):
+        if not slots:
+            raise UsageError(f"this terminal is a pane of {found.experiment}", next="-p PROCESS goes to another pane")
+        tmux_client.select(found.socket, slots[0])
+        return 0
+    if not args.nested:
+        _refuse_nesting(found, args, terminal)
+    if slots:
+        tmux_client.select(found.socket, slots[0])
+    if len(slots) > 1:
+        output.note(f"{args.process} has {len(slots)} replicas; {args.process}/K begins with another")
+    tmux_client.attach(found.socket)
+    return 0
+
+
+def _refuse_nesting(found: Run, args: argparse.Namespace, terminal: str) -> None:
+    """Raise UsageError within another tmux: one of the user's, or one of another experiment."""
+    others = (one.socket for one in live_runs() if one != found)
+    outer = tmux_client.surrounding_server() or next(
+        (one for one in others if tmux_client.is_terminal_of(one, terminal)), None
+    )
+    if outer is None:
+        return
+    words = ["symph", "attach", found.experiment, *(["-p", args.process] if args.process else [])]
+    base = ["tmux", "-S", str(outer)]
+    back = f"{shlex.join(words)}; {shlex.join([*base, 'attach'])}"
+    raise UsageError(
+        f"this terminal is inside of tmux, and {found.experiment} has a tmux server of its own",
+        next=f"{shlex.join([*base, 'detach-client', '-E', back])}\n        (C-b d comes back here), or --nested",
+    )

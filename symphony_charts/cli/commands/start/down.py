@@ -1,0 +1,22 @@
+"""`symph down`: end an experiment on this machine, and everything it started."""
+
+from __future__ import annotations
+
+import argparse
+
+from symphony_charts.cli import output
+from symphony_charts.local import up
+from symphony_charts.local.runs import find_run, live_runs
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """End the runs; a process that survives makes this fail and is named."""
+    runs = live_runs() if args.all else [find_run(args.experiment_name, live=True)]
+    for one in [] if args.dry_run else runs:
+        up.down(one)
+    items = [{"name": one.experiment, "run": one.run_id} for one in runs]
+    columns = [output.Column("EXPERIMENT", "name"), output.Column("RUN", "run")]
+    output.print_items(args, "Run", items, columns, empty="nothing runs here")
+    return 0

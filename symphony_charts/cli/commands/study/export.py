@@ -1,0 +1,58 @@
+"""`symph export`: an experiment in the format of another tool, printed or written."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from symphony_charts.cli import output
+from symphony_charts.cli.commands.study.export_formats import EXPORTS, Exported
+from symphony_charts.errors import UsageError
+from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.spec import files as specfile
+from symphony_charts.system.files import write_file, write_tree
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print or write the experiment in the chosen format, and say on stderr what did not come over as it is."""
+    exported = EXPORTS[args.format](specfile.read(args.spec), args)
+    if exported.files:
+        _write_folder(args, exported)
+    else:
+        _write_objects(args, exported)
+    for note in exported.notes:
+        output.note(f"note: {note.what}\n  at:   {note.path}" + (f"\n  next: {note.next}" if note.next else ""))
+    return 1 if args.strict and exported.notes else 0
+
+
+def _write_objects(args: argparse.Namespace, exported: Exported) -> None:
+    text = _text(args.output, exported)
+    if args.dry_run:
+        output.note(f"would write {len(exported.objects)} objects" + ("" if args.file == "-" else f" to {args.file}"))
+    elif args.file == "-":
+        sys.stdout.write(text)
+    else:
+        has_changed = write_file(Path(args.file), text.encode())
+        output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.file}")
+
+
+def _text(form: str, exported: Exported) -> str:
+    if form == "json":
+        document = {"apiVersion": "v1", "kind": "List", "items": list(exported.objects)}
+        return json.dumps(exported.objects[0] if len(exported.objects) == 1 else document, indent=2) + "\n"
+
+    return dump_all(exported.objects)
+
+
+def _write_folder(args: argparse.Namespace, exported: Exported) -> None:
+    if args.file == "-":
+        raise UsageError(f"{args.format} is a folder of {len(exported.files)} files", next="give one: -f FOLDER")
+    if args.dry_run:
+        output.note(f"would write {len(exported.files)} files below {args.file}")
+        return
+    changed = write_tree(Path(args.file), exported.files)
+    output.note(f"wrote {len(changed)} of {len(exported.files)} files below {args.file}; the others are unchanged")

@@ -1,0 +1,112 @@
+"""The formats of `symph export`: a function each, which gives Kubernetes objects or files of an experiment.
+
+To add a format, write the function, add a row to `EXPORTS`, and one with its options to `FORMATS` of
+`symphony_charts.cli.options.study.export`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from symphony_charts.chart.files.kustomize import kustomize_files
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.cli.values import prepared_of
+from symphony_charts.importers.common.report import Note
+from symphony_charts.importers.dijob.export import dijob_objects
+from symphony_charts.kinds.appwrapper_bundle import Whole, absorb
+from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.files import SpecFile
+
+__all__ = ["EXPORTS", "Exported"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """Kubernetes `objects` in the order in which they are applied, or the `files` of a folder by path.
+
+    `notes` say what they do not carry of the experiment, or carry in another way.
+    """
+
+    objects: tuple[dict[str, object], ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+
+def _manifests(spec: SpecFile, args: argparse.Namespace) -> Exported:
+    """All objects of the chart, in the order in which they are applied."""
+    return Exported(objects=tuple(_chart_objects(spec, args)), notes=_secret_notes(spec))
+
+
+def _secret_notes(spec: SpecFile) -> tuple[Note, ...]:
+    """What plain objects leave to others: the Secret of the experiment."""
+    notes = []
+    if spec.experiment.secrets and spec.experiment.secret_source.source == "existing":
+        next_step = f"symph secrets push {spec.path}"
+        notes.append(
+            Note(path="secrets", what="the Secret is not among the objects: it is pushed apart", next=next_step)
+        )
+    if spec.experiment.secret_source.source == "sops":
+        what = "the Secret is not among the objects: a publish writes it beside Flux's release"
+        notes.append(Note(path="secret_source", what=what, next="use source: existing, or symph publish"))
+    return tuple(notes)
+
+
+def _kustomize(spec: SpecFile, args: argparse.Namespace) -> Exported:
+    """A kustomization with a file for each object; the namespace stands in it once."""
+    namespace, args.namespace = args.namespace, None
+    return Exported(files=kustomize_files(_chart_objects(spec, args), namespace=namespace), notes=_secret_notes(spec))
+
+
+def _appwrapper(spec: SpecFile, args: argparse.Namespace) -> Exported:
+    """The AppWrapper, after the objects that it needs and its controller may not create."""
+    workload: dict[str, object] = {"kind": "appwrapper"}
+    if args.api:
+        workload["appwrapper"] = {"version": args.api}
+    whole = absorb(_chart_objects(spec, args, {"workload": workload}), everything=args.everything)
+    return Exported(objects=whole.objects, notes=tuple(_appwrapper_notes(whole)))
+
+
+def _appwrapper_notes(whole: Whole) -> Iterator[Note]:
+    for title in whole.outside:
+        what = "it stands before the AppWrapper, whose controller may not create it"
+        yield Note(path=title, what=what, next="--everything wraps it, too, where that controller has the rights")
+    for title in whole.services:
+        what = "the AppWrapper has not ended as long as this service runs"
+        yield Note(path=title, what=what, next="delete the AppWrapper when the rest is done")
+
+
+def _dijob(spec: SpecFile, args: argparse.Namespace) -> Exported:
+    """The DIJob with its ConfigMap before it, and what its pods are reached by after it."""
+    made = dijob_objects(finish(spec.experiment), args.operator)
+    return Exported(objects=made.objects, notes=made.notes)
+
+
+def _chart_objects(
+    spec: SpecFile, args: argparse.Namespace, values: Mapping[str, object] | None = None
+) -> list[dict[str, object]]:
+    """The objects of the chart of `spec` under the values of the command line and `values` over them, without tests.
+
+    Raises SpecError for what cannot be packaged.
+    """
+    prepared = prepared_of(args, spec, force=True)
+    # What is applied by hand is not Helm's.
+    over = merge({"tests": {"enabled": False}}, values or {})
+    rendering = prepared.under(over, release=args.release or "", service="symph")
+    return [_placed(item, args.namespace) for item in rendering.objects]
+
+
+def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:
+    metadata = item["metadata"]
+    if namespace is None or not isinstance(metadata, dict):
+        return item
+    return {**item, "metadata": {**metadata, "namespace": namespace}}
+
+
+EXPORTS: dict[str, Callable[[SpecFile, argparse.Namespace], Exported]] = {
+    "appwrapper": _appwrapper,
+    "dijob": _dijob,
+    "kustomize": _kustomize,
+    "manifests": _manifests,
+}

@@ -1,0 +1,170 @@
+"""`symph import`: jobs of other tools as experiments, with a report of what did not come over."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from symphony_charts.cli import output
+from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.formats.yaml_text import dump
+from symphony_charts.importers.common.input_file import Source, from_data, read
+from symphony_charts.importers.common.report import Imported, Log
+from symphony_charts.importers.compose.importer import ComposeContext, import_compose
+from symphony_charts.importers.compose.interpolation import parse_env_file
+from symphony_charts.importers.dijob.importer import import_dijob
+from symphony_charts.importers.symphony.importer import import_legacy
+from symphony_charts.importers.torchx.components import load_appdef
+from symphony_charts.importers.torchx.importer import appdef_of, import_torchx
+from symphony_charts.importers.torchx.objects import app_wrapper, volcano_job
+from symphony_charts.importers.torchx.options import parse_cfg
+from symphony_charts.spec.data import to_data, to_json, to_yaml
+from symphony_charts.system.files import write_file
+
+__all__ = ["run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read the input, print or write the experiment, and report on stderr."""
+    if args.format == "torchx" and (args.scheduler or args.compat):
+        return _print_objects(args)
+
+    imported = _import(args)
+    notes = [{"at": note.path, "what": note.what, "next": note.next} for note in imported.notes]
+    if args.output in ("json", "yaml"):
+        record = {"experiment": to_data(imported.experiment), "notes": notes}
+        output.print_record(args, "Import", record)
+    elif args.output:
+        _write(args, imported)
+    elif not args.dry_run:
+        output.line(to_yaml(imported.experiment).rstrip("\n"))
+    _report(args, imported)
+    return 1 if args.strict and notes else 0
+
+
+def _import(args: argparse.Namespace) -> Imported:
+    """What was imported, its notes with file and line."""
+    source = _source(args)
+    try:
+        imported = _dispatch(args, source)
+    except SpecError as error:
+        raise source.with_location(error) from error
+    return imported.with_notes(source.located_notes(imported.notes))
+
+
+def _print_objects(args: argparse.Namespace) -> int:
+    """Print the objects that TorchX itself would make."""
+    if not args.app_id:
+        raise UsageError("TorchX's objects carry an app id, which it makes at random", next="give --app-id ID")
+    source, log = _source(args), Log()
+    try:
+        app, options = appdef_of(source, log)
+        options = parse_cfg(args.cfg, log) if args.cfg else options
+        log.raise_faults()
+    except SpecError as error:
+        raise source.with_location(error) from error
+    is_volcano = args.scheduler == "kubernetes" or (not args.scheduler and args.kind == "volcano")
+    made = (volcano_job if is_volcano else app_wrapper)(app, options, args.app_id)
+    if args.output == "json":
+        output.line(json.dumps(made, indent=2))
+    else:
+        output.line(dump(made).rstrip("\n"))
+    return 0
+
+
+def _source(args: argparse.Namespace) -> Source:
+    """The input, read."""
+    component = args.format == "torchx" and _is_component(args.source)
+    if component:
+        return from_data(load_appdef(args.source, _remainder(args)), args.source)
+    if _remainder(args):
+        raise UsageError("arguments after `--` are for TorchX components", next="drop them")
+    return _read(args.source, is_legacy=args.format == "symphony")
+
+
+def _dispatch(args: argparse.Namespace, source: Source) -> Imported:
+    if args.format == "torchx":
+        return import_torchx(source, args.cfg, args.kind)
+    if args.format == "dijob":
+        return import_dijob(source, args.job, args.kind or "dijob")
+    if args.format == "compose":
+        return _compose(args, source)
+
+    return import_legacy(source)
+
+
+def _compose(args: argparse.Namespace, source: Source) -> Imported:
+    folder = Path.cwd() if args.source == "-" else Path(args.source).absolute().parent
+
+    def read_text(name: str) -> str | None:
+        try:
+            return (folder / Path(name).expanduser()).read_text("utf-8")
+        except (OSError, UnicodeError, ValueError, RuntimeError):
+            return None  # the importer says which name could not be read, and where it stands
+
+    texts = [_read_text(name) for name in args.env_file] or [read_text(".env") or ""]
+    variables = {name: value for text in texts for name, value in parse_env_file(text).items()}
+    context = ComposeContext(
+        name=args.name or folder.name or "compose",
+        folder=str(folder),
+        variables=variables,
+        profiles=args.profile,
+        read_text=read_text,
+    )
+    return import_compose(source, context)
+
+
+def _read_text(name: str) -> str:
+    try:
+        return Path(name).read_text("utf-8")
+    except OSError as error:
+        raise SpecError.one(f"cannot read {name}: {error.strerror or error}") from error
+    except UnicodeError as error:
+        raise SpecError.one(f"{name} is not UTF-8 text", next="save it as UTF-8") from error
+
+
+def _is_component(text: str) -> bool:
+    """Whether `text` names a TorchX component rather than a file."""
+    return text != "-" and not Path(text).is_file() and not text.endswith((".json", ".yaml", ".yml"))
+
+
+def _remainder(args: argparse.Namespace) -> list[str]:
+    return list(getattr(args, "remainder", None) or [])
+
+
+def _read(name: str, *, is_legacy: bool) -> Source:
+    if name == "-":
+        return read(sys.stdin.buffer.read(), "stdin", python_tags=is_legacy)
+    try:
+        content = Path(name).read_bytes()
+    except OSError as error:
+        raise SpecError.one(f"cannot read {name}: {error.strerror or error}") from error
+    return read(content, name, python_tags=is_legacy)
+
+
+def _write(args: argparse.Namespace, imported: Imported) -> None:
+    if args.dry_run:
+        output.note(f"would write {args.output}")
+        return
+    text = to_json(imported.experiment) if args.output.endswith(".json") else to_yaml(imported.experiment)
+    has_changed = write_file(Path(args.output), text.encode())
+    output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.output}")
+
+
+def _report(args: argparse.Namespace, imported: Imported) -> None:
+    """Say on stderr what was made, and what did not come over as it was."""
+    experiment = imported.experiment
+    pods = len(experiment.processes) + len(experiment.groups)
+    count = len(experiment.processes) + sum(len(group.processes) for group in experiment.groups.values())
+    done = (
+        f"{experiment.name}   {count} processes in {pods} pods, {len(experiment.configs)} configs   from {args.source}"
+    )
+    output.note(done)
+    for note in imported.notes:
+        output.note(f"note: {note.what}\n  at:   {note.path}" + (f"\n  next: {note.next}" if note.next else ""))
+    if not imported.notes:
+        output.note("everything came over")
+    if args.output and args.output not in ("json", "yaml") and not args.dry_run:
+        output.next_step(f"symph up {args.output} (here)", f"symph package {args.output}")

@@ -1,0 +1,107 @@
+"""`symph secrets`: the Secret that an experiment's files become, pushed, sealed or looked for."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import sys
+
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.cli import output
+from symphony_charts.errors import CheckFailed, NotFound, SpecError, ToolFailed, UsageError
+from symphony_charts.formats.yaml_text import dump
+from symphony_charts.secrets.certificate import fetch_certificate
+from symphony_charts.secrets.existing import key_of, secret_object
+from symphony_charts.secrets.files import read_secrets, sealed_values, secret_keys, secret_name
+from symphony_charts.secrets.sealing import Certificate, read_certificate
+from symphony_charts.spec import files as specfile
+from symphony_charts.spec.files import SpecFile
+from symphony_charts.system.subprocess_runner import run as start
+
+__all__ = ["certificate_of", "run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    spec = specfile.read(args.spec)
+    if not spec.experiment.secrets:
+        raise SpecError.one(
+            "the experiment has no `secrets`", "secrets", f"there is nothing to {args.action}", args.spec
+        )
+    args.name = secret_name(spec, args.release, args.name)
+    args.namespace = args.namespace or spec.experiment.namespace
+    return {"push": _push, "seal": _seal, "check": _check}[args.action](args, spec)
+
+
+def certificate_of(source: str | None) -> Certificate:
+    """The certificate that `--cert` names, or kubeseal's own variable. Raises UsageError where neither does."""
+    chosen = source or os.environ.get("SEALED_SECRETS_CERT")
+    if not chosen:
+        raise UsageError("sealing needs the controller's certificate", next="--cert FILE, --cert URL or --cert cluster")
+    return read_certificate(fetch_certificate(chosen), chosen)
+
+
+def _push(args: argparse.Namespace, spec: SpecFile) -> int:
+    made = secret_object(spec.experiment, read_secrets(spec), args.name, args.namespace)
+    if args.dry_run:
+        _print(args, made)
+        return 0
+    _apply(made)
+    output.line(f"secret/{args.name} pushed{f' to {args.namespace}' if args.namespace else ''}")
+    return 0
+
+
+def _seal(args: argparse.Namespace, spec: SpecFile) -> int:
+    """Print values for the chart: `helm install -f`, or `symph publish --env-values`."""
+    sealed = sealed_values(spec, certificate_of(args.cert), args.namespace or "default", args.name)
+    scope = spec.experiment.secret_source.scope
+    values = merge({"secrets": {"source": "sealed", "scope": scope, "name": args.name}}, sealed)
+    if args.output == "name":
+        output.line(f"sealedsecret/{args.name}")
+    else:
+        sys.stdout.write(json.dumps(values, indent=2) + "\n" if args.output == "json" else dump(values))
+    return 0
+
+
+def _check(args: argparse.Namespace, spec: SpecFile) -> int:
+    """Ask the cluster for the Secret's keys."""
+    where = f" in {args.namespace}" if args.namespace else ""
+    keys = secret_keys(args.name, args.namespace)
+    if keys is None:
+        raise NotFound(f"there is no Secret {args.name}{where}", next=f"symph secrets push {args.spec}")
+    lacking = sorted({key_of(file) for file in spec.experiment.secrets} - keys)
+    if lacking:
+        raise CheckFailed(
+            f"the Secret {args.name}{where} lacks {', '.join(lacking)}", next=f"symph secrets push {args.spec}"
+        )
+    output.line(f"secret/{args.name}{where} has all {len(spec.experiment.secrets)} keys")
+    return 0
+
+
+def _print(args: argparse.Namespace, made: dict[str, object]) -> None:
+    data = made["data"]
+    if args.hide_values and isinstance(data, dict):
+        made = {**made, "data": {key: f"<{len(base64.b64decode(value))} bytes>" for key, value in data.items()}}
+    if args.output == "name":
+        metadata = made["metadata"]
+        output.line(f"secret/{metadata['name'] if isinstance(metadata, dict) else ''}")
+    else:
+        sys.stdout.write(json.dumps(made, indent=2) + "\n" if args.output == "json" else dump(made))
+
+
+def _apply(made: dict[str, object]) -> None:
+    """By kubectl, through stdin: a secret in an argv can be read by every user of the machine."""
+    argv = ["kubectl", "apply", "--server-side", "--field-manager=symph", "-f", "-"]
+    ended = start(argv, input=json.dumps(made).encode(), timeout_s=30, check=False)
+    if ended.status:
+        said = ended.error_text.strip().splitlines()
+        raise ToolFailed(
+            f"the Secret was not pushed: {said[-1] if said else 'kubectl failed'}",
+            next="check `kubectl config current-context`, or print it with --dry-run",
+            argv=ended.argv,
+            status=ended.status,
+            stderr=ended.error_text,
+            seconds=ended.seconds,
+        )

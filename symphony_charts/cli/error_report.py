@@ -1,0 +1,198 @@
+"""`report_error` writes what failed, where, and what to do next to stderr, and gives the exit status.
+
+An error that nobody foresaw is one of a script that people gave us to run, shown with its traceback as its authors know
+it, a fault of the machine, or a bug of ours, whose traceback goes to a log file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from symphony_charts.errors import SymphError, ToolFailed, UsageError, first_line
+from symphony_charts.system.installation import command_for_extra
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["report_error", "tell", "their_error"]
+
+_SCRIPT = 3
+_BUG = 70
+_PACKAGE = Path(__file__).parents[1]
+# What these call is somebody else's code, wherever it is installed.
+_RUNNERS = tuple(
+    str(_PACKAGE / path) for path in ("spec/files/python.py", "importers/torchx/components.py", "compat/__main__.py")
+)
+# What pathlib says of `~` without a home.
+_NO_HOME = "Could not determine home directory."
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def report_error(error: Exception, *, verbose: bool) -> int:
+    """Print the error; the exit status that it means."""
+    if not isinstance(error, SymphError):
+        return _report_unexpected(error, verbose=verbose)
+    tell(error)
+    if error.__cause__ is not None and error.exit_code == _SCRIPT:
+        theirs = their_error(error.__cause__)
+        _say("\n".join(f"  | {line}" for line in theirs.lines) if theirs else "")
+    if isinstance(error, ToolFailed):
+        _say(_tool_output(error, verbose))
+    if verbose:
+        _say(_traceback_of(error).rstrip())
+    return error.exit_code
+
+
+def _report_unexpected(error: Exception, *, verbose: bool) -> int:
+    """Report an error that nobody foresaw: of a script that we were given to run, of the machine, or a bug of ours."""
+    theirs = their_error(error)
+    refused = _fault_of_the_machine(error) if theirs is None else None
+    if refused is not None:
+        refused.__cause__ = error
+        return report_error(refused, verbose=verbose)
+    _say(_script_text(theirs) if theirs else _bug_text(error))
+    if verbose:
+        _say(_traceback_of(error).rstrip())
+    return _SCRIPT if theirs else _BUG
+
+
+def tell(error: SymphError) -> None:
+    """Print an error after which the command goes on."""
+    _say(_blocks(error))
+
+
+def _blocks(error: SymphError) -> str:
+    """The error's text with ``error:`` before each fault; further lines of a fault are indented already."""
+    extra = getattr(error, "extra", "")
+    if extra:
+        error.next = f"{error.next}: {command_for_extra(extra)}"
+    lines = str(error).split("\n")
+    return "\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines)
+
+
+def _tool_output(error: ToolFailed, verbose: bool) -> str:
+    """What the program said: the last lines of stderr, or everything with `-v`."""
+    lines = error.stderr.rstrip().splitlines()
+    if not verbose:
+        return "\n".join(f"  | {line}" for line in lines[-10:])
+    text = [f"  ran: {' '.join(error.argv)}", f"  exit status {error.status} after {error.seconds:.2f} s"]
+    text += [f"  | {line}" for line in [*error.stdout.rstrip().splitlines(), *lines]]
+    return "\n".join(text)
+
+
+class TheirError:
+    """An error of somebody's script: `what` and the `place` in it, and `lines`, its traceback without our frames."""
+
+    def __init__(self, error: BaseException, frames: traceback.StackSummary) -> None:
+        self.what = f"{type(error).__name__}: {first_line(error)}".removesuffix(": ")
+        last = next((frame for frame in reversed(frames) if not _is_library(frame.filename)), None)
+        self.place = f"{last.filename}:{last.lineno}" if last else ""
+        if isinstance(error, SyntaxError):
+            self.place = f"{error.filename}:{error.lineno}"
+        whole = ["Traceback (most recent call last):\n", *frames.format()] if frames else []
+        whole += traceback.format_exception_only(type(error), error)
+        self.lines = "".join(whole).rstrip().splitlines()
+
+
+def their_error(error: BaseException) -> TheirError | None:
+    """`error`, or what it was made of, as that of a script; None where it is ours.
+
+    It is theirs if no code of ours ran after the last of theirs, libraries aside.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [number for number, frame in enumerate(frames) if _is_ours(frame.filename)]
+    after = frames[ours[-1] + 1 :] if ours else frames
+    is_run = bool(ours) and frames[ours[-1]].filename in _RUNNERS
+    is_theirs = any(not _is_library(frame.filename) for frame in after) or (is_run and _has_run(after, error))
+    if is_theirs or _is_their_syntax(error):
+        kept = [frame for frame in frames if not _is_ours(frame.filename) and not _is_machinery(frame.filename)]
+        return TheirError(error, traceback.StackSummary.from_list(kept))
+    return their_error(error.__cause__) if error.__cause__ is not None else None
+
+
+def _has_run(after: list[traceback.FrameSummary], error: BaseException) -> bool:
+    """Whether anything of the script ran, of which the machinery that starts it is no part."""
+    return not isinstance(error, OSError) and any(not _is_machinery(frame.filename) for frame in after)
+
+
+def _is_their_syntax(error: BaseException) -> bool:
+    if not isinstance(error, SyntaxError) or not error.filename:
+        return False
+    return not _is_ours(error.filename) and not _is_library(error.filename)
+
+
+def _is_ours(file: str) -> bool:
+    return Path(file).is_relative_to(_PACKAGE)
+
+
+def _is_library(file: str) -> bool:
+    return file.startswith(("<frozen", *_LIBRARIES))
+
+
+def _is_machinery(file: str) -> bool:
+    return file.startswith("<frozen") or Path(file).name == "runpy.py" or "importlib" in Path(file).parts
+
+
+def _script_text(error: TheirError) -> str:
+    """What is said of an error of a script."""
+    lines = [f"error: {error.what}", f"  at:   {error.place}", "  next: the script itself raised this"]
+    return "\n".join([*lines, *(f"  | {line}" for line in error.lines)])
+
+
+def _fault_of_the_machine(error: Exception) -> SymphError | None:
+    """What the operating system refused and no code of ours foresaw; None for any other error.
+
+    A path that cannot be used and a disk that is full are faults of the machine, wherever they are met.
+    """
+    if isinstance(error, RuntimeError) and str(error) == _NO_HOME:
+        return UsageError("a path begins with ~, and no home folder is known for it", "", "write the whole path")
+    if not isinstance(error, OSError) or error.errno is None:
+        return None
+    if error.filename is None and not _has_folder():
+        return ToolFailed("the current folder is not there any more", "", "go to another: cd")
+    step = "SYMPH_STATE_DIR, SYMPH_RUNTIME_DIR and TMPDIR say where symph keeps files of its own"
+    return ToolFailed(f"this machine refuses: {error.strerror}", os.fsdecode(str(error.filename or "")), step)
+
+
+def _has_folder() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
+
+
+def _bug_text(error: Exception) -> str:
+    """What is said of a bug of ours, after its traceback went to a log file."""
+    title = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    step = "this is a bug in symph; please report it with that file"
+    return f"error: {title}\n  at:   {_write_log(error)}\n  next: {step}"
+
+
+def _traceback_of(error: Exception) -> str:
+    """The whole traceback, as Python prints it."""
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+def _write_log(error: Exception) -> str:
+    """The path of a new file, readable by its owner alone, that holds the traceback."""
+    prefix = f"symph-{time.strftime('%Y%m%d-%H%M%S')}-"
+    try:
+        folder = state_dir() / "logs"
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, path = tempfile.mkstemp(".log", prefix, folder)
+    except OSError:
+        # A home that cannot be written must not hide the bug.
+        descriptor, path = tempfile.mkstemp(".log", prefix)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(_traceback_of(error))
+    return path
+
+
+def _say(text: str) -> None:
+    if text:
+        sys.stderr.write(f"{text}\n")

@@ -1,0 +1,109 @@
+"""Verbs find the backend, the experiment and the processes here that their arguments mean."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from symphony_charts.backend.current_experiment import current_of
+from symphony_charts.backend.protocol import Watcher, find_instances, match_names, match_processes
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
+from symphony_charts.cli.matching import choose
+from symphony_charts.cli.options import common
+from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.local.backend import LocalWatcher
+
+__all__ = [
+    "LIVE_COLORS",
+    "find_experiment",
+    "find_status",
+    "one_instance",
+    "some_instances",
+    "watcher_of",
+]
+
+LIVE_COLORS = {
+    "running": "good",
+    "succeeded": "good",
+    "failed": "bad",
+    "queued": "busy",
+    "pending": "busy",
+    "stopping": "busy",
+    "stopped": "dim",
+}
+
+
+def watcher_of(args: argparse.Namespace) -> Watcher:
+    """What watches the backend that these arguments mean: a user's own cluster, else the one of `--on`."""
+    flags = common.cluster_flags(args)
+    if flags and args.on == "tmux":
+        raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
+    if args.symphony.has_own_cluster and not args.on and not flags:
+        watcher: Watcher = args.symphony.cluster.watcher
+        return watcher
+    if flags or common.backend_of(args) == "kube":
+        # The client of Kubernetes takes 100 ms to import, which `symph p` on this machine has not.
+        from symphony_charts.kubernetes.backend import KubeWatcher
+
+        kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
+        return KubeWatcher(namespace=args.namespace, context=args.context, kubeconfig=kubeconfig)
+
+    return LocalWatcher()
+
+
+def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = False) -> ExperimentStatus:
+    """How the experiment that `args.experiment_name` means is: exactly it, the one it loosely fits, or the current one.
+
+    Raises NotFound; UsageError where it fits several and nobody can be asked.
+    """
+    name = args.experiment_name
+    if name is None:
+        return watcher.describe(current_of(watcher), events=events)
+    try:
+        return watcher.describe(_prefix(args)(name), events=events)
+    except NotFound:
+        return watcher.describe(_loosely(args, watcher, name), events=events)
+
+
+def find_experiment(args: argparse.Namespace, watcher: Watcher) -> str:
+    """The name of the experiment that `args.experiment_name` means; raises as `find_status` does."""
+    return find_status(args, watcher).name
+
+
+def some_instances(status: ExperimentStatus, word: str) -> list[InstanceStatus]:
+    """The instances that a word means: exactly, else loosely in Symphony's order. Raises NotFound, UsageError."""
+    found = find_instances(status, word)
+    if found:
+        return found
+    loose, _ = match_processes(((one.group or None, one.name) for one in status.instances), word)
+    if not loose:
+        known = ", ".join(one.path for one in status.instances if not one.is_step) or "none"
+        raise NotFound(f'experiment "{status.name}" has no process "{word}"', next=f"its processes: {known}")
+    chosen = choose([f"{group}/{name}" if group else name for group, name in loose], word, "process")
+    return find_instances(status, chosen)
+
+
+def one_instance(status: ExperimentStatus, word: str) -> InstanceStatus:
+    """The one instance a word means; of several replicas the first that runs."""
+    found = some_instances(status, word)
+    return next((one for one in found if one.phase == "running"), found[0])
+
+
+def _loosely(args: argparse.Namespace, watcher: Watcher, name: str) -> str:
+    names = watcher.names()
+    matches, is_exact = match_names(names, name, _prefix(args))
+    if is_exact:
+        return matches[0]
+    if not matches:
+        known = ", ".join(names) or "none"
+        raise NotFound(f'experiment "{name}" does not run here', next=f"running now: {known}")
+    return choose(matches, name, "experiment")
+
+
+def _prefix(args: argparse.Namespace) -> Callable[[str], str]:
+    """How the configured user's experiments are called; only a user's own script configures one here."""
+    if not args.symphony.has_own_cluster:
+        return str
+    prefix: Callable[[str], str] = args.symphony.cluster.prefix_username
+    return prefix

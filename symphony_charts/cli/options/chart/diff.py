@@ -1,0 +1,36 @@
+"""The options of `symph diff`."""
+
+from __future__ import annotations
+
+import argparse
+
+from symphony_charts.cli.options import common, repository
+from symphony_charts.cli.options.values import add_values
+
+__all__ = ["configure"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph diff`."""
+    parser.add_argument("what", metavar="SPEC|EXPERIMENT", help="an experiment file, or the name of a published one")
+    parser.add_argument("versions", metavar="VERSION", nargs="*", help="one or two published versions")
+    repository.add_env(parser, text="the environment to compare with, or whose values both versions get")
+    parser.add_argument(
+        "--from", metavar="ENV", dest="before", default=None, help="compare two environments: the first"
+    )
+    parser.add_argument("--to", metavar="ENV", dest="after", default=None, help="... and the second")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when something differs")
+    parser.add_argument("--all", action="store_true", help="list what does not differ, too")
+    repository.add_repository(parser)
+    common.add_output(parser, repository.FORMATS, headers=False)
+    parser.add_argument(
+        "--pools", metavar="FILE", action="append", default=[], help="node pools, for the change of the price"
+    )
+    add_values(parser)
+    common.add_examples(
+        parser,
+        "symph diff rl.yaml --env dev                 # the spec against what dev runs",
+        "symph diff rl 0.1.3 0.2.0                    # two versions",
+        "symph diff rl --from dev --to prod           # two environments",
+        "symph diff rl.yaml --env dev -o markdown     # for a pull request",
+    )

@@ -1,0 +1,92 @@
+"""The options of `symph gitops`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from symphony_charts.cli.options import common, repository
+
+__all__ = ["configure"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph gitops`."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _configure_init(actions.add_parser("init", help="lay project, ApplicationSet, health checks and README into it"))
+    for name, text in (
+        ("lint", "check a checkout, ours or anybody's, for what re-runs, loses or blocks work"),
+        ("doctor", "lint it, and say how large it is and what slows Argo CD down"),
+    ):
+        check = actions.add_parser(name, help=text)
+        check.add_argument("folder", metavar="CHECKOUT", nargs="?", default=".", help="default: the current folder")
+        check.add_argument("--base", metavar="COMMIT", default=None, help="refuse edits of published charts since then")
+        check.add_argument("--strict", action="store_true", help="exit with 1 for warnings, too")
+        common.add_output(check, common.FINDING_FORMATS, headers=False)
+    render = actions.add_parser("render", help="write the manifests of what an environment runs, for reviews")
+    repository.add_env(render)
+    repository.add_repository(render)
+    repository.add_change_options(render)
+    tidy = actions.add_parser("gc", help="remove chart versions that no environment runs or can roll back to")
+    tidy.add_argument("--keep", metavar="N", type=int, default=5, help="newest versions to keep (default: 5)")
+    repository.add_repository(tidy)
+    repository.add_change_options(tidy)
+    common.add_yes(tidy)
+    common.add_examples(
+        parser,
+        "symph gitops init --repo git@example.org:team/charts.git --environments dev,prod --argocd-version 3.5",
+        "symph gitops init --flux --into ~/charts --dry-run",
+        "symph gitops lint ~/charts --base origin/main -o sarif",
+        "symph gitops render --env prod --branch env/prod-next",
+        "symph gitops gc --keep 5 --dry-run",
+    )
+
+
+def _configure_init(parser: argparse.ArgumentParser) -> None:
+    repository.add_repository(parser)
+    parser.add_argument(
+        "--environments",
+        metavar="A,B",
+        default=None,
+        help="environments, the first to the last (default: .symph.yaml's)",
+    )
+    parser.add_argument("--argocd-version", metavar="V", default=None, help="which Argo CD reads it (default: 3.4)")
+    parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
+    parser.add_argument(
+        "--sops-secret", metavar="NAME", default="", help="with --flux: the Secret with the keys that open SOPS files"
+    )
+    parser.add_argument(
+        "--owners",
+        metavar="@WHO",
+        type=_owners,
+        default="@platform",
+        help="who owns bootstrap/ and the last environment",
+    )
+    parser.add_argument(
+        "--install-from",
+        metavar="WHERE",
+        default=None,
+        help="what the repository's check installs symph from: git+https://HOST/REPOSITORY@COMMIT, git+ssh://..., or "
+        "https://HOST/FILE.whl#sha256=HASH (default: where this symph came from)",
+    )
+    parser.add_argument(
+        "--protect", action="store_true", help="keep what runs when a pointer vanishes (retire then needs a hand)"
+    )
+    parser.add_argument(
+        "--gpg-key", metavar="ID", action="append", default=[], help="sync only commits signed by this key"
+    )
+    parser.add_argument(
+        "--suspended-as",
+        choices=("Suspended", "Progressing"),
+        default="Suspended",
+        help="what an application is called while one of its Jobs waits in a queue",
+    )
+    parser.add_argument("--force", action="store_true", help="replace what stands in bootstrap/")
+    repository.add_change_options(parser)
+
+
+def _owners(text: str) -> str:
+    """Names as a CODEOWNERS file has them: accounts, teams and addresses of mail, with blanks between."""
+    if not re.fullmatch(r"[\w.+-]*@[\w./-]+( [\w.+-]*@[\w./-]+)*", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no owner: write @user, @org/team or a mail address")
+    return text

@@ -1,0 +1,63 @@
+"""The options of verbs that speak to the Git repository of charts: which one, which environment, how to push."""
+
+from __future__ import annotations
+
+import argparse
+
+from symphony_charts.cli.options import common
+
+__all__ = ["FORMATS", "add_change_options", "add_env", "add_named", "add_publish_options", "add_repository"]
+
+FORMATS = ("table", "json", "yaml", "markdown")
+
+
+def add_repository(parser: argparse.ArgumentParser) -> None:
+    """Add `--repo URL[#BRANCH]` (args.repo) and `--team` (args.team)."""
+    parser.add_argument(
+        "--repo",
+        metavar="URL[#BRANCH]",
+        default=None,
+        help="the Git repository of charts (default: `repository` of .symph.yaml)",
+    )
+    parser.add_argument("--team", default=None, help="whose experiment (default: the spec's, else .symph.yaml's)")
+
+
+def add_env(parser: argparse.ArgumentParser, *, text: str = "the environment") -> None:
+    """Add `--env NAME` (args.env)."""
+    parser.add_argument("--env", metavar="NAME", default=None, help=f"{text} (default: the only one of .symph.yaml)")
+
+
+def add_named(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment (args.experiment_name) by its name in Git, ``team/name`` where teams share one."""
+    parser.add_argument("experiment_name", metavar="EXPERIMENT", help="its name, or team/name")
+
+
+def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True) -> None:
+    """Add what every change of the repository takes; `is_alone`: also how it is printed, and `--dry-run`."""
+    parser.add_argument("--expect", metavar="VERSION", default=None, help="only if this version runs there now")
+    parser.add_argument("--branch", metavar="NAME", default=None, help="push a branch of this name, for a review")
+    parser.add_argument("--into", metavar="CHECKOUT", default=None, help="write into this work tree; do not push")
+    parser.add_argument("--sign", metavar="KEY", default=None, help="sign the commit: an SSH key, or gpg:KEYID")
+    if not is_alone:
+        return
+    common.add_output(parser, FORMATS, headers=False)
+    common.add_dry_run(parser, "show what would change in the repository and push nothing")
+
+
+def add_publish_options(parser: argparse.ArgumentParser) -> None:
+    """Add which environment is published to, and its values."""
+    add_env(parser, text="the environment that shall run it")
+    parser.add_argument("--chart-only", action="store_true", help="publish the chart; no environment runs it yet")
+    parser.add_argument(
+        "--env-values", metavar="FILE", action="append", default=[], help="the environment's own values, instead of its"
+    )
+    parser.add_argument(
+        "--env-set", metavar="KEY=VALUE", action="append", default=[], help="one value of the environment alone"
+    )
+    parser.add_argument(
+        "--cert",
+        metavar="FILE|URL|cluster",
+        default=None,
+        help="certificate for sealed secrets (default: .symph.yaml's)",
+    )
+    add_repository(parser)

@@ -1,0 +1,18 @@
+"""The options of `symph restart`."""
+
+from __future__ import annotations
+
+import argparse
+
+from symphony_charts.cli.options import common
+
+__all__ = ["configure"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph restart`."""
+    common.add_experiment(parser, positional=False)
+    parser.add_argument("process", nargs="*", metavar="PROCESS", help="which ones (default: all)")
+    common.add_output(parser, ("table", "json", "yaml", "name"))
+    common.add_dry_run(parser)
+    common.add_examples(parser, "symph restart", "symph restart learner team-a/agent-0", "symph restart -e ring p1")

@@ -1,0 +1,15 @@
+"""The options of `symph schema`."""
+
+from __future__ import annotations
+
+import argparse
+
+from symphony_charts.cli.options import common
+
+__all__ = ["configure"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph schema`."""
+    parser.add_argument("--install-hint", action="store_true", help="say how to make an editor use the schema")
+    common.add_examples(parser, "symph schema > experiment.schema.json", "symph schema --install-hint")

@@ -1,0 +1,71 @@
+"""The options of `symph sweep`."""
+
+from __future__ import annotations
+
+import argparse
+
+from symphony_charts.cli.options import common, release, repository
+from symphony_charts.cli.options.values import add_values
+
+__all__ = ["configure"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `symph sweep`."""
+    common.add_specs(parser, many=False)
+    parser.add_argument(
+        "-g",
+        "--grid",
+        metavar="KEY=VALUES",
+        action="append",
+        default=[],
+        help="values of one setting: a,b,c or first..last[..step]; may be repeated. KEY is a variable that processes"
+        " declare (lr or LR), or a path of the spec",
+    )
+    for flag, text in (("--uniform", "evenly"), ("--loguniform", "evenly in the logarithm")):
+        parser.add_argument(
+            flag, metavar="KEY=LOW..HIGH", action="append", default=[], help=f"draw a setting {text}; needs --random"
+        )
+    parser.add_argument("--random", metavar="N", type=int, default=None, help="draw N trials instead of taking all")
+    parser.add_argument("--seed", type=int, default=0, help="of --random (default: 0); the same seed, the same trials")
+    parser.add_argument("--up", action="store_true", help="run the trials, and wait for them")
+    parser.add_argument(
+        "--on",
+        choices=("tmux", "kube", "argo"),
+        default="tmux",
+        help="where they run: here (default), as a Helm release each, or as one Argo Workflow, which is not waited for",
+    )
+    parser.add_argument(
+        "--parallel",
+        metavar="N",
+        type=int,
+        default=None,
+        help="how many trials run at a time (default: 1 here, 64 as releases, all in a Workflow)",
+    )
+    release.add_target(parser)
+    parser.add_argument("--no-wait", action="store_true", help="with --on kube --up: return once all are installed")
+    parser.add_argument(
+        "--timeout",
+        type=release.seconds,
+        default=86400.0,
+        metavar="TIME",
+        help="with --on kube --up: how long a trial may take: 90, 90s, 5m, 24h (default)",
+    )
+    repository.add_env(parser, text="publish every trial to this environment, in one commit")
+    repository.add_repository(parser)
+    repository.add_change_options(parser, is_alone=False)
+    parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
+    common.add_output(parser)
+    add_values(parser)
+    common.add_placement(parser)
+    common.add_dry_run(parser)
+    common.add_examples(
+        parser,
+        "symph sweep experiment.yaml --grid lr=1e-3,1e-4 --grid seed=0..9      # one chart, a values file a trial",
+        "symph sweep experiment.yaml --grid seed=0..9 --up --parallel 4        # here, four at a time",
+        "symph sweep experiment.yaml --grid seed=0..9 --on argo --parallel 4   # one Argo Workflow, as a file",
+        "symph sweep experiment.yaml --grid seed=0..9 --on kube --up --parallel 4   # a Helm release each",
+        "symph sweep experiment.yaml --loguniform lr=1e-5..1e-2 --random 20 --dry-run",
+        "symph sweep experiment.yaml --grid seed=0..9 --env dev               # one commit, ten releases of one chart",
+        "symph sweep experiment.yaml --grid processes.agent.replicas=2,4,8",
+    )

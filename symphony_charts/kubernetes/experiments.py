@@ -1,0 +1,218 @@
+"""`KubeExperiments` lists what bears our labels on a Kubernetes cluster, and says how each experiment is."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from symphony_charts.backend.status import Event, ExperimentStatus
+from symphony_charts.errors import NotFound, ToolFailed, UsageError
+from symphony_charts.kinds.dijob import pods as kube_dijob
+from symphony_charts.kubernetes import kueue
+from symphony_charts.kubernetes.client import KubeApi, Object
+from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, name_of, status_of
+from symphony_charts.kubernetes.watches import Kind, changes
+
+__all__ = ["POD", "KubeExperiments", "selector_of"]
+
+POD: Kind = ("v1", "Pod")
+# What runs pods in our charts; those of other groups are asked for where the cluster serves them.
+_PLAIN = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"))
+_FURTHER = (
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    ("workload.codeflare.dev/v1beta2", "AppWrapper"),
+    ("workload.codeflare.dev/v1beta1", "AppWrapper"),
+    ("batch.volcano.sh/v1alpha1", "Job"),
+    *kube_dijob.KINDS,
+    ("argoproj.io/v1alpha1", "Workflow"),
+)
+_LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+class KubeExperiments:
+    """The experiments of one cluster, of one namespace if given, else of all that may be read.
+
+    Without `api` the connection is made at first use. Raises ToolFailed where there is no cluster.
+    """
+
+    def __init__(
+        self,
+        *,
+        namespace: str | None = None,
+        context: str | None = None,
+        kubeconfig: Path | None = None,
+        api: KubeApi | None = None,
+    ) -> None:
+        self.target = (kubeconfig, context)
+        self._namespace = namespace
+        self._api = api
+        self._may_read_all = namespace is None
+
+    @property
+    def api(self) -> KubeApi:
+        """The cluster's API."""
+        if self._api is None:
+            self._api = KubeApi(*self.target)
+        return self._api
+
+    def names(self) -> list[str]:
+        """The experiments by name."""
+        return sorted({name_of(item) for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)})
+
+    def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
+        """The experiments by name and namespace; finished ones are there until somebody deletes them."""
+        del ended
+        workloads = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
+        pods = self._pods(EXPERIMENT)
+        names = sorted({(name_of(item), item["metadata"]["namespace"]) for item in (*workloads, *pods)})
+        records = self._records(self.collection("v1", "Secret"), "owner=helm") if names else []
+        admissions = self.admissions(workloads)
+        return [
+            status_of(
+                name,
+                _those(workloads, namespace, name),
+                _those(pods, namespace, name),
+                releases=[
+                    record
+                    for record in records
+                    if (record["metadata"]["namespace"], record["metadata"]["labels"].get("name")) == (namespace, name)
+                ],
+                admissions=admissions,
+                now=time.time(),
+            )
+            for name, namespace in names
+        ]
+
+    def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
+        """How the experiment is; with `events` also who holds it, its services, and what happened of late."""
+        workloads, pods = self.workloads(name), self.pods(name)
+        namespace = self.namespace_of(name, [*workloads, *pods])
+        services = self.services(name) if events else []
+        releases = self.releases(name, namespace) if events else []
+        admissions = self.admissions(workloads)
+        status = status_of(name, workloads, pods, services, releases, admissions=admissions, now=time.time())
+        if not events:
+            return status
+        return dataclasses.replace(
+            status, events=tuple(self.events_of(namespace, [*workloads, *pods, *services])[-10:])
+        )
+
+    def namespace_of(self, name: str, objects: Sequence[Object]) -> str:
+        """The one namespace of the experiment's objects; raises NotFound, or UsageError where several hold one."""
+        spaces = sorted({item["metadata"]["namespace"] for item in objects})
+        if not spaces:
+            where = f"namespace {self._namespace}" if self._namespace else f"the cluster of context {self.api.context}"
+            raise NotFound(f'no experiment "{name}" runs in {where}', next="symph ls --on kube shows all")
+        if len(spaces) > 1:
+            raise UsageError(f'"{name}" runs in several namespaces: {", ".join(spaces)}', next="choose one with -n")
+        return str(spaces[0])
+
+    def workloads(self, name: str) -> list[Object]:
+        """What runs the experiment's pods."""
+        return [item for kind in self._kinds() for item in self.listed(*kind, selector_of(name))]
+
+    def pods(self, name: str) -> list[Object]:
+        """The experiment's pods, those of `helm test` left out."""
+        return self._pods(selector_of(name))
+
+    def services(self, name: str) -> list[Object]:
+        """The Services that the experiment's services became."""
+        return self.listed("v1", "Service", f"{selector_of(name)},symph.dev/service")
+
+    def of_kinds(self, kinds: Iterable[Kind], name: str) -> list[Object]:
+        """The experiment's objects of these kinds."""
+        return [item for kind in kinds for item in self.listed(*kind, selector_of(name))]
+
+    def releases(self, name: str, namespace: str) -> list[Object]:
+        """Helm's records of the release of this name, without their content; empty where they may not be read."""
+        return self._records(self.api.collection("v1", "Secret", namespace), f"owner=helm,name={name}")
+
+    def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
+        """How it is at once and after each change that the cluster reports; None when it is gone."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        yield self.describe(name, events=False)
+        for _ in self.object_changes(name, timeout_s):
+            try:
+                yield self.describe(name, events=False)
+            except NotFound:
+                yield None
+                return
+            if deadline is not None and time.monotonic() > deadline:
+                return
+
+    def object_changes(
+        self, name: str, timeout_s: float | None = None, kinds: Iterable[Kind] | None = None
+    ) -> Generator[None, None, None]:
+        """One step at once and then whenever a pod or workload of the experiment changed, until `timeout_s`.
+
+        Of workloads those of `kinds` are watched, by default all that the cluster serves.
+        """
+        selector, served = selector_of(name), list(self._kinds() if kinds is None else kinds)
+        watched = [(kind, selector) for kind in (POD, *served)]
+        watched += [(POD, kube_dijob.OPERATOR)] if set(kube_dijob.KINDS) & set(served) else []
+        return changes(self.api, lambda kind: self.collection(*kind), watched, timeout_s)
+
+    def events_of(self, namespace: str, objects: Sequence[Object]) -> list[Event]:
+        """The events about these objects, and about pods that are gone, by the names of their workloads."""
+        listed = self.api.listed(self.api.collection("v1", "Event", namespace))
+        return sorted(map(event_of, filter(is_about(objects), listed)), key=lambda event: event.time)
+
+    def collection(self, api_version: str, kind: str) -> str:
+        """The path of a kind's objects in all namespaces that are looked at."""
+        scope = self._namespace or (None if self._may_read_all else self.api.namespace)
+        return self.api.collection(api_version, kind, scope)
+
+    def listed(self, api_version: str, kind: str, selector: str) -> list[Object]:
+        """The objects of a kind with the labels; of the context's own namespace where the others may not be read."""
+        try:
+            path = self.collection(api_version, kind)
+            return [{**item, "apiVersion": api_version, "kind": kind} for item in self.api.listed(path, selector)]
+        except NotFound:
+            return []
+        except ToolFailed:
+            if not self._may_read_all:
+                raise
+            self._may_read_all = False
+            return self.listed(api_version, kind, selector)
+
+    def admissions(self, workloads: Sequence[Object]) -> list[Object]:
+        """Kueue's records, where something waits; whoever may not read them sees the wait without its reason."""
+        if not any(map(kueue.is_suspended, workloads)) or not self.api.has_group(kueue.GROUP):
+            return []
+        for kind in kueue.KINDS:
+            with contextlib.suppress(NotFound, ToolFailed):
+                return self.api.listed(self.collection(*kind))
+        return []
+
+    def _kinds(self) -> Iterator[Kind]:
+        yield from _PLAIN
+        for version, kind in _FURTHER:
+            if self.api.serves(version, kind):
+                yield version, kind
+
+    def _pods(self, selector: str) -> list[Object]:
+        """The pods of experiments with these labels, and those of their DIJobs, whose operator sets its own."""
+        jobs = [item for kind in self._kinds() if kind in kube_dijob.KINDS for item in self.listed(*kind, selector)]
+        pods = self.listed(*POD, f"{selector},app.kubernetes.io/component=experiment")
+        return [*pods, *kube_dijob.pods_of_jobs(jobs, lambda labels: self.listed(*POD, labels))]
+
+    def _records(self, path: str, selector: str) -> list[Object]:
+        try:
+            return self.api.listed(path, selector, metadata_only=True)
+        except ToolFailed:
+            return []
+
+
+def selector_of(name: str) -> str:
+    """The labels of one experiment. What is no label value can be no experiment, and must not become a selector."""
+    if not _LABEL.fullmatch(name):
+        raise NotFound(f'no experiment is called "{name}"', next="symph ls --on kube shows all")
+    return f"{EXPERIMENT},{INSTANCE}={name}"
+
+
+def _those(items: Sequence[Object], namespace: str, name: str) -> list[Object]:
+    return [item for item in items if item["metadata"]["namespace"] == namespace and name_of(item) == name]

@@ -1,0 +1,68 @@
+"""The names of the variables that every process is told are formed here, and nowhere else in Python.
+
+`environment.variables` says what each of them holds. The chart's templates (``_containers.tpl``, ``_model.tpl``) spell
+the same names, since values that users set decide there which of them a pod gets; tests compare both.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = [
+    "CONFIG_FOLDER",
+    "DI_JOB_ID",
+    "DI_NODES",
+    "DI_RANK",
+    "EXPERIMENT",
+    "GROUP",
+    "INDEX",
+    "REPLICAS",
+    "RESERVED",
+    "ROLE",
+    "RUN",
+    "SECRETS_FOLDER",
+    "di_group_nodes",
+    "is_ours",
+    "service_prefix",
+    "service_variable",
+]
+
+ROLE = "SYMPHONY_ROLE"
+EXPERIMENT = "SYMPH_EXPERIMENT"
+GROUP = "SYMPH_GROUP"
+INDEX = "SYMPH_INDEX"
+REPLICAS = "SYMPH_REPLICAS"
+RUN = "SYMPH_RUN"
+CONFIG_FOLDER = "SYMPH_CONFIG_DIR"
+SECRETS_FOLDER = "SYMPH_SECRETS_DIR"
+# They say who a process is; the chart and the local mode count on them, and no experiment sets them.
+RESERVED = frozenset((EXPERIMENT, GROUP, INDEX, REPLICAS, RUN))
+
+# DI-engine's own: opendilab/DI-orchestrator v1.1.3, pkg/context/pod.go.
+DI_JOB_ID = "DI_JOB_ID"
+DI_NODES = "DI_NODES"
+DI_RANK = "DI_RANK"
+
+
+def service_prefix(service: str) -> str:
+    """``replay-server`` -> ``SYMPH_REPLAY_SERVER``."""
+    return f"SYMPH_{_upper(service)}"
+
+
+def service_variable(service: str, part: Literal["HOST", "PORT", "ADDR", "HOSTS", "BIND_HOST"]) -> str:
+    """The variable that tells one fact of a service: ``SYMPH_REPLAY_SERVER_HOST``."""
+    return f"{service_prefix(service)}_{part}"
+
+
+def di_group_nodes(pod: str) -> str:
+    """The variable that lists the nodes of a pod's own replicas: ``DI_COLLECTOR_NODES``."""
+    return f"DI_{_upper(pod)}_NODES"
+
+
+def is_ours(name: str) -> bool:
+    """Whether a variable of this name is one that every process is told by us."""
+    return name == ROLE or name.startswith("SYMPH_")
+
+
+def _upper(name: str) -> str:
+    return name.upper().replace("-", "_")

@@ -1,0 +1,83 @@
+"""The list of what a process is told: which names, from where, and how a backend's answers become an environment."""
+
+from __future__ import annotations
+
+from symphony_charts.environment.expansion import pod_order
+from symphony_charts.environment.variables import (
+    Address,
+    Fact,
+    Variable,
+    interpret,
+    own_variables,
+    shared_environment,
+    shared_variables,
+    variables_of,
+)
+from symphony_charts.spec.pods import ProcessRef
+from symphony_charts.spec.services import Service
+from symphony_charts.spec.sources import EnvSource
+from symphony_charts.spec.variable_names import RESERVED, is_ours, service_variable
+
+BINDER = ProcessRef("replay", "replay")
+REPLAY = Service(name="replay-server", port=7000, listener=BINDER, is_bound=True, is_exposed=False)
+ADDRESS = Address(host="h", hosts=("h0", "h1"), port=7000)
+ANSWERS = {fact: f"<{fact.name}>" for fact in Fact}
+
+
+def test_whoever_dials_a_service_is_told_where_it_is() -> None:
+    told = interpret(variables_of("x", ProcessRef("a", "a"), [REPLAY]), ANSWERS, {"replay-server": ADDRESS})
+    assert {name: value for name, value in told.items() if "REPLAY" in name} == {
+        "SYMPH_REPLAY_SERVER_HOST": "h",
+        "SYMPH_REPLAY_SERVER_PORT": "7000",
+        "SYMPH_REPLAY_SERVER_ADDR": "h:7000",
+        "SYMPH_REPLAY_SERVER_HOSTS": "h0:7000,h1:7000",
+    }
+
+
+def test_whoever_binds_a_service_is_told_what_it_can_bind() -> None:
+    told = interpret(variables_of("x", BINDER, [REPLAY]), ANSWERS, {"replay-server": ADDRESS})
+    assert told["SYMPH_REPLAY_SERVER_HOST"] == told["SYMPH_REPLAY_SERVER_BIND_HOST"] == "<ADDRESS>"
+    assert told["SYMPH_REPLAY_SERVER_ADDR"] == "h:7000"
+
+
+def test_a_replica_whose_port_moved_listens_on_its_own() -> None:
+    moved = Address(host="h", hosts=("h", "h"), port=8000, ports=(8000, 8001))
+    told = interpret(variables_of("x", BINDER, [REPLAY]), ANSWERS, {"replay-server": moved}, index=1)
+    assert told["SYMPH_REPLAY_SERVER_PORT"] == "8001"
+    assert told["SYMPH_REPLAY_SERVER_HOSTS"] == "h:8000,h:8001"
+
+
+def test_a_later_variable_takes_the_place_of_an_earlier_one() -> None:
+    source = EnvSource(config="c", key="k")
+    listed = [Variable("A", "1"), Variable("A", source), Variable("B", "2"), Variable("B", Fact.RUN)]
+    assert interpret(listed, {Fact.RUN: None}, {}) == {"A": source}
+
+
+def test_what_is_shared_is_what_everybody_is_told() -> None:
+    shared = shared_environment({"replay-server": ADDRESS})
+    assert list(shared) == [name for name, _ in shared_variables(["replay-server"])]
+    whole = interpret(variables_of("x", ProcessRef("a", "a"), [REPLAY]), ANSWERS, {"replay-server": ADDRESS})
+    assert shared.items() <= whole.items()
+
+
+def test_every_name_of_the_list_is_known_as_ours() -> None:
+    names = {name for name, _ in variables_of("x", BINDER, [REPLAY])}
+    assert all(map(is_ours, names))
+    assert names > RESERVED
+    assert not is_ours("LR")
+
+
+def test_a_node_of_di_engine_is_told_its_rank_and_no_other_process_is() -> None:
+    def di_names(*, is_node: bool) -> list[str]:
+        return [name for name, _ in own_variables("x", BINDER, [], is_node=is_node) if name.startswith("DI_")]
+
+    assert di_names(is_node=True) == ["DI_JOB_ID", "DI_NODES", "DI_REPLAY_NODES", "DI_RANK"]
+    assert di_names(is_node=False) == []
+
+
+def test_references_come_behind_what_they_refer_to() -> None:
+    assert pod_order({"B": "1", "A": "$(B)", "C": {"fieldRef": "x"}, "D": None}) == ["B", "C", "D", "A"]
+
+
+def test_a_name_is_one_that_a_shell_takes() -> None:
+    assert service_variable("a-b", "BIND_HOST") == "SYMPH_A_B_BIND_HOST"

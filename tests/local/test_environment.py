@@ -1,0 +1,41 @@
+"""The environment of a process here: what a pod has, and what only a cluster could say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.spec.data import from_data
+from symphony_charts.spec.services import allocate
+
+FROM_A_SECRET: dict[str, Any] = {"env": {"KEY": {"secret": "s", "key": "k"}}}
+
+
+def environment_of(**process: object) -> dict[str, str]:
+    experiment = from_data({"name": "x", "processes": {"a": {"command": ["c"], **process}}})
+    return plan_here(experiment, allocate(experiment), Path("/"), "r1").processes[0].env
+
+
+def test_a_value_that_only_a_cluster_has_is_refused_with_its_place() -> None:
+    with pytest.raises(SpecError) as refused:
+        environment_of(**FROM_A_SECRET)
+    assert [(problem.path, problem.next) for problem in refused.value.problems] == [
+        ("processes.a.env.KEY", "set `local: {env: {KEY: ...}}`")
+    ]
+
+
+def test_a_value_that_only_a_cluster_has_may_be_given_for_here() -> None:
+    assert environment_of(**FROM_A_SECRET, local={"env": {"KEY": "mine"}})["KEY"] == "mine"
+
+
+def test_an_optional_value_that_only_a_cluster_has_is_left_out() -> None:
+    assert "KEY" not in environment_of(env={"KEY": {"config": "c", "key": "k", "optional": True}})
+
+
+def test_a_value_sees_the_variables_before_it_as_in_a_pod() -> None:
+    env = environment_of(env={"A": "$(SYMPH_GROUP)", "B": "$(A)-$(Z)", "Z": "z"})
+    assert (env["A"], env["B"]) == ("a", "a-z")
