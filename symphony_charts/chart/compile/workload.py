@@ -30,7 +30,7 @@ def workload_faults(experiment: Experiment) -> Iterator[Problem]:
         yield Problem(what=f'no chart for workload kind "{workload.kind}"', path="workload.kind", next=f"use {kinds}")
     settings = {key: scalar(value) for key, value in compile_workload(experiment).items() if isinstance(value, str)}
     for fault in settings_faults(workload.kind, settings, workload.scheduler_name or ""):
-        yield Problem(what=fault.what, path=_SPEC_PATHS.get(fault.path, fault.path))
+        yield fault.moved_to(_SPEC_PATHS.get(fault.path, fault.path))
     if workload.jobset.max_restarts < 0:
         what = f"a JobSet cannot begin again {workload.jobset.max_restarts} times"
         yield Problem(what=what, path="workload.jobset.max_restarts", next="0 means not at all")
