@@ -1,4 +1,4 @@
-"""Images with a folder of the user's in them, made and pushed without a Docker daemon."""
+"""A workspace image holds a folder of the user's, and is made and pushed without a Docker daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods of an experiment as pod templates of a DIJob, with the environment that an experiment promises."""
+"""Pods of an experiment become pod templates of a DIJob, with the environment that an experiment promises."""
 
 from __future__ import annotations
 

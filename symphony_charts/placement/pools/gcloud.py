@@ -1,4 +1,4 @@
-"""Node pools as `gcloud container node-pools list|describe` and `clusters describe` print them (JSON or YAML).
+"""`gcloud container node-pools list|describe` and `clusters describe` output (JSON or YAML) becomes node pools.
 
 Schema: container/v1 NodePool. int64 fields are texts there, int32 numbers; both are accepted for either. Sizes are per
 zone unless they are `total*`.

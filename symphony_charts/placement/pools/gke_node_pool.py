@@ -1,4 +1,4 @@
-"""What an input says of one GKE node pool, and the `Pool` that follows from it by the model of a node.
+"""What an input says of one GKE node pool becomes the `Pool` that follows from it by the model of a node.
 
 Readers fill in `PoolFacts` from their own spelling; all arithmetic, labels and taints are added here, once.
 Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/labels/system_labels.go.

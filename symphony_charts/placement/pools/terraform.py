@@ -1,4 +1,4 @@
-"""Node pools of Terraform: resource attributes of google_container_node_pool and google_container_cluster.
+"""Terraform's google_container_node_pool and google_container_cluster attributes become node pools.
 
 The same attributes stand in a configuration (JSON or HCL), in a plan and in a state; blocks are objects, or lists of
 one. The readers of those files hand over one attribute map per pool.
