@@ -1,4 +1,4 @@
-"""`Releases` changes Helm releases of experiments once the cluster has judged all objects, and leaves nothing behind."""
+"""`Releases` changes Helm releases of experiments once the cluster has judged all objects; nothing is left behind."""
 
 from __future__ import annotations
 
