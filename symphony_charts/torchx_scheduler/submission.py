@@ -17,7 +17,8 @@ from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import Conflict, SpecError, UsageError
 from symphony_charts.formats.names import shorten
-from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace, with_images
+from symphony_charts.oci.images import with_images
+from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace
 from symphony_charts.package import package, template, write
 from symphony_charts.prepare import prepare
 from symphony_charts.secrets.files import guard_of
