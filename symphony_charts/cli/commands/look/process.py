@@ -79,10 +79,6 @@ def _columns(args: argparse.Namespace, status: ExperimentStatus, watcher: Watche
         output.Column("STATE", "state", state=experiments.phase_color),
         output.Column("NODE" if watcher.backend == "kube" else "ADDRESS", "place", is_wide=watcher.backend != "kube"),
         output.Column("POD", "pod", is_wide=True),
-        *(
-            [output.Column("GPUS", experiments.gpu_ids, is_wide=True)]
-            if any(one.gpus for one in status.instances)
-            else []
-        ),
+        *([gpus] if any(instance.gpus for instance in status.instances) else []),
         output.Column("LAST LINE", last_line, is_wide=True),
     ]
