@@ -1,0 +1,45 @@
+"""Nobody compares names of kinds but the kinds themselves: all others ask the registry."""
+
+from __future__ import annotations
+
+import ast
+
+from symphony_charts.kinds.registry import ALL, KINDS, kind_of
+from tests.test_imports import PACKAGE, ROOMS, in_room, tree_of
+
+NAMES = {
+    *KINDS,
+    *(word for kind in ALL for api, word in (*kind.gvks, *kind.further)),
+    *(kind_of({"apiVersion": api, "kind": word}) for kind in ALL for api, word in kind.gvks),
+}
+# They read and write what other projects call their kinds, or are told so by the user of another tool.
+FOREIGN = {"importers", "torchx_scheduler", "compat"}
+# How often names are still compared, at most: words of other tools and backends, and two engines of status.
+REMAINING = {
+    "cli/commands/study/import_": 2,
+    "cli/commands/study/sweep": 1,
+    "clusters/hera_flows": 1,
+    "kubernetes/releases/wait": 12,
+    "kubernetes/status": 4,
+}
+
+
+def comparisons_in(tree: ast.Module) -> int:
+    """How often a name of a kind is compared with something."""
+    compared = (
+        side for node in ast.walk(tree) if isinstance(node, ast.Compare) for side in (node.left, *node.comparators)
+    )
+    return sum(
+        any(isinstance(part, ast.Constant) and part.value in NAMES for part in _parts(side)) for side in compared
+    )
+
+
+def _parts(side: ast.expr) -> list[ast.expr]:
+    return [*side.elts] if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side]
+
+
+def test_only_kinds_compare_the_names_of_kinds() -> None:
+    rooms = set(ROOMS[ROOMS.index("kinds") + 1 :]) - FOREIGN
+    modules = [path for path in sorted(PACKAGE.rglob("*.py")) if in_room(path).split("/")[0] in rooms]
+    found = {in_room(path): count for path in modules if (count := comparisons_in(tree_of(path)))}
+    assert not {module: count for module, count in found.items() if count > REMAINING.get(module, 0)}
