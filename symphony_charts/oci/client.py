@@ -249,7 +249,7 @@ class _Answer:
 
     @property
     def text(self) -> str:
-        """What went wrong in the registry's words, shortened."""
+        """The registry's own error text, shortened."""
         try:
             errors = json.loads(self.body)["errors"]
             return "; ".join(str(error.get("message") or error.get("code")) for error in errors)

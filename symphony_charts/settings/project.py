@@ -55,12 +55,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def destination(self) -> Destination:
-        """The same as a pointer says it."""
+        """The environment's destination as a pointer writes it."""
         return Destination(server=self.server, name=self.cluster, namespace=self.namespace)
 
 
 class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may stand in the file."""
+    """The keys that `.symph.yaml` may hold."""
 
     team: str = ""
     repository: Repository | None = None

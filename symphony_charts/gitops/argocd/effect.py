@@ -45,7 +45,7 @@ _MUTABLE: dict[str, tuple[str, ...]] = {
 
 
 def effect_of(difference: Difference) -> tuple[Effect, str]:
-    """What happens to one object, and why."""
+    """What Argo CD does with one object, and why."""
     if difference.change == "unchanged":
         return "nothing", ""
     if difference.change == "added":

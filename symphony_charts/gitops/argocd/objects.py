@@ -104,7 +104,7 @@ def _is_test(item: Mapping[str, object]) -> bool:
 
 
 def app_name(env: str, team: str, name: str) -> str:
-    """What the Application of an experiment is called."""
+    """The name of an experiment's Application."""
     return f"{env}-{team}-{name}"
 
 
