@@ -58,8 +58,10 @@ def _workload_views(
     labels = sub(sub(template, "metadata"), "labels")
     first_rank = int(_text(sub(sub(template, "metadata"), "annotations"), RANK) or 0)
     pod = sub(template, "spec")
-    sidecars = [one for one in _list(pod, "initContainers") if one.get("restartPolicy") == "Always"]
-    containers = [one for one in [*sidecars, *_list(pod, "containers")] if one.get("name") not in without]
+    sidecars = [container for container in _list(pod, "initContainers") if container.get("restartPolicy") == "Always"]
+    containers = [
+        container for container in [*sidecars, *_list(pod, "containers")] if container.get("name") not in without
+    ]
     for index in range(count):
         here = replica_name(str(labels[_GROUP]), index, count, groups)
         fields = {
@@ -81,7 +83,7 @@ def _workload_views(
                 env["DI_RANK"] = str(int(first) + index)
             yield ProcessView(
                 name=f"{here}/{container['name']}",
-                argv=tuple(expand(word, env) for word in words),
+                argv=tuple(expand(argument, env) for argument in words),
                 env=env,
                 cwd=_text(container, "workingDir") or None,
                 files=dict(_files(container, pod, maps)),
@@ -137,7 +139,7 @@ def _replica_hosts(item: Object) -> set[str]:
     domain = _text(sub(sub(spec, "template"), "spec"), "subdomain") or _text(spec, "serviceName")
     # Operator v1.1.0 gives the pods of a DIJob a domain without what later ones put before it.
     domains = (domain, domain.removeprefix("di-"))
-    return {f"{name}-{number}.{one}" for number in range(_count(item)) for one in domains}
+    return {f"{name}-{number}.{suffix}" for number in range(_count(item)) for suffix in domains}
 
 
 def _count(item: Object) -> int:
@@ -154,7 +156,7 @@ def _list(item: Object, key: str) -> list[Object]:
 
 def _words(item: Object, key: str) -> list[str]:
     value = item.get(key)
-    return [str(word) for word in value] if isinstance(value, list) else []
+    return [str(entry) for entry in value] if isinstance(value, list) else []
 
 
 def _text(item: Object, key: str) -> str:
