@@ -1,4 +1,4 @@
-"""The environment of processes of this machine, of a live run or of a file, and which of it is secret."""
+"""`symph local env|render` show the environment of processes, of a live run or of a file, with secrets masked."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Environment:
     has_preamble: bool
 
 
-def of_run(experiment: str | None, word: str | None) -> Environment:
+def of_run(experiment: str | None, wanted: str | None) -> Environment:
     """That of a process of a live run, from the script that starts it. Raises NotFound, and UsageError for several."""
     run = find_run(experiment, live=True)
     plan = run.plan()
-    slots = find_slots(run, word) if word else list(range(len(plan["processes"])))
+    slots = find_slots(run, wanted) if wanted else list(range(len(plan["processes"])))
     names = [str(plan["processes"][slot]["name"]) for slot in slots]
-    slot = slots[_only(names, word)]
+    slot = slots[_only(names, wanted)]
     item = plan["processes"][slot]
     script = (run.process_dir(slot) / "start").read_text(encoding="utf-8")
     env = read_environment(script)
@@ -55,16 +55,16 @@ def of_run(experiment: str | None, word: str | None) -> Environment:
     )
 
 
-def of_spec(path: str, word: str | None) -> Environment:
+def of_spec(path: str, wanted: str | None) -> Environment:
     """That of a process of an experiment file, were it started now. Raises as `of_run` does."""
     spec = specfile.read(path)
     folder = spec.path.parent
     plan = plan_here(spec.experiment, allocate(spec.experiment, spec.pins), folder, "render")
-    fitting = [process for process in plan.processes if word is None or _fits(process, word)]
+    fitting = [process for process in plan.processes if wanted is None or _fits(process, wanted)]
     if not fitting:
         names = ", ".join(process.name for process in plan.processes)
-        raise NotFound(f'experiment "{plan.experiment}" has no process "{word}"', next=f"its processes: {names}")
-    process = fitting[_only([process.name for process in fitting], word)]
+        raise NotFound(f'experiment "{plan.experiment}" has no process "{wanted}"', next=f"its processes: {names}")
+    process = fitting[_only([process.name for process in fitting], wanted)]
     return Environment(
         experiment=plan.experiment,
         process=process.name,
@@ -113,15 +113,15 @@ def plan_items(
     return items
 
 
-def _only(names: list[str], word: str | None) -> int:
+def _only(names: list[str], wanted: str | None) -> int:
     if len(names) > 1:
-        which = f'"{word}" fits {len(names)}' if word else f"there are {len(names)} processes"
+        which = f'"{wanted}" fits {len(names)}' if wanted else f"there are {len(names)} processes"
         raise UsageError(which, next=f"name one: {', '.join(names)}")
     return 0
 
 
-def _fits(process: PlannedProcess, word: str) -> bool:
-    group, _, name = word.rpartition("/")
+def _fits(process: PlannedProcess, wanted: str) -> bool:
+    group, _, name = wanted.rpartition("/")
     return name == process.name and (not group or group in (process.group, process.pod))
 
 

@@ -1,4 +1,4 @@
-"""Pods of an experiment as pod templates of a DIJob, with the environment that an experiment promises."""
+"""The writer of DIJobs turns the pods of an experiment into pod templates, with the environment that it promises."""
 
 from __future__ import annotations
 

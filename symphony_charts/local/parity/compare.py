@@ -1,4 +1,4 @@
-"""Whether processes see here what they see in their pods: plan, manifests and a probe in tmux, side by side."""
+"""The comparison finds where a process sees other things here than in its pod, by plan, manifests and probe."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def compare(
         without={name: foreign_containers(pod) for name, pod in pods_of(experiment).items()},
     )
     passed = frozenset(experiment.local.pass_env)
-    found = list(_compare("plan, manifests", planned, in_pods, passed))
+    differing = list(_compare("plan, manifests", planned, in_pods, passed))
     sides: tuple[str, ...] = ("the plan", "the manifests")
     if probes:
         seen = probe(experiment, services, folder, planned)
-        found += _compare("tmux, plan", seen, planned, passed)
-        found += _compare("tmux, manifests", seen, in_pods, passed)
+        differing += _compare("tmux, plan", seen, planned, passed)
+        differing += _compare("tmux, manifests", seen, in_pods, passed)
         sides = (*sides, "tmux")
-    return Parity(processes=len(planned), sides=sides, differences=tuple(found))
+    return Parity(processes=len(planned), sides=sides, differences=tuple(differing))
 
 
 def _without_secrets(files: Mapping[str, str]) -> dict[str, str]:

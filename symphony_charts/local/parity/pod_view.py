@@ -1,4 +1,4 @@
-"""A small kubelet on paper: what each container of rendered manifests would see. It runs nothing.
+"""A small kubelet on paper says what each container of rendered manifests would see; it runs nothing.
 
 Source of the rules: kubernetes/kubernetes pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables) and
 third_party/forked/golang/expansion/expand.go.
@@ -17,6 +17,7 @@ from symphony_charts.kinds.children import kind_of, opened
 from symphony_charts.kinds.dijob.children import RANK
 from symphony_charts.local.parity.process_view import ProcessView, file_mark
 from symphony_charts.local.plan.replicas import replica_name
+from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_RANK
 
 __all__ = ["view_of_manifests"]
 
@@ -58,8 +59,9 @@ def _workload_views(
     labels = sub(sub(template, "metadata"), "labels")
     first_rank = int(_text(sub(sub(template, "metadata"), "annotations"), RANK) or 0)
     pod = sub(template, "spec")
-    sidecars = [one for one in _list(pod, "initContainers") if one.get("restartPolicy") == "Always"]
-    containers = [one for one in [*sidecars, *_list(pod, "containers")] if one.get("name") not in without]
+    sidecars = [container for container in _list(pod, "initContainers") if container.get("restartPolicy") == "Always"]
+    members = [*sidecars, *_list(pod, "containers")]
+    containers = [container for container in members if container.get("name") not in without]
     for index in range(count):
         here = replica_name(str(labels[_GROUP]), index, count, groups)
         fields = {
@@ -77,8 +79,8 @@ def _workload_views(
             words = [*_words(container, "command"), *_words(container, "args")]
             if words[3:4] == ["symph-rank"]:
                 # The shell of a node adds its index to the rank of the first, and then is what stands behind.
-                words, first = words[4:], env.pop("DI_FIRST_RANK")
-                env["DI_RANK"] = str(int(first) + index)
+                words, first = words[4:], env.pop(DI_FIRST_RANK)
+                env[DI_RANK] = str(int(first) + index)
             yield ProcessView(
                 name=f"{here}/{container['name']}",
                 argv=tuple(expand(word, env) for word in words),
@@ -137,7 +139,7 @@ def _replica_hosts(item: Object) -> set[str]:
     domain = _text(sub(sub(spec, "template"), "spec"), "subdomain") or _text(spec, "serviceName")
     # Operator v1.1.0 gives the pods of a DIJob a domain without what later ones put before it.
     domains = (domain, domain.removeprefix("di-"))
-    return {f"{name}-{number}.{one}" for number in range(_count(item)) for one in domains}
+    return {f"{name}-{number}.{suffix}" for number in range(_count(item)) for suffix in domains}
 
 
 def _count(item: Object) -> int:

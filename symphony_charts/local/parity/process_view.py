@@ -1,4 +1,4 @@
-"""What a process sees, from three sides: the local plan, the rendered manifests, and a process that runs.
+"""A process view holds what a process sees: in the local plan, in rendered manifests, or while it runs.
 
 Two views of one process are equal but for a closed list: see `ALLOWED` and `differences`.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from symphony_charts.local.plan.mounts import original
 from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
+from symphony_charts.spec.variable_names import DI_JOB_ID, DI_JOB_NAMESPACE, RUN
 
 __all__ = ["ALLOWED", "ProcessView", "as_in_pod", "differences", "file_mark", "view_of_plan"]
 
@@ -20,7 +21,7 @@ __all__ = ["ALLOWED", "ProcessView", "as_in_pod", "differences", "file_mark", "v
 ALLOWED = frozenset(
     (
         *("PATH", "HOME", "LANG", "TERM", "HOSTNAME"),
-        *("SYMPH_RUN", "DI_JOB_ID", "DI_JOB_NAMESPACE"),
+        *(RUN, DI_JOB_ID, DI_JOB_NAMESPACE),
         *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
     )
 )
@@ -64,20 +65,20 @@ def differences(local: ProcessView, pod: ProcessView, allowed: Iterable[str] = (
     ports that had to move, and files that cannot be shown in place, are taken back by `view_of_plan`.
     """
     skipped = ALLOWED | set(allowed)
-    found = []
+    texts = []
     ours, theirs = _hostless(local), _hostless(pod)
     if ours(" \0".join(local.argv)) != theirs(" \0".join(pod.argv)):
-        found.append(f"argv: {list(local.argv)} here, {list(pod.argv)} in the pod")
+        texts.append(f"argv: {list(local.argv)} here, {list(pod.argv)} in the pod")
     for name in sorted({*local.env, *pod.env} - skipped):
         mine, other = local.env.get(name), pod.env.get(name)
         if mine is None or other is None or ours(mine) != theirs(other):
-            found.append(f"env {name}: {mine!r} here, {other!r} in the pod")
+            texts.append(f"env {name}: {mine!r} here, {other!r} in the pod")
     if pod.cwd is not None and local.cwd != pod.cwd:
-        found.append(f"folder: {local.cwd} here, {pod.cwd} in the pod")
+        texts.append(f"folder: {local.cwd} here, {pod.cwd} in the pod")
     for path in sorted({*local.files, *pod.files}):
         if local.files.get(path) != pod.files.get(path):
-            found.append(f"file {path}: {local.files.get(path)} here, {pod.files.get(path)} in the pod")
-    return found
+            texts.append(f"file {path}: {local.files.get(path)} here, {pod.files.get(path)} in the pod")
+    return texts
 
 
 class _hostless:  # noqa: N801 - a function with a memory: the hosts in the order in which to look for them
