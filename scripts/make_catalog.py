@@ -294,11 +294,23 @@ def shape_faults(table: list[Row]) -> list[str]:
     return faults + [f"{name}: twice" for name in sorted({n for n in names if names.count(n) > 1})]
 
 
-def recorded_sources() -> dict[str, object]:
-    """The sources that the file on disk names, so that a run without the public tables loses nothing."""
-    if not OUTPUT.exists():
-        return {}
-    return {row["name"]: row.get("sources", []) for row in json.loads(OUTPUT.read_text())["machines"]}
+def with_recorded_sources(table: list[Row]) -> list[Row]:
+    """`table` with the sources that the file on disk names, so that a run without the public tables loses nothing."""
+    recorded = {row["name"]: row.get("sources", []) for row in json.loads(OUTPUT.read_text())["machines"]}
+    return [row | {"sources": recorded.get(row["name"], [])} for row in table]
+
+
+def text_of(table: list[Row]) -> str:
+    """The catalogue's file."""
+    exceptions = [{"source": source, "machine": name, "why": why} for (source, name), why in EXCEPTIONS.items()]
+    lines = ",\n".join(json.dumps(row) for row in table)
+    head = json.dumps({"date": CHECKED, "exceptions": exceptions}, indent=1)[:-2]
+    return f'{head},\n "machines": [\n{lines}\n]}}\n'
+
+
+def catalog_rows() -> list[Row]:
+    """The rows of the catalogue in the order of its file."""
+    return sorted(rows(), key=lambda row: str(row["name"]))
 
 
 def main() -> int:
@@ -306,7 +318,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", nargs=2, type=Path, metavar=("GKE.go", "GCP.yml"))
     arguments = parser.parse_args()
-    table = sorted(rows(), key=lambda row: str(row["name"]))
+    table = catalog_rows()
     faults = shape_faults(table)
     if arguments.check:
         told = witnesses(*arguments.check)
@@ -314,14 +326,10 @@ def main() -> int:
         missing = sorted({name for said in told.values() for name in said} - {str(row["name"]) for row in table})
         sys.stderr.write(f"not in our rules: {' '.join(missing)}\n")
     else:
-        known = recorded_sources()
-        table = [row | {"sources": known.get(str(row["name"]), [])} for row in table]
+        table = with_recorded_sources(table)
     for fault in faults:
         sys.stderr.write(f"error: {fault}\n")
-    exceptions = [{"source": s, "machine": m, "why": why} for (s, m), why in EXCEPTIONS.items()]
-    lines = ",\n".join(json.dumps(row) for row in table)
-    head = json.dumps({"date": CHECKED, "exceptions": exceptions}, indent=1)[:-2]
-    OUTPUT.write_text(f'{head},\n "machines": [\n{lines}\n]}}\n')
+    OUTPUT.write_text(text_of(table))
     return 1 if faults else 0
 
 

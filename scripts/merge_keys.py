@@ -19,7 +19,7 @@ SCHEMAS = ROOT / "symphony_charts" / "chart" / "lint" / "schemas"
 MODULE = "symphony_charts/formats/merge_keys.py"
 TEMPLATE = "chart-template/[[ cookiecutter.name ]]/templates/_merge_keys.tpl"
 _TEMPLATE_OF_PODS = "io.k8s.api.core.v1.PodTemplateSpec"
-_PYTHON = '''"""By which key Kubernetes' strategic merge joins the lists of a pod; written by scripts/merge_keys.py.
+_PYTHON = '''"""scripts/merge_keys.py writes by which key Kubernetes' strategic merge joins the lists of a pod.
 
 A list with an empty key holds plain values and is a set. A list that is not here is replaced as a whole.
 Source: {source}.

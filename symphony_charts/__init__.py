@@ -6,50 +6,8 @@ from importlib import import_module
 
 from symphony_charts.version import __version__
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from symphony_charts.cli.parser import SymphonyParser
-    from symphony_charts.clusters.address_book import AddressBook
-    from symphony_charts.clusters.base import Cluster
-    from symphony_charts.clusters.builders import ExperimentSpec, ProcessGroupSpec, ProcessSpec
-    from symphony_charts.clusters.builders import ExperimentSpec as KubeExperimentSpec
-    from symphony_charts.clusters.builders import ExperimentSpec as TmuxExperimentSpec
-    from symphony_charts.clusters.builders import ProcessGroupSpec as KubeProcessGroupSpec
-    from symphony_charts.clusters.builders import ProcessGroupSpec as TmuxProcessGroupSpec
-    from symphony_charts.clusters.builders import ProcessSpec as KubeProcessSpec
-    from symphony_charts.clusters.builders import ProcessSpec as TmuxProcessSpec
-    from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
-    from symphony_charts.clusters.kubernetes import KubeCluster
-    from symphony_charts.clusters.tmux import TmuxCluster
-    from symphony_charts.errors import SymphError
-    from symphony_charts.settings.user import SymphonyConfig
-    from symphony_charts.spec.model import Experiment, Process, ProcessGroup
-
-__all__ = [
-    "AddressBook",
-    "Cluster",
-    "Experiment",
-    "ExperimentSpec",
-    "GKEDispatcher",
-    "KubeCluster",
-    "KubeExperimentSpec",
-    "KubeProcessGroupSpec",
-    "KubeProcessSpec",
-    "Process",
-    "ProcessGroup",
-    "ProcessGroupSpec",
-    "ProcessSpec",
-    "SymphError",
-    "SymphonyConfig",
-    "SymphonyParser",
-    "TmuxCluster",
-    "TmuxExperimentSpec",
-    "TmuxProcessGroupSpec",
-    "TmuxProcessSpec",
-    "__version__",
-]
-
 # Names are imported when they are first used (PEP 562): `import symphony_charts` and `symph --help` stay quick.
+# `__init__.pyi` tells type checkers where they come from.
 _HOMES = {
     "AddressBook": "clusters.address_book:AddressBook",
     "Cluster": "clusters.base:Cluster",
@@ -72,6 +30,7 @@ _HOMES = {
     "TmuxProcessGroupSpec": "clusters.builders:ProcessGroupSpec",
     "TmuxProcessSpec": "clusters.builders:ProcessSpec",
 }
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604 - the keys are strings
 
 
 def __getattr__(name: str) -> object:

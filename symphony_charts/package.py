@@ -1,4 +1,4 @@
-"""From a spec file to a chart folder and an archive on disk: what is read, which version it gets, what is written."""
+"""A spec file becomes a chart folder and an archive on disk: what is read, which version it gets, what is written."""
 
 from __future__ import annotations
 

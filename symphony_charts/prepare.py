@@ -1,4 +1,4 @@
-"""The one road from a spec to what runs: experiment, services, values, objects, and whether they fit.
+"""`prepare` is the one road from a spec to what runs: experiment, services, values, objects, and whether they fit.
 
 Every verb that reads a spec takes it, so that no two of them can mean different things by the same file.
 """

@@ -6,6 +6,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
+from symphony_charts.cli.verbs import GROUPS, HIDDEN, VERBS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "symphony_charts"
 
@@ -158,6 +160,24 @@ TOUCHES_THE_WORLD = (
     "torchx_scheduler",
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))
+# Our own modules that are imported inside of functions: who does it, what is imported, and why not at the top.
+LATE = {
+    ("cli.commands.chart.package", "cli.commands.chart.workspace"): "28 ms, of the 250 in which a chart is packaged",
+    ("cli.commands.chart.package", "cli.commands.gitops.publish"): "45 ms, likewise",
+    ("cli.commands.helm.choice", "cli.commands.helm.release"): "190 ms, which Git's half of the verb has not",
+    ("cli.commands.start.up", "cli.commands.start.up_run"): "190 ms, in which the supervisor starts",
+    ("cli.experiments", "kubernetes.backend"): "100 ms, of the 80 in which `symph p` answers",
+    ("cli.failures", "cli.error_report"): "15 ms, which only a failure pays",
+    ("cli.error_report", "system.installation"): "15 ms, which only a missing extra pays",
+    ("cli.output", "formats.yaml_text"): "17 ms, which a table has not",
+    ("clusters.builders", "clusters.render"): "the chart, which launching in tmux does without",
+    ("clusters.kubernetes", "kubernetes.releases.releases"): "230 ms, which only who installs pays",
+    ("kubernetes.delete", "kubernetes.releases.releases"): "230 ms, which only who deletes a release pays",
+    ("local.backend", "local.up"): "120 ms, of the 80 in which `symph p` answers",
+}
+MAX_LATE = 32
+# What the options of verbs may import: help and completion of a verb load nothing else.
+FOR_OPTIONS = {"__future__", "argparse", "collections.abc", "datetime", "os", "re", "time", "symphony_charts.errors"}
 MAX_LINES = 400
 MAX_MODULES = 30
 
@@ -266,6 +286,49 @@ def test_no_module_is_imported_in_a_circle() -> None:
         return reached
 
     assert not {module for module in graph if module in reached_from(module)}
+
+
+def late_imports() -> list[tuple[str, str]]:
+    """The imports inside of functions: the module and what it imports there, once for each statement."""
+    found: list[tuple[str, str]] = []
+    for path in MODULES:
+        functions = (
+            node for node in ast.walk(tree_of(path)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        )
+        statements = {node for function in functions for node in ast.walk(function) if names_in(node)}
+        found += [(module_name(path), min(names_in(node))) for node in statements]
+    return found
+
+
+def test_hardly_anything_is_imported_inside_of_functions() -> None:
+    late = late_imports()
+    ours = {tuple(name.removeprefix("symphony_charts.") for name in pair) for pair in late if pair[1] in NAMES}
+    assert ours == set(LATE)
+    assert len(late) <= MAX_LATE
+
+
+def test_no_import_is_for_type_checkers_alone() -> None:
+    assert not [module_name(path) for path in MODULES if "TYPE_CHECKING" in path.read_text(encoding="utf-8")]
+
+
+def test_options_import_nothing_heavy() -> None:
+    imported = {
+        (module_name(path), name)
+        for path in MODULES
+        if in_room(path).startswith("cli/options/")
+        for name in imports_of(path)
+        if name not in FOR_OPTIONS and not name.startswith("symphony_charts.cli.options.")
+    }
+    assert not imported
+
+
+def test_every_verb_has_its_options_beside_its_command() -> None:
+    def below(folder: str) -> set[str]:
+        return {in_room(path).removeprefix(f"cli/{folder}/") for path in MODULES if f"cli/{folder}/" in in_room(path)}
+
+    verbs = {verb.module.replace(".", "/") for verb in (*VERBS, *HIDDEN)}
+    assert verbs <= below("options") & below("commands")
+    assert {verb.group for verb in VERBS} == set(GROUPS)
 
 
 def test_nobody_imports_what_carries_other_peoples_names() -> None:

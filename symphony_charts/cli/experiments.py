@@ -43,7 +43,7 @@ def watcher_of(args: argparse.Namespace) -> Watcher:
         watcher: Watcher = args.symphony.cluster.watcher
         return watcher
     if flags or common.backend_of(args) == "kube":
-        # The client of Kubernetes costs 70 ms that `symph p` on this machine has not.
+        # The client of Kubernetes takes 100 ms to import, which `symph p` on this machine has not.
         from symphony_charts.kubernetes.backend import KubeWatcher
 
         kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None

@@ -34,7 +34,7 @@ def status_of(action: Callable[[], int], is_verbose: Callable[[], bool]) -> int:
         except Exception as error:
             if isinstance(error, BrokenPipeError) and is_cut_off():
                 raise
-            # Tracebacks, log files and the hints for extras take 15 ms to import, which only a failure pays.
+            # Tracebacks and log files take 15 ms to import, which only a failure pays.
             from symphony_charts.cli.error_report import report_error
 
             status = report_error(error, verbose=is_verbose())

@@ -17,7 +17,7 @@ from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.gitops.operations.promote_rollback_retire import Retire
 from symphony_charts.gitops.prepare import prepare_publish, team_of
 from symphony_charts.gitops.store.pointers import pointers
-from symphony_charts.gitops.store.push_result import Author, Receipt
+from symphony_charts.gitops.store.push_result import Author, PushResult
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.package import template
 from symphony_charts.secrets.files import guard_of
@@ -74,7 +74,7 @@ class GitopsCluster(Cluster):
         pins: Mapping[str, int],
         force: bool = False,
         dry_run: bool = False,
-    ) -> Receipt | Sequence[str]:
+    ) -> PushResult | Sequence[str]:
         """Publish the experiment to the environment; with `dry_run` print and return the paths that would change.
 
         `force` replaces the experiment where one of the name is saved; the repository keeps every version anyway.

@@ -17,7 +17,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.placement.assign.assign import ANNOTATION, SHARED, exclusive_term
 from symphony_charts.placement.assign.rules import Decision, decide, named_pool
 from symphony_charts.placement.assign.symphony_rules import decide_like_symphony
-from symphony_charts.placement.fit.anti_affinity import repelling
+from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
 from symphony_charts.placement.pools import pools_of_data
 from symphony_charts.placement.pools.files import read_pools_file, user_catalog
 from symphony_charts.placement.pools.pool import Pool, Pools
@@ -247,6 +247,6 @@ def _write(process: ProcessSpec, pod: ProcessSpec | ProcessGroupSpec, decision: 
     if decision.is_exclusive:
         data = pod.to_data().get("pod_overlay")
         present = data if isinstance(data, dict) else {}
-        pod.set(pod_overlay=repelling(present, exclusive_term(pod.name)))
+        pod.set(pod_overlay=with_anti_affinity(present, exclusive_term(pod.name)))
     if decision.pool:
         pod.add_annotation(ANNOTATION, f"{decision.mode}: {decision.pool}")

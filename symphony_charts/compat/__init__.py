@@ -1,4 +1,4 @@
-"""Symphony's own import names (`symphony.engine`, `symphony.kube`...) on top of this package.
+"""Symphony's own import names (`symphony.engine`, `symphony.kube`...) stand for names of this package.
 
 ``python -m symphony_charts.compat SCRIPT ARGUMENTS`` runs a script that was written for Symphony 0.10, unchanged. The
 names exist inside such a run, or inside `names()`, and nowhere else: a distribution `symphony` stays what it is.

@@ -1,4 +1,4 @@
-"""``python -m symphony_charts.compat SCRIPT ...``: run a script written for Symphony, unchanged."""
+"""``python -m symphony_charts.compat SCRIPT ...`` runs a script written for Symphony, unchanged."""
 
 from __future__ import annotations
 

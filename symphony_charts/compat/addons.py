@@ -1,4 +1,4 @@
-"""Symphony's `symphony.addons`: images built by the docker program, where there is one."""
+"""Symphony's `symphony.addons` builds images by the docker program, where there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symphony's `symphony.docker`: an experiment as a compose project, whose processes find each other."""
+"""Symphony's `symphony.docker` runs an experiment as a compose project, whose processes find each other."""
 
 from __future__ import annotations
 

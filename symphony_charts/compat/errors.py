@@ -1,4 +1,4 @@
-"""Symphony's errors, each of which is one of ours as well."""
+"""Symphony's errors are raised, each of which is one of ours as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Symphony's top package exported."""
+"""Symphony's top package exported these names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symphony's `symphony.kube`."""
+"""Symphony's `symphony.kube` launches experiments on Kubernetes as charts."""
 
 from __future__ import annotations
 

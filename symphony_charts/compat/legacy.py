@@ -1,4 +1,4 @@
-"""Experiments in the form that Symphony dumped them (``experiment.yaml``), written and read.
+"""Experiments are written and read in the form that Symphony dumped them (``experiment.yaml``).
 
 What that form cannot hold stands under the key ``symph``, which Symphony's own readers ignore.
 """

@@ -1,4 +1,4 @@
-"""Symphony's specs: the builders of this package, which dump and load what Symphony dumped."""
+"""Symphony's specs are the builders of this package, which dump and load what Symphony dumped."""
 
 from __future__ import annotations
 

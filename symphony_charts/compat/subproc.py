@@ -1,4 +1,4 @@
-"""Symphony's `symphony.subproc`: an experiment in the foreground, whose processes end with the script.
+"""Symphony's `symphony.subproc` runs an experiment in the foreground; its processes end with the script.
 
 `SubprocCluster` runs it in the local mode, so that files, addresses and ends are those of `symph up`;
 `SubprocManager` is Symphony's keeper of plain child processes, for scripts that used it by itself.

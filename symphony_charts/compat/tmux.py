@@ -1,4 +1,4 @@
-"""Symphony's `symphony.tmux`: the local mode of this package under Symphony's names and answers."""
+"""Symphony's `symphony.tmux` is the local mode of this package under Symphony's names and answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking into plain data whose shape is not certain: objects of Kubernetes, values, overlays."""
+"""Helpers look into plain data whose shape is not certain: objects of Kubernetes, values, overlays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON as Go's encoding/json writes it, which is what helm's `toJson` gives and what the run hash is taken of.
+"""JSON is written as Go's encoding/json writes it, which helm's `toJson` gives and the run hash is taken of.
 
 Source: golang/go, src/encoding/json/encode.go (sorted keys, ``<>&`` and U+2028/9 escaped, ECMAScript numbers).
 """

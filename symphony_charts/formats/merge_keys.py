@@ -1,4 +1,4 @@
-"""By which key Kubernetes' strategic merge joins the lists of a pod; written by scripts/merge_keys.py.
+"""scripts/merge_keys.py writes by which key Kubernetes' strategic merge joins the lists of a pod.
 
 A list with an empty key holds plain values and is a set. A list that is not here is replaced as a whole.
 Source: x-kubernetes-patch-merge-key in Kubernetes' OpenAPI documents, 1.29 to 1.37.

@@ -1,4 +1,4 @@
-"""Names: Symphony's sanitising, Kubernetes' rules, and shortening that keeps different names different."""
+"""Names are sanitised as Symphony does, held to Kubernetes' rules, and shortened so that they stay different."""
 
 from __future__ import annotations
 

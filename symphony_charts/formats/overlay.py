@@ -1,4 +1,4 @@
-"""The one rule by which an overlay changes an object: Kubernetes' strategic merge, as `kubectl patch` does it.
+"""An overlay changes an object by one rule: Kubernetes' strategic merge, as `kubectl patch` does it.
 
 Maps merge. Lists that have a merge key (`symphony_charts.formats.merge_keys`) merge item by item: what is there keeps
 its place, what is new comes after it. Everything else is replaced, other lists as a whole. Unlike in a patch, new items
@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from symphony_charts.formats.merge_keys import MERGE_KEYS
 
-__all__ = ["is_merged_by_item", "merge_overlay", "place"]
+__all__ = ["is_merged_by_item", "merge_overlay", "overlay_at"]
 
 
 def merge_overlay(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
@@ -30,7 +30,7 @@ def is_merged_by_item(field: str, value: object) -> bool:
     return key is not None and _is_list(value) and (_are_keyed(value, key) if key else _are_plain(value))
 
 
-def place(path: Sequence[str | int], value: object, whole: object, field: str = "") -> object:
+def overlay_at(path: Sequence[str | int], value: object, whole: object, field: str = "") -> object:
     """The overlay that puts `value` at `path` of the object `whole`, which stands in `field`.
 
     A step into a list that merges by item becomes the item's key; into any other, the whole list is written again.
@@ -40,9 +40,9 @@ def place(path: Sequence[str | int], value: object, whole: object, field: str = 
     step, rest = path[0], path[1:]
     if isinstance(step, str):
         inside = whole.get(step) if isinstance(whole, Mapping) else None
-        return {step: place(rest, value, inside, step)}
+        return {step: overlay_at(rest, value, inside, step)}
     items = list(whole) if _is_list(whole) else []
-    placed, key = place(rest, value, items[step]), MERGE_KEYS.get(field)
+    placed, key = overlay_at(rest, value, items[step]), MERGE_KEYS.get(field)
     if rest and key and _are_keyed(items, key) and isinstance(placed, Mapping):
         return [{key: items[step][key], **placed}]
     return [*items[:step], _merge(items[step], placed, "") if rest else value, *items[step + 1 :]]

@@ -1,4 +1,4 @@
-"""Paths into data: ``processes.learner.binds[0]``, written the same in every error."""
+"""Paths into data are written the same in every error: ``processes.learner.binds[0]``."""
 
 from __future__ import annotations
 

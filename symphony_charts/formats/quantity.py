@@ -1,4 +1,4 @@
-"""Kubernetes quantities (``"1500m"``, ``"2Gi"``): as exact numbers, and as the integers that the scheduler counts.
+"""Kubernetes quantities (``"1500m"``, ``"2Gi"``) become exact numbers, and the integers that the scheduler counts.
 
 Source: k8s.io/apimachinery, pkg/api/resource (quantity.go, suffix.go). Where the library is lax, so is this: a mantissa
 without a digit is zero, and exponents wrap at 32 bits.

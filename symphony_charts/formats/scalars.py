@@ -1,4 +1,4 @@
-"""Scalars as the text that Kubernetes wants of them."""
+"""Scalars become the text that Kubernetes wants of them."""
 
 from __future__ import annotations
 

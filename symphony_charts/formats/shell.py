@@ -1,4 +1,4 @@
-"""Shell scripts in a container's command as the lines of a process's `cmds`, where that means the same.
+"""Shell scripts in a container's command become the lines of a process's `cmds`, where that means the same.
 
 `cmds` run as one ``sh -e`` script. A script that ran under another shell, or without ``-e``, keeps its meaning: bash
 stays where the script speaks bash, and ``set +e`` is put in front where it went on after a failing line.

@@ -1,4 +1,4 @@
-"""YAML as data, read strictly: what two YAML standards read differently is refused, not guessed.
+"""The YAML reader is strict: what two YAML standards read differently is refused, not guessed.
 
 Nothing but plain data comes out (no tags, no Python objects); a key stands once; documents that would blow up
 (nesting, aliases of aliases) are refused before they do. Anchors, aliases and `<<` merges are welcome.

@@ -1,4 +1,4 @@
-"""YAML text and back: one safe dumper, one strict reader, and the line where a path of the data stands."""
+"""YAML text is loaded and dumped here: one strict reader, one safe writer, and the line where a path stands."""
 
 from __future__ import annotations
 

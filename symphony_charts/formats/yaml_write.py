@@ -1,4 +1,4 @@
-"""Data as YAML that every reader takes the same way: YAML 1.1 (PyYAML, Ruby), YAML 1.2 (Rust, JavaScript) and Go's.
+"""Data is written as YAML that every reader takes the same way: YAML 1.1 (PyYAML, Ruby), 1.2 (Rust, JavaScript), Go's.
 
 A string stands bare only if no reader can take it for anything else; all others are double-quoted as in JSON, and text
 of several lines is a literal block where that is exact. Lines are never folded, so values survive byte for byte.

@@ -1,4 +1,4 @@
-"""What a repository begins with: the objects for Argo CD or Flux, a README, owners, a check for any CI."""
+"""A repository begins with the objects for Argo CD or Flux, a README, owners, and a check for any CI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `symph gitops init` lays into a repository: the template's files, and the objects that the cluster is given."""
+"""`symph gitops init` lays the template's files into a repository, and the objects that the cluster is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Flux is given: the repository as a source, and a HelmRelease for each pointer.
+"""Flux is given the repository as a source, and a HelmRelease for each pointer.
 
 Flux waits for Jobs by default, five minutes, and may uninstall what takes longer; the fields below keep it from that.
 Source: fluxcd/helm-controller, docs/spec/v2/helmreleases.md; fluxcd/source-controller, docs/spec/v1/gitrepositories.md.

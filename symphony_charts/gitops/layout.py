@@ -1,4 +1,4 @@
-"""Where things stand in a GitOps repository; writers never share a file.
+"""The layout says where things stand in a GitOps repository; writers never share a file.
 
 ``charts/<team>/<experiment>/<version>/`` holds a chart and never changes; the pointer
 ``envs/<env>/<team>/<experiment>.symph-app.yaml`` says which version an environment runs; ``rendered/`` holds manifests,

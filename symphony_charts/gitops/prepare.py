@@ -1,4 +1,4 @@
-"""From a spec file to an operation on the repository: the chart, what is checked of it, and where it comes from."""
+"""A spec file becomes an operation on the repository: the chart, what is checked of it, and where it comes from."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Container registries: charts and images as blobs and manifests."""
+"""Container registries keep charts and images as blobs and manifests."""

@@ -1,4 +1,4 @@
-"""Which files of a folder belong to an image, by the rules of ``.dockerignore``.
+"""``.dockerignore`` decides which files of a folder belong to an image.
 
 Source: moby/patternmatcher, patternmatcher.go and ignorefile/ignorefile.go; Docker docs, "Build context". The last
 pattern that matches a path or a folder above it decides; ``!`` takes files in again.

@@ -1,4 +1,4 @@
-"""An image with one more layer: the files of a folder over what a base image holds, without running anything.
+"""A layer puts the files of a folder over what a base image holds, without running anything.
 
 The same files over the same base make the same digests: the layer holds no time and no owner, and names are sorted.
 Source: opencontainers/image-spec, layer.md, config.md, manifest.md and image-index.md; distribution/distribution,

@@ -1,14 +1,12 @@
-"""Images with a folder of the user's in them, made and pushed without a Docker daemon."""
+"""A workspace image holds a folder of the user's, and is made and pushed without a Docker daemon."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import msgspec
 
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.oci.chart_artifact import Blob
@@ -23,11 +21,8 @@ from symphony_charts.oci.image_layer import (
     layer_of,
     platforms_of,
 )
-from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import processes_of
 
-__all__ = ["PatchedImage", "images_of", "patch_image", "read_workspace", "with_images"]
+__all__ = ["PatchedImage", "patch_image", "read_workspace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,35 +74,6 @@ def _entries(folder: Path, within: str, ignore: Ignore) -> Iterator[Entry]:
         elif item.is_file(follow_symlinks=False):
             mode = item.stat(follow_symlinks=False).st_mode
             yield Entry(path=path, content=Path(item.path).read_bytes(), is_program=bool(mode & 0o111))
-
-
-def images_of(experiment: Experiment) -> list[str]:
-    """The images that processes and steps run, each once, in order."""
-    members: list[Process | Step] = [process for _, process in processes_of(experiment)]
-    members += experiment.prepare.values()
-    return list(dict.fromkeys(image for member in members if (image := member.image or experiment.image)))
-
-
-def with_images(spec: SpecFile, images: Mapping[str, str]) -> SpecFile:
-    """`spec` whose processes and steps run other images: `images` maps those of before to those of now."""
-    old = spec.experiment
-
-    def processes(members: Mapping[str, Process]) -> dict[str, Process]:
-        return {name: msgspec.structs.replace(member, image=_of(member, images)) for name, member in members.items()}
-
-    groups = {
-        name: msgspec.structs.replace(group, processes=processes(group.processes)) for name, group in old.groups.items()
-    }
-    steps = {name: msgspec.structs.replace(step, image=_of(step, images)) for name, step in old.prepare.items()}
-    image = images.get(old.image, old.image) if old.image else old.image
-    experiment = msgspec.structs.replace(
-        old, image=image, groups=groups, processes=processes(old.processes), prepare=steps
-    )
-    return replace(spec, experiment=experiment)
-
-
-def _of(member: Process | Step, images: Mapping[str, str]) -> str | None:
-    return images.get(member.image, member.image) if member.image else None
 
 
 def patch_image(

@@ -1,4 +1,4 @@
-"""Where each process runs, what a node can really hold, and the proof that all of it fits. Pure: values in, values out.
+"""Placement decides where each process runs, and proves that all of it fits. Pure: values in, values out.
 
 The way of the data::
 

@@ -1,4 +1,4 @@
-"""The plan of an experiment on node pools: what runs where, what is certain, and what cannot be.
+"""The plan places an experiment on node pools: what runs where, what is certain, and what cannot be.
 
 PROVEN: every order of the scheduler works. PACKABLE: a packing exists (shown), an unlucky order may miss it. NO:
 there is none, with the smallest reason. UNKNOWN: none was found, and none excluded; it is no refusal. Stock-outs and

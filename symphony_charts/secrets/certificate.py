@@ -1,4 +1,4 @@
-"""A sealed-secrets controller's certificate from where people keep it: a file, an address, or the cluster itself."""
+"""A sealed-secrets controller's certificate is read from a file, an address, or the cluster itself."""
 
 from __future__ import annotations
 

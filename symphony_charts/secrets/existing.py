@@ -1,4 +1,4 @@
-"""The Secret that the files of an experiment become: made and pushed apart from the chart, which only names it."""
+"""The files of an experiment become a Secret, pushed apart from the chart, which only names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leak guard: no byte that leaves this machine may hold a secret, in the clear or in any common disguise."""
+"""The leak guard lets no byte leave this machine that holds a secret, in the clear or in any common disguise."""
 
 from __future__ import annotations
 

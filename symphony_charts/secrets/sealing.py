@@ -1,4 +1,4 @@
-"""Sealed values: ciphertext that only the controller in a cluster can read, made without its program.
+"""Sealing makes ciphertext that only the controller in a cluster can read, without kubeseal.
 
 Format, one value: two bytes (big endian) with the length of the encrypted session key, that key (RSA-OAEP with SHA-256,
 MGF1 with SHA-256, the label being what the value is bound to), then AES-256-GCM of the value under the session key with

@@ -1,4 +1,4 @@
-"""A project's settings, `.symph.yaml`: its team, where charts are published, and the environments they run in."""
+"""`.symph.yaml` holds a project's settings: its team, where charts are published, and its environments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.yaml_text import load
-from symphony_charts.spec.files import located
+from symphony_charts.spec.files import with_location
 from symphony_charts.spec.type_errors import record_faults
 
 __all__ = ["Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
@@ -114,7 +114,7 @@ def read_settings(path: Path) -> Settings:
     try:
         settings = _settings_in(load(text))
     except SpecError as error:
-        raise located(error, path, text) from error
+        raise with_location(error, path, text) from error
     # Files that settings name count from their folder, wherever the command is typed.
     pools = [str(path.parent / Path(pool).expanduser()) for pool in settings.pools]
     environments = {name: _placed(each, path.parent) for name, each in settings.environments.items()}

@@ -1,4 +1,4 @@
-"""Where launched experiments are saved: ``<experiment folder>/<name>/experiment.yaml``."""
+"""Launched experiments are saved in ``<experiment folder>/<name>/experiment.yaml``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a value of a chart was said in the spec that it was compiled from."""
+"""A path of a chart's values is traced back to the path of the spec that it was compiled from."""
 
 from __future__ import annotations
 

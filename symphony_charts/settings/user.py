@@ -1,4 +1,4 @@
-"""Settings that hold for every experiment of this process: who owns them, and where their specs are saved.
+"""The user's settings hold for every experiment of this process: who owns them, and where their specs are saved.
 
 They come from the first of these that is there, and from what the program sets over it: ``.symphony.yml`` in the
 current folder or one above it, the file that $SYMPH_GLOBAL_CONFIG names, ``~/.symphony.yml``.

@@ -1,4 +1,4 @@
-"""Files that a command line puts into values: maps for `-f`, any text for `--set-file`; ``-`` is stdin."""
+"""A command line puts files into values: maps for `-f`, any text for `--set-file`; ``-`` is stdin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of experiment files, shorthand included, for editors.
+"""The JSON Schema describes experiment files, shorthand included, to editors.
 
 Made from the records, so that it cannot fall behind them; the short forms of `symphony_charts.spec.shorthand` are
 added to the fields that have them. It says what is well formed; what hangs together only `finish` knows.

@@ -1,4 +1,4 @@
-"""The lock file beside a spec: ports once given, the version and digest last packaged.
+"""The lock file beside a spec keeps the ports once given, and the version and digest last packaged.
 
 Written by programs, read by people in a review: one service a line keeps diffs small.
 """

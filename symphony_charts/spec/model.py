@@ -1,4 +1,4 @@
-"""What an experiment is: frozen records, read from and written to YAML or JSON without loss.
+"""The model says what an experiment is: frozen records, read from and written to YAML or JSON without loss.
 
 The records hold only what was said, in the user's order; whatever follows from it (ports, environment, objects) is
 computed elsewhere. Shorthand of the text form (a string for a list, `type=bind,...` for a mount) is expanded by

@@ -1,4 +1,4 @@
-"""What an overlay says in Kubernetes' words that the experiment has a field for, as that field.
+"""The table of overlay fields turns Kubernetes' words in an overlay into the fields that the experiment has for them.
 
 What is a field works on every backend and can be changed by later verbs; an overlay reaches the cluster alone. Every
 reader gives the fields it found and the rest of the overlay; a value that the field cannot hold stays in the rest.

@@ -1,4 +1,4 @@
-"""Where an overlay said what a field of the finished experiment holds: faults name the place that a user wrote."""
+"""Faults of a field that an overlay filled name the overlay's path, which is what the user wrote."""
 
 from __future__ import annotations
 

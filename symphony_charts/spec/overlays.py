@@ -1,4 +1,4 @@
-"""The overlays of an experiment: what has a field becomes that field, the rest stays where it is laid on.
+"""Overlays become fields of the experiment where there is one; the rest stays an overlay.
 
 An overlay is the more specific word: its value takes the place of the field's, and maps are added to. The overlay of a
 pod comes after those of its processes; what it says of a container of the pod is said of that process.

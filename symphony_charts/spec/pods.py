@@ -1,4 +1,4 @@
-"""An experiment seen as pods: a lone process is a group of one."""
+"""An experiment is seen as pods: a lone process is a group of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all records of an experiment have in common."""
+"""All records of an experiment share one base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which services an experiment has, who listens on them, and on which port."""
+"""The services of an experiment are allocated: who listens on each of them, and on which port."""
 
 from __future__ import annotations
 

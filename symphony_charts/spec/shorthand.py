@@ -1,4 +1,4 @@
-"""Shorthand of the text form, expanded: what people may write, as the one shape that the records have.
+"""Shorthand of the text form is expanded: what people may write becomes the one shape that the records have.
 
 Only what fits a short form is touched; anything else passes unchanged and meets the type check after this.
 The forms are listed in docs/spec.md.

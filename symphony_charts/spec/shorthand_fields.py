@@ -1,4 +1,4 @@
-"""Short forms of single fields: a value as people may write it, as the record has it. What fits no form passes."""
+"""Short forms of single fields are expanded to what the record has. What fits no form passes."""
 
 from __future__ import annotations
 

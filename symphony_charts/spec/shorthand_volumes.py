@@ -1,4 +1,4 @@
-"""Volumes said at the mount itself: `type=bind,...` strings and inline maps, each turned into a declared volume."""
+"""Volumes said at the mount itself (`type=bind,...` strings, inline maps) become declared volumes."""
 
 from __future__ import annotations
 

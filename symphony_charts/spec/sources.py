@@ -1,4 +1,4 @@
-"""What a process reads: environment values from elsewhere, volumes and mounts, configuration and secret files."""
+"""The records of a process's inputs: environment values from elsewhere, volumes and mounts, configuration, secrets."""
 
 from __future__ import annotations
 

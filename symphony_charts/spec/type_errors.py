@@ -1,4 +1,4 @@
-"""Every type fault of data against the records, each with its path: what msgspec says of the first, said of all."""
+"""Every type fault of data against the records is found, with its path; msgspec alone stops at the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Kubernetes kind runs an experiment, and what each kind alone can be told."""
+"""The workload says which Kubernetes kind runs an experiment, and holds what each kind alone can be told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep as one Argo Workflow: a task for each trial, which creates the trial's objects and waits for its workloads.
+"""One Argo Workflow runs a sweep: a task for each trial creates the trial's objects and waits for its workloads.
 
 What the trials have in common stands once, in templates; what differs are inputs, each the JSON that stands in that
 place. So a trial costs its settings and names, whatever the size of its objects.

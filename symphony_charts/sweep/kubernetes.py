@@ -1,4 +1,4 @@
-"""A sweep on a cluster: a Helm release for each trial, or one Argo Workflow that creates the objects of all."""
+"""A sweep runs on a cluster as a Helm release for each trial, or as one Argo Workflow."""
 
 from __future__ import annotations
 

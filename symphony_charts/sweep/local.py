@@ -1,4 +1,4 @@
-"""A sweep on this machine, and as one chart with the values of each trial."""
+"""A sweep runs on this machine, or is written as one chart with the values of each trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: one experiment, many trials that differ in a few settings.
+"""A sweep is one experiment in many trials that differ in a few settings.
 
 A setting is an environment variable that processes declare (``lr`` or ``LR``), or a path of the spec
 (``processes.agent.replicas``). Trials are named after their settings, so that more values later rename nothing.

@@ -1,4 +1,4 @@
-"""Claims on things that one process at a time may have: a locked file for each, gone with whoever holds it."""
+"""A locked file gives one process at a time a thing of this machine; the lock is gone with whoever holds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and not at all when nothing changed."""
+"""Files are written whole or not at all, and not at all when nothing changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where this symphony-charts was installed from, and how to install it from there again.
+"""The installation says where symphony-charts came from, and how to install it from there again.
 
 No index of packages is ever trusted to know the name: whoever owns it there would run code in its place.
 """

@@ -1,4 +1,4 @@
-"""The folders of files that end up in someone else's place, from a checkout or from an installed wheel."""
+"""The package carries folders of files that end up in someone else's place: from a checkout, or from a wheel."""
 
 from __future__ import annotations
 

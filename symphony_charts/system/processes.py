@@ -1,4 +1,4 @@
-"""Processes of this machine: who belongs to a run, and ending them for certain. Linux only (/proc)."""
+"""Processes of this machine are found by the run that they belong to, and ended for certain. Linux only (/proc)."""
 
 from __future__ import annotations
 

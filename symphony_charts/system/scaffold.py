@@ -1,4 +1,4 @@
-"""A new experiment's folder from a cookiecutter template: one of ours or the user's own."""
+"""cookiecutter makes a new experiment's folder from a template: one of ours or the user's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which TCP addresses of this machine are taken, and by whom. Who it is is known on Linux only (/proc)."""
+"""The kernel says which TCP addresses of this machine are taken, and by whom (the owner on Linux only, from /proc)."""
 
 from __future__ import annotations
 

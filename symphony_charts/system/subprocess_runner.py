@@ -1,4 +1,4 @@
-"""The one way this package starts a program and waits for it."""
+"""The runner starts every program that this package uses, and waits for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where this program keeps its own files on a machine."""
+"""The program keeps its own files on a machine in two folders: one for state, one for what is running."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The TorchX scheduler ``symph``: TorchX's command line and API, with this package as the place that runs things."""
+"""The TorchX scheduler ``symph`` lets TorchX's command line and API run things through this package."""

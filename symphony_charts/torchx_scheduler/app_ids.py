@@ -1,4 +1,4 @@
-"""App ids: which experiment on which backend a TorchX handle means.
+"""An app id says which experiment on which backend a TorchX handle means.
 
 ``echo`` is on this machine, ``ml:echo`` in namespace ``ml`` of the current cluster, ``gke:ml:echo`` on the cluster of
 context ``gke`` (percent-encoded, since contexts may hold anything), ``chart::echo`` a chart that was written.

@@ -1,4 +1,4 @@
-"""The documented functions of TorchX's ``kubernetes_mcad_scheduler``, which newer releases of TorchX no longer have.
+"""TorchX's ``kubernetes_mcad_scheduler`` documents these functions, which newer releases of TorchX no longer have.
 
 Arguments and results are those of release 0.7.0, objects being plain maps instead of Kubernetes' client models, with
 two differences: the app id can be given (TorchX draws it at random), and all states that MCAD reports are known.

@@ -1,4 +1,4 @@
-"""The run options of the scheduler, as ``torchx runopts symph`` lists them and ``torchx run -cfg`` takes them."""
+"""The run options are listed by ``torchx runopts symph`` and taken by ``torchx run -cfg``."""
 
 from __future__ import annotations
 

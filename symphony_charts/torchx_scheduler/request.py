@@ -1,4 +1,4 @@
-"""What a dry run shows and a submission starts: an experiment, or the objects that TorchX itself would make."""
+"""A request is what a dry run shows and a submission starts: an experiment, or the objects that TorchX would make."""
 
 from __future__ import annotations
 

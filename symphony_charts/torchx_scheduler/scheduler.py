@@ -1,4 +1,4 @@
-"""The scheduler: TorchX's interface on top of our clusters. Imported by TorchX alone, which brings itself along.
+"""The scheduler fits our clusters into TorchX's interface. TorchX alone imports it, and brings itself along.
 
 It works with release 0.7.0 and with the nightlies up to 2026.10: what differs between them (arguments of `list` and
 `_validate`, the typed options) is not relied upon.
@@ -29,7 +29,7 @@ from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of, parse
 from symphony_charts.torchx_scheduler.request import SymphRequest, request_of
 from symphony_charts.torchx_scheduler.submission import note_workspace, submit, take_workspaces
 
-__all__ = ["Refused", "SymphScheduler", "create_scheduler", "described", "listed"]
+__all__ = ["Refused", "SymphScheduler", "create_scheduler"]
 
 _NAME = "symph"
 _log = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         if meant.is_chart:
             return None
         status = meant.cluster().describe(meant.name)
-        return None if status is None else described(meant, status)
+        return None if status is None else describe_response(meant, status)
 
     def list(self, cfg: Mapping[str, object] | None = None) -> list[ListAppResponse]:
         """All experiments of the place that `cfg` (or section ``[symph]`` of .torchxconfig) names; ended ones too."""
@@ -100,8 +100,8 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         with _refusing():
             chosen = options.read(_known(self.run_opts(), settings), Log())
             if chosen.on != "kube":
-                return listed(AppId(name="").cluster().list(ended=True), None)
-            return listed(cluster_of(chosen.run.namespace, chosen.context).list(ended=True), chosen.context)
+                return list_response(AppId(name="").cluster().list(ended=True), None)
+            return list_response(cluster_of(chosen.run.namespace, chosen.context).list(ended=True), chosen.context)
 
     def _cancel_existing(self, app_id: str) -> None:
         """End the application; on this machine its logs are kept."""
@@ -191,7 +191,7 @@ _STATES: dict[Phase, AppState] = {
 }
 
 
-def described(app_id: AppId, status: ExperimentStatus) -> DescribeAppResponse:
+def describe_response(app_id: AppId, status: ExperimentStatus) -> DescribeAppResponse:
     """The answer to ``torchx status`` and ``torchx describe``: a role for each process, its real replicas."""
     return DescribeAppResponse(
         app_id=str(app_id),
@@ -208,7 +208,7 @@ def described(app_id: AppId, status: ExperimentStatus) -> DescribeAppResponse:
     )
 
 
-def listed(statuses: Iterable[ExperimentStatus], context: str | None) -> list[ListAppResponse]:
+def list_response(statuses: Iterable[ExperimentStatus], context: str | None) -> list[ListAppResponse]:
     """The answer to ``torchx list``."""
     return [
         ListAppResponse(

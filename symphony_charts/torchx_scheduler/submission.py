@@ -17,7 +17,8 @@ from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import Conflict, SpecError, UsageError
 from symphony_charts.formats.names import shorten
-from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace, with_images
+from symphony_charts.oci.images import with_images
+from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace
 from symphony_charts.package import package, template, write
 from symphony_charts.prepare import prepare
 from symphony_charts.secrets.files import guard_of
@@ -29,7 +30,7 @@ from symphony_charts.system.files import write_file
 from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of
 from symphony_charts.torchx_scheduler.request import SymphRequest
 
-__all__ = ["note_workspace", "patched", "submit", "take_workspaces"]
+__all__ = ["note_workspace", "patch_workspaces", "submit", "take_workspaces"]
 
 _KEY = "symph.dev/workspace"
 
@@ -54,7 +55,7 @@ def take_workspaces(app: dict[str, Any]) -> dict[str, str]:
     return folders
 
 
-def patched(
+def patch_workspaces(
     experiment: Experiment, workspaces: Mapping[str, str], repository: str
 ) -> tuple[Experiment, list[PatchedImage]]:
     """The experiment on images that have the folders' files, and these images, which are now in `repository`.
@@ -86,7 +87,7 @@ def submit(request: SymphRequest) -> AppId:
         raise UsageError("TorchX's own objects are shown, not submitted", next=next_step)
     wanted = str(request.experiment["name"])
     if request.workspaces and request.image_repo:
-        experiment, images = patched(request.named(wanted), request.workspaces, request.image_repo)
+        experiment, images = patch_workspaces(request.named(wanted), request.workspaces, request.image_repo)
         request = replace(request, experiment=to_data(experiment), workspaces={})
         for image in images:
             _log.info("%s", f"image {image.image} is {image.base} with a layer of {image.layer_bytes} bytes")

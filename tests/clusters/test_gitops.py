@@ -9,7 +9,7 @@ import pytest
 
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import NotFound, PlacementError, UsageError
-from symphony_charts.gitops.store.push_result import Receipt
+from symphony_charts.gitops.store.push_result import PushResult
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.gitops.servers import files_at, git, history, make_bare
@@ -38,7 +38,7 @@ def experiment(name: str = "rl", **fields: Any) -> Experiment:
 
 def test_launching_publishes_to_the_environment(bare: Path) -> None:
     receipt = Cluster.new("gitops", env="dev").launch(experiment())
-    assert isinstance(receipt, Receipt)
+    assert isinstance(receipt, PushResult)
     assert history(bare) == ["first", "publish ml/rl 0.1.0 -> dev"]
     assert receipt.commit == git(bare, "rev-parse", "main").strip()
     assert "namespace: rl-dev" in git(bare, "show", "main:envs/dev/ml/rl.symph-app.yaml")

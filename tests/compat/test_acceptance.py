@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("symphony")
 BACKENDS = ("tmux", "kube", "subproc", "docker")
@@ -27,14 +28,6 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     yield
     for run in live_runs():
         local_run.down(run)
-
-
-def eventually(check: Callable[[], object], timeout_s: float = 20) -> Any:
-    deadline = time.monotonic() + timeout_s
-    while not (found := check()):
-        assert time.monotonic() < deadline, "it did not come in time"
-        time.sleep(0.05)
-    return found
 
 
 # --- 1. configuration -------------------------------------------------------------------------------------------------

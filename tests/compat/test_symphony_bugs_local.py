@@ -22,6 +22,7 @@ from symphony_charts.local.runs import live_runs
 from symphony_charts.settings.user import SymphonyConfig
 from tests.compat.bugs import compiled, container, two
 from tests.compat.conftest import Script
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("symphony")
 
@@ -48,10 +49,7 @@ int(os.environ["SYMPH_A_PORT"]))); print(os.environ["SYMPH_A_PORT"], flush=True)
         exp = cluster.new_experiment(name)
         exp.new_process("server", cmds=[listen]).binds("a")
         cluster.launch(exp)
-    deadline = time.monotonic() + 20
-    while (logs := [cluster.get_log(name, "server") for name in ("one", "two")]) != [["7000"], ["7000"]]:
-        assert time.monotonic() < deadline, logs
-        time.sleep(0.1)
+    eventually(lambda: [cluster.get_log(name, "server") for name in ("one", "two")] == [["7000"], ["7000"]])
 
 
 def test_27_one_fixed_port_in_two_pods_is_fine_and_twice_in_one_pod_is_refused() -> None:
@@ -105,10 +103,7 @@ def test_31_the_start_folder_is_entered_and_a_dead_process_is_not_live(tmp_path:
     exp.new_process("p", cmds=["pwd"], start_dir=str(tmp_path / "here"))
     exp.new_process("q", cmds=["sleep 60"])
     cluster.launch(exp)
-    deadline = time.monotonic() + 20
-    while cluster.describe_experiment("rl")[None]["p"]["status"] in ("live", "waiting"):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    eventually(lambda: cluster.describe_experiment("rl")[None]["p"]["status"] not in ("live", "waiting"))
     assert cluster.describe_experiment("rl")[None]["q"] == {"status": "live"}
     assert cluster.get_log("rl", "p") == ["ready", str(tmp_path / "here")]
 
@@ -132,10 +127,7 @@ def test_32_a_manager_gives_declared_variables_and_kills_every_child_that_will_n
     manager = SubprocManager("file", "stdout", tmp_path)
     for name in ("a", "b"):
         manager.launch(name, "trap '' TERM; echo $WORD; sleep 60 & wait; wait", {"WORD": name})
-    deadline = time.monotonic() + 10
-    while [(tmp_path / f"{name}.out").read_text() for name in ("a", "b")] != ["a\n", "b\n"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: [(tmp_path / f"{name}.out").read_text() for name in ("a", "b")] == ["a\n", "b\n"], 10)
     manager.kill_all()
     assert manager.poll_all() == {"a": -signal.SIGKILL, "b": -signal.SIGKILL}
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from scripts.merge_keys import generated_files, merge_keys
 from symphony_charts.formats.merge_keys import MERGE_KEYS
-from symphony_charts.formats.overlay import merge_overlay, place
+from symphony_charts.formats.overlay import merge_overlay, overlay_at
 from tests.spec.overlay_strategies import pods
 from tests.tools import kubectl
 
@@ -132,12 +132,12 @@ def test_a_list_of_named_things_without_a_merge_key_is_replaced() -> None:
 def test_a_value_is_placed_into_an_item_by_its_key() -> None:
     whole = {"volumeMounts": [{"name": "v", "mountPath": "/a"}, {"name": "v", "mountPath": "/b"}]}
     expected = {"volumeMounts": [{"mountPath": "/b", "readOnly": True}]}
-    assert place(["volumeMounts", 1, "readOnly"], True, whole) == expected
+    assert overlay_at(["volumeMounts", 1, "readOnly"], True, whole) == expected
 
 
 def test_a_value_is_placed_into_a_plain_list_by_writing_it_again() -> None:
     whole = {"tolerations": [{"key": "a"}, {"key": "b"}]}
-    assert place(["tolerations", 1, "effect"], "NoExecute", whole) == {
+    assert overlay_at(["tolerations", 1, "effect"], "NoExecute", whole) == {
         "tolerations": [{"key": "a"}, {"key": "b", "effect": "NoExecute"}]
     }
 

@@ -19,7 +19,7 @@ from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, T
 from symphony_charts.gitops.operations.base import Operation
 from symphony_charts.gitops.operations.promote_rollback_retire import Promote, Retire, Rollback
 from symphony_charts.gitops.store import store as gitops_store
-from symphony_charts.gitops.store.store import Author, Receipt, Store
+from symphony_charts.gitops.store.store import Author, PushResult, Store
 from symphony_charts.system.git import remote
 from symphony_charts.system.git.cache import Cache
 from tests.gitops.samples import NOW, publish, small_chart, small_publish
@@ -58,7 +58,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gitops_store, "_PATIENCE_S", 0.3)
 
 
-def apply(store: Store, *operations: Operation) -> Receipt:
+def apply(store: Store, *operations: Operation) -> PushResult:
     return store.apply(operations, now=NOW)
 
 

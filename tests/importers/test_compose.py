@@ -283,7 +283,7 @@ def test_a_service_without_image_is_refused_with_its_line() -> None:
     source = read(b"services:\n  a: {}\n  b: {image: [1]}\n", "compose.yaml")
     with pytest.raises(SpecError) as caught:
         import_compose(source, ComposeContext())
-    assert [problem.path for problem in source.located(caught.value).problems] == [
+    assert [problem.path for problem in source.with_location(caught.value).problems] == [
         "compose.yaml:2, services.a.image",
         "compose.yaml:3, services.b.image",
         "compose.yaml:3, services.b.image",

@@ -261,7 +261,7 @@ def test_faults_of_two_tasks_are_reported_at_once_with_their_lines() -> None:
     source = read(text.encode(), "job.yaml")
     with pytest.raises(SpecError) as caught:
         import_dijob(source)
-    assert [problem.path for problem in source.located(caught.value).problems] == [
+    assert [problem.path for problem in source.with_location(caught.value).problems] == [
         "job.yaml:10, spec.tasks[0].type",
         "job.yaml:16, spec.tasks[0].template.spec.containers[0].imagePullPolicy",
     ]

@@ -105,7 +105,7 @@ def outcome(importer: Importer, content: bytes) -> str:
     try:
         source.located_notes(importer(source).notes)
     except SpecError as error:
-        return str(source.located(error))
+        return str(source.with_location(error))
     return "imported"
 
 

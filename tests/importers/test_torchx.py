@@ -200,7 +200,7 @@ def test_all_faults_of_an_application_are_reported_at_once_with_file_and_line() 
     source = read(json.dumps(broken, indent=1).encode(), "a.json")
     with pytest.raises(SpecError) as caught:
         import_torchx(source)
-    located = source.located(caught.value)
+    located = source.with_location(caught.value)
     assert [problem.path.partition(", ")[2] for problem in located.problems] == [
         "roles[0].num_replicas",
         "roles[0].retry_policy",

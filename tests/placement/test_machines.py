@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from scripts import make_catalog
 from symphony_charts.placement.data import read_constant
 from symphony_charts.placement.machines.catalog import Machine, default_catalog, gpu_matches, slice_hosts
 from symphony_charts.placement.machines.prices import default_prices
@@ -133,3 +134,8 @@ def test_prices_are_those_of_the_list(name: str, price: float) -> None:
 )
 def test_what_is_not_in_the_table_has_no_price(name: str, region: str, gpus: int) -> None:
     assert default_prices().price(name, region, attached_gpus=gpus) is None
+
+
+def test_the_catalogue_is_what_its_rules_give() -> None:
+    table = make_catalog.with_recorded_sources(make_catalog.catalog_rows())
+    assert make_catalog.text_of(table) == make_catalog.OUTPUT.read_text(encoding="utf-8")

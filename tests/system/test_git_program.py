@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symphony_charts.system.git.program import said
+from symphony_charts.system.git.program import stderr_tail
 from symphony_charts.system.subprocess_runner import Completed
 
 END = "fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\n"
@@ -29,9 +29,9 @@ END += "and the repository exists.\n"
 )
 def test_the_last_line_is_what_failed(heard: str, line: str) -> None:
     ended = Completed(argv=("git",), status=128, stdout=b"", stderr=heard.encode(), seconds=0.1)
-    assert said(ended, 1) == line
+    assert stderr_tail(ended, 1) == line
 
 
 def test_where_git_says_no_more_than_always_that_is_what_is_said() -> None:
     ended = Completed(argv=("git",), status=128, stdout=b"", stderr=END.encode(), seconds=0.1)
-    assert said(ended, 3).startswith("Could not read from remote repository.")
+    assert stderr_tail(ended, 3).startswith("Could not read from remote repository.")

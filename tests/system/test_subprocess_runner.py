@@ -13,6 +13,7 @@ import pytest
 
 from symphony_charts.errors import ToolFailed, ToolMissing
 from symphony_charts.system.subprocess_runner import base_env, run
+from tests.waiting import eventually
 
 
 def python(code: str) -> list[str]:
@@ -101,10 +102,7 @@ def test_an_interrupt_ends_the_program_too(tmp_path: Path) -> None:
     code += "from symphony_charts.system.subprocess_runner import run; "
     code += f"run(['sh', '-c', 'echo $$ > {note}; exec sleep 61'])"
     with subprocess.Popen(python(code), stderr=subprocess.DEVNULL) as outer:
-        deadline = time.monotonic() + 20
-        while not note.exists() or not note.read_text().strip():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        eventually(lambda: note.exists() and note.read_text().strip())
         outer.send_signal(signal.SIGINT)
         outer.wait(20)
     assert gone(int(note.read_text()))

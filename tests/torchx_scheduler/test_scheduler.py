@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,6 +16,7 @@ from torchx.specs import AppDef, AppState, Resource, RetryPolicy, Role, VolumeMo
 from symphony_charts.torchx_scheduler.app_ids import AppId, parse
 from symphony_charts.torchx_scheduler.request import SymphRequest
 from symphony_charts.torchx_scheduler.scheduler import Refused, SymphScheduler, create_scheduler
+from tests.waiting import eventually
 
 END_S = 30.0
 
@@ -43,14 +43,13 @@ def submitted(scheduler: SymphScheduler, made: AppDef, **cfg: object) -> str:
 
 def ended(scheduler: SymphScheduler, app_id: str) -> AppState:
     """The state in which the application ends."""
-    deadline = time.monotonic() + END_S
-    while time.monotonic() < deadline:
-        found = scheduler.describe(app_id)
-        assert found is not None
-        if found.state in (AppState.SUCCEEDED, AppState.FAILED, AppState.CANCELLED):
-            return found.state
-        time.sleep(0.05)
-    raise AssertionError(f"{app_id} has not ended")
+
+    def final_state() -> AppState | None:
+        answer = scheduler.describe(app_id)
+        assert answer is not None
+        return answer.state if answer.state in (AppState.SUCCEEDED, AppState.FAILED, AppState.CANCELLED) else None
+
+    return eventually(final_state, END_S, f"{app_id} has not ended")
 
 
 def test_the_dry_run_starts_nothing_and_carries_app_and_options(scheduler: SymphScheduler) -> None:
@@ -219,7 +218,4 @@ def test_an_app_id_reads_back_and_stands_in_a_handle(meant: AppId) -> None:
 
 
 def _wait_for_line(scheduler: SymphScheduler, app_id: str) -> None:
-    deadline = time.monotonic() + END_S
-    while not list(scheduler.log_iter(app_id, "worker")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: list(scheduler.log_iter(app_id, "worker")), END_S)

@@ -1,4 +1,4 @@
-"""What every pod and container of an experiment gets unless its own values say otherwise."""
+"""Defaults hold for every pod and container of an experiment unless its own values say otherwise."""
 
 from __future__ import annotations
 

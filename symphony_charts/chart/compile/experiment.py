@@ -1,4 +1,4 @@
-"""An experiment as values: everything that a chart's templates print, as maps keyed by name."""
+"""An experiment becomes values: everything that a chart's templates print, as maps keyed by name."""
 
 from __future__ import annotations
 

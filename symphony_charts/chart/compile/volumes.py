@@ -1,4 +1,4 @@
-"""Volumes and mounts in Kubernetes' words."""
+"""Volumes and mounts are written in Kubernetes' words."""
 
 from __future__ import annotations
 

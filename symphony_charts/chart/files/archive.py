@@ -1,4 +1,4 @@
-"""A chart as an archive whose bytes depend on its files alone.
+"""A chart becomes an archive whose bytes depend on its files alone.
 
 The headers are written by hand: those of `tarfile` and `gzip` differ between Python versions and hold times. The order
 and the fields are those of helm's own packages. Sources: POSIX ustar; RFC 1952; helm/helm, pkg/chart/v2/util/save.go.

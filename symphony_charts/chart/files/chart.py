@@ -1,4 +1,4 @@
-"""A chart as files and as an archive, from values."""
+"""Values become a chart: its files, and its archive."""
 
 from __future__ import annotations
 

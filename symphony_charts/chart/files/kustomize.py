@@ -1,4 +1,4 @@
-"""Objects as a folder that kustomize builds to the same objects, and that overlays can stand on."""
+"""Objects become a folder that kustomize builds to the same objects, and that overlays can stand on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose a file in a generated chart folder is: ours, the user's, or ours but edited, which is never overwritten."""
+"""A file in a generated chart folder is ours, the user's, or ours but edited, which is never overwritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A packaged chart from disk: its archive, and what its Chart.yaml says."""
+"""A packaged chart is read from disk: its archive, and what its Chart.yaml says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts of a chart that differ from experiment to experiment: values.yaml and the README."""
+"""values.yaml and the README are the texts of a chart that differ from experiment to experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every value of a chart: where it stands, its type, what it means. Schema, README and comments are made from this."""
+"""The table holds every value of a chart: where it stands, its type, its meaning. Schema, README, comments use it."""
 
 from __future__ import annotations
 

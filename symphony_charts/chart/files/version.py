@@ -1,4 +1,4 @@
-"""Which version a chart gets: the same for the same content, else the next by what changed in its values."""
+"""The version of a chart stays for the same content, else it is the next by what changed in its values."""
 
 from __future__ import annotations
 

@@ -7,22 +7,19 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+
+import jsonschema_rs
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
-
-if TYPE_CHECKING:
-    from importlib.abc import Traversable
-
-    import jsonschema_rs
 
 __all__ = ["DEFAULT_VERSION", "VERSIONS", "check_schemas", "version_for"]
 
 VERSIONS = tuple(f"1.{minor}" for minor in range(29, 38))
 DEFAULT_VERSION = "1.34"
 
+_SCHEMAS = resources.files("symphony_charts.chart.lint") / "schemas"
 # The API groups of Kubernetes itself: no kind of theirs is unknown for lack of a schema.
 _CORE_GROUPS = frozenset(
     {"", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io"}
@@ -104,20 +101,14 @@ def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
 
 @cache
 def _schemas(version: str) -> dict[str, dict[str, object]]:
-    file = _folder() / f"v{version}.json.gz"
+    file = _SCHEMAS / f"v{version}.json.gz"
     loaded: dict[str, dict[str, object]] = json.loads(gzip.decompress(file.read_bytes()))
     return loaded
-
-
-def _folder() -> Traversable:
-    return resources.files("symphony_charts.chart.lint") / "schemas"
 
 
 @cache
 def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator, ...]:
     """The compiled schemas of a kind; only what one refers to is handed over, since compiling takes milliseconds."""
-    import jsonschema_rs
-
     schemas = _schemas(version)
     name = schemas["kinds"].get(kind)
     if isinstance(name, str):
@@ -130,7 +121,7 @@ def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator,
 def _foreign(kind: str) -> Iterator[dict[str, object]]:
     """The schemas of another project's kind, one per shape that goes by its name, the usual one first."""
     stem = kind.replace("/", "_")
-    files = {file.name.removesuffix(".json.gz"): file for file in _folder().iterdir()}
+    files = {file.name.removesuffix(".json.gz"): file for file in _SCHEMAS.iterdir()}
     for name in sorted(files):
         if name.partition("@")[0] == stem:
             yield json.loads(gzip.decompress(files[name].read_bytes()))["schema"]

@@ -1,4 +1,4 @@
-"""Values over a chart's own as helm puts them: files, then what the flags assign, then both over the defaults.
+"""Values are set over a chart's own as helm does: files, then what the flags assign, then both over the defaults.
 
 Source: helm/helm, pkg/cli/values/options.go (all `-f` in order, then --set-json, --set, --set-string, --set-file and
 --set-literal, each in order) and pkg/chart/common/util/coalesce.go. Flags assign to what the files hold, not to the

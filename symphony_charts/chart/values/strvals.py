@@ -1,4 +1,4 @@
-"""The language of helm's ``--set`` and its sisters: ``a.b=1,c[0]=x,d={y,z}``, assigned to values that are there.
+"""helm's ``--set`` and its sisters assign ``a.b=1,c[0]=x,d={y,z}`` to values that are there.
 
 Source: helm/helm, pkg/strvals (parser.go, literal_parser.go), which 3.19 and 4.3 have alike; what they do with a text
 that breaks off (``a[0]`` makes an empty list, ``a.`` does nothing) is done here, too. A bracket that is never closed is

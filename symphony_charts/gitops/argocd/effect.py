@@ -1,4 +1,4 @@
-"""What Argo CD does with a difference: a model of its decisions for the objects of our charts.
+"""The model says what Argo CD does with a difference of our charts' objects.
 
 It is no Argo CD. What it holds: automated sync with pruning and without self-healing, one wave, objects that are
 applied where they differ and pruned where they are gone. Sources: argoproj/argo-cd, gitops-engine/pkg/sync;

@@ -1,4 +1,4 @@
-"""Two renderings beside each other: what differs, what happens under Argo CD, and what it asks for and costs."""
+"""A comparison sets two renderings side by side: what differs, Argo CD's effect, and what it asks for and costs."""
 
 from __future__ import annotations
 

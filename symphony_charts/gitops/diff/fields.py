@@ -1,4 +1,4 @@
-"""How two renderings of an experiment differ, object by object and field by field."""
+"""Two renderings of an experiment are compared object by object and field by field."""
 
 from __future__ import annotations
 

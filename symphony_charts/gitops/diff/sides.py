@@ -1,4 +1,4 @@
-"""The sides of a comparison: what the repository holds of an experiment."""
+"""One side of a comparison is read from what the repository holds of an experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for any object that Argo CD syncs from Git, whoever wrote it: what re-runs, loses or blocks finite work.
+"""The rules judge any object that Argo CD syncs from Git: what re-runs, loses or blocks finite work.
 
 Source: argoproj/argo-cd, controller/appcontroller.go (autoSync), controller/state.go, gitops-engine/pkg/sync;
 docs/operator-manual/high_availability.md, docs/user-guide/sync-options.md, sync-waves.md.

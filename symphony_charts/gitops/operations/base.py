@@ -1,4 +1,4 @@
-"""What an operation is: a question to the tip of a branch, answered by edits of its tree.
+"""An operation asks the tip of a branch a question, and is answered by edits of its tree.
 
 An operation says what changes in the tip that it is shown. It is asked again whenever the tip has moved, or when it
 read what was not loaded yet, so it must depend on nothing else. It names the folders and files that it certainly looks

@@ -1,4 +1,4 @@
-"""Taking away chart versions that nothing needs any more."""
+"""Garbage collection takes away chart versions that nothing needs any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that say what an environment runs: the pointer, and for Flux the HelmRelease that follows from it."""
+"""The files of an environment follow from its pointer: the pointer itself, and for Flux the HelmRelease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What moves a pointer without a new chart: promotion, rollback, retirement. Each changes one file."""
+"""Promotion, rollback and retirement move a pointer without a new chart. Each changes one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publishing: a chart's folder appears, and an environment's pointer moves to it."""
+"""Publishing adds a chart's folder, and moves an environment's pointer to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which version a chart gets when it is published: the repository decides, not the machine it comes from."""
+"""The repository decides which version a chart gets when it is published, not the machine it comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operation sees of a repository: some folders and files of one commit's tree."""
+"""A snapshot is what an operation sees of a repository: some folders and files of one commit's tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on a checkout: the edits that would be pushed are written into a work tree, for a commit by hand."""
+"""Operations on a checkout write the edits that would be pushed into a work tree, for a commit by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Git objects from edits: blobs, the trees above them, and a commit, with the ids that Git gives them.
+"""Edits become Git objects: blobs, the trees above them, and a commit, with the ids that Git gives them.
 
 Source: git, Documentation/user-manual.txt, "The Object Database".
 """

@@ -1,4 +1,4 @@
-"""Manifests of what environments run, rendered into the repository, as GitOps Promoter expects of a hydrator."""
+"""Manifests of what environments run are rendered into the repository, as GitOps Promoter expects of a hydrator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All pointers of a repository: what each environment runs."""
+"""All pointers of a repository are read: what each environment runs."""
 
 from __future__ import annotations
 

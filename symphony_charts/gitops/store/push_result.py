@@ -1,4 +1,4 @@
-"""What a publish is made of beside its operations: who signs, what is being tried, and the answer."""
+"""A push has an author, a state between its attempts, and a result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from symphony_charts.errors import Conflict
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.store.git_objects import Edits
 
-__all__ = ["Author", "Receipt", "Run", "joined", "lost", "timed"]
+__all__ = ["Author", "PushResult", "Run", "all_edits", "with_lost_answer", "with_seconds"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class PushResult:
     """What became of operations: the commit that holds their changes, and the answer to each, in order.
 
     `commit` is None when there was nothing to do; `moved` counts how often the tip moved in between, `paths` the files
@@ -53,11 +53,11 @@ class Run:
     silent_since: float | None = None
     tries: int = 0
     is_anew: bool = False
-    built: Receipt | None = None
+    built: PushResult | None = None
     arrived: str = ""
 
 
-def joined(changes: Iterable[Change]) -> dict[str, bytes | None]:
+def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
     """All edits; no two operations of one commit may edit one path."""
     edits: dict[str, bytes | None] = {}
     for change in changes:
@@ -68,11 +68,11 @@ def joined(changes: Iterable[Change]) -> dict[str, bytes | None]:
     return edits
 
 
-def lost(receipt: Receipt, run: Run, commit: str) -> Receipt:
+def with_lost_answer(result: PushResult, run: Run, commit: str) -> PushResult:
     """The answer where the server has had `commit` all along."""
-    return replace(receipt, commit=commit, was_lost=True, moved=run.moved)
+    return replace(result, commit=commit, was_lost=True, moved=run.moved)
 
 
-def timed(receipt: Receipt, seconds: float) -> Receipt:
+def with_seconds(result: PushResult, seconds: float) -> PushResult:
     """The answer, with how long it took."""
-    return replace(receipt, seconds=seconds)
+    return replace(result, seconds=seconds)

@@ -16,13 +16,13 @@ from symphony_charts.gitops.layout import ancestors
 from symphony_charts.gitops.operations.base import Change, Operation, message_of
 from symphony_charts.gitops.operations.snapshot import Entry, NotLoadedError, Snapshot, ask, parse_tree
 from symphony_charts.gitops.store.git_objects import Edits, GitObject, build_tree, commit_object
-from symphony_charts.gitops.store.push_result import Author, Receipt, Run, joined, lost, timed
+from symphony_charts.gitops.store.push_result import Author, PushResult, Run, all_edits, with_lost_answer, with_seconds
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.objects import find_commit, read_objects, write_pack
 from symphony_charts.system.git.program import git_version
 from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_files, fetch_tip, push
 
-__all__ = ["Author", "Receipt", "Store", "load", "load_more"]
+__all__ = ["Author", "PushResult", "Store", "load", "load_more"]
 
 # How often a process queues up behind others before it goes alone.
 _JOINS = 3
@@ -59,7 +59,7 @@ class Store:
         is_local = "://" not in self.cache.url and ":" not in self.cache.url
         self._longest_wait_s = _LOCAL_WAIT_S if is_local or "//127." in url or "file://" in url else _REMOTE_WAIT_S
 
-    def apply(self, operations: Sequence[Operation], *, now: int) -> Receipt:
+    def apply(self, operations: Sequence[Operation], *, now: int) -> PushResult:
         """Make the changes of all `operations` in one commit at the time `now` (seconds since 1970), or none of them.
 
         Raises what an operation raises when asked about the newest tip, and ToolFailed when the server keeps refusing.
@@ -68,13 +68,13 @@ class Store:
         git_version()
         run = Run(deadline=started + self._timeout_s, time=now)
         with self.cache.member(self._timeout_s):
-            receipt = self._together(operations, run)
-            if receipt is None:
+            result = self._together(operations, run)
+            if result is None:
                 with self.cache.pushing(self._timeout_s):
-                    receipt = self._alone(operations, run)
-        return timed(receipt, time.monotonic() - started)
+                    result = self._alone(operations, run)
+        return with_seconds(result, time.monotonic() - started)
 
-    def _together(self, operations: Sequence[Operation], run: Run) -> Receipt | None:
+    def _together(self, operations: Sequence[Operation], run: Run) -> PushResult | None:
         """Queue up with other processes of this machine; None where that did not lead anywhere."""
         for _ in range(_JOINS):
             built = self._join(operations, run)
@@ -87,7 +87,7 @@ class Store:
                     return self._alone(operations, run)
         return None
 
-    def _join(self, operations: Sequence[Operation], run: Run) -> Receipt | None:
+    def _join(self, operations: Sequence[Operation], run: Run) -> PushResult | None:
         """A commit on top of what other processes of this machine are about to push; None where that cannot be.
 
         It is made from what this machine knows. Whatever stands in the way is judged at the newest tip, and alone.
@@ -101,18 +101,18 @@ class Store:
                 snapshot, changes = self._ask(operations, base)
             except SymphError:
                 return None
-            edits = joined(changes)
+            edits = all_edits(changes)
             if not edits:
                 return None
             commit = self._write(snapshot, edits, changes, run)
             run.base = run.base or self.cache.tip or ""
-            run.built = Receipt(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
+            run.built = PushResult(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
             # From here on another process may send it.
             run.sent.add(commit)
             self.cache.queue(commit)
         return run.built
 
-    def _push_all(self, built: Receipt, run: Run) -> bool:
+    def _push_all(self, built: PushResult, run: Run) -> bool:
         """Push all commits that wait, ours among them, unless somebody has; False where ours is to be made anew.
 
         While one process pushes, the others queue up behind it: the next push then carries all of theirs.
@@ -132,7 +132,7 @@ class Store:
                 self.cache.queue(None)
         return True
 
-    def _alone(self, operations: Sequence[Operation], run: Run) -> Receipt:
+    def _alone(self, operations: Sequence[Operation], run: Run) -> PushResult:
         """Go on without the queue; who waits in it finds out from the tip that is read here whether it is through."""
         with self.cache.locked(self._timeout_s):
             self.cache.prepare()
@@ -141,7 +141,7 @@ class Store:
                 self.cache.queue(None)
                 ours = find_commit(self.cache.repo, tip, run.sent)
                 if ours and run.built:
-                    return lost(run.built, run, ours)
+                    return with_lost_answer(run.built, run, ours)
             return self._until_done(operations, run)
 
     def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
@@ -172,7 +172,7 @@ class Store:
         self.cache.prepare()
         return self._reread(Run(deadline=time.monotonic() + self._timeout_s, time=0))
 
-    def _until_done(self, operations: Sequence[Operation], run: Run) -> Receipt:
+    def _until_done(self, operations: Sequence[Operation], run: Run) -> PushResult:
         # The tip of the last time usually is the tip still. If not, the push is refused: no dearer than asking first.
         tip, is_fresh = (cached, False) if (cached := self.cache.tip) else (self._reread(run), True)
         while True:
@@ -183,20 +183,20 @@ class Store:
                     raise
                 tip, is_fresh = self._reread(run), True
                 continue
-            edits = joined(changes)
+            edits = all_edits(changes)
             if not edits:
                 if is_fresh:
-                    return Receipt(commit=None, changes=changes, moved=run.moved)
+                    return PushResult(commit=None, changes=changes, moved=run.moved)
                 tip, is_fresh = self._reread(run), True
                 continue
             commit = self._write(snapshot, edits, changes, run)
             answer = push(self.cache, commit, timeout_s=self._left(run))
-            done = Receipt(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
+            done = PushResult(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
             if answer.is_done:
                 return done
             landed = self._after_refusal(answer, commit, tip, run)
             if landed is None:
-                return lost(done, run, run.arrived)
+                return with_lost_answer(done, run, run.arrived)
             run.moved += is_fresh and landed != tip
             tip, is_fresh = landed, True
 

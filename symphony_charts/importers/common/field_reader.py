@@ -1,4 +1,4 @@
-"""A map of unknown origin, read field by field: wrong types become faults with their path, unread keys are found."""
+"""The field reader takes a map of unknown origin: wrong types become faults with their path, unread keys are noted."""
 
 from __future__ import annotations
 

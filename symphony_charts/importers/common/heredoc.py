@@ -1,4 +1,4 @@
-"""Files that a shell script writes from within itself, lifted out of it.
+"""Here-documents of a shell script are lifted out of it as files.
 
 ``cat <<EOF > conf.py`` ... ``EOF`` becomes ``cat < "$SYMPH_CONFIG_DIR/conf.py" > conf.py``, and the text between is
 a configuration file of the experiment: readable, checked, diffed, and free of the shell's quoting. Only what the

@@ -1,4 +1,4 @@
-"""The text of an input file: its documents as data, and the line where each path stands.
+"""An input file gives its documents as data, and the line where each path stands.
 
 The reading is `symphony_charts.formats.yaml_text`'s, strict and safe against hostile nesting and aliases. Files of
 other tools differ in two ways: they hold several documents, and they write `on`, `no`, `0440` or `8080:` without
@@ -71,7 +71,7 @@ class Source:
         where = f"{self.name}:{line}" if line is not None else self.name
         return f"{where}, {path}" if path else where
 
-    def located(self, error: SpecError) -> SpecError:
+    def with_location(self, error: SpecError) -> SpecError:
         """`error` with file and line in every path."""
         return SpecError(map(self._located, error.problems))
 
@@ -112,7 +112,7 @@ def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
             return Source(name=name, text=text, documents=data)
         documents = tuple(_documents(_without_python_tags(text) if python_tags else text))
     except SpecError as error:
-        raise Source(name=name, text=text, documents=()).located(error) from error
+        raise Source(name=name, text=text, documents=()).with_location(error) from error
     if not documents:
         raise SpecError.one("the file holds nothing", at=f"{name}:1", next="give a file with the job to import")
     return Source(name=name, text=text, documents=documents)

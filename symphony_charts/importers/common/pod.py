@@ -1,4 +1,4 @@
-"""A Kubernetes pod template as part of an experiment: its processes, its steps, and what belongs to the pod."""
+"""A Kubernetes pod template becomes part of an experiment: its processes, its steps, and the pod's own settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A container of a Kubernetes pod as a process, or, if it runs before the others, as a step."""
+"""A container of a Kubernetes pod becomes a process or, if it runs before the others, a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of an experiment as the fields of a Kubernetes pod: the way back of `pod_container` and `pod_volumes`."""
+"""Records become fields of a Kubernetes pod: the way back of `pod_container` and `pod_volumes`."""
 
 from __future__ import annotations
 

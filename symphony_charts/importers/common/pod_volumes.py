@@ -1,4 +1,4 @@
-"""Volumes and mounts of a Kubernetes pod as those of an experiment."""
+"""Volumes and mounts of a Kubernetes pod become those of an experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an import gives: the experiment, and everything of the input that it could not carry over as it was."""
+"""An import reports the experiment, and everything of the input that it could not carry over as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Volumes, configs and secrets of a compose file."""
+"""Volumes, configs and secrets of a compose file become those of the experiment."""
 
 from __future__ import annotations
 

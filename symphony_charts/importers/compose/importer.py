@@ -1,4 +1,4 @@
-"""A compose file as an experiment: a process per service.
+"""A compose file becomes an experiment: a process per service.
 
 Compose services find each other by name; processes do so by environment variables. Where a service's name stands as
 an address in an environment value or an argument, the variable takes its place.

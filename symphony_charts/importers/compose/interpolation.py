@@ -1,4 +1,4 @@
-"""The small languages inside compose files: variables, sizes, durations, words, ports.
+"""The small languages inside compose files are read here: variables, sizes, durations, words, ports.
 
 Source: compose-spec/compose-spec, 05-services.md, 11-extension.md, 12-interpolation.md.
 """

@@ -1,4 +1,4 @@
-"""How the services of a compose file find and wait for each other, said as `binds`, `connects` and `after`."""
+"""The services of a compose file find and wait for each other by `binds`, `connects` and `after`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experiment while a DIJob is being read."""
+"""The draft collects the experiment while a DIJob is being read."""
 
 from __future__ import annotations
 

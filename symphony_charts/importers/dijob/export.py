@@ -1,4 +1,4 @@
-"""An experiment as the objects of DI-orchestrator: a DIJob of one operator version, and what it needs beside it.
+"""An experiment becomes the objects of DI-orchestrator: a DIJob of one operator version, and what it needs beside it.
 
 The way back of `importers.dijob`: importing what this makes gives the same experiment. What a DIJob cannot say is
 refused where it would change what runs, and noted where it would not.

@@ -1,4 +1,4 @@
-"""A DI-orchestrator job as an experiment: every API version that was released, and the ones in between.
+"""A DI-orchestrator job becomes an experiment: every API version that was released, and the ones in between.
 
 Three incompatible shapes share the name ``v2alpha1``, so the shape is told by its fields, not by its version: roles
 (operator v0.x), one template (v1.0), tasks (v1.1). Source: opendilab/DI-orchestrator, config/crd/bases at each tag.

@@ -1,4 +1,4 @@
-"""DIJobs of the operator v0.x: coordinator, collector and learner, and the aggregator from its own object.
+"""DIJobs of the operator v0.x have roles: coordinator, collector, learner, and the aggregator of its own object.
 
 There the coordinator's program asks the operator's server for collectors and learners; how many stands inside the
 Python configuration. Here the replicas are fixed, and read from there where they can be.

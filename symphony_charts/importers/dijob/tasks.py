@@ -1,4 +1,4 @@
-"""DIJobs of the operators v1.0 (one template) and v1.1 (tasks)."""
+"""DIJobs of the operators v1.0 have one template, those of v1.1 have tasks."""
 
 from __future__ import annotations
 

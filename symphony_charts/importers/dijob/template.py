@@ -1,4 +1,4 @@
-"""The writer of DIJobs turns the pods of an experiment into pod templates, with the environment that it promises."""
+"""Pods of an experiment become pod templates of a DIJob, with the environment that an experiment promises."""
 
 from __future__ import annotations
 

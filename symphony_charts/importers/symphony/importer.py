@@ -1,4 +1,4 @@
-"""Experiments as Symphony 0.10 dumped them (``dump_dict``: ``experiment.yaml`` in its experiment folder).
+"""Symphony 0.10's dumps (``dump_dict``: ``experiment.yaml`` in its experiment folder) become experiments.
 
 All four of its backends wrote their own fields: kube (`container_yml`, `pod_yml`), tmux (`cmds`, `start_dir`),
 subproc (`cmd`), docker (`service_yml`). Source: SurrealAI/symphony 0.10, symphony/*/{experiment,process}.py.

@@ -1,4 +1,4 @@
-"""A TorchX application, as ``json.dumps(dataclasses.asdict(app))`` or ``torchx run --dryrun --json`` writes it.
+"""A TorchX application is read as ``dataclasses.asdict(app)`` or ``torchx run --dryrun --json`` gives it.
 
 The records mirror TorchX's own (meta-pytorch/torchx: torchx/specs/api.py, releases 0.7.0 to 2026.10). They are kept
 apart from the experiment because TorchX's own objects are made from them too (`importers.torchx_objects`).

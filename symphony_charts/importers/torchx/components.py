@@ -1,4 +1,4 @@
-"""TorchX components, called through TorchX itself where it is installed."""
+"""TorchX components are called through TorchX itself where it is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A TorchX application as an experiment: one process per role, as many replicas as the role has.
+"""A TorchX application becomes an experiment: one process per role, as many replicas as the role has.
 
 What a TorchX program relies on is kept: its arguments with macros, ``/dev/shm`` of any size, the name of rank 0's
 host in a variable. What TorchX gets wrong is not: roles do not collide, every replica of every role finds rank 0,

@@ -1,4 +1,4 @@
-"""TorchX's macros in arguments, environment and metadata.
+"""TorchX's macros are replaced in arguments, environment and metadata.
 
 TorchX fills ``${app_id}`` and its like in for every replica, which is why it writes each pod out. Here they become
 references to the environment of the pod, so that one template serves all replicas. Everything else is as Python's

@@ -1,4 +1,4 @@
-"""TorchX's mounts: objects as an AppDef holds them, and ``type=bind,src=,dst=[,readonly][,perm=rwm]`` strings.
+"""TorchX's mounts are read: objects of an AppDef, and ``type=bind,src=,dst=[,readonly][,perm=rwm]`` strings.
 
 Source: meta-pytorch/torchx, torchx/specs/api.py (BindMount, VolumeMount, DeviceMount) and builders.py (parse_mounts).
 """

@@ -1,4 +1,4 @@
-"""The objects that TorchX itself would make of an application, field for field, under a given app id.
+"""The objects that TorchX itself would make of an application are made field for field, under a given app id.
 
 For users whose tools read these objects. What is wrong with them (pods of two roles collide, labels are not cleaned,
 one object per replica) is kept here and only here: an experiment made by `importers.torchx` has none of it.

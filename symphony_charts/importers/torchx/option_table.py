@@ -1,4 +1,4 @@
-"""TorchX's run options as a table: names, types and defaults, and what of an experiment each one is.
+"""The table of TorchX's run options holds names, types and defaults, and what of an experiment each one is.
 
 Sources: meta-pytorch/torchx, torchx/schedulers/kubernetes_mcad_scheduler.py (release 0.7.0) and
 kubernetes_scheduler.py (2026.10). What stands for scheduler ``symph`` is ours.

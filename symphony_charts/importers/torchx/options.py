@@ -1,4 +1,4 @@
-"""TorchX's run options, read: the values that one run gives to the options of `torchx_option_table`."""
+"""The values that one run gives to TorchX's run options are read by the option table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pod overlays in a role's metadata: TorchX's patches of the pod it makes, under the key ``kubernetes``.
+"""Pod overlays in a role's metadata (key ``kubernetes``) are TorchX's patches of the pod it makes.
 
 Maps merge and lists append there, unless a key says otherwise: ``__put__:f`` replaces, ``__del__:f`` removes,
 ``__join__:f:on`` merges lists by a key. Source: meta-pytorch/torchx, torchx/specs/overlays.py.

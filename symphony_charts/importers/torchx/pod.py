@@ -1,4 +1,4 @@
-"""The pod that TorchX's Kubernetes schedulers make of one replica of a role.
+"""The pod is built that TorchX's Kubernetes schedulers make of one replica of a role.
 
 Source: meta-pytorch/torchx, role_to_pod in torchx/schedulers/kubernetes_{mcad_,}scheduler.py.
 """

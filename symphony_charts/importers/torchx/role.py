@@ -1,4 +1,4 @@
-"""One TorchX role as a process."""
+"""One TorchX role becomes a process."""
 
 from __future__ import annotations
 

@@ -42,6 +42,11 @@ class Panes:
         """Whether anything runs."""
         return bool(self._fds)
 
+    @property
+    def live(self) -> frozenset[int]:
+        """The slots whose programs run."""
+        return frozenset(self._fds)
+
     def born(self, slot: int, pid: int) -> bool:
         """Watch a program that was started with others, and note its end until `adopt`; False if it is none."""
         if slot >= len(self._slots) or slot in self or slot in self._noted:

@@ -1,6 +1,6 @@
-"""The supervisor of one run: sees every death at once, starts what may start, decides, and ends the run clean.
+"""The supervisor of one run sees every death at once, does what `decisions.step` says, and ends the run clean.
 
-Started by `NewSupervisor`, which tells it the folder of its run. It waits on pidfds and timers in one `select.poll`
+Started by `SupervisorProcess`, which tells it the folder of its run. It waits on pidfds and timers in one `select.poll`
 and does nothing in between. It holds nothing that is not on disk: after kill -9 the run lives on, and the next verb
 starts it again on the same folder. SIGTERM to it ends the run.
 """
@@ -11,39 +11,59 @@ import os
 import signal
 import sys
 import time
+from collections import deque
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.machine.gpu_locks import hold_again
 from symphony_charts.local.plan.records import Check
-from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.event_loop import signal_pipe
-from symphony_charts.local.supervisor.policy import Backoff, Decision, judge
-from symphony_charts.local.supervisor.progress import (
-    hopeless,
-    mark_ended,
-    mark_renewed,
-    mark_restarted,
-    mark_started,
-    startable,
-    verdict,
-)
-from symphony_charts.local.supervisor.requests import requested
-from symphony_charts.local.supervisor.run_state import WatchedRun
+from symphony_charts.local.runs import Run, write_json
+from symphony_charts.local.supervisor import events
+from symphony_charts.local.supervisor.cleanup import remove_private, sweep
+from symphony_charts.local.supervisor.decisions import Phase, State, step
+from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
+from symphony_charts.local.supervisor.events import Act, Event
+from symphony_charts.local.supervisor.log_clock import LogClock
+from symphony_charts.local.supervisor.panes import Panes
+from symphony_charts.local.supervisor.policy import Backoff
+from symphony_charts.local.supervisor.probe_runner import Checks
+from symphony_charts.local.supervisor.requests import requested, withdraw
 from symphony_charts.local.supervisor.startup import Starter, attend_start, make_room
 
 __all__ = ["Supervisor", "main"]
 
 
-class Supervisor(WatchedRun):
-    """One run under watch, from its start or from where another supervisor left it, to its end."""
+class Supervisor:
+    """One run under watch, from its start or from where another supervisor left it, to its end.
+
+    `slots` holds for each process what `state.json` says of it; `dirty` says that it has to be written again.
+    """
 
     def __init__(self, run: Run, starter: Starter) -> None:
-        super().__init__(run)
-        self.starter = starter
+        self.run, self.plan, self.starter = run, run.plan(), starter
+        self.file = StateFile(run)
+        self.old = self.file.old
+        self.slots: list[dict[str, Any]] = [dict(process) for process in self.old["processes"]]
+        self.phase: Phase = "running"
+        self.reason, self.failed, self.dirty = "", self.old.get("failed"), True
+        self.loop = Loop()
+        self.panes = Panes(run, self.slots, self.loop, self._ended)
+        self.checks = Checks(run, self.loop, self._changed, self._dead)
+        self.clock = LogClock([run.process_dir(slot) / "log" for slot in range(len(self.slots))])
         make_room(len(self.slots))
         self.gpus = hold_again(run, self.plan)
         self.backoff = Backoff(**self.plan.get("backoff", {}))
+        self._events: deque[Event] = deque()
+        self._is_deciding = False
+        self._does = {
+            "open gate": self.panes.let_go,
+            "respawn": self._respawn,
+            "attend": self._attend,
+            "read end": self._ended,
+            "grant": self.file.grant,
+        }
 
     def watch(self, *, is_start: bool) -> None:
         """Run until the run is over; with `is_start` its processes are only being started."""
@@ -53,10 +73,11 @@ class Supervisor(WatchedRun):
             self.phase = "starting"
             attend_start(self.loop, self.run.folder / "born", self.starter, self._born, self._save)
             self.phase, self.dirty = "running", True
-        count = self._adopt()
+        count = self.panes.adopt()
+        self.old["tmux"] = self.panes.server or self.old.get("tmux", 0)
+        self._happened(events.TakenOver(self.old["reason"] if self.old["phase"] == "stopping" else ""))
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
         self._take_requests()
-        self._advance()
         self._save()
         self.starter.tell(count)
         self.starter.leave()
@@ -65,198 +86,118 @@ class Supervisor(WatchedRun):
             self.loop.turn()
         self._finish()
 
-    # What others ask for
+    # What happens
 
     def _signalled(self, numbers: bytes) -> None:
         if signal.SIGUSR1 in numbers:
             self._take_requests()
         if signal.SIGTERM in numbers or signal.SIGINT in numbers:
-            self.stop("stopped")
+            self._happened(events.StopAsked())
 
     def _take_requests(self) -> None:
         """Read the plan again, and start again the slots that have a file in `again`."""
         self.plan = self.run.plan()
-        wanted = [slot for slot in requested(self.run) if not self.slots[slot].get("again")]
-        if self.phase != "running" or not wanted:
-            return
-        for slot in wanted:
-            self.slots[slot]["again"] = True
-        for slot in wanted:
-            if self.slots[slot]["phase"] == "waiting" or slot not in self.panes:
-                self._start_afresh(slot)
-            else:
-                self._end(slot)
-        self._advance()
-
-    def _start_afresh(self, slot: int) -> None:
-        """Have a slot started because somebody asked for it: its restarts count from the beginning again."""
-        process = self.slots[slot]
-        process["again"] = False
-        if slot not in self.panes:
-            mark_renewed(process)
-        if self.failed and self.failed["slot"] == slot:
-            self.failed = None
-        for other in self.slots:
-            if other["phase"] == "stopped" and not other.get("started"):
-                # It was given up because of this one, perhaps; its program still waits at its gate.
-                other["phase"] = "waiting"
-        self.file.grant(slot)
-        self.dirty = True
-
-    # Taking over
+        self._happened(events.RestartAsked(requested(self.run)))
 
     def _born(self, slot: int, pid: int) -> None:
-        """A program runs while others are still being started; unless it waits at its gate, this is its start."""
-        if self.panes.born(slot, pid) and not self.plan["processes"][slot]["waits"]:
-            self._note_start(slot)
-
-    def _adopt(self) -> int:
-        """Take over the panes as they are now, and what a supervisor before this one had not brought to its end."""
-        count = self.panes.adopt()
-        self.old["tmux"] = self.panes.server or self.old.get("tmux", 0)
-        if self.old["phase"] == "stopping":
-            self.stop(self.old["reason"])
-        for slot, process in enumerate(self.slots):
-            # Who was being ended for a restart is asked for again.
-            process.pop("again", None)
-            if process["phase"] == "backoff":
-                self._await_restart(slot)
-            elif process.get("is_again"):
-                continue
-            elif slot not in self.panes and process["phase"] in ("waiting", "starting", "running"):
-                self._ended(slot)
-            elif slot in self.panes and process["phase"] == "running" and self.phase == "running":
-                self._attend(slot)
-        return count
-
-    def _await_restart(self, slot: int) -> None:
-        process = self.slots[slot]
-        if slot in self.panes:
-            process["restarts"] += 1
-            self._started(slot)
-        else:
-            self._restart_after(slot, process["ended"] + self.backoff.delay_s(process.get("in_a_row", 0)) - time.time())
-
-    # Deaths and what follows
+        if self.panes.born(slot, pid):
+            self._happened(events.Started(slot))
 
     def _ended(self, slot: int) -> None:
-        process, now = self.slots[slot], self.panes.ended_at(slot)
+        ended = self.panes.ended_at(slot)
         self.checks.leave(slot)
-        status = self.panes.status_of(slot)
-        mark_ended(process, status, now, self.panes.limit_of(slot))
-        self.dirty = True
-        if self.phase != "running":
-            process["phase"] = "done" if status == 0 else "stopped"
-            self._stop_when_empty()
-        elif process.get("again"):
-            self._start_afresh(slot)
-            self._advance()
-        else:
-            if now - (process.get("started") or now) >= self.backoff.forget_s:
-                process["in_a_row"] = 0
-            self._follow_up(slot, judge(process, self.plan["processes"][slot], status, self.backoff))
+        self._happened(events.Ended(slot, self.panes.status_of(slot), ended, self.panes.limit_of(slot)))
 
-    def _follow_up(self, slot: int, decision: Decision) -> None:
-        process = self.slots[slot]
-        if decision.action == "restart":
-            process["phase"] = "backoff"
-            self._restart_after(slot, decision.delay_s)
-        elif decision.action == "failed":
-            process["phase"] = "failed"
-            failed = {"name": process["name"], "status": process["status"] or 1, "slot": slot}
-            self.failed = self.failed or {**failed, "limit": process.get("limit", "")}
-            if decision.stops:
-                self.stop("failed")
-                return
-        self._advance()
+    def _changed(self, slot: int, is_ready: bool, why: str) -> None:
+        self._happened(events.Readiness(slot, is_ready, why))
 
-    def _restart_after(self, slot: int, delay_s: float) -> None:
-        ended = self.slots[slot]["ended"]
+    def _dead(self, slot: int, check: Check, why: str) -> None:
+        self._happened(
+            events.ProbeFailed(slot, "startup" if check.role == "started" else "liveness", why, check.grace_s)
+        )
 
-        def restart() -> None:
-            # Meanwhile somebody may have started it by hand, and it may have ended once more.
-            if self.slots[slot]["ended"] == ended:
-                self._restart(slot)
-
-        self.loop.later(max(0.0, delay_s), restart)
-
-    def _restart(self, slot: int) -> None:
-        process = self.slots[slot]
-        if self.phase != "running" or process["phase"] != "backoff":
+    def _happened(self, event: Event) -> None:
+        """Decide and do what follows from `event`; what happens meanwhile is decided upon afterwards, in order."""
+        self._events.append(event)
+        if self._is_deciding:
             return
+        self._is_deciding = True
+        while self._events:
+            self._decide(self._events.popleft())
+        self._is_deciding = False
+
+    def _decide(self, event: Event) -> None:
+        before = State(list(self.slots), self.panes.live, self.phase, self.reason, self.failed)
+        after, actions = step(before, event, self.plan, self.backoff, time.time())
+        # While everything is being started it is no news who has been: `waiting` will do.
+        self.dirty = self.dirty or (self.phase != "starting" and after != before)
+        self.slots[:] = after.processes
+        self.phase, self.reason, self.failed = after.phase, after.reason, after.failed
+        for action in actions:
+            if not isinstance(action, Act):
+                self.loop.later(action.delay_s, partial(self._happened, action.event))
+            elif action.do == "end":
+                self.checks.leave(action.slot)
+                self.panes.end(action.slot, action.grace_s)
+            else:
+                self._does[action.do](action.slot)
+
+    # What is done
+
+    def _respawn(self, slot: int) -> None:
         try:
             self.panes.start_again(slot)
         except ToolFailed as error:
-            # Without tmux nothing can be started any more, and what runs cannot be looked at.
             sys.stderr.write(f"{error}\n")
-            self._follow_up(slot, Decision(action="failed", stops=True))
+            self._happened(events.Respawned(slot, is_done=False))
             return
-        mark_restarted(process)
-        self._started(slot)
+        self._happened(events.Respawned(slot, is_done=True))
         self.panes.follow_again(slot)
         if slot not in self.panes:
             # It was over before it could be watched: nothing else will tell.
             self._ended(slot)
 
-    # Order and health
-
-    def _advance(self) -> None:
-        """Start what waits for nothing any more; end the run when what it is for is done."""
-        if self.phase != "running":
-            return
-        planned = self.plan["processes"]
-        for slot in startable(self.slots, planned):
-            if self.slots[slot].pop("is_again", False):
-                self.slots[slot]["phase"] = "backoff"
-                self._restart(slot)
-            else:
-                self._started(slot)
-                self.panes.let_go(slot)
-        for slot in hopeless(self.slots, planned):
-            self.slots[slot]["phase"] = "stopped"
-            self.dirty = True
-        found = verdict(self.slots, planned, self.plan["done_when"])
-        if found is not None:
-            self.stop("failed" if self.failed else "finished")
-
-    def _started(self, slot: int) -> None:
-        self._note_start(slot)
-        self._attend(slot)
-
-    def _note_start(self, slot: int) -> None:
-        mark_started(self.slots[slot], self.plan["processes"][slot], time.time())
-        # While everything is being started this is no news: `waiting` will do.
-        self.dirty = self.dirty or self.phase != "starting"
-
     def _attend(self, slot: int) -> None:
-        """Begin the checks of a process that runs, and its deadline."""
-        process, planned = self.slots[slot], self.plan["processes"][slot]
-        self.checks.attend(slot, planned, started=process["started"], is_ready=process["ready"])
-        if planned["deadline_s"]:
-            began = process["began"]
-            left = began + planned["deadline_s"] - time.time()
-            self.loop.later(max(0.0, left), lambda: self._overdue(slot, began))
+        process = self.slots[slot]
+        self.checks.attend(slot, self.plan["processes"][slot], started=process["started"], is_ready=process["ready"])
 
-    def _changed(self, slot: int, is_ready: bool, why: str) -> None:
-        self.slots[slot].update(ready=is_ready, unready=why)
-        self.dirty = True
-        if is_ready:
-            self._advance()
+    def _finish(self) -> None:
+        """Nothing of the run may be left: what still is gets killed, and what survives that is named."""
+        server, has_namespace = int(self.old.get("tmux", 0)), self.plan["has_namespace"]
+        left = sweep(self.run, self.panes.sessions, has_namespace=has_namespace, server=server)
+        self.clock.note()
+        self._save(survivors=left)
+        remove_private(self.run.folder, len(self.slots))
 
-    def _dead(self, slot: int, check: Check, why: str) -> None:
-        kind = "startup" if check.role == "started" else "liveness"
-        self.slots[slot]["unhealthy"] = f"{kind} probe failed: {why}"
-        self.dirty = True
-        self._end(slot, check.grace_s)
+    def _save(self, survivors: list[int] | None = None) -> None:
+        """Write the state where it has changed; with `survivors` for the last time."""
+        if self.dirty or survivors is not None:
+            self.dirty = False
+            # A run that is over has not ended yet: its logs are still being written.
+            phase = self.reason if survivors is not None else "stopping" if self.phase == "over" else self.phase
+            news = {"phase": phase, "reason": self.reason, "failed": self.failed, "processes": self.slots}
+            self.file.save(news, survivors)
 
-    def _overdue(self, slot: int, began: float) -> None:
-        process, planned = self.slots[slot], self.plan["processes"][slot]
-        if self.phase == "running" and process.get("began") == began and process["phase"] in ("running", "backoff"):
-            process["is_overdue"] = True
-            if slot in self.panes:
-                self._end(slot)
-            else:
-                self._follow_up(slot, judge(process, planned, process["status"], self.backoff))
+
+class StateFile:
+    """What was read at first is `old`; `save` writes it with the news laid over it."""
+
+    def __init__(self, run: Run) -> None:
+        self._run, self.old = run, run.state()
+        self._granted: list[int] = []
+
+    def grant(self, slot: int) -> None:
+        """Take back the request of this slot once what came of it is written."""
+        self._granted.append(slot)
+
+    def save(self, news: dict[str, Any], survivors: list[int] | None = None) -> None:
+        """Write the file; with `survivors` for the last time."""
+        supervisor, ended = (os.getpid(), None) if survivors is None else (0, time.time())
+        last = {"supervisor": supervisor, "ended": ended, "survivors": survivors or []}
+        write_json(self._run.folder / "state.json", {**self.old, **news, **last})
+        while self._granted:
+            # Only now: whoever takes over finds either what was asked for or what came of it.
+            withdraw(self._run, self._granted.pop())
 
 
 def main(*, is_start: bool) -> None:

@@ -1,4 +1,4 @@
-"""Every `assign_to` and launch feature of an experiment turned into requests, selectors, tolerations and notes."""
+"""Assignment turns every `assign_to` and launch feature of an experiment into requests, selectors and tolerations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symphony_charts.errors import PlacementError, Problem, SpecError
 from symphony_charts.placement.assign.launch import add_launch_features
 from symphony_charts.placement.assign.rules import Decision, decide
 from symphony_charts.placement.assign.symphony_rules import decide_like_symphony
-from symphony_charts.placement.fit.anti_affinity import repelling
+from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.spec.model import Assignment, Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
@@ -137,7 +137,7 @@ def _settle_pod(pod: Pod, decisions: Mapping[str, Decision]) -> PodSettings:
         selector.update(decision.selector)
         tolerations += [toleration for toleration in decision.tolerations if toleration not in tolerations]
         if decision.is_exclusive:
-            overlay = repelling(overlay, exclusive_term(pod.name))
+            overlay = with_anti_affinity(overlay, exclusive_term(pod.name))
         if decision.pool:
             notes[ANNOTATION] = f"{decision.mode}: {decision.pool}"
     changes: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""Launch features of the experiment's `placement` as what GKE, Kueue and JobSet read on pods.
+"""Launch features of `placement` become what GKE, Kueue and JobSet read on pods.
 
 spot, flex-start, reservation, compact placement, TPU slices, Kueue's topology, exclusive placement; and the
 tolerations that pods with GPUs or TPUs need. Sources: GKE's labels as in `inputs.facts`; Kueue's Topology Aware
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from symphony_charts.placement.assign.rules import DEVICE_TOLERATIONS, pool_selector
-from symphony_charts.placement.fit.anti_affinity import repelling
+from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.spec.model import Experiment, Placement, PodSettings, Process, Toleration
 from symphony_charts.spec.pods import Pod, pods_of
@@ -53,7 +53,7 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
         selector |= _compact(experiment, pools, settings.node_selector)
     overlay: Mapping[str, object] = settings.pod_overlay
     if placement.exclusive and experiment.workload.kind != "jobset":
-        overlay = repelling(overlay, _exclusive(experiment, placement.exclusive))
+        overlay = with_anti_affinity(overlay, _exclusive(experiment, placement.exclusive))
     changes: dict[str, object] = {}
     if not selector.items() <= settings.node_selector.items():
         changes["node_selector"] = {**selector, **settings.node_selector}

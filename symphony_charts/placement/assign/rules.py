@@ -1,4 +1,4 @@
-"""The dispatcher's rules: what one process gets when it is assigned to a machine, a GPU, resources or a node pool.
+"""The dispatcher's rules say what a process gets that is assigned to a machine, a GPU, resources or a node pool.
 
 `decide` keeps Symphony's modes and keys, and does the arithmetic with what a node really leaves: the share of a
 machine is a share of allocatable minus system pods, so that `process_per_machine` processes always fit. Symphony's own

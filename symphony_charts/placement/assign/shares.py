@@ -1,4 +1,4 @@
-"""Shares of machines, which belong to pods: what runs beside a process comes out of what it was given.
+"""A share of a machine belongs to the pod: what runs beside a process comes out of what the process was given.
 
 A process that is assigned to a machine gets what its pod may use; containers beside it, of the spec or of an overlay,
 defaults included, are taken off, so that the pod is never larger than its share.

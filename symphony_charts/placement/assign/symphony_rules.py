@@ -1,4 +1,4 @@
-"""Symphony's own arithmetic, number for number, for migration tests (`formula="symphony"`).
+"""Symphony's own arithmetic is kept number for number, for migration tests (`formula="symphony"`).
 
 It reads Cloudwise's labels (`cpu`, `memory_m`, `gpu_type`, `gpu_count`), compares with the machine as built, takes the
 first pool of the file, and selects by the label ``name``.

@@ -1,4 +1,4 @@
-"""The constants of the placement package: machine catalogue, price table. Written by scripts/make_catalog.py."""
+"""The constants of placement are the machine catalogue and the price table. Written by scripts/make_catalog.py."""
 
 from __future__ import annotations
 

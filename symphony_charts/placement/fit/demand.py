@@ -1,4 +1,4 @@
-"""What Kubernetes objects ask of the cluster: pods of equal shape counted together, whatever group they belong to.
+"""Demand is what Kubernetes objects ask of the cluster: pods of equal shape are counted together, across groups.
 
 The rendered pods are the only source: what the scheduler will see is what is planned.
 """

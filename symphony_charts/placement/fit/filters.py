@@ -1,4 +1,4 @@
-"""Which nodes a pod may run on: labels, affinity, taints, host ports; the rules of kube-scheduler's filters.
+"""The filters say which nodes a pod may run on, as kube-scheduler's do: labels, affinity, taints, host ports.
 
 Source: Kubernetes 1.34-1.36, pkg/scheduler/framework/plugins (TaintToleration, NodeAffinity, NodePorts).
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from symphony_charts.placement.pools.pool import HostPort, Taint
 from symphony_charts.spec.model import Toleration
 
-__all__ = ["NodeAffinity", "Requirement", "Term", "labels_match", "ports_conflict", "tolerates", "untolerated"]
+__all__ = ["NodeAffinity", "Requirement", "Term", "labels_match", "ports_conflict", "tolerates", "untolerated_taint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
     return False
 
 
-def untolerated(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
+def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
     """The first taint that keeps the pod away (PreferNoSchedule never does), or None."""
     accepted = tuple(tolerations)
     return next((t for t in taints if t.effect != "PreferNoSchedule" and not tolerates(accepted, t)), None)

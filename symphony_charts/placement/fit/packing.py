@@ -1,4 +1,4 @@
-"""A packing of all pods into nodes, found group by group: its cost does not depend on how many pods a group has.
+"""The packer fits all pods into nodes, group by group: its cost does not depend on how many pods a group has.
 
 Demands are taken scarcest first; each fills open nodes by whole multiples, then opens new ones where all that is left
 costs least. Integers only, ties broken by name, so the same input gives the same packing.
@@ -42,7 +42,7 @@ class Packing:
 class _State:
     cluster: Cluster
     unopened: list[int]
-    opened: dict[int, dict[tuple[Vector, Contents], int]]
+    open_nodes: dict[int, dict[tuple[Vector, Contents], int]]
     costs: list[float]
 
 
@@ -73,7 +73,7 @@ def pack(cluster: Cluster, order: Sequence[int]) -> Packing:
     state = _State(
         cluster=cluster,
         unopened=[node.count for node in cluster.classes],
-        opened={},
+        open_nodes={},
         costs=node_costs(cluster),
     )
     packing = Packing()
@@ -82,8 +82,10 @@ def pack(cluster: Cluster, order: Sequence[int]) -> Packing:
         left = _open_new(state, demand, left)
         if left:
             packing.missing[demand] = left
-    for node in sorted(state.opened):
-        for (free, contents), count in sorted(state.opened[node].items(), key=lambda item: (item[0][1], item[0][0])):
+    for node in sorted(state.open_nodes):
+        for (free, contents), count in sorted(
+            state.open_nodes[node].items(), key=lambda item: (item[0][1], item[0][0])
+        ):
             packing.nodes.append(Filled(node, contents, free, count))
     return packing
 
@@ -124,15 +126,15 @@ def _fill_open(state: _State, demand: int, left: int) -> int:
     """Puts pods on nodes that already hold some, fullest node first; returns how many are left."""
     if not left:
         return 0
-    need, foes = state.cluster.needs[demand], state.cluster.foes[demand]
+    need, anti_affine = state.cluster.needs[demand], state.cluster.anti_affine[demand]
     fitting = []
     for node in state.cluster.fits[demand]:
-        for (free, contents), count in state.opened.get(node, {}).items():
-            if foes and any(other in foes for other, _ in contents):
+        for (free, contents), count in state.open_nodes.get(node, {}).items():
+            if anti_affine and any(other in anti_affine for other, _ in contents):
                 continue
             room = _room(free, need)
             if room:
-                room = 1 if demand in foes else room
+                room = 1 if demand in anti_affine else room
                 fitting.append((_slack(free, need, room), node, free, contents, room, count))
     for _, node, free, contents, room, count in sorted(fitting):
         if not left:
@@ -162,7 +164,7 @@ def _open_new(state: _State, demand: int, left: int) -> int:
         room = rooms[best]
         key = (cluster.classes[best].free, ())
         full = min(state.unopened[best], left // room)
-        state.opened.setdefault(best, {})
+        state.open_nodes.setdefault(best, {})
         if full:
             _open(state, best, key, full, demand, room)
             left -= full * room
@@ -181,13 +183,13 @@ def _rest_cost(state: _State, node: int, left: int, room: int) -> tuple[float, s
 
 def _open(state: _State, node: int, key: tuple[Vector, Contents], count: int, demand: int, pods: int) -> None:
     state.unopened[node] -= count
-    state.opened[node][key] = state.opened[node].get(key, 0) + count
+    state.open_nodes[node][key] = state.open_nodes[node].get(key, 0) + count
     _move(state, node, key, count, demand, pods)
 
 
 def _move(state: _State, node: int, key: tuple[Vector, Contents], count: int, demand: int, pods: int) -> None:
     """Puts `pods` more pods on `count` of the nodes that look like `key`."""
-    here = state.opened[node]
+    here = state.open_nodes[node]
     here[key] -= count
     if not here[key]:
         del here[key]

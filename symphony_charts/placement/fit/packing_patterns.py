@@ -1,4 +1,4 @@
-"""A second way to pack, for fewer nodes: fill one node with shapes that complement each other, then repeat it.
+"""A second packer saves nodes: it fills one node with shapes that complement each other, then repeats it.
 
 Each node starts with the largest pod left and takes, one by one, the shape whose needs lie most along what is free
 (the dot product, weighted by how scarce a resource is overall). The finished mixture is opened as often as the counts
@@ -72,7 +72,7 @@ def _mixture(cluster: Cluster, node: int, lead: int, left: Sequence[int]) -> tup
             for d in open_to
             if left[d] > mixture.get(d, 0)
             and all(have >= need for have, need in zip(free, cluster.needs[d], strict=True))
-            and not any(other in cluster.foes[d] for other in mixture)
+            and not any(other in cluster.anti_affine[d] for other in mixture)
         ]
         if not open_to:
             return mixture, free

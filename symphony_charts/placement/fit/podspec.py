@@ -1,4 +1,4 @@
-"""What a Kubernetes pod spec asks of a node, read from its JSON: requests, ports, affinity, tolerations.
+"""A Kubernetes pod spec is read for what it asks of a node: requests, ports, affinity, tolerations.
 
 Source: KEP-753 (sidecars) and k8s.io/component-helpers/resource: the effective request is the larger of what runs in
 the end (containers and sidecars) and of each init container with the sidecars started before it, plus overhead.

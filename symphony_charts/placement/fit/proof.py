@@ -1,4 +1,4 @@
-"""What can be said for certain: that a pod never waits, whatever the scheduler does, or that no packing exists.
+"""The proof says what is certain: that a pod never waits, whatever the scheduler does, or that no packing exists.
 
 kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand p,
 `is_proven` lets an adversary place all other pods as it likes: if even then it cannot make every node too full for one
@@ -37,7 +37,7 @@ def is_proven(cluster: Cluster, demand: int) -> bool:
     pods = {other: cluster.demands[other].count for other in rivals}
     if count > 1:
         pods[demand] = count - 1
-    closed = sum(n for other, n in pods.items() if other in cluster.foes[demand])
+    closed = sum(n for other, n in pods.items() if other in cluster.anti_affine[demand])
     for dimension, need in enumerate(cluster.needs[demand]):
         if need and closed < total_nodes:
             closed += _closable(cluster, rooms, dimension, need, pods)
@@ -100,17 +100,17 @@ def _is_overfull(cluster: Cluster, nodes: frozenset[int], demands: list[int]) ->
             pods = sum(cluster.demands[i].count for i, size in sizes.items() if size >= least)
             if pods > sum(node.count * (node.free[dimension] // least) for node in classes):
                 return True
-    return _are_foes_too_many(cluster, nodes, demands)
+    return _are_anti_affine_too_many(cluster, nodes, demands)
 
 
-def _are_foes_too_many(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
+def _are_anti_affine_too_many(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
     """Pods that all keep each other away need a node each."""
     for one in demands:
-        if one not in cluster.foes[one]:
+        if one not in cluster.anti_affine[one]:
             continue
         clique = [one]
-        for other in sorted(cluster.foes[one] & set(demands)):
-            if other in cluster.foes[other] and all(other in cluster.foes[member] for member in clique):
+        for other in sorted(cluster.anti_affine[one] & set(demands)):
+            if other in cluster.anti_affine[other] and all(other in cluster.anti_affine[member] for member in clique):
                 clique.append(other)
         clique = sorted(set(clique))
         if sum(cluster.demands[i].count for i in clique) > sum(cluster.classes[node].count for node in nodes):

@@ -1,11 +1,11 @@
-"""Why a group cannot be scheduled, in its smallest form, and the nearest thing that would help."""
+"""Reasons say why a group cannot be scheduled, in the smallest form, and the nearest thing that would help."""
 
 from __future__ import annotations
 
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
 from symphony_charts.placement.fit.demand import Shape
-from symphony_charts.placement.fit.filters import labels_match, untolerated
+from symphony_charts.placement.fit.filters import labels_match, untolerated_taint
 from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.fit.tpu_slices import slice_fault
 from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
@@ -37,7 +37,7 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
             reasons.append(("label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"))
     if not labels_match({}, shape.affinity, pool.labels):
         reasons.append(("label", "node affinity does not match"))
-    taint = untolerated(shape.tolerations, pool.taints)
+    taint = untolerated_taint(shape.tolerations, pool.taints)
     if taint:
         reasons.append(("taint", f"taint {taint} is not tolerated"))
     usable = pool.usable
@@ -138,7 +138,7 @@ def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
         (pool, taint)
         for pool in pools
         if labels_match(dict(shape.selector), shape.affinity, pool.labels)
-        and (taint := untolerated(shape.tolerations, pool.taints))
+        and (taint := untolerated_taint(shape.tolerations, pool.taints))
     ]
     if tainted:
         pool, taint = min(tainted, key=lambda pair: pair[0].name)
@@ -153,7 +153,7 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     """Why some pods stay behind though each could run: the pools that are full, and how many nodes more would do."""
     count = cluster.demands[demand].count
     rooms = cluster.fits[demand]
-    if demand in cluster.foes[demand]:
+    if demand in cluster.anti_affine[demand]:
         nodes = sum(cluster.classes[node].count for node in rooms)
         return f"{count} pods of which two never share a node, and {nodes} nodes", "fewer replicas, or more nodes"
     best = max(rooms, key=lambda node: (rooms[node], cluster.pools[cluster.classes[node].pool].name))

@@ -1,4 +1,4 @@
-"""An exhaustive search for small cases: finds a packing that the fast one missed, or shows that there is none."""
+"""An exhaustive search of small cases finds a packing that the fast one missed, or shows that there is none."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _place(run: _Search, index: int, nodes: tuple[_Node, ...]) -> tuple[_Node, .
 
 def _moves(run: _Search, demand: int, nodes: tuple[_Node, ...]) -> Iterator[tuple[_Node, ...]]:
     """Every different way to place one pod, tightest node first."""
-    need, rooms, foes = run.cluster.needs[demand], run.cluster.fits[demand], run.cluster.foes[demand]
+    need, rooms, anti_affine = run.cluster.needs[demand], run.cluster.fits[demand], run.cluster.anti_affine[demand]
     choices: dict[_Node, int] = {}
     for position, node in enumerate(nodes):
         where, free, contents = node
@@ -73,7 +73,7 @@ def _moves(run: _Search, demand: int, nodes: tuple[_Node, ...]) -> Iterator[tupl
             continue
         if any(have < wanted for have, wanted in zip(free, need, strict=True)):
             continue
-        if foes and any(other in foes for other, _ in contents):
+        if anti_affine and any(other in anti_affine for other, _ in contents):
             continue
         choices[node] = position
     for node in sorted(choices, key=lambda item: (sum(item[1]), item)):

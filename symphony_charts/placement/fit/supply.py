@@ -1,4 +1,4 @@
-"""What the cluster offers: nodes that are alike counted together, live ones and those the autoscaler may add."""
+"""Supply is what the cluster offers: alike nodes counted together, live ones and those the autoscaler may add."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from symphony_charts.placement.fit.demand import Demand, Shape
-from symphony_charts.placement.fit.filters import Requirement, labels_match, ports_conflict, untolerated
+from symphony_charts.placement.fit.filters import Requirement, labels_match, ports_conflict, untolerated_taint
 from symphony_charts.placement.pools.pool import HostPort, Pool, Taint
 from symphony_charts.spec.model import Toleration
 
@@ -38,8 +38,8 @@ class Cluster:
 
     `needs[i]` is the request vector of demand i, `fits[i]` maps each node class on which it may run to the number of
     its pods that fit on one empty node of it (never 0). `allowed[i]` holds the classes whose labels and taints let
-    it in, whether it fits or not. `foes[i]` are the demands that never share a node with i, itself included where
-    two of its pods may not. `unproven[i]` names what of it depends on more than its pods and the nodes.
+    it in, whether it fits or not. `anti_affine[i]` are the demands that never share a node with i, itself included
+    where two of its pods may not. `unproven[i]` names what of it depends on more than its pods and the nodes.
     `splits_zones`: a pool's new nodes were shared out evenly over its zones, though the autoscaler may do otherwise, so
     nothing can be excluded for lack of nodes.
     """
@@ -51,7 +51,7 @@ class Cluster:
     needs: tuple[Vector, ...]
     allowed: tuple[frozenset[int], ...]
     fits: tuple[dict[int, int], ...]
-    foes: tuple[frozenset[int], ...]
+    anti_affine: tuple[frozenset[int], ...]
     unproven: tuple[tuple[str, ...], ...]
     splits_zones: bool = False
 
@@ -68,9 +68,9 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         groups.setdefault((values, node.taints, node.ports, node.name if "" in keys else ""), []).append(index)
     tolerant = [with_admission(demand.shape) for demand in demands]
     allowed = tuple(_allowed(shape, classes, groups.values()) for shape in tolerant)
-    foes = _foes(demands)
+    anti_affine = _anti_affine(demands)
     fits = tuple(
-        _fits(need, sorted(allow), classes, alone=index in foes[index])
+        _fits(need, sorted(allow), classes, alone=index in anti_affine[index])
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
     )
     splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
@@ -79,7 +79,9 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         (*demand.shape.unproven, *_shunned(demand, shy), *_admitted(demand.shape, rooms, classes))
         for demand, rooms in zip(demands, fits, strict=True)
     )
-    return Cluster(tuple(pools), dimensions, classes, tuple(demands), needs, allowed, fits, foes, unproven, splits)
+    return Cluster(
+        tuple(pools), dimensions, classes, tuple(demands), needs, allowed, fits, anti_affine, unproven, splits
+    )
 
 
 def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
@@ -134,7 +136,7 @@ def with_admission(shape: Shape) -> Shape:
 def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) -> Iterator[str]:
     """The taint that only such an admission lets the pod tolerate."""
     if any("/" in name for name, _ in shape.requests):
-        taints = filter(None, (untolerated(shape.tolerations, classes[node].taints) for node in rooms))
+        taints = filter(None, (untolerated_taint(shape.tolerations, classes[node].taints) for node in rooms))
         yield from (f"a toleration of {taint.key}, which not every cluster adds," for taint in islice(taints, 1))
 
 
@@ -153,7 +155,7 @@ def _allowed(shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[list
         node = classes[members[0]]
         if not labels_match(selector, shape.affinity, node.labels, node.name):
             continue
-        if untolerated(shape.tolerations, node.taints) or ports_conflict(shape.ports, node.ports):
+        if untolerated_taint(shape.tolerations, node.taints) or ports_conflict(shape.ports, node.ports):
             continue
         allowed += members
     return frozenset(allowed)
@@ -170,11 +172,11 @@ def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], 
     return result
 
 
-def _foes(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
+def _anti_affine(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
     """Who may not share a node: equal host ports, or anti-affinity in either direction."""
-    touchy = [i for i, demand in enumerate(demands) if demand.shape.ports or demand.shape.repels]
-    foes: list[set[int]] = [set() for _ in demands]
-    for one in touchy:
+    with_terms = [i for i, demand in enumerate(demands) if demand.shape.ports or demand.shape.repels]
+    anti_affine: list[set[int]] = [set() for _ in demands]
+    for one in with_terms:
         for other in range(len(demands)):
             a, b = demands[one].shape, demands[other].shape
             if (
@@ -182,9 +184,9 @@ def _foes(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
                 or _selects(a.repels, demands[other])
                 or _selects(b.repels, demands[one])
             ):
-                foes[one].add(other)
-                foes[other].add(one)
-    return tuple(frozenset(group) for group in foes)
+                anti_affine[one].add(other)
+                anti_affine[other].add(one)
+    return tuple(frozenset(group) for group in anti_affine)
 
 
 def _selects(selectors: Iterable[Sequence[Requirement]], demand: Demand) -> bool:

@@ -1,4 +1,4 @@
-"""TPU slices of several hosts: a pool is one slice, filled as a whole by one group, or not at all."""
+"""A TPU slice of several hosts is one pool, filled as a whole by one group, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a GKE node offers to pods: capacity minus kube-reserved minus eviction threshold, to the byte.
+"""A GKE node offers to pods its capacity minus kube-reserved minus the eviction threshold, to the byte.
 
 Sources: GoogleCloudPlatform/cluster-autoscaler (GKE's own autoscaler), pkg/cloudprovider/gke/reserved.go for the
 reservations and config/os-reserved.yaml for what kernel and system take; checked against real nodes of 2017-2026.

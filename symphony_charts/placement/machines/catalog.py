@@ -1,4 +1,4 @@
-"""The catalogue of Google's machine types: what a name means in vCPUs, memory, accelerators and local disks.
+"""The catalogue says what a Google machine type holds: vCPUs, memory, accelerators and local disks.
 
 The shipped file is written by scripts/make_catalog.py and checked there against two public tables; a user's own
 `gcloud compute machine-types list --format=json` or `kubectl get machineconfigs -o json` extends or replaces it.

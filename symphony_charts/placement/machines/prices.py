@@ -1,4 +1,4 @@
-"""List prices in dollars per hour, dated, for a few regions; what is not in the table has no price, never a guess."""
+"""List prices are dollars per hour, dated, for a few regions; what is not in the table has no price, never a guess."""
 
 from __future__ import annotations
 

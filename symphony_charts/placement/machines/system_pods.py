@@ -1,4 +1,4 @@
-"""What GKE's own pods take from every node, before the first pod of an experiment.
+"""GKE's own pods take a share of every node before the first pod of an experiment.
 
 Source: requests seen on a GKE 1.36.3 node (2026-10): fluentbit-gke 105m/230Mi, gke-metadata-server 100m/100Mi,
 gke-metrics-agent 21m/145Mi, ip-masq-agent 10m/16Mi, kube-proxy 100m, netd 8m/65Mi, node-local-dns 30m/50Mi, pdcsi-node

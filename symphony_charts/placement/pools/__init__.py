@@ -1,4 +1,4 @@
-"""Pools from any of ten inputs, told apart by their content.
+"""Node pools are read from any of ten inputs, which are told apart by their content.
 
 Cloudwise and other Terraform configuration in JSON, HCL, `terraform show -json` of a plan or a state, a raw state,
 `gcloud container node-pools list|describe` and `clusters describe` (JSON or YAML), `kubectl get nodes -o json` (with

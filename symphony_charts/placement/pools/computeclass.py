@@ -1,4 +1,4 @@
-"""A GKE ComputeClass (cloud.google.com/v1) as pools: each priority is one, in order.
+"""A GKE ComputeClass (cloud.google.com/v1) becomes pools: each priority is one, in order.
 
 A pod asks for the class by the label ``cloud.google.com/compute-class``; nodes carry it as a label and a taint. How
 many nodes GKE makes is bounded by quota alone, so `max_nodes` is a stated large number unless a pool is named.

@@ -1,4 +1,4 @@
-"""Typed reading of loose data: every fault is noted with its place, and reading goes on to find the next one."""
+"""The reader takes loose data by type: every fault is noted with its place, and reading goes on to the next one."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Faults:
 
     file: str = ""
     line_of: Callable[[str], int | None] = lambda _path: None
-    found: list[tuple[str, str, str, int | None]] = field(default_factory=list)
+    problems: list[tuple[str, str, str, int | None]] = field(default_factory=list)
 
     def add(self, what: str, path: str, next: str = "", line: int | None = None) -> None:
         """Note that `what` is wrong at `path`."""
-        self.found.append((what, path, next, line))
+        self.problems.append((what, path, next, line))
 
-    def place(self, path: str, line: int | None = None) -> str:
+    def position(self, path: str, line: int | None = None) -> str:
         """``file:line, path``, or without the line where none is known."""
         line = line if line is not None else self.line_of(path)
         head = f"{self.file or 'input'}:{line}" if line is not None else self.file
@@ -37,9 +37,9 @@ class Faults:
 
     def check(self) -> None:
         """Raises SpecError with every fault noted, each with file, line and path."""
-        if self.found:
+        if self.problems:
             raise SpecError(
-                Problem(what=what, path=self.place(path, line), next=nxt) for what, path, nxt, line in self.found
+                Problem(what=what, path=self.position(path, line), next=nxt) for what, path, nxt, line in self.problems
             )
 
 

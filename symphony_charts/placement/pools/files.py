@@ -1,4 +1,4 @@
-"""Node pools from files on disk, with the user's own machine list over the shipped catalogue."""
+"""Node pools are read from files on disk, with the user's own machine list over the shipped catalogue."""
 
 from __future__ import annotations
 

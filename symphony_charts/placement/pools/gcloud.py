@@ -1,4 +1,4 @@
-"""Node pools as `gcloud container node-pools list|describe` and `clusters describe` print them (JSON or YAML).
+"""`gcloud container node-pools list|describe` and `clusters describe` output (JSON or YAML) becomes node pools.
 
 Schema: container/v1 NodePool. int64 fields are texts there, int32 numbers; both are accepted for either. Sizes are per
 zone unless they are `total*`.
@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from symphony_charts.placement.machines.catalog import Catalog
 from symphony_charts.placement.pools.field_reader import Fields
-from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
-from symphony_charts.placement.pools.pool import Pool, Provisioning
+from symphony_charts.placement.pools.gke_node_pool import (
+    PoolFacts,
+    make_pool,
+    provisioning_of,
+    read_taints,
+    reservation_of,
+)
+from symphony_charts.placement.pools.pool import Pool
 
 __all__ = ["read_cluster", "read_node_pool"]
 
@@ -49,14 +55,14 @@ def read_node_pool(pool: Fields, catalog: Catalog, *, calico: bool = False) -> P
         gpu_partition=gpu.text("gpuPartitionSize"),
         gpu_sharing=sharing.text("gpuSharingStrategy"),
         gpu_clients=sharing.number("maxSharedClientsPerGpu") or 1,
-        provisioning=_provisioning(config),
+        provisioning=provisioning_of(config, "flexStart"),
         zones=zones,
         min_nodes=low,
         max_nodes=high,
         max_pods=pool.block("maxPodsConstraint").number("maxPodsPerNode", minimum=1) or 110,
         placement=placement.text("policyName") or ("compact" if placement.text("type") == "COMPACT" else ""),
         tpu_topology=placement.text("tpuTopology"),
-        reservation=_reservation(config),
+        reservation=reservation_of(config.block("reservationAffinity"), "consumeReservationType"),
         queued=pool.block("queuedProvisioning").flag("enabled"),
         streaming=config.block("gcfsConfig").flag("enabled"),
         one_thread=config.block("advancedMachineFeatures").number("threadsPerCore") == 1,
@@ -78,20 +84,3 @@ def _counts(pool: Fields, zones: int) -> tuple[int, int]:
     if total_high:
         return scaling.number("totalMinNodeCount") or 0, total_high
     return (scaling.number("minNodeCount") or 0) * zones, (scaling.number("maxNodeCount") or 0) * zones
-
-
-def _provisioning(config: Fields) -> Provisioning:
-    if config.flag("spot"):
-        return "spot"
-    if config.flag("flexStart"):
-        return "flex-start"
-    return "preemptible" if config.flag("preemptible") else "standard"
-
-
-def _reservation(config: Fields) -> str:
-    affinity = config.block("reservationAffinity")
-    return (
-        next(iter(affinity.texts("values")), "")
-        if affinity.text("consumeReservationType") == "SPECIFIC_RESERVATION"
-        else ""
-    )

@@ -1,4 +1,4 @@
-"""What an input says of one GKE node pool, and the `Pool` that follows from it by the model of a node.
+"""What an input says of one GKE node pool becomes the `Pool` that follows from it by the model of a node.
 
 Readers fill in `PoolFacts` from their own spelling; all arithmetic, labels and taints are added here, once.
 Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/labels/system_labels.go.
@@ -15,7 +15,7 @@ from symphony_charts.placement.machines.system_pods import system_profile
 from symphony_charts.placement.pools.field_reader import Fields
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Accuracy, Amounts, Pool, Provisioning, Taint, Tpu
 
-__all__ = ["PoolFacts", "make_pool", "read_taints"]
+__all__ = ["PoolFacts", "make_pool", "provisioning_of", "read_taints", "reservation_of"]
 
 _EFFECTS = {
     "no_schedule": "NoSchedule",
@@ -233,3 +233,18 @@ def _taints(facts: PoolFacts, machine: Machine, gpus: int) -> tuple[Taint, ...]:
     ]
     keys = {taint.key for taint in facts.taints}
     return facts.taints + tuple(taint for wanted, taint in own if wanted and taint.key not in keys)
+
+
+def provisioning_of(config: Fields, flex_start: str) -> Provisioning:
+    """How the nodes of a node config are provisioned; `flex_start` is the format's name of that flag."""
+    if config.flag("spot"):
+        return "spot"
+    if config.flag(flex_start):
+        return "flex-start"
+    return "preemptible" if config.flag("preemptible") else "standard"
+
+
+def reservation_of(affinity: Fields, consume_type: str) -> str:
+    """The reservation that a node config names, if any; `consume_type` is the format's name of that field."""
+    is_specific = affinity.text(consume_type) == "SPECIFIC_RESERVATION"
+    return next(iter(affinity.texts("values")), "") if is_specific else ""

@@ -1,4 +1,4 @@
-"""Machine types in a user's own words: GKE's MachineConfig objects and `gcloud compute machine-types list`.
+"""Machine types in a user's own words are read: MachineConfig objects, `gcloud compute machine-types list`.
 
 MachineConfig (machineconfigs.cloud.google.com/v1) is pushed into clusters by GKE itself and is the freshest source.
 """

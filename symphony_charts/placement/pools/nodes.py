@@ -1,4 +1,4 @@
-"""Live nodes (`kubectl get nodes -o json`), with pods and DaemonSets if the list holds them too.
+"""Live nodes (`kubectl get nodes -o json`) become pools, with pods and DaemonSets if the list holds them too.
 
 `kubectl get nodes,pods,daemonsets -A -o json` gives all three: then what runs is taken off each node exactly, and
 what system pods take of a new node is known from the DaemonSets.

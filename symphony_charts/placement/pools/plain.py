@@ -1,4 +1,4 @@
-"""pools.yaml, our own short form for any cluster: GKE machines by name, or nodes by what they offer.
+"""pools.yaml is our own short form for any cluster: GKE machines by name, or nodes by what they offer.
 
 pools:
   - name: std8

@@ -1,4 +1,4 @@
-"""A node pool as the rest of the package sees it, whatever file it was read from."""
+"""A pool describes nodes to the rest of the package, whatever file it was read from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node pools of Terraform: resource attributes of google_container_node_pool and google_container_cluster.
+"""Terraform's google_container_node_pool and google_container_cluster attributes become node pools.
 
 The same attributes stand in a configuration (JSON or HCL), in a plan and in a state; blocks are objects, or lists of
 one. The readers of those files hand over one attribute map per pool.
@@ -10,8 +10,14 @@ from collections.abc import Iterator
 
 from symphony_charts.placement.machines.catalog import Catalog
 from symphony_charts.placement.pools.field_reader import Fields
-from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
-from symphony_charts.placement.pools.pool import Pool, Provisioning
+from symphony_charts.placement.pools.gke_node_pool import (
+    PoolFacts,
+    make_pool,
+    provisioning_of,
+    read_taints,
+    reservation_of,
+)
+from symphony_charts.placement.pools.pool import Pool
 
 __all__ = ["CLUSTER", "NODE_POOL", "pools_of_cluster", "read_pool"]
 
@@ -51,14 +57,14 @@ def read_pool(pool: Fields, catalog: Catalog, *, name: str = "", fallback: Field
         gpu_partition=gpu.text("gpu_partition_size"),
         gpu_sharing=sharing.text("gpu_sharing_strategy"),
         gpu_clients=sharing.number("max_shared_clients_per_gpu") or 1,
-        provisioning=_provisioning(config),
+        provisioning=provisioning_of(config, "flex_start"),
         zones=zones,
         min_nodes=low,
         max_nodes=high,
         max_pods=pool.number("max_pods_per_node", minimum=1) or 110,
         placement=placement.text("policy_name") or ("compact" if placement.text("type") == "COMPACT" else ""),
         tpu_topology=placement.text("tpu_topology"),
-        reservation=_reservation(config),
+        reservation=reservation_of(config.block("reservation_affinity"), "consume_reservation_type"),
         queued=pool.block("queued_provisioning").flag("enabled"),
         streaming=config.block("gcfs_config").flag("enabled"),
         one_thread=config.block("advanced_machine_features").number("threads_per_core") == 1,
@@ -83,17 +89,3 @@ def _counts(pool: Fields, zones: int) -> tuple[int, int]:
         return (scaling.number("min_node_count") or 0) * zones, (scaling.number("max_node_count") or 0) * zones
     count = (pool.number("node_count", "initial_node_count") or 0) * zones
     return count, count
-
-
-def _provisioning(config: Fields) -> Provisioning:
-    if config.flag("spot"):
-        return "spot"
-    if config.flag("flex_start"):
-        return "flex-start"
-    return "preemptible" if config.flag("preemptible") else "standard"
-
-
-def _reservation(config: Fields) -> str:
-    affinity = config.block("reservation_affinity")
-    specific = affinity.text("consume_reservation_type") == "SPECIFIC_RESERVATION"
-    return next(iter(affinity.texts("values")), "") if specific else ""

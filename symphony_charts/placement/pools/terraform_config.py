@@ -1,4 +1,4 @@
-"""Terraform configuration, JSON (`.tf.json`, Cloudwise's among them) and HCL (`.tf`), turned into pools.
+"""Terraform configuration, JSON (`.tf.json`, Cloudwise's among them) or HCL (`.tf`), is turned into pools.
 
 Nothing is executed: variables take their defaults or the values given, locals and literal `count`/`for_each` are
 followed, anything else that a pool needs is a fault that asks for the plan's JSON.

@@ -1,4 +1,4 @@
-"""Node pools out of `terraform show -json` (plan: format 1.2, state: format 1.0) and of a raw terraform.tfstate."""
+"""`terraform show -json` (plan format 1.2, state format 1.0) and raw terraform.tfstate become node pools."""
 
 from __future__ import annotations
 

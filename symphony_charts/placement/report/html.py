@@ -1,4 +1,4 @@
-"""A plan as one HTML page: both pictures and the tables, with nothing to download."""
+"""The report shows a plan as one HTML page: both pictures and the tables, with nothing to download."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of a plan with the pods packed in them, as one SVG.
+"""One SVG draws the nodes of a plan with the pods packed in them.
 
 Each node is two columns, CPU and memory, in which its pods are stacked to scale; GPUs are squares above them. Nodes
 that look alike are drawn once, with their number.

@@ -1,4 +1,4 @@
-"""The processes of an experiment and the services between them, as one SVG.
+"""One SVG draws the processes of an experiment and the services between them.
 
 Processes stand in columns: who dials is left of whom it dials, as far as there is no circle. Groups are framed; an
 arrow carries the name of the service. Arrows over several columns run in lanes above the boxes.

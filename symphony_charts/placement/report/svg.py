@@ -1,4 +1,4 @@
-"""Small pieces of SVG: boxes, texts, colours; everything inline, so that a picture is one file."""
+"""SVG pictures are put together from boxes, texts and colours; everything is inline, so that a picture is one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as rows and data: what `symph plan` prints, and what its JSON holds."""
+"""A plan becomes rows and data: what `symph plan` prints, and what its JSON holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the builders of processes and groups share: checked keywords, pod settings, mounts."""
+"""The builders of processes and groups share checked keywords, pod settings and mounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The builder of an experiment, with Symphony's verbs; `finish` makes the frozen, checked record of it."""
+"""The builder describes an experiment with Symphony's verbs; `finish` makes the frozen, checked record of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pod_yml` and `container_yml`: the object that will be emitted, as something to read and to edit.
+"""`pod_yml` and `container_yml` show the object that will be emitted, to be read and edited.
 
 Reading shows the whole object. Writing (by item, attribute or `set_attr`) is recorded in the builder: as a field of
 the process or group where there is one for it, else as an overlay. Nothing can be taken away that the chart puts there.
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.overlay import is_merged_by_item, place
+from symphony_charts.formats.overlay import is_merged_by_item, overlay_at
 from symphony_charts.formats.yaml_write import dump
 
 __all__ = ["OverlayView", "ViewedList"]
@@ -180,7 +180,7 @@ class ViewedList:
 
 
 def _record(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: object) -> None:
-    overlay = place(path, value, recorder.rendered(kind))
+    overlay = overlay_at(path, value, recorder.rendered(kind))
     if isinstance(overlay, dict):
         recorder.record(kind, overlay)
 

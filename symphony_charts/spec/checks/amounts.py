@@ -1,4 +1,4 @@
-"""Amounts of resources: requests and limits, in fields and in overlays."""
+"""The checks of amounts judge requests and limits, in fields and in overlays."""
 
 from __future__ import annotations
 

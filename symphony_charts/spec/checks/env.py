@@ -1,4 +1,4 @@
-"""Environment variables: their names, sources, and the order in which `$(VAR)` sees them."""
+"""The checks of environment variables judge their names, sources, and the order in which `$(VAR)` sees them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of an experiment: sanitised throughout, references included, then held to what Kubernetes accepts."""
+"""Names of an experiment are sanitised throughout, references included, then held to what Kubernetes accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods and their processes: what runs, how often, where, with which resources."""
+"""The checks of pods and their processes judge what runs, how often, where, with which resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where each process stands in an experiment, as the checks walk it."""
+"""Every check walks the same list of processes, each with its path in the experiment."""
 
 from __future__ import annotations
 

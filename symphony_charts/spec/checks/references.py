@@ -1,4 +1,4 @@
-"""References between parts of an experiment: `after`, `order`, `done_when`, `prepare`, selected secrets."""
+"""References between parts must resolve: `after`, `order`, `done_when`, `prepare`, selected secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services: who binds, who dials, on which port."""
+"""The checks of services judge who binds, who dials, and on which port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Volumes, mounts, configuration and secret files."""
+"""The checks of storage judge volumes, mounts, configuration and secret files."""
 
 from __future__ import annotations
 

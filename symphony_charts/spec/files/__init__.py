@@ -1,4 +1,4 @@
-"""Spec files as experiments: YAML, JSON or Python, with the files they name and the lock file beside them.
+"""Spec files (YAML, JSON or Python) become experiments, with the files they name and the lock file beside them.
 
 A Python file defines `experiment` (a builder, an Experiment or plain data) or a function `experiment()` or `main()`
 that returns one; without either, the one experiment that it launches is read and not started. It runs in this process
@@ -23,7 +23,7 @@ from symphony_charts.spec.lockfile import Lock, parse
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import ConfigFile, SecretFile
 
-__all__ = ["SpecFile", "located", "lock_path_of", "read", "read_lock", "with_files"]
+__all__ = ["SpecFile", "lock_path_of", "read", "read_lock", "with_files", "with_location"]
 
 # What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
@@ -82,7 +82,7 @@ def _read_text(path: Path) -> Experiment:
         experiment = from_data(_json(text) if path.suffix == ".json" else load(text))
         return with_files(experiment, path.parent)
     except SpecError as error:
-        raise located(error, path, text) from error
+        raise with_location(error, path, text) from error
 
 
 def _read_python(path: Path) -> Experiment:
@@ -133,7 +133,7 @@ def _json(text: str) -> object:
     return data
 
 
-def located(error: SpecError, path: Path, text: str) -> SpecError:
+def with_location(error: SpecError, path: Path, text: str) -> SpecError:
     """`error` with the file and line of each fault before its path."""
     return SpecError(
         Problem(what=problem.what, path=_place(path, text, problem.path), next=problem.next)

@@ -1,4 +1,4 @@
-"""Python files that define an experiment, run in this process; their errors name the user's line."""
+"""Python files that define an experiment run in this process; their errors name the user's line."""
 
 from __future__ import annotations
 

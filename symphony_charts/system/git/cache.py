@@ -1,4 +1,4 @@
-"""A bare repository of this machine's own for one branch of one remote: its newest commit, and no old ones.
+"""The cache is a bare repository for one branch of one remote: it holds the newest commit, and no old ones.
 
 It holds trees but few files (a partial clone), survives between commands, and may be deleted at any time. One process
 at a time uses it; whoever is killed leaves it usable.

@@ -1,4 +1,4 @@
-"""Who makes commits, and which commit a file comes from, as git itself sees it."""
+"""git itself says who makes commits, and which commit a file comes from."""
 
 from __future__ import annotations
 

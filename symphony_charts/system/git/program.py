@@ -1,4 +1,4 @@
-"""The git program, run so that neither hooks nor settings of this machine change what it does to a cache of ours.
+"""The git program runs so that neither hooks nor settings of this machine change what it does to a cache of ours.
 
 Transports and credentials stay git's own: its settings for them, its helpers and the agent of ssh are used.
 """
@@ -96,7 +96,7 @@ def check_branch(branch: str) -> str:
     return branch
 
 
-def said(ended: Completed, lines: int = 3) -> str:
+def stderr_tail(ended: Completed, lines: int = 3) -> str:
     """The last lines that git wrote, without its prefixes and without what it says of every failure."""
     texts = [line.strip() for line in ended.error_text.splitlines() if line.strip()]
     telling = [text for text in texts if text not in _BOILERPLATE] or texts

@@ -1,4 +1,4 @@
-"""What a cache asks of its remote: the tip, the content of files, and to take a commit.
+"""A cache asks its remote for the tip, for the content of files, and to take a commit.
 
 A refusal is never understood from its text alone: real servers word the same lost race in seven ways. Whoever pushes
 reads the tip again. The text only tells whether trying again can help.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.system.git.cache import TIP_REF, Cache
-from symphony_charts.system.git.program import git, said
+from symphony_charts.system.git.program import git, stderr_tail
 from symphony_charts.system.subprocess_runner import Completed
 
 __all__ = ["Answer", "ToolUnreachable", "fetch_files", "fetch_tip", "push"]
@@ -107,7 +107,7 @@ def push(cache: Cache, commit: str, *, timeout_s: float = 60.0) -> Answer:
     is_ours = verdict.startswith("[rejected]")
     is_refused = verdict.startswith("[remote rejected]") and not _may_be_race(verdict)
     is_final = is_refused or (not verdict and bool(_FINAL.search(ended.error_text)))
-    text = verdict or said(ended)
+    text = verdict or stderr_tail(ended)
     return Answer(is_done=False, was_sent=not is_ours, is_final=is_final, text=text, ended=ended)
 
 
@@ -140,7 +140,7 @@ def _failed(ended: Completed, what: str) -> ToolFailed:
     kind = ToolFailed if is_final else ToolUnreachable
     hint = "check the address, and that git itself can read it: git ls-remote"
     return kind(
-        f"{what}: {said(ended, 1) or f'git ended with status {ended.status}'}",
+        f"{what}: {stderr_tail(ended, 1) or f'git ended with status {ended.status}'}",
         next=hint,
         argv=ended.argv,
         status=ended.status,

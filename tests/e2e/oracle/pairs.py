@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from symphony_charts.placement.fit.demand import Shape, demands_of
-from symphony_charts.placement.fit.filters import labels_match, ports_conflict, untolerated
+from symphony_charts.placement.fit.filters import labels_match, ports_conflict, untolerated_taint
 from symphony_charts.placement.fit.supply import HOSTNAME, with_admission
 from symphony_charts.placement.pools.pool import HostPort, Pool, Taint
 from tests.e2e.oracle.experiments import Case, make_case
@@ -156,8 +156,8 @@ def _reasons(shape: Shape, nodes: list[_Node]) -> list[str]:
     """What the planner's filters say, node by node, in the words and the order of the scheduler."""
     found = []
     for node in nodes:
-        taint = untolerated(shape.tolerations, node.pool.taints)
-        if node.unschedulable and untolerated(shape.tolerations, [_CORDONED]):
+        taint = untolerated_taint(shape.tolerations, node.pool.taints)
+        if node.unschedulable and untolerated_taint(shape.tolerations, [_CORDONED]):
             found.append("unschedulable")
         elif taint is not None:
             found.append("taint")
@@ -178,7 +178,7 @@ def _reasons(shape: Shape, nodes: list[_Node]) -> list[str]:
 _PART = re.compile(r"(\d+) (.+?)(?:, (?=\d+ )|$)")
 _WORDS = (
     (re.compile(r"node\(s\) were unschedulable"), "unschedulable"),
-    (re.compile(r"node\(s\) had untolerated taint"), "taint"),
+    (re.compile(r"node\(s\) had untolerated_taint taint"), "taint"),
     (re.compile(r"node\(s\) didn't match Pod's node affinity/selector"), "affinity"),
     (re.compile(r"node\(s\) didn't have free ports for the requested pod ports"), "ports"),
 )

@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from symphony_charts.cli import output
 from symphony_charts.errors import UsageError
 from symphony_charts.oci.image_layer import Entry
-from symphony_charts.oci.workspace import images_of, patch_image, read_workspace
+from symphony_charts.oci.images import Images, images_of
+from symphony_charts.oci.workspace import patch_image, read_workspace
 from symphony_charts.secrets.files import guard_of
 from symphony_charts.spec import files as specfile
 
-__all__ = ["Images", "push_workspace"]
-
-
-@dataclass(frozen=True, slots=True)
-class Images:
-    """The images that were made: pinned ones `by_base`, and a record of each for `-o json`."""
-
-    by_base: dict[str, str] = field(default_factory=dict)
-    records: list[dict[str, object]] = field(default_factory=list)
+__all__ = ["push_workspace"]
 
 
 def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
-    """The images with the workspace; none without `--workspace`.
+    """The images of all `specs` with the workspace in them.
 
     With `--dry-run` nothing is pushed: what would be is said on stderr. Raises Conflict for a secret in a file.
     """
     if args.workspace is None or args.image_repo is None:
-        if args.workspace is None and args.image_repo is None and not args.platform:
-            return Images()
         raise UsageError("--workspace and --image-repo go together", "", "give both: what to add, and where to push it")
 
     folder = Path(args.workspace).expanduser()

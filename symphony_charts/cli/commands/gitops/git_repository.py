@@ -14,7 +14,7 @@ from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.gitops.layout import POINTER_SUFFIX, check_names, pointer_folder
 from symphony_charts.gitops.operations.base import Change, Operation
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
-from symphony_charts.gitops.store.store import Author, Receipt, Store
+from symphony_charts.gitops.store.store import Author, PushResult, Store
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
 from symphony_charts.system.git.identity import author
@@ -130,7 +130,7 @@ def carry_out(
     operations: Sequence[Operation],
     now: int,
     guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
-) -> tuple[tuple[Change, ...], Receipt | None]:
+) -> tuple[tuple[Change, ...], PushResult | None]:
     """Push the operations' changes, or write them into `--into`, or with `--dry-run` only ask for them.
 
     `guard` sees what is written into a checkout; what is pushed, the store shows to its own.
@@ -151,7 +151,7 @@ def carry_out(
 
 
 def print_changes(
-    args: argparse.Namespace, changes: Sequence[Change], receipt: Receipt | None, *texts: str, branch: str
+    args: argparse.Namespace, changes: Sequence[Change], receipt: PushResult | None, *texts: str, branch: str
 ) -> None:
     """Say what became of each change, a line each in `texts`, then which commit holds them."""
     record: dict[str, object] = {
@@ -176,7 +176,7 @@ def print_changes(
     output.note(_ending(args, receipt, sum(len(change.edits) for change in changes), branch))
 
 
-def _ending(args: argparse.Namespace, receipt: Receipt | None, paths: int, branch: str) -> str:
+def _ending(args: argparse.Namespace, receipt: PushResult | None, paths: int, branch: str) -> str:
     if args.dry_run:
         return "nothing was pushed (--dry-run)" if paths else "nothing would change"
     if receipt is None:
@@ -204,7 +204,7 @@ def _summed(edits: Mapping[str, bytes | None]) -> list[tuple[str, bytes | None]]
     return sorted(shown.items())
 
 
-def _print_markdown(changes: Sequence[Change], receipt: Receipt | None, texts: Sequence[str]) -> None:
+def _print_markdown(changes: Sequence[Change], receipt: PushResult | None, texts: Sequence[str]) -> None:
     output.line("| change | paths |\n| --- | --- |")
     for change, text in zip(changes, texts, strict=True):
         safe = text.replace("|", "\\|")

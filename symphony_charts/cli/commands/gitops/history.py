@@ -7,7 +7,7 @@ import json
 
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.gitops import git_repository
-from symphony_charts.cli.commands.helm.release import helm_history, means_helm
+from symphony_charts.cli.commands.helm.choice import on_release
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.pointer import Deployed
 from symphony_charts.gitops.operations.promote_rollback_retire import read_pointer
@@ -17,8 +17,9 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Print the entries, the newest first."""
-    if means_helm(args):
-        return helm_history(args)
+    status = on_release(args, "history")
+    if status is not None:
+        return status
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env)
     store = git_repository.open_store(args, settings, reads_only=True)

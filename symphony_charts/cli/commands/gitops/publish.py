@@ -16,7 +16,7 @@ from symphony_charts.cli.values import user_values_of
 from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.prepare import Candidate, prepare_publish, team_of
-from symphony_charts.oci.workspace import with_images
+from symphony_charts.oci.images import with_images
 from symphony_charts.package import template
 from symphony_charts.secrets.existing import key_of
 from symphony_charts.secrets.files import guard_of, secret_keys, secret_name

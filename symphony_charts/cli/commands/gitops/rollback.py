@@ -6,7 +6,7 @@ import argparse
 import time
 
 from symphony_charts.cli.commands.gitops import git_repository
-from symphony_charts.cli.commands.helm.release import helm_rollback, means_helm
+from symphony_charts.cli.commands.helm.choice import on_release
 from symphony_charts.gitops.operations.promote_rollback_retire import Rollback
 
 __all__ = ["run"]
@@ -14,8 +14,9 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Move the pointer back: version, digest and values; or make a release what it was."""
-    if means_helm(args):
-        return helm_rollback(args)
+    status = on_release(args, "rollback")
+    if status is not None:
+        return status
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env)
     store = git_repository.store_or_none(args, settings)

@@ -6,16 +6,12 @@ import argparse
 from pathlib import Path
 
 from symphony_charts.cli import output
-from symphony_charts.cli.commands.gitops import git_repository
-from symphony_charts.cli.options import common
 from symphony_charts.cli.values import user_values_of
-from symphony_charts.errors import NotFound, SymphError, UsageError
-from symphony_charts.gitops.store.pointers import pointers
+from symphony_charts.errors import UsageError
 from symphony_charts.kubernetes.releases.releases import Releases, Revision, Target
 from symphony_charts.kubernetes.releases.source import chart_of
-from symphony_charts.settings.project import find_settings
 
-__all__ = ["helm_history", "helm_rollback", "helm_status", "means_helm", "open_releases", "send"]
+__all__ = ["helm_history", "helm_rollback", "helm_status", "open_releases", "send"]
 
 
 def open_releases(args: argparse.Namespace) -> Releases:
@@ -192,59 +188,3 @@ def _item(one: Revision) -> dict[str, object]:
         "updated": one.updated,
         "description": one.description,
     }
-
-
-def means_helm(args: argparse.Namespace) -> bool:
-    """Whether a verb that Git and Helm share means the release.
-
-    `--env` and the flags of the repository choose Git, `-n`, `--context` and `--kubeconfig` the release. Without any
-    the one is taken that is there. Raises UsageError, listing them, where both are, and NotFound where neither is.
-    """
-    if common.cluster_flags(args):
-        if args.env:
-            raise UsageError("--env means Git, and -n, --context and --kubeconfig mean a release", next="choose one")
-        return True
-    has_repository = _has_repository(args) or find_settings(Path.cwd()).repository is not None
-    if args.env or _has_repository(args) or (has_repository and not args.experiment_name):
-        return False
-    if not args.experiment_name:
-        return True
-    release, why = _find_release(args)
-    if not has_repository:
-        if release is None:
-            next_step = "-n NAMESPACE for a release, --env ENV --repo URL for Git"
-            raise NotFound(f'there is no "{args.experiment_name}": {_reason(why)}', next=next_step) from why
-        return True
-    if release is None:
-        return False
-    envs = _environments(args)
-    if envs:
-        what = f'"{args.experiment_name}" is in Git ({", ".join(envs)}) and a release in {release}'
-        raise UsageError(what, next=f"--env {envs[0]} or -n {release}")
-    return True
-
-
-def _find_release(args: argparse.Namespace) -> tuple[str | None, SymphError | None]:
-    """The namespace of the release of that name, else why there is none."""
-    try:
-        with open_releases(args) as there:
-            there.current(args.experiment_name, there.namespace)
-            return there.namespace, None
-    except SymphError as error:
-        return None, error
-
-
-def _reason(why: SymphError | None) -> str:
-    return f"no repository is configured, and {why.what}" if why else "no repository is configured"
-
-
-def _has_repository(args: argparse.Namespace) -> bool:
-    return any(getattr(args, name, None) for name in ("repo", "into", "team", "branch", "expect"))
-
-
-def _environments(args: argparse.Namespace) -> list[str]:
-    """The environments whose Git pointers bear the experiment's name."""
-    store = git_repository.open_store(args, git_repository.settings_of(args), reads_only=True)
-    team, _, name = args.experiment_name.rpartition("/")
-    found = [pointer for pointer, _ in pointers(store, None) if pointer.name == name and team in ("", pointer.team)]
-    return [pointer.env for pointer in found]

@@ -6,7 +6,7 @@ import argparse
 
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.gitops import git_repository
-from symphony_charts.cli.commands.helm.release import helm_status, means_helm
+from symphony_charts.cli.commands.helm.choice import on_release
 from symphony_charts.errors import NotFound
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.gitops.store.pointers import pointers
@@ -19,8 +19,9 @@ def run(args: argparse.Namespace) -> int:
 
     A Helm release is shown with its workloads; the status is 1 when one has failed.
     """
-    if means_helm(args):
-        return helm_status(args)
+    status = on_release(args, "status")
+    if status is not None:
+        return status
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env) if args.env else None
     team, _, name = (args.experiment_name or "").rpartition("/")

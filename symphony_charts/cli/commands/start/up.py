@@ -6,15 +6,10 @@ import argparse
 import contextlib
 import time
 
-from symphony_charts.cli import output
-from symphony_charts.cli.commands.start.up_watch import check, follow
-from symphony_charts.cli.values import spec_here
-from symphony_charts.errors import CheckFailed, UsageError
-from symphony_charts.local import up as local_run
+from symphony_charts.errors import UsageError
+from symphony_charts.local.reload import parse_watched
 from symphony_charts.local.supervisor.launcher import NewSupervisor
-from symphony_charts.local.supervisor.policy import describe_status
 from symphony_charts.local.tmux_client import need_tmux
-from symphony_charts.spec.services import allocate
 
 __all__ = ["run"]
 
@@ -23,73 +18,15 @@ def run(args: argparse.Namespace) -> int:
     """Start it, say where, and with --wait how it ended; with --watch follow its files until interrupted."""
     if args.watch and (args.wait or args.dry_run):
         raise UsageError("--watch stays until it is interrupted", next="leave --wait or --dry-run out")
-    if args.watch:
-        check(args)
+    for text in args.watch:
+        # A path that cannot be watched is refused before anything is started.
+        parse_watched(text)
     if not args.dry_run:
         need_tmux()
     began = time.monotonic()
     with contextlib.nullcontext() if args.dry_run else contextlib.closing(NewSupervisor.ahead()) as spare:
-        # What follows takes long to import; meanwhile the supervisor does the same.
+        # What reads and plans experiments takes 190 ms to import; meanwhile the supervisor does the same.
+        from symphony_charts.cli.commands.start.up_run import follow_up, start
 
-        spec = spec_here(args)
-        started = local_run.up(
-            spec.experiment,
-            allocate(spec.experiment, spec.pins),
-            folder=spec.path.parent,
-            force=args.force,
-            dry_run=args.dry_run,
-            share_gpus=args.share_gpus,
-            spare=spare,
-        )
-    if started is None:
-        return 0
-    plan, name = started.plan(), started.experiment
-    for text in plan["notes"]:
-        output.warn(text)
-    count = len(plan["processes"])
-    record = {
-        "name": name,
-        "run": started.run_id,
-        "address": plan["base_address"],
-        "processes": count,
-        "ports": {**plan["ports"], **{service: ports[0] for service, ports in plan["moved"].items()}},
-    }
-    limits = sorted({limit["by"] for process in plan["processes"] for limit in process["limits"]})
-    record |= {"limits": limits, "commits": started.state().get("commits", {})}
-    took = time.monotonic() - began
-    plural = "process" if count == 1 else "processes"
-    limited = f"   limits by {' and '.join(limits)}" if limits else ""
-    text = f"{name}   {plan['base_address']}   {count} {plural} up in {took:.2f} s{limited}"
-    output.print_record(args, "Run", record, text)
-    if args.watch:
-        return follow(args, started, spec.path)
-    if not args.wait:
-        output.next_step(f"symph process {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
-        return 0
-    status = local_run.wait(started)
-    _fail_if_failed(args.spec, started.state(), plan)
-    return status
-
-
-def _fail_if_failed(spec: str, state: dict[str, object], plan: dict[str, object]) -> None:
-    """Raise RunFailed, whose exit status is that of the process, naming it and where it is declared."""
-    if state.get("reason") == "stopped":
-        raise CheckFailed("the run was stopped before its end")
-    failed = state.get("failed")
-    if not isinstance(failed, dict):
-        return
-    processes = state["processes"]
-    assert isinstance(processes, list)  # noqa: S101 - state files are written by us alone
-    restarts = processes[failed["slot"]]["restarts"]
-    again = f" after {restarts} restarts" if restarts else ""
-    planned = plan["processes"]
-    assert isinstance(planned, list)  # noqa: S101
-    where = f"{spec}, {planned[failed['slot']]['spec_path']}"
-    limit = f": {failed['limit']}" if failed.get("limit") else ""
-    error = CheckFailed(
-        f'process "{failed["name"]}" failed ({describe_status(failed["status"])}){again}{limit}',
-        where,
-        f"symph logs {failed['name']} {state['experiment']} --tail 50",
-    )
-    error.exit_code = failed["status"]
-    raise error
+        spec, started = start(args, spare)
+    return follow_up(args, spec, started, began) if started else 0

@@ -17,16 +17,10 @@ from symphony_charts.local.runs import Run, find_slots
 from symphony_charts.local.supervisor.policy import describe_status
 from symphony_charts.spec.services import allocate
 
-__all__ = ["check", "follow"]
+__all__ = ["follow"]
 
 # As many restarts in a row, each caused so soon (in seconds) after the one before, are the processes' own doing.
 _ROW, _SOON_S = 3, 2.0
-
-
-def check(args: argparse.Namespace) -> None:
-    """Raises NotFound for a path that cannot be watched, before anything is started."""
-    for text in args.watch:
-        parse_watched(text)
 
 
 def follow(args: argparse.Namespace, run: Run, spec: Path) -> int:

@@ -50,7 +50,7 @@ def _import(args: argparse.Namespace) -> Imported:
     try:
         imported = _dispatch(args, source)
     except SpecError as error:
-        raise source.located(error) from error
+        raise source.with_location(error) from error
     return imported.with_notes(source.located_notes(imported.notes))
 
 
@@ -64,7 +64,7 @@ def _print_objects(args: argparse.Namespace) -> int:
         options = parse_cfg(args.cfg, log) if args.cfg else options
         log.raise_faults()
     except SpecError as error:
-        raise source.located(error) from error
+        raise source.with_location(error) from error
     is_volcano = args.scheduler == "kubernetes" or (not args.scheduler and args.kind == "volcano")
     made = (volcano_job if is_volcano else app_wrapper)(app, options, args.app_id)
     if args.output == "json":

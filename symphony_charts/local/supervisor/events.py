@@ -1,0 +1,133 @@
+"""What can happen to a run (events), and what its supervisor can do about it (actions)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "Act",
+    "Action",
+    "Ended",
+    "Event",
+    "Later",
+    "Overdue",
+    "ProbeFailed",
+    "Readiness",
+    "Respawned",
+    "RestartAsked",
+    "RestartDue",
+    "Started",
+    "StopAsked",
+    "TakenOver",
+]
+
+
+@dataclass(frozen=True)
+class Started:
+    """A program runs while others are still being started; unless it waits at its gate, this is its start."""
+
+    slot: int
+
+
+@dataclass(frozen=True)
+class TakenOver:
+    """The supervisor has begun to watch all programs; the one before it was `stopping` the run for that reason."""
+
+    stopping: str = ""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A program has ended `at` a time since 1970; `limit` is what limits had to do with that."""
+
+    slot: int
+    status: int
+    at: float
+    limit: str = ""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Checks have found that a process is ready, or is not, and why."""
+
+    slot: int
+    is_ready: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class ProbeFailed:
+    """A probe has found that a process must end, which then gets `grace_s` (None: as long as at any end)."""
+
+    slot: int
+    probe: Literal["startup", "liveness"]
+    why: str
+    grace_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Overdue:
+    """The deadline of a process that began at that time has passed."""
+
+    slot: int
+    began: float
+
+
+@dataclass(frozen=True)
+class RestartDue:
+    """The pause after the end of a process at that time is over."""
+
+    slot: int
+    ended: float
+
+
+@dataclass(frozen=True)
+class Respawned:
+    """A program was started once more; or it cannot be, since there is no tmux any more."""
+
+    slot: int
+    is_done: bool
+
+
+@dataclass(frozen=True)
+class RestartAsked:
+    """Somebody asks for these processes to be started again."""
+
+    slots: Sequence[int]
+
+
+@dataclass(frozen=True)
+class StopAsked:
+    """Somebody asks for the end of the run."""
+
+
+Event = (
+    Started | TakenOver | Ended | Readiness | ProbeFailed | Overdue | RestartDue | Respawned | RestartAsked | StopAsked
+)
+
+
+@dataclass(frozen=True)
+class Act:
+    """Do something with the program of `slot`.
+
+    ``open gate`` lets it go where it waits; ``respawn`` runs it once more, and is answered by `Respawned`; ``attend``
+    begins its checks; ``end`` sends TERM, and KILL after `grace_s`; ``read end`` finds out how it ended when nobody saw
+    it, and is answered by `Ended`; ``grant`` takes back the request for it once the state is written.
+    """
+
+    do: Literal["open gate", "respawn", "attend", "end", "read end", "grant"]
+    slot: int
+    grace_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Later:
+    """Let `event` happen after so many seconds."""
+
+    delay_s: float
+    event: RestartDue | Overdue
+
+
+Action = Act | Later

@@ -1,0 +1,239 @@
+"""What the supervisor of a run decides, as a function of the run's state and of what has happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symphony_charts.local.supervisor import events
+from symphony_charts.local.supervisor.decisions import State, step
+from symphony_charts.local.supervisor.events import Act, Action, Event, Later
+from symphony_charts.local.supervisor.policy import Backoff
+
+NOW = 1000.0
+
+
+def process(phase: str = "running", **more: object) -> dict[str, Any]:
+    """What `state.json` says of a process; a running one has run for ten seconds and is ready."""
+    known = {"name": "p", "phase": phase, "ready": phase == "running", "restarts": 0, "status": None, "ended": None}
+    times = {"started": NOW - 10, "began": NOW - 10} if phase == "running" else {}
+    return {**known, **times, **more}
+
+
+def planned(*waits: int, **more: object) -> dict[str, Any]:
+    """What `plan.json` says of a finite process, which fails its run."""
+    plan: dict[str, Any] = {"is_service": False, "restart": "never", "retries": 0, "on_exit": "stop-all", "grace_s": 30}
+    plan |= {
+        "deadline_s": None,
+        "checks": [],
+        "health": [],
+        "waits": [{"slot": slot, "until": "ready"} for slot in waits],
+    }
+    return {**plan, **more}
+
+
+def decided(
+    event: Event, processes: list[dict[str, Any]], plans: list[dict[str, Any]], live: set[int], **more: Any
+) -> tuple[State, list[Action]]:
+    """The step that follows in a run whose aim is its first process."""
+    plan = {"processes": plans, "done_when": [0]}
+    return step(State(processes, frozenset(live), **more), event, plan, Backoff(), NOW)
+
+
+def phases(state: State) -> list[str]:
+    return [one["phase"] for one in state.processes]
+
+
+def test_the_end_of_what_a_run_is_for_ends_the_others() -> None:
+    state, actions = decided(events.Ended(0, 0, NOW), [process(), process()], [planned(), planned(grace_s=5)], {1})
+    assert (state.phase, state.reason, phases(state)) == ("stopping", "finished", ["done", "running"])
+    assert actions == [Act("end", 1, 5)]
+
+
+def test_a_run_of_which_nothing_is_left_is_over() -> None:
+    state, actions = decided(events.Ended(0, 0, NOW), [process()], [planned()], set())
+    assert (state.phase, state.reason, actions) == ("over", "finished", [])
+
+
+def test_a_failure_ends_the_run_and_is_remembered_with_its_status_and_limit() -> None:
+    event = events.Ended(1, 9, NOW, limit="out of memory")
+    state, actions = decided(event, [process(), process()], [planned(), planned()], {0})
+    assert state.failed == {"name": "p", "status": 9, "slot": 1, "limit": "out of memory"}
+    assert (state.phase, state.reason, actions) == ("stopping", "failed", [Act("end", 0, 30)])
+
+
+def test_the_first_failure_stays_the_one_that_is_told() -> None:
+    first = {"name": "first", "status": 2, "slot": 1, "limit": ""}
+    plans = [planned(), planned(), planned(on_exit="keep")]
+    state, _ = decided(events.Ended(2, 9, NOW), [process(), process("failed"), process()], plans, {0}, failed=first)
+    assert (state.failed, state.phase) == (first, "running")
+
+
+def test_a_restart_waits_longer_after_each_restart_in_a_row() -> None:
+    retried = planned(restart="always")
+    state, actions = decided(events.Ended(0, 1, NOW), [process(in_a_row=2)], [retried], set())
+    assert (phases(state), actions) == (["backoff"], [Later(4.0, events.RestartDue(0, NOW))])
+
+
+def test_a_long_life_lets_the_pauses_begin_anew() -> None:
+    old = process(in_a_row=4, started=NOW - 601)
+    _, actions = decided(events.Ended(0, 1, NOW), [old], [planned(restart="always")], set())
+    assert actions == [Later(1.0, events.RestartDue(0, NOW))]
+
+
+def test_a_restart_that_is_due_runs_the_program_once_more() -> None:
+    waiting = process("backoff", ended=NOW - 1)
+    assert decided(events.RestartDue(0, NOW - 1), [waiting], [planned()], set())[1] == [Act("respawn", 0)]
+
+
+@pytest.mark.parametrize(
+    ("found", "phase"),
+    [
+        (process("backoff", ended=NOW), "running"),
+        (process(), "running"),
+        (process("backoff", ended=NOW - 1), "stopping"),
+    ],
+)
+def test_a_restart_that_was_overtaken_is_left(found: dict[str, Any], phase: Any) -> None:
+    before = State([found], frozenset(), phase)
+    after, actions = step(
+        before, events.RestartDue(0, NOW - 1), {"processes": [planned()], "done_when": [0]}, Backoff(), NOW
+    )
+    assert (after, actions) == (before, [])
+
+
+def test_a_program_that_was_started_once_more_counts_its_restart_and_is_attended() -> None:
+    state, actions = decided(
+        events.Respawned(0, True), [process("backoff", restarts=1, in_a_row=1, status=3)], [planned()], {0}
+    )
+    found = state.processes[0]
+    assert (found["phase"], found["restarts"], found["in_a_row"], found["status"]) == ("running", 2, 2, None)
+    assert (found["started"], actions) == (NOW, [Act("attend", 0)])
+
+
+def test_without_tmux_the_run_fails() -> None:
+    state, actions = decided(
+        events.Respawned(0, False), [process("backoff", status=3), process()], [planned(), planned()], {1}
+    )
+    assert (state.reason, phases(state), actions) == ("failed", ["failed", "running"], [Act("end", 1, 30)])
+
+
+def test_who_waited_is_let_go_once_the_other_is_ready() -> None:
+    processes, plans = [process(ready=False), process("waiting")], [planned(), planned(0)]
+    assert decided(events.Readiness(0, False, "no answer"), processes, plans, {0, 1})[1] == []
+    state, actions = decided(events.Readiness(0, True), processes, plans, {0, 1})
+    assert (phases(state), actions) == (["running", "running"], [Act("attend", 1), Act("open gate", 1)])
+
+
+def test_who_waits_for_a_failed_process_is_given_up() -> None:
+    plans = [planned(), planned(on_exit="keep"), planned(1)]
+    state, _ = decided(events.Ended(1, 1, NOW), [process(), process(), process("waiting")], plans, {0, 2})
+    assert phases(state) == ["running", "failed", "stopped"]
+
+
+def test_a_probe_that_fails_ends_its_process_within_its_own_grace() -> None:
+    state, actions = decided(events.ProbeFailed(0, "liveness", "status 500", 2.0), [process()], [planned()], {0})
+    assert state.processes[0]["unhealthy"] == "liveness probe failed: status 500"
+    assert actions == [Act("end", 0, 2.0)]
+
+
+def test_a_process_that_a_probe_ended_has_not_succeeded() -> None:
+    state, _ = decided(
+        events.Ended(0, 0, NOW),
+        [process(unhealthy="liveness probe failed")],
+        [planned(restart="on-failure", retries=1)],
+        set(),
+    )
+    assert phases(state) == ["backoff"]
+
+
+def test_a_deadline_ends_its_process_and_no_retry_helps() -> None:
+    retried = planned(restart="on-failure", retries=9)
+    state, actions = decided(events.Overdue(0, NOW - 10), [process()], [retried], {0})
+    assert actions == [Act("end", 0, 30)]
+    state, _ = step(
+        State(state.processes), events.Ended(0, 143, NOW), {"processes": [retried], "done_when": [0]}, Backoff(), NOW
+    )
+    assert (phases(state), state.reason) == (["failed"], "failed")
+
+
+def test_a_deadline_counts_from_the_first_start() -> None:
+    _, actions = decided(events.Respawned(0, True), [process("backoff", began=NOW - 50)], [planned(deadline_s=60)], {0})
+    assert actions == [Act("attend", 0), Later(10.0, events.Overdue(0, NOW - 50))]
+
+
+def test_the_deadline_of_a_start_that_is_over_changes_nothing() -> None:
+    assert decided(events.Overdue(0, NOW - 99), [process()], [planned()], {0})[1] == []
+
+
+def test_a_process_that_somebody_wants_again_is_ended_and_started_when_it_has_ended() -> None:
+    processes, plans = [process(), process(restarts=3)], [planned(), planned()]
+    state, actions = decided(events.RestartAsked([1]), processes, plans, {0, 1})
+    assert actions == [Act("end", 1, 30)]
+    state, actions = step(
+        State(state.processes, frozenset({0})),
+        events.Ended(1, 143, NOW),
+        {"processes": plans, "done_when": [0]},
+        Backoff(),
+        NOW,
+    )
+    assert actions == [Act("grant", 1), Act("respawn", 1)]
+    state, _ = step(state, events.Respawned(1, True), {"processes": plans, "done_when": [0]}, Backoff(), NOW)
+    assert (phases(state), state.processes[1]["restarts"]) == (["running", "running"], 0)
+
+
+def test_starting_a_failed_process_again_forgives_it_and_gives_hope_to_those_behind_it() -> None:
+    failed = {"name": "p", "status": 1, "slot": 1, "limit": ""}
+    processes = [process(), process("failed", started=NOW - 5), process("stopped")]
+    plans = [planned(), planned(), planned(1)]
+    state, actions = decided(events.RestartAsked([1]), processes, plans, {0, 2}, failed=failed)
+    assert (state.failed, phases(state)) == (None, ["running", "backoff", "waiting"])
+    assert actions == [Act("grant", 1), Act("respawn", 1)]
+
+
+def test_what_is_asked_of_a_run_that_stops_is_left() -> None:
+    state, actions = decided(events.RestartAsked([0]), [process()], [planned()], {0}, phase="stopping")
+    assert (actions, state.processes[0].get("again")) == ([], None)
+
+
+def test_a_stop_ends_what_runs_and_gives_up_what_waits() -> None:
+    processes = [process(), process("waiting"), process("backoff"), process("waiting")]
+    state, actions = decided(events.StopAsked(), processes, [planned()] * 4, {0, 1})
+    assert (state.phase, state.reason, phases(state)) == (
+        "stopping",
+        "stopped",
+        ["running", "waiting", "stopped", "stopped"],
+    )
+    assert actions == [Act("end", 0, 30), Act("end", 1, 30)]
+
+
+def test_a_process_that_is_ended_by_a_stop_has_not_failed() -> None:
+    state, _ = decided(events.Ended(0, 143, NOW), [process()], [planned()], set(), phase="stopping", reason="stopped")
+    assert (phases(state), state.phase, state.failed) == (["stopped"], "over", None)
+
+
+def test_who_takes_over_attends_what_runs_and_asks_for_the_end_of_what_does_not() -> None:
+    processes = [process(again=True), process(), process("done"), process("backoff", ended=NOW - 3, in_a_row=3)]
+    state, actions = decided(events.TakenOver(), processes, [planned()] * 4, {0})
+    assert actions == [Act("attend", 0), Act("read end", 1), Later(5.0, events.RestartDue(3, NOW - 3))]
+    assert not state.processes[0]["again"]
+
+
+def test_who_takes_over_a_stop_brings_it_to_its_end() -> None:
+    state, actions = decided(events.TakenOver("failed"), [process(), process("waiting")], [planned()] * 2, {0})
+    assert (state.phase, state.reason, phases(state)) == ("stopping", "failed", ["running", "stopped"])
+    assert actions == [Act("end", 0, 30)]
+
+
+def test_a_birth_is_the_start_of_whoever_waits_for_nobody() -> None:
+    processes, plans = [process("waiting"), process("waiting")], [planned(), planned(0)]
+    for slot, phase in ((0, "running"), (1, "waiting")):
+        assert phases(decided(events.Started(slot), processes, plans, {0, 1})[0])[slot] == phase
+
+
+def test_a_step_leaves_the_state_before_it_as_it_was() -> None:
+    before = State([process(), process("waiting")], frozenset({0, 1}))
+    copy = State([dict(one) for one in before.processes], before.live)
+    step(before, events.StopAsked(), {"processes": [planned(), planned(0)], "done_when": [0]}, Backoff(), NOW)
+    assert before == copy
