@@ -9,7 +9,7 @@ cd "$1" || exit 125
 echo "${1##*/} $$" 1<>../../born
 # A handler that does nothing, unlike an ignored signal, is not inherited by the process.
 trap : HUP INT QUIT TERM
-# All that tmux adds and what its server was started with (local_run): the process has its own exact environment.
+# All that tmux adds and what its server was started with (local/up.py): the process has its own exact environment.
 unset HOME LANG PATH TERM COLORTERM SHELL TERM_PROGRAM TERM_PROGRAM_VERSION TMUX TMUX_PANE
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 if [ -p go ]; then

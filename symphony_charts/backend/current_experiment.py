@@ -1,4 +1,4 @@
-"""The experiment that verbs mean when they name none: our own small file, never the kubeconfig."""
+"""`current_of` gives the experiment that verbs mean when they name none; a small file of ours remembers it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _path() -> Path:
 
 def _read() -> dict[str, object]:
     try:
-        found = json.loads(_path().read_text(encoding="utf-8"))
+        data = json.loads(_path().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return data if isinstance(data, dict) else {}

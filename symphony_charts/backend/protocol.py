@@ -1,4 +1,4 @@
-"""What can be asked of, and done to, the experiments of one backend: the one protocol behind all watching verbs."""
+"""`Watcher` is the protocol of a backend: what can be asked of, and done to, its experiments by all watching verbs."""
 
 from __future__ import annotations
 
@@ -74,16 +74,16 @@ class Watcher(Protocol):
 
 def match_names(names: Iterable[str], name: str, prefix: Callable[[str], str] = str) -> tuple[list[str], bool]:
     """The names that `name` may mean, in Symphony's order, and whether it is one exactly; `prefix` adds the user."""
-    known = sorted(names)
+    ordered = sorted(names)
     full = prefix(name)
     for exact in (full, name):
-        if exact in known:
+        if exact in ordered:
             return [exact], True
     loose = [
-        *(one for one in known if one.startswith(full)),
-        *(one for one in known if one.startswith(name)),
-        *(one for one in known if one.endswith(name)),
-        *(one for one in known if name in one),
+        *(known for known in ordered if known.startswith(full)),
+        *(known for known in ordered if known.startswith(name)),
+        *(known for known in ordered if known.endswith(name)),
+        *(known for known in ordered if name in known),
     ]
     return list(dict.fromkeys(loose)), False
 
@@ -91,34 +91,36 @@ def match_names(names: Iterable[str], name: str, prefix: Callable[[str], str] = 
 def match_processes(pairs: Iterable[tuple[str | None, str]], name: str) -> tuple[list[tuple[str | None, str]], bool]:
     """The (group, process) pairs that ``process`` or ``group/process`` may mean, and whether it names them exactly."""
     group, _, process = name.rpartition("/")
-    known = sorted((pair for pair in pairs if group in ("", pair[0])), key=lambda pair: (pair[1], str(pair[0])))
-    exact = [pair for pair in known if pair[1] == process]
+    ordered = sorted((pair for pair in pairs if group in ("", pair[0])), key=lambda pair: (pair[1], str(pair[0])))
+    exact = [pair for pair in ordered if pair[1] == process]
     if exact:
         return exact, True
-    loose = [pair for pair in known if pair[1].startswith(process)]
-    loose += [pair for pair in known if pair[1].endswith(process)]
-    return list(dict.fromkeys([*loose, *(pair for pair in known if process in pair[1])])), False
+    loose = [pair for pair in ordered if pair[1].startswith(process)]
+    loose += [pair for pair in ordered if pair[1].endswith(process)]
+    return list(dict.fromkeys([*loose, *(pair for pair in ordered if process in pair[1])])), False
 
 
-def find_instances(status: ExperimentStatus, word: str) -> list[InstanceStatus]:
+def find_instances(status: ExperimentStatus, name: str) -> list[InstanceStatus]:
     """The instances that `word` means exactly: ``process``, ``process/K``, ``process-K``, each after ``group/``.
 
     A process means all its replicas. Empty where nothing fits exactly.
     """
     every = status.instances
     # The whole name of a process comes first: "agent-1" is the process of that name, not replica 1 of "agent".
-    replicas = [one for one in every if word in (one.process, f"{one.group}/{one.process}")]
+    replicas = [instance for instance in every if name in (instance.process, f"{instance.group}/{instance.process}")]
     if replicas:
         return replicas
-    exact = [one for one in every if word in (one.name, one.path)]
+    exact = [instance for instance in every if name in (instance.name, instance.path)]
     if exact:
         return exact
-    process, _, index = word.rpartition("/")
+    process, _, index = name.rpartition("/")
     if index.isascii() and index.isdigit():
-        found = [one for one in every if process in (one.process, f"{one.group}/{one.process}")]
-        numbered = [one for one in found if one.index == int(index)]
-        if found and not numbered:
-            known = ", ".join(str(one.index) for one in found)
-            raise NotFound(f'process "{process}" has no replica {index}', next=f"it has {known}")
+        matching = [
+            instance for instance in every if process in (instance.process, f"{instance.group}/{instance.process}")
+        ]
+        numbered = [instance for instance in matching if instance.index == int(index)]
+        if matching and not numbered:
+            indexes = ", ".join(str(instance.index) for instance in matching)
+            raise NotFound(f'process "{process}" has no replica {index}', next=f"it has {indexes}")
         return numbered
     return []

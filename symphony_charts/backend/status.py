@@ -1,4 +1,4 @@
-"""How an experiment is, in one layout for every backend: what verbs show, scripts read and waits wait for.
+"""`ExperimentStatus` says how an experiment is, in one layout for every backend: verbs show it, waits wait for it.
 
 Light on purpose: `symph process` imports this and nothing heavier. Times are seconds since 1970.
 """
@@ -176,16 +176,16 @@ class Usage:
 def gather(instances: Iterable[InstanceStatus]) -> tuple[ProcessStatus, ...]:
     """The instances by process, in the order in which they come; steps count for nothing."""
     together: dict[tuple[str, str], list[InstanceStatus]] = {}
-    for one in instances:
-        if not one.is_step:
-            together.setdefault((one.group, one.process), []).append(one)
+    for instance in instances:
+        if not instance.is_step:
+            together.setdefault((instance.group, instance.process), []).append(instance)
     return tuple(_process(group, name, members) for (group, name), members in together.items())
 
 
 def overall(instances: Iterable[InstanceStatus]) -> Phase:
     """The phase of all together: services aside, they have succeeded when each has, and failed when one has."""
-    every = [one for one in instances if not one.is_step]
-    finite = [one.phase for one in every if not one.is_service] or [one.phase for one in every]
+    every = [instance for instance in instances if not instance.is_step]
+    finite = [instance.phase for instance in every if not instance.is_service] or [instance.phase for instance in every]
     if not finite:
         return "pending"
     for phase in ("failed", "stopping"):
@@ -215,7 +215,7 @@ def age_since(moment: float) -> str:
 
 
 def _process(group: str, name: str, members: list[InstanceStatus]) -> ProcessStatus:
-    phases = [one.phase for one in members]
+    phases = [member.phase for member in members]
     return ProcessStatus(
         name=name,
         group=group,
@@ -223,10 +223,10 @@ def _process(group: str, name: str, members: list[InstanceStatus]) -> ProcessSta
         active=sum(phase not in FINAL for phase in phases),
         succeeded=phases.count("succeeded"),
         failed=phases.count("failed"),
-        ready=sum(one.ready for one in members),
-        restarts=sum(one.restarts for one in members),
-        places=tuple(dict.fromkeys(one.place for one in members if one.place)),
-        gpus=tuple(dict.fromkeys(gpu for one in members for gpu in one.gpus)),
-        reason=next((one.reason for one in members if one.reason), ""),
+        ready=sum(member.ready for member in members),
+        restarts=sum(member.restarts for member in members),
+        places=tuple(dict.fromkeys(member.place for member in members if member.place)),
+        gpus=tuple(dict.fromkeys(gpu for member in members for gpu in member.gpus)),
+        reason=next((member.reason for member in members if member.reason), ""),
         instances=tuple(members),
     )

@@ -1,4 +1,4 @@
-"""Waiting for an experiment to reach a condition; what cannot come any more ends the wait at once."""
+"""`wait_until` waits for an experiment to reach a condition; what cannot come any more ends the wait at once."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def wait_until(
                 what = f'"{process or name}" has {phase} and will not be {wanted}: {reasons}'
                 raise CheckFailed(what, next=f"symph logs {name}")
         else:
-            said = f"{_state_of(last, process)[0]}: {_reasons(last, process)}" if last else "silent"
-            what = f'"{process or name}" is not {wanted} after {timeout_s or 0:g} s, but {said}'
+            how = f"{_state_of(last, process)[0]}: {_reasons(last, process)}" if last else "silent"
+            what = f'"{process or name}" is not {wanted} after {timeout_s or 0:g} s, but {how}'
             raise ToolFailed(what, next=f"wait longer with --timeout, or look: symph describe {name}")
     except NotFound:
         if wanted != "deleted":
@@ -51,10 +51,14 @@ def wait_until(
 
 def _state_of(status: ExperimentStatus, process: str) -> tuple[Phase, bool]:
     """Phase and readiness of the experiment, or of one process of it; raises NotFound."""
-    chosen = find_instances(status, process) if process else [one for one in status.instances if not one.is_step]
+    chosen = (
+        find_instances(status, process)
+        if process
+        else [instance for instance in status.instances if not instance.is_step]
+    )
     if process and not chosen:
         raise NotFound(f'experiment "{status.name}" has no process "{process}"')
-    ready = bool(chosen) and all(one.ready or one.phase == "succeeded" for one in chosen)
+    ready = bool(chosen) and all(instance.ready or instance.phase == "succeeded" for instance in chosen)
     return overall(chosen) if process else status.phase, ready
 
 
@@ -69,9 +73,9 @@ def _holds(phase: Phase, ready: bool, wanted: str) -> bool:
 def _reasons(status: ExperimentStatus, process: str) -> str:
     chosen = find_instances(status, process) if process else status.instances
     together: dict[str, list[str]] = {}
-    for one in chosen:
-        if one.phase in ("failed", "pending", "queued"):
-            together.setdefault(one.state, []).append(one.path)
+    for instance in chosen:
+        if instance.phase in ("failed", "pending", "queued"):
+            together.setdefault(instance.state, []).append(instance.path)
     return "; ".join(f"{_few(paths)} {state}" for state, paths in together.items())
 
 

@@ -1,4 +1,4 @@
-"""Where services are, by name, as environment variables: Symphony's AddressBook."""
+"""`AddressBook` gives the addresses of services as environment variables, as Symphony does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where experiments run: one interface, one subclass for each backend."""
+"""`Cluster` is the interface of a place where experiments run, with one subclass for each backend."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Cluster(Watched, ABC):
         if key not in cls._registry and key in _MODULES:
             import_module(f"symphony_charts.clusters.{_MODULES[key]}")
         if key not in cls._registry:
-            known = sorted({*cls._registry, *_MODULES, *_ALIASES})
-            meant = nearest(key, known)
-            next_step = f'did you mean "{meant}"?' if meant else f"there are: {', '.join(known)}"
+            backends = sorted({*cls._registry, *_MODULES, *_ALIASES})
+            meant = nearest(key, backends)
+            next_step = f'did you mean "{meant}"?' if meant else f"there are: {', '.join(backends)}"
             raise UsageError(f'no cluster backend is called "{backend}"', next=next_step)
         return cls._registry[key](**keywords)
 

@@ -1,4 +1,4 @@
-"""Experiments published into a Git repository, from which Argo CD or Flux starts them."""
+"""`GitopsCluster` publishes experiments into a Git repository, from which Argo CD or Flux starts them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class GitopsCluster(Cluster):
         settings = find_settings(folder or Path.cwd())
         if repo:
             url, _, branch = repo.partition("#")
-            known = settings.repository or Repository(url=url)
-            given = msgspec.structs.replace(known, url=url, branch=branch or "main")
+            configured = settings.repository or Repository(url=url)
+            given = msgspec.structs.replace(configured, url=url, branch=branch or "main")
             settings = msgspec.structs.replace(settings, repository=given)
         if settings.repository is None:
             raise UsageError("which repository holds the charts?", next="give repo=, or `repository:` in .symph.yaml")
@@ -82,17 +82,17 @@ class GitopsCluster(Cluster):
         """
         path = folder / f"{experiment.name}.yaml"
         spec = SpecFile(path=path, experiment=experiment, lock_path=lock_path_of(path), lock=Lock(ports=dict(pins)))
-        place = self._settings.environments.get(self._env)
+        environment = self._settings.environments.get(self._env)
         now = int(time.time())
         candidate = prepare_publish(
             spec,
             template(),
             team=team_of(spec, self._team, self._settings.team),
             env=self._env,
-            first_values=place.values if place else {},
+            first_values=environment.values if environment else {},
             env_values=None,
             overrides={},
-            destination=place.destination if place else None,
+            destination=environment.destination if environment else None,
             pools=self._settings.pools,
             at=datetime.fromtimestamp(now, timezone.utc).strftime(_TIME),
         )
@@ -108,8 +108,8 @@ class GitopsCluster(Cluster):
     def list(self, *, ended: bool = False) -> list[ExperimentStatus]:
         """What the environment shall run, by name; with `ended` nothing more, as retired ones leave no pointer."""
         del ended
-        found = [_status(pointer, self._repository.url) for pointer in self._pointers()]
-        return sorted(found, key=lambda one: (one.name, one.held_by))
+        statuses = [_status(pointer, self._repository.url) for pointer in self._pointers()]
+        return sorted(statuses, key=lambda status: (status.name, status.held_by))
 
     def list_experiments(self) -> list[str]:  # type: ignore[valid-type]  # `list` is a method here
         """The names of what the environment shall run."""
@@ -120,18 +120,18 @@ class GitopsCluster(Cluster):
 
         The phase always is ``pending``: Git does not know how it is.
         """
-        return next((one for one in self.list() if one.name == experiment_name), None)
+        return next((status for status in self.list() if status.name == experiment_name), None)
 
     def delete(self, experiment_name: str) -> None:
         """Take an experiment out of the environment; its charts stay. Raises NotFound where it does not run."""
-        found = [pointer for pointer in self._pointers() if pointer.name == experiment_name]
-        teams = sorted(pointer.team for pointer in found)
+        published = [pointer for pointer in self._pointers() if pointer.name == experiment_name]
+        teams = sorted(pointer.team for pointer in published)
         if not teams:
             raise NotFound(f"{self._env} runs no {experiment_name}", next=f"symph status --env {self._env}")
         if len(teams) > 1:
             what = f"{experiment_name} is an experiment of {', '.join(teams)}"
             raise UsageError(what, next=f"Cluster.new('gitops', team='{teams[0]}')")
-        retire = Retire(team=teams[0], name=experiment_name, env=self._env, expect=found[0].version)
+        retire = Retire(team=teams[0], name=experiment_name, env=self._env, expect=published[0].version)
         self._store().apply([retire], now=int(time.time()))
 
     def _pointers(self) -> Sequence[Pointer]:

@@ -209,9 +209,9 @@ class GKEDispatcher:
         if experiment is None or not self._file:
             return
         placement = experiment.to_data().get("placement")
-        said = placement if isinstance(placement, dict) else {}
-        if not said.get("pools"):
-            experiment.set(placement={**said, "pools": self._file})
+        settings = placement if isinstance(placement, dict) else {}
+        if not settings.get("pools"):
+            experiment.set(placement={**settings, "pools": self._file})
 
 
 def _pod_of(process: ProcessSpec, group: ProcessGroupSpec | None) -> ProcessSpec | ProcessGroupSpec:

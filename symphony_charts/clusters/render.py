@@ -1,4 +1,4 @@
-"""The pod of a group as Kubernetes will get it."""
+"""`render_pod` gives the pod of a group as Kubernetes will get it."""
 
 from __future__ import annotations
 

@@ -70,11 +70,11 @@ class Watched:
         if streams not in (None, "combined"):
             raise ValueError(f"only the combined stream is kept, not {streams}")
         name = self.choose(experiment_name)
-        found = find_instances(self.watcher.describe(name, events=False), f"{process_name}/{k}")
-        if not found:
+        instances = find_instances(self.watcher.describe(name, events=False), f"{process_name}/{k}")
+        if not instances:
             raise NotFound(f'experiment "{name}" has no process "{process_name}"')
         query = LogQuery(
-            instances=tuple(one.path for one in found),
+            instances=tuple(instance.path for instance in instances),
             regex=regex or "",
             since=since.timestamp() if since else None,
             until=until.timestamp() if until else None,
@@ -135,11 +135,11 @@ class Watched:
         """``host:port`` at which a service answers from outside for good; None while it has no such address."""
         # Without events a cluster is not asked for its services either.
         status = self.watcher.describe(experiment_name)
-        for one in status.services:
-            if one.name == service:
-                return one.outside or None
-        known = ", ".join(one.name for one in status.services) or "none"
-        raise NotFound(f'experiment "{experiment_name}" has no service "{service}"', next=f"its services: {known}")
+        for service_status in status.services:
+            if service_status.name == service:
+                return service_status.outside or None
+        names = ", ".join(service_status.name for service_status in status.services) or "none"
+        raise NotFound(f'experiment "{experiment_name}" has no service "{service}"', next=f"its services: {names}")
 
     external_service = external_url
 
@@ -177,11 +177,11 @@ class Watched:
     ) -> str:
         """What a process has printed: its last `tail` lines (-1: all) of the last `since` seconds (0: all)."""
         name = f"{process_group}/{process_name}" if process_group else process_name
-        found = find_instances(self.watcher.describe(experiment_name, events=False), name)
-        if not found:
+        instances = find_instances(self.watcher.describe(experiment_name, events=False), name)
+        if not instances:
             raise NotFound(f'experiment "{experiment_name}" has no process "{name}"')
         query = LogQuery(
-            instances=tuple(one.path for one in found),
+            instances=tuple(instance.path for instance in instances),
             since=time.time() - since if since else None,
             tail=tail,
             follow=follow,
@@ -200,11 +200,11 @@ class Watched:
     def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
         """The state of an experiment: group (None for lone processes) -> process -> Ready, Restarts, State."""
         described: dict[str | None, dict[str, dict[str, str]]] = {}
-        for one in self.watcher.describe(experiment_name, events=False).instances:
-            described.setdefault(one.group or None, {})[one.name] = {
-                "Ready": "1" if one.ready else "0",
-                "Restarts": str(one.restarts),
-                "State": one.state,
+        for instance in self.watcher.describe(experiment_name, events=False).instances:
+            described.setdefault(instance.group or None, {})[instance.name] = {
+                "Ready": "1" if instance.ready else "0",
+                "Restarts": str(instance.restarts),
+                "State": instance.state,
             }
         return described
 
@@ -244,10 +244,10 @@ class Watched:
     def _instance(self, experiment_name: str, process_name: str, process_group: str | None) -> InstanceStatus:
         """The one instance that is meant; of replicas, the first that runs."""
         name = f"{process_group}/{process_name}" if process_group else process_name
-        found = find_instances(self.watcher.describe(experiment_name, events=False), name)
-        if not found:
+        instances = find_instances(self.watcher.describe(experiment_name, events=False), name)
+        if not instances:
             raise NotFound(f'experiment "{experiment_name}" has no process "{name}"')
-        return next((one for one in found if one.phase == "running"), found[0])
+        return next((instance for instance in instances if instance.phase == "running"), instances[0])
 
 
 def _has_terminal() -> bool:

@@ -1,4 +1,4 @@
-"""Experiments on this machine, in tmux."""
+"""`TmuxCluster` runs experiments on this machine, in tmux."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def capabilities_of(api: KubeApi, namespace: str) -> list[Capability]:
     Raises ToolFailed where the cluster does not answer.
     """
     version = api.get("/version")
-    served = {one["name"]: [each["version"] for each in one["versions"]] for one in api.get("/apis")["groups"]}
+    served = {group["name"]: [each["version"] for each in group["versions"]] for group in api.get("/apis")["groups"]}
     return [
         Capability(name="cluster", status="ok", detail=f"{version['gitVersion']}, context {api.context}"),
         Capability(name="kind jobs", status="ok", detail="batch/v1: workload.kind: jobs"),
@@ -108,8 +108,8 @@ def _is_minimal(definition: Object) -> bool:
     """Whether it is the definition without fields that operators since v1.0 bring as well."""
     served = [version for version in definition["spec"]["versions"] if version["served"]]
     schemas = (version.get("schema", {}).get("openAPIV3Schema", {}) for version in served)
-    known = [schema.get("properties", {}).get("spec", {}).get("properties") for schema in schemas]
-    return any(version["name"] == "v2alpha1" for version in served) and not any(known)
+    field_sets = [schema.get("properties", {}).get("spec", {}).get("properties") for schema in schemas]
+    return any(version["name"] == "v2alpha1" for version in served) and not any(field_sets)
 
 
 def _shapes(definition: Object) -> Iterator[str]:
@@ -130,13 +130,13 @@ def _queues(api: KubeApi, served: Mapping[str, list[str]], namespace: str) -> It
     ):
         for version in served.get(group, [])[:1]:
             try:
-                found = api.listed(api.collection(f"{group}/{version}", kind, space), metadata_only=True)
+                queues = api.listed(api.collection(f"{group}/{version}", kind, space), metadata_only=True)
             except NotFound:
                 continue
             except ToolFailed as error:
                 yield Capability(name=name, status="warning", detail=error.what, next="ask who runs the cluster")
                 continue
-            names = ", ".join(item["metadata"]["name"] for item in found)
+            names = ", ".join(item["metadata"]["name"] for item in queues)
             where = f" in namespace {namespace}" if space else ""
             if names:
                 yield Capability(name=name, status="ok", detail=f"{names}{where}: workload.queue")

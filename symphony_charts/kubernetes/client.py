@@ -128,7 +128,7 @@ class KubeApi:
     def has_group(self, group: str) -> bool:
         """Whether the cluster serves an API group such as ``jobset.x-k8s.io``."""
         if self._groups is None:
-            self._groups = {one["name"] for one in self.get("/apis")["groups"]}
+            self._groups = {entry["name"] for entry in self.get("/apis")["groups"]}
         return group in self._groups
 
     def serves(self, api_version: str, kind: str) -> bool:
@@ -148,9 +148,9 @@ class KubeApi:
             root = "/api/v1" if api_version == "v1" else f"/apis/{api_version}"
             listed = self.find(root) or {"resources": []}
             self._kinds[api_version] = {
-                one["kind"]: (f"{root}/{{}}{one['name']}", one["namespaced"])
-                for one in listed["resources"]
-                if "/" not in one["name"]
+                resource["kind"]: (f"{root}/{{}}{resource['name']}", resource["namespaced"])
+                for resource in listed["resources"]
+                if "/" not in resource["name"]
             }
         if kind not in self._kinds[api_version]:
             raise NotFound(f"the cluster knows no {api_version} {kind}")

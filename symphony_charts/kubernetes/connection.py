@@ -1,4 +1,4 @@
-"""Requests and WebSockets to one API server, with typed failures: urllib3 and websocket-client over a `Login`."""
+"""A `Connection` sends requests and opens WebSockets to one API server, over a `Login`, with typed failures."""
 
 from __future__ import annotations
 
@@ -173,20 +173,22 @@ class ExpiredError(SymphError):
 def failure_of(status: int, body: bytes, where: str) -> SymphError:
     """The error that a status of the server means, with what it said."""
     try:
-        said = str(json.loads(body)["message"])
+        message = str(json.loads(body)["message"])
     except (TypeError, ValueError, KeyError):
-        said = http.client.responses.get(status, str(status))
+        message = http.client.responses.get(status, str(status))
     if status == _ABSENT:
-        return NotFound(said, where)
+        return NotFound(message, where)
     if status == _CONFLICT:
-        return Conflict(said, where, "somebody else manages it: change it there, or choose another name or namespace")
+        return Conflict(
+            message, where, "somebody else manages it: change it there, or choose another name or namespace"
+        )
     if status == _GONE:
-        return ExpiredError(said, where)
+        return ExpiredError(message, where)
     if status in _INVALID:
-        return SpecError.one(f"the cluster does not take {where}: {said}", next="change what the message names")
+        return SpecError.one(f"the cluster does not take {where}: {message}", next="change what the message names")
     if status in (_UNAUTHORIZED, _FORBIDDEN):
-        return ToolFailed(f"the cluster refuses: {said}", where, "log in again, or ask for the right to do this")
-    return ToolFailed(f"the cluster failed ({status}): {said}", where)
+        return ToolFailed(f"the cluster refuses: {message}", where, "log in again, or ask for the right to do this")
+    return ToolFailed(f"the cluster failed ({status}): {message}", where)
 
 
 def _pool(login: Login) -> Any:

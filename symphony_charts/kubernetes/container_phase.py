@@ -54,8 +54,8 @@ def _judge_end(ended: Object) -> tuple[Phase, str, str]:
     if code == 0:
         return "succeeded", f"succeeded{took}", ""
     reason = str(ended.get("reason") or "Error")
-    said = str(ended.get("message") or "").strip().splitlines()
-    return "failed", f"failed {code}{took}: {reason}", f"exit status {code}: {said[-1] if said else reason}"
+    lines = str(ended.get("message") or "").strip().splitlines()
+    return "failed", f"failed {code}{took}: {reason}", f"exit status {code}: {lines[-1] if lines else reason}"
 
 
 def judge_failure(pod: Object, kind: str, workload: Object | None, state: str) -> tuple[Phase, str]:
@@ -105,7 +105,7 @@ def end_of_job(workload: Object) -> tuple[Literal["succeeded", "failed"] | None,
 def _conditions(workload: Object) -> Mapping[str, Object]:
     """The conditions of a workload that hold, by type."""
     conditions = (workload.get("status") or {}).get("conditions") or []
-    return {one["type"]: one for one in conditions if one.get("status") == "True"}
+    return {condition["type"]: condition for condition in conditions if condition.get("status") == "True"}
 
 
 def phase_of_workload(workload: Object, queue: Mapping[str, str] | None = None) -> tuple[Phase, str]:

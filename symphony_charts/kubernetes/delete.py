@@ -65,8 +65,8 @@ def remove(experiments: KubeExperiments, name: str, *, dry_run: bool = False) ->
 
 def objects_of_release(experiments: KubeExperiments, name: str) -> list[Object]:
     """Every object that bears the labels of the release `name` of an experiment; raises NotFound."""
-    found = [*experiments.workloads(name), *experiments.of_kinds(_OTHERS, name)]
-    ours = [item for item in found if _is_ours(item, name)]
+    labelled = [*experiments.workloads(name), *experiments.of_kinds(_OTHERS, name)]
+    ours = [item for item in labelled if _is_ours(item, name)]
     if not ours:
         experiments.namespace_of(name, [])
     return ours
@@ -87,7 +87,7 @@ def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None
 
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
-    # pyhelm3 takes 230 ms to load, which only those spend who delete a release.
+    # pyhelm3 takes 130 ms to load, which only those spend who delete a release.
     from symphony_charts.kubernetes.releases.releases import Releases, Target
 
     with Releases(Target(kubeconfig=target[0], context=target[1])) as releases:
@@ -102,11 +102,11 @@ def _pushed_secret(experiments: KubeExperiments, name: str, namespace: str, obje
     """The Secret that was pushed for this release: it has no release's label, since a chart only names it."""
     experiment = str(objects[0]["metadata"]["labels"][EXPERIMENT])
     secret = join(fullname({}, Release(name=name, chart_name=experiment)), "secrets", 63)
-    found = experiments.api.find(f"{experiments.api.collection('v1', 'Secret', namespace)}/{secret}")
-    labels = (found or {"metadata": {}})["metadata"].get("labels") or {}
-    if found is None or labels.get("app.kubernetes.io/managed-by") != "symph" or labels.get(EXPERIMENT) != experiment:
+    pushed = experiments.api.find(f"{experiments.api.collection('v1', 'Secret', namespace)}/{secret}")
+    labels = (pushed or {"metadata": {}})["metadata"].get("labels") or {}
+    if pushed is None or labels.get("app.kubernetes.io/managed-by") != "symph" or labels.get(EXPERIMENT) != experiment:
         return []
-    return [{**found, "apiVersion": "v1", "kind": "Secret"}]
+    return [{**pushed, "apiVersion": "v1", "kind": "Secret"}]
 
 
 def _is_ours(item: Object, name: str) -> bool:

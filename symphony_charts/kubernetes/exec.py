@@ -1,4 +1,4 @@
-"""Inside containers: commands, copies, ports, and what they use."""
+"""Commands run, and files are copied, in containers; ports are forwarded to them, and what they use is read."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ def copy_out(api: KubeApi, namespace: str, instance: InstanceStatus, path: str, 
     folder, _, base = path.rstrip("/").rpartition("/")
     target = to / base if to.is_dir() else to
     target.parent.mkdir(parents=True, exist_ok=True)
-    said = io.BytesIO()
-    place = shlex.quote(folder or ("/" if path.startswith("/") else "."))
+    stderr = io.BytesIO()
+    parent = shlex.quote(folder or ("/" if path.startswith("/") else "."))
     # A mounted Secret's file is a link: what is named is followed, links inside of a folder are not.
     name = shlex.quote(base)
-    script = f"cd {place} && if [ -L {name} ]; then exec tar chf - -- {name}; else exec tar cf - -- {name}; fi"
+    script = f"cd {parent} && if [ -L {name} ]; then exec tar chf - -- {name}; else exec tar cf - -- {name}; fi"
     command = ["sh", "-c", script]
     with tempfile.TemporaryDirectory(prefix=".symph-", dir=target.parent) as beside:
         with tempfile.TemporaryFile(dir=beside) as archive:
             code = streams.run_in_pod(
-                api, namespace, instance.pod, instance.process, command, stdout=archive.write, stderr=said.write
+                api, namespace, instance.pod, instance.process, command, stdout=archive.write, stderr=stderr.write
             )
             if code:
-                raise _copy_failure(f"{instance.path}:{path}", said.getvalue())
+                raise _copy_failure(f"{instance.path}:{path}", stderr.getvalue())
             archive.seek(0)
             _unpack(archive, Path(beside))
         _put(Path(beside) / base, target)
@@ -89,14 +89,14 @@ def copy_in(api: KubeApi, namespace: str, instance: InstanceStatus, source: Path
     if not source.exists():
         raise NotFound(f"there is no {source}")
     folder, _, base = to.rstrip("/").rpartition("/")
-    place, name = shlex.quote(folder or ("/" if to.startswith("/") else ".")), shlex.quote(base or ".")
+    parent, name = shlex.quote(folder or ("/" if to.startswith("/") else ".")), shlex.quote(base or ".")
     # The archive holds one entry, `x`: moved into the target where that is a folder, else renamed.
     script = (
-        f"mkdir -p {place} && cd {place} && d=.symph-$$ && mkdir $d && tar xmf - -C $d && "
+        f"mkdir -p {parent} && cd {parent} && d=.symph-$$ && mkdir $d && tar xmf - -C $d && "
         f"if [ -d {name} ]; then mv $d/x {name}/{shlex.quote(source.name)}; else mv $d/x {name}; fi; "
         "r=$?; rm -rf $d; exit $r"
     )
-    said = io.BytesIO()
+    stderr = io.BytesIO()
     with tempfile.TemporaryFile() as archive:
         with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
             tar.add(source, arcname="x")
@@ -108,28 +108,30 @@ def copy_in(api: KubeApi, namespace: str, instance: InstanceStatus, source: Path
             instance.process,
             ["sh", "-c", script],
             stdin=archive.read,
-            stdout=said.write,
-            stderr=said.write,
+            stdout=stderr.write,
+            stderr=stderr.write,
         )
     if code:
-        raise _copy_failure(f"{instance.path}:{to}", said.getvalue())
+        raise _copy_failure(f"{instance.path}:{to}", stderr.getvalue())
 
 
 @contextlib.contextmanager
 def visit(experiments: KubeExperiments, name: str, service: str) -> Iterator[str]:
     """``host:port`` of a service: its load balancer's, else one here, forwarded to a pod that is ready."""
     services = experiments.services(name)
-    found = [one for one in services if one["metadata"]["labels"].get("symph.dev/service") == service]
-    if not found:
-        known = ", ".join(sorted(one["metadata"]["labels"]["symph.dev/service"] for one in services)) or "none"
-        raise NotFound(f'experiment "{name}" has no service "{service}"', next=f"its services: {known}")
+    matching = [item for item in services if item["metadata"]["labels"].get("symph.dev/service") == service]
+    if not matching:
+        names = ", ".join(sorted(item["metadata"]["labels"]["symph.dev/service"] for item in services)) or "none"
+        raise NotFound(f'experiment "{name}" has no service "{service}"', next=f"its services: {names}")
     status = next(
-        one for one in experiments.describe(name).services if one.address.startswith(f"{found[0]['metadata']['name']}:")
+        item
+        for item in experiments.describe(name).services
+        if item.address.startswith(f"{matching[0]['metadata']['name']}:")
     )
     if status.outside:
         yield status.outside
         return
-    pod, port = _behind(experiments.api, found[0])
+    pod, port = _behind(experiments.api, matching[0])
     meta, container = pod["metadata"], pod["spec"]["containers"][0]["name"]
     host = pod["status"]["podIP"]
     with streams.forward(experiments.api, meta["namespace"], meta["name"], container, host, port) as address:
@@ -142,12 +144,14 @@ def usage_of(api: KubeApi, status: ExperimentStatus) -> Mapping[str, Usage]:
         return {}
     path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{status.namespace}/pods"
     measured = {
-        (pod["metadata"]["name"], one["name"]): one["usage"] for pod in api.listed(path) for one in pod["containers"]
+        (pod["metadata"]["name"], container["name"]): container["usage"]
+        for pod in api.listed(path)
+        for container in pod["containers"]
     }
     return {
-        one.path: Usage(cpu=float(quantity(used["cpu"])), memory=int(quantity(used["memory"])))
-        for one in status.instances
-        if (used := measured.get((one.pod, one.process)))
+        instance.path: Usage(cpu=float(quantity(used["cpu"])), memory=int(quantity(used["memory"])))
+        for instance in status.instances
+        if (used := measured.get((instance.pod, instance.process)))
     }
 
 
@@ -165,17 +169,20 @@ def _behind(api: KubeApi, service: Object) -> tuple[Object, int]:
     target = port.get("targetPort", port["port"])
     if isinstance(target, str) and not target.isdigit():
         named = [
-            one["containerPort"]
+            entry["containerPort"]
             for container in running[0]["spec"]["containers"]
-            for one in container.get("ports") or []
-            if one.get("name") == target
+            for entry in container.get("ports") or []
+            if entry.get("name") == target
         ]
         target = named[0] if named else port["port"]
     return running[0], int(target)
 
 
 def _is_ready(pod: Mapping[str, Any]) -> bool:
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions") or [])
+    return any(
+        condition["type"] == "Ready" and condition["status"] == "True"
+        for condition in pod["status"].get("conditions") or []
+    )
 
 
 def _require_running(instance: InstanceStatus) -> None:
@@ -184,8 +191,8 @@ def _require_running(instance: InstanceStatus) -> None:
         raise Conflict(what, next=f"symph logs {instance.path} shows what it wrote")
 
 
-def _copy_failure(what: str, said: bytes) -> SymphError:
-    text = said.decode("utf-8", "replace").strip().splitlines()
+def _copy_failure(what: str, stderr: bytes) -> SymphError:
+    text = stderr.decode("utf-8", "replace").strip().splitlines()
     last = text[-1] if text else "the copy failed"
     if "o such file" in last or "can't cd" in last:
         return NotFound(f"{what}: {last}")
@@ -213,11 +220,11 @@ def _unpack(archive: Any, folder: Path) -> None:
 _FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 
 
-def _put(made: Path, target: Path) -> None:
-    if made.is_dir():
-        shutil.copytree(made, target, symlinks=True, dirs_exist_ok=True)
+def _put(unpacked: Path, target: Path) -> None:
+    if unpacked.is_dir():
+        shutil.copytree(unpacked, target, symlinks=True, dirs_exist_ok=True)
     else:
-        made.replace(target)
+        unpacked.replace(target)
 
 
 @contextlib.contextmanager

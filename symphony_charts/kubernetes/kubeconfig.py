@@ -67,7 +67,9 @@ def read_context(kubeconfig: Path | None = None, name: str | None = None) -> Kub
         raise ToolFailed(what, next="set $KUBECONFIG, or give a --kubeconfig")
     documents = {file: _document(file) for file in files}
     entries = {kind: _merged(documents, kind) for kind in _LISTS}
-    chosen = name or next((str(one["current-context"]) for one in documents.values() if one.get("current-context")), "")
+    chosen = name or next(
+        (str(document["current-context"]) for document in documents.values() if document.get("current-context")), ""
+    )
     context = _named(entries["contexts"], chosen, files)
     cluster = _referred(context, "cluster", entries["clusters"])
     if not cluster.text("server"):
@@ -89,9 +91,9 @@ def _document(file: str) -> Mapping[str, object]:
         document = yaml.load(text, _LOADER)  # noqa: S506  # a safe loader, by another name
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = f"{file}:{mark.line + 1}" if mark else file
+        at = f"{file}:{mark.line + 1}" if mark else file
         reason = getattr(error, "problem", None) or str(error)
-        raise _broken(place, f"the kubeconfig is no YAML: {reason}") from error
+        raise _broken(at, f"the kubeconfig is no YAML: {reason}") from error
     if document is None:
         raise _broken(file, "the kubeconfig is empty")
     if not isinstance(document, Mapping):
@@ -121,11 +123,11 @@ def _entries(file: str, document: Mapping[str, object], kind: str) -> Iterator[E
 def _named(contexts: Mapping[str, Entry], name: str, files: Sequence[str]) -> Entry:
     if name in contexts:
         return contexts[name]
-    known = ", ".join(contexts) or "none"
+    names = ", ".join(contexts) or "none"
     near = difflib.get_close_matches(name, contexts, 1)
     what = f'there is no context "{name}"' if name else "no context is chosen: current-context is not set"
     guess = f' (did you mean "{near[0]}"?)' if near else ""
-    raise SpecError.one(what, next=f"choose a --context; there are: {known}{guess}", at=" ".join(files))
+    raise SpecError.one(what, next=f"choose a --context; there are: {names}{guess}", at=" ".join(files))
 
 
 def _referred(context: Entry, kind: str, entries: Mapping[str, Entry]) -> Entry:
@@ -136,5 +138,5 @@ def _referred(context: Entry, kind: str, entries: Mapping[str, Entry]) -> Entry:
     raise SpecError.one(what, kind + "s", f"add it, or name one that is: {', '.join(entries) or 'none'}", context.file)
 
 
-def _broken(place: str, what: str, path: str = "") -> SpecError:
-    return SpecError.one(what, path, "kubectl config view shows what kubectl makes of it", place)
+def _broken(at: str, what: str, path: str = "") -> SpecError:
+    return SpecError.one(what, path, "kubectl config view shows what kubectl makes of it", at)

@@ -1,4 +1,4 @@
-"""Why Kueue holds an experiment back: its Workloads, read for what they say of the Jobs that they stand for. Pure.
+"""`reasons_of` says why Kueue holds an experiment back, by what its Workloads say of their Jobs. Pure.
 
 Source: kueue.x-k8s.io `Workload`, its conditions and `spec.active`; the same in v1beta1 and v1beta2.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["GROUP", "KINDS", "QUEUE", "is_suspended", "reasons_of", "told"]
+__all__ = ["GROUP", "KINDS", "QUEUE", "is_suspended", "reasons_of", "wait_reason"]
 
 Object = Mapping[str, Any]
 
@@ -24,30 +24,34 @@ def is_suspended(workload: Object) -> bool:
 
 def reasons_of(workloads: Iterable[Object], admissions: Iterable[Object] = ()) -> dict[str, str]:
     """Why each suspended one of `workloads` waits, by its uid; `admissions` are Kueue's own records."""
-    found = {}
+    reasons = {}
     for item in workloads:
         meta = item["metadata"]
         queue = (meta.get("labels") or {}).get(QUEUE)
         if queue and is_suspended(item):
-            found[str(meta.get("uid", ""))] = f"in {queue}: it has not admitted it"
+            reasons[str(meta.get("uid", ""))] = f"in {queue}: it has not admitted it"
     for record in admissions:
-        said = told(record)
-        owners = (record["metadata"].get("ownerReferences") or []) if said else []
-        found |= {str(owner["uid"]): said for owner in owners}
-    return found
+        reason = wait_reason(record)
+        owners = (record["metadata"].get("ownerReferences") or []) if reason else []
+        reasons |= {str(owner["uid"]): reason for owner in owners}
+    return reasons
 
 
-def told(record: Object) -> str:
+def wait_reason(record: Object) -> str:
     """What one of Kueue's Workloads says of its wait: queue and reason; empty once it is admitted or over."""
     spec, status = record.get("spec") or {}, record.get("status") or {}
-    conditions = {one["type"]: one for one in status.get("conditions") or []}
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or []}
     if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):
         return ""
     queue = str(spec.get("queueName") or "its queue")
     if spec.get("active") is False:
         return f"in {queue}: turned away: {_message(conditions, 'Evicted')}"
     if _is_true(conditions, "QuotaReserved"):
-        pending = [one["name"] for one in status.get("admissionChecks") or [] if one.get("state") != "Ready"]
+        pending = [
+            admission_check["name"]
+            for admission_check in status.get("admissionChecks") or []
+            if admission_check.get("state") != "Ready"
+        ]
         return f"in {queue}: it has room, and waits for {', '.join(pending) or 'its checks'}"
     return f"in {queue}: {_message(conditions, 'QuotaReserved')}"
 

@@ -77,21 +77,21 @@ class Login:
             return None
         settings = self._configuration
         try:
-            made = ssl.create_default_context(cafile=settings.ssl_ca_cert or None)
+            context = ssl.create_default_context(cafile=settings.ssl_ca_cert or None)
             # Go, and so kubectl and helm, take authorities that newer Pythons find too old-fashioned.
-            made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             if not settings.verify_ssl:
-                made.check_hostname = False
-                made.verify_mode = ssl.CERT_NONE
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
         except (OSError, ValueError) as error:
             raise self._broken(f"its certificate authority cannot be used: {error}", "clusters") from error
         if settings.cert_file:
             try:
                 # With an empty password an encrypted key is an error; without one, OpenSSL would ask on the terminal.
-                made.load_cert_chain(settings.cert_file, settings.key_file, password="")
+                context.load_cert_chain(settings.cert_file, settings.key_file, password="")
             except (OSError, ValueError) as error:
                 raise self._broken(f"its client certificate cannot be used: {error}", "users") from error
-        return made
+        return context
 
     def _load(self) -> Any:
         from kubernetes import client, config
@@ -176,11 +176,11 @@ def _proxy_of_environment(server: str) -> str | None:
     """The proxy that the environment names for the server, as Go's programs read it: never for this machine itself."""
     parts = urlsplit(server)
     host = parts.hostname or ""
-    found = urllib.request.getproxies_environment()
-    unproxied = ["localhost", "127.0.0.0/8", "::1", *(name.strip() for name in found.get("no", "").split(","))]
+    proxies = urllib.request.getproxies_environment()
+    unproxied = ["localhost", "127.0.0.0/8", "::1", *(name.strip() for name in proxies.get("no", "").split(","))]
     if any(_is_within(host, name) for name in unproxied if name):
         return None
-    proxy = found.get(parts.scheme)
+    proxy = proxies.get(parts.scheme)
     return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 

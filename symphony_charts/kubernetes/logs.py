@@ -1,4 +1,4 @@
-"""The logs of containers, merged by the cluster's times, and followed over restarts, new pods and new runs."""
+"""`read_lines` merges the logs of containers by time, and follows them over restarts, new pods and new runs."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class _Source:
 def read_lines(experiments: KubeExperiments, name: str, query: LogQuery) -> Iterator[LogLine]:
     """The lines that `query` asks for; see `Watcher.logs`."""
     status = experiments.describe(name, events=False)
-    chosen = [one for one in status.instances if not query.instances or one.path in query.instances]
-    sources = {_key(one): _source(status.namespace, one) for one in chosen if one.pod}
+    chosen = [instance for instance in status.instances if not query.instances or instance.path in query.instances]
+    sources = {_key(instance): _source(status.namespace, instance) for instance in chosen if instance.pod}
     if query.previous:
         return iter(_previous(experiments, status.namespace, chosen, query))
     return _lines(experiments, name, query, sources)
@@ -97,8 +97,8 @@ class _Follower:
                     return
                 if status is None:
                     break
-                for one in status.instances:
-                    self._begin(status.namespace, one)
+                for instance in status.instances:
+                    self._begin(status.namespace, instance)
                 if status.is_final:
                     break
         except Exception as error:
@@ -108,13 +108,13 @@ class _Follower:
             reader.join(timeout=30)
         self._queue.put(None)
 
-    def _begin(self, namespace: str, one: InstanceStatus) -> None:
-        if self._query.instances and one.path not in self._query.instances:
+    def _begin(self, namespace: str, instance: InstanceStatus) -> None:
+        if self._query.instances and instance.path not in self._query.instances:
             return
-        key = _key(one)
-        if not one.pod or key in self._readers or one.started is None:
+        key = _key(instance)
+        if not instance.pod or key in self._readers or instance.started is None:
             return
-        source = self._sources.get(key) or _source(namespace, one)
+        source = self._sources.get(key) or _source(namespace, instance)
         self._readers[key] = threading.Thread(target=self._tail, args=(source,), daemon=True)
         self._readers[key].start()
 
@@ -181,29 +181,31 @@ def _previous(
 ) -> list[LogLine]:
     """The lines of the containers before these: in the same pod, or in the pod before it."""
     wanted = re.compile(query.regex) if query.regex else None
-    found: list[LogLine] = []
+    lines: list[LogLine] = []
     is_any = False
-    for one in chosen:
-        asked = {"container": one.process, "timestamps": "true", "previous": "true"}
+    for container in chosen:
+        asked = {"container": container.process, "timestamps": "true", "previous": "true"}
         try:
-            response = experiments.api.log(namespace, one.pod, asked)
+            response = experiments.api.log(namespace, container.pod, asked)
         except (NotFound, SpecError):
             continue
         is_any = True
-        found += [LogLine(time=moment_of(stamp), process=one.path, text=text) for stamp, text in _stamped(response)]
+        lines += [
+            LogLine(time=moment_of(stamp), process=container.path, text=text) for stamp, text in _stamped(response)
+        ]
     if not is_any:
-        names = ", ".join(one.path for one in chosen)
+        names = ", ".join(instance.path for instance in chosen)
         raise NotFound(f"nothing ran before these containers: {names}", next="leave out --previous")
-    found = [line for line in sorted(found, key=_moment) if _is_wanted(line, query, wanted)]
-    return found[-query.tail :] if query.tail > 0 else found if query.tail else []
+    lines = [line for line in sorted(lines, key=_moment) if _is_wanted(line, query, wanted)]
+    return lines[-query.tail :] if query.tail > 0 else lines if query.tail else []
 
 
-def _source(namespace: str, one: InstanceStatus) -> _Source:
-    return _Source(namespace=namespace, pod=one.pod, container=one.process, name=one.path)
+def _source(namespace: str, instance: InstanceStatus) -> _Source:
+    return _Source(namespace=namespace, pod=instance.pod, container=instance.process, name=instance.path)
 
 
-def _key(one: InstanceStatus) -> tuple[str, str, int]:
-    return one.pod, one.process, one.restarts
+def _key(instance: InstanceStatus) -> tuple[str, str, int]:
+    return instance.pod, instance.process, instance.restarts
 
 
 def _is_wanted(line: LogLine, query: LogQuery, wanted: re.Pattern[str] | None) -> bool:

@@ -1,4 +1,4 @@
-"""Who holds the objects of an experiment (helm, Argo CD, Flux), and what `symph` therefore never touches. Pure."""
+"""`held_by` says who holds an experiment (helm, Argo CD, Flux), and what is not ours to touch is refused. Pure."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _BY_HAND = "symph.dev/held-by"
 
 def held_by(objects: Sequence[Object], releases: Sequence[Object]) -> tuple[str, ...]:
     """Who manages the objects: ``Argo CD application X``, ``Flux release X``, ``Helm release X, revision N``."""
-    found: dict[str, None] = {}
+    holders: dict[str, None] = {}
     for item in objects:
         labels, notes = item["metadata"].get("labels") or {}, item["metadata"].get("annotations") or {}
         if _TRACKED in notes:
-            found[f"Argo CD application {str(notes[_TRACKED]).partition(':')[0]}"] = None
+            holders[f"Argo CD application {str(notes[_TRACKED]).partition(':')[0]}"] = None
         if _FLUX in labels:
-            found[f"Flux release {labels[_FLUX]}"] = None
+            holders[f"Flux release {labels[_FLUX]}"] = None
         if notes.get(_BY_HAND) == "symph":
-            found["symph"] = None
+            holders["symph"] = None
     revisions = [int(item["metadata"]["labels"].get("version", 0)) for item in releases]
     if revisions:
-        found[f"Helm release {releases[0]['metadata']['labels']['name']}, revision {max(revisions)}"] = None
-    elif not found:
+        holders[f"Helm release {releases[0]['metadata']['labels']['name']}, revision {max(revisions)}"] = None
+    elif not holders:
         # Whoever may not read helm's records sees its mark on the objects.
         marks = (item["metadata"].get("annotations") or {} for item in objects)
-        found |= {f"Helm release {notes[_HELM]}": None for notes in marks if _HELM in notes}
-    return tuple(found)
+        holders |= {f"Helm release {notes[_HELM]}": None for notes in marks if _HELM in notes}
+    return tuple(holders)
 
 
 def refuse_protected(namespace: str) -> None:
@@ -49,6 +49,6 @@ def refuse_protected(namespace: str) -> None:
 
 def refuse_managed(name: str, holders: tuple[str, ...], next_step: str) -> None:
     """Raise Conflict for what Git manages: it would come back at once, or be fought over."""
-    managed = [one for one in holders if one.startswith(_MANAGERS)]
+    managed = [holder for holder in holders if holder.startswith(_MANAGERS)]
     if managed:
         raise Conflict(f'"{name}" is held by the {managed[0]}, which follows Git', next=next_step)

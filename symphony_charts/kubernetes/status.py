@@ -1,4 +1,4 @@
-"""How an experiment on Kubernetes is, by the objects that bear its labels. Pure: objects in, records out."""
+"""`status_of` says how an experiment on Kubernetes is, by the objects that bear its labels. Pure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def status_of(
     if everything and all(item["metadata"].get("deletionTimestamp") for item in (*workloads, *pods) or everything):
         phase = "stopping"
     started = min((moment_of(item["metadata"]["creationTimestamp"]) for item in everything), default=now)
-    ends = [one.ended for one in instances if one.ended]
+    ends = [instance.ended for instance in instances if instance.ended]
     runs = dict.fromkeys(str((item["metadata"].get("labels") or {}).get(_RUN, "")) for item in (*pods, *workloads))
     return ExperimentStatus(
         name=name,
@@ -113,27 +113,27 @@ def _instances(
     newest: dict[tuple[str, int], Object] = {}
     restarted: dict[tuple[str, int], int] = {}
     for pod in sorted(pods, key=lambda item: (str(item["metadata"]["creationTimestamp"]), _name(item))):
-        place = _place(pod)
-        if place in newest and not pod["metadata"].get("deletionTimestamp"):
+        replica = _replica_of(pod)
+        if replica in newest and not pod["metadata"].get("deletionTimestamp"):
             # A Job replaces a failed pod by a new one: that is a restart of its processes.
-            restarted[place] = restarted.get(place, 0) + (_run(newest[place]) == _run(pod))
-        elif place in newest:
+            restarted[replica] = restarted.get(replica, 0) + (_run(newest[replica]) == _run(pod))
+        elif replica in newest:
             continue
-        newest[place] = pod
+        newest[replica] = pod
     wanted: dict[tuple[str, int], Object] = {}
     # What is described comes first, so that a Job that is there replaces its description.
     for workload in (*(part for item in workloads for part in parts_of(item)), *workloads):
         for index in range(_replicas(workload)):
             wanted[_group(workload), index] = workload
-    places = sorted({*newest, *(place for place in wanted if place not in newest)})
-    found: list[InstanceStatus] = []
-    for place in places:
-        count = sum(group == place[0] for group, _ in {*wanted, *newest})
-        if place in newest:
-            found += _of_pod(newest[place], place, count, wanted.get(place), restarted.get(place, 0), now)
+    replicas = sorted({*newest, *(replica for replica in wanted if replica not in newest)})
+    instances: list[InstanceStatus] = []
+    for replica in replicas:
+        count = sum(group == replica[0] for group, _ in {*wanted, *newest})
+        if replica in newest:
+            instances += _of_pod(newest[replica], replica, count, wanted.get(replica), restarted.get(replica, 0), now)
         else:
-            found += _of_workload(wanted[place], place, count, queue)
-    return tuple(found)
+            instances += _of_workload(wanted[replica], replica, count, queue)
+    return tuple(instances)
 
 
 def _of_pod(
@@ -142,10 +142,10 @@ def _of_pod(
     group, index = place
     spec, status = pod["spec"], pod.get("status") or {}
     states = {
-        one["name"]: one
-        for one in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+        container_status["name"]: container_status
+        for container_status in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
     }
-    found = []
+    instances = []
     for container, kind in _containers(spec):
         seen = states.get(container["name"], {})
         phase, state, reason = judge(pod, seen, now)
@@ -155,7 +155,7 @@ def _of_pod(
         running = (seen.get("state") or {}).get("running") or {}
         last = (seen.get("lastState") or {}).get("terminated") or {}
         begun = ended.get("startedAt") or running.get("startedAt")
-        found.append(
+        instances.append(
             InstanceStatus(
                 name=_numbered(container["name"], index, count),
                 process=container["name"],
@@ -175,14 +175,14 @@ def _of_pod(
                 is_service=kind == "sidecar" or _is_endless(pod),
             )
         )
-    return found
+    return instances
 
 
 def _of_workload(
-    workload: Object, place: tuple[str, int], count: int, queue: Mapping[str, str]
+    workload: Object, replica: tuple[str, int], count: int, queue: Mapping[str, str]
 ) -> list[InstanceStatus]:
     """Replicas that have no pod: finished ones whose pods are gone, or ones that are yet to come."""
-    group, index = place
+    group, index = replica
     template = workload["spec"].get("template") or {"metadata": {}, "spec": {"containers": []}}
     phase, state = phase_of_workload(workload, queue)
     return [
@@ -204,9 +204,10 @@ def _of_workload(
 def _containers(spec: Object) -> list[tuple[Object, str]]:
     """The containers of a pod with what they are: a step, a sidecar, or the rest."""
     first = [
-        (one, "sidecar" if one.get("restartPolicy") == "Always" else "step") for one in spec.get("initContainers") or []
+        (container, "sidecar" if container.get("restartPolicy") == "Always" else "step")
+        for container in spec.get("initContainers") or []
     ]
-    return [*first, *((one, "process") for one in spec.get("containers") or [])]
+    return [*first, *((container, "process") for container in spec.get("containers") or [])]
 
 
 def _is_alone(pod: Object, container: str) -> bool:
@@ -232,7 +233,7 @@ def _replicas(workload: Object) -> int:
     return int(spec.get("replicas", 1)) if "template" in spec else 0
 
 
-def _place(pod: Object) -> tuple[str, int]:
+def _replica_of(pod: Object) -> tuple[str, int]:
     meta = pod["metadata"]
     marks = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
     index = next((marks[key] for key in _INDEXES if key in marks), "0")

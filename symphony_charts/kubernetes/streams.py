@@ -1,4 +1,4 @@
-"""Programs and ports inside pods, over the API server's WebSocket streams.
+"""`run_in_pod` runs programs in pods and `forward` reaches their ports, over the API server's WebSocket streams.
 
 Source: k8s.io/streaming pkg/wsstream and remotecommand: the first byte of a message is its channel; protocol v5 adds
 a message that closes one, without which a program never sees the end of its input.
@@ -67,7 +67,7 @@ def run_in_pod(
     `stdin` gives the next bytes (empty: the end) and is read in a thread of its own. Raises ToolFailed where the
     command cannot be started or the connection breaks.
     """
-    query = [("container", container), *(("command", word) for word in command), ("stdout", "true")]
+    query = [("container", container), *(("command", argument) for argument in command), ("stdout", "true")]
     query += [("stderr", "false" if tty else "true"), ("stdin", "true" if stdin else "false")]
     query.append(("tty", "true" if tty else "false"))
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/exec"
@@ -194,12 +194,12 @@ def _relay(
     api: KubeApi, namespace: str, pod: str, container: str, command: Sequence[str], caller: socket.socket
 ) -> None:
     """One connection, both ways, through a program in the container."""
-    said: list[bytes] = []
+    stderr: list[bytes] = []
     try:
         code = run_in_pod(
-            api, namespace, pod, container, command, stdin=caller.recv, stdout=caller.sendall, stderr=said.append
+            api, namespace, pod, container, command, stdin=caller.recv, stdout=caller.sendall, stderr=stderr.append
         )
-        problem = b"".join(said).decode("utf-8", "replace").strip() if code else ""
+        problem = b"".join(stderr).decode("utf-8", "replace").strip() if code else ""
     except (ToolFailed, OSError) as error:
         problem = str(error)
     if problem:

@@ -38,8 +38,8 @@ def changes(
                 over.wait(_BROKEN_S)
                 steps.put(None)
 
-    for one in watched:
-        threading.Thread(target=follow, args=one, daemon=True).start()
+    for kind_and_selector in watched:
+        threading.Thread(target=follow, args=kind_and_selector, daemon=True).start()
     try:
         while True:
             try:

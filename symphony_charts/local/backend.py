@@ -1,4 +1,4 @@
-"""The experiments of this machine, by the files of their runs: nobody is asked, so nothing can be silent."""
+"""`LocalWatcher` watches the experiments of this machine by the files of their runs; no program has to answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LocalWatcher:
         if ended:
             folder = state_dir() / "local"
             names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-            runs = [found[-1] for found in map(runs_of, names) if found]
+            runs = [past_runs[-1] for past_runs in map(runs_of, names) if past_runs]
         return [run_status(run) for run in runs]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
@@ -80,7 +80,7 @@ class LocalWatcher:
 
     def usage(self, name: str) -> Mapping[str, Usage]:
         """Processors since the last call (the first time: since the start) and resident memory, children included."""
-        found = {}
+        usage = {}
         now = time.time()
         for item in find_run(name).state()["processes"]:
             used = session_usage(int(item.get("wrapper") or 0)) if item["phase"] == "running" else None
@@ -91,18 +91,18 @@ class LocalWatcher:
             before, moment = self._cpu_seen.get(path, (0.0, float(item.get("started") or now)))
             self._cpu_seen[path] = (seconds, now)
             cpu = max(0.0, seconds - before) / (now - moment) if now > moment else None
-            found[path] = Usage(cpu=cpu, memory=memory)
-        return found
+            usage[path] = Usage(cpu=cpu, memory=memory)
+        return usage
 
     def last_lines(self, name: str) -> Mapping[str, str]:
         """The last line that each process wrote."""
-        run, found = find_run(name), {}
+        run, lines_by_path = find_run(name), {}
         for item in run.state()["processes"]:
             with contextlib.suppress(OSError), (run.process_dir(item["slot"]) / "log").open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - 400))
                 lines = file.read().decode("utf-8", "replace").strip().splitlines()
-                found[path_of(item)] = lines[-1] if lines else ""
-        return {path: line for path, line in found.items() if line}
+                lines_by_path[path_of(item)] = lines[-1] if lines else ""
+        return {path: line for path, line in lines_by_path.items() if line}
 
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
@@ -133,27 +133,27 @@ class LocalWatcher:
     def visit(self, name: str, service: str) -> Iterator[str]:
         """The loopback address of the service; nothing needs to be forwarded here."""
         services = self.describe(name, events=False).services
-        found = [one.address for one in services if one.name == service]
-        if not found:
-            known = ", ".join(one.name for one in services) or "none"
-            raise NotFound(f'experiment "{name}" has no service "{service}"', next=f"its services: {known}")
-        yield found[0]
+        addresses = [status.address for status in services if status.name == service]
+        if not addresses:
+            names = ", ".join(status.name for status in services) or "none"
+            raise NotFound(f'experiment "{name}" has no service "{service}"', next=f"its services: {names}")
+        yield addresses[0]
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
         """End the experiment and remove what is kept of its runs, logs included."""
         find_run(name)
         runs = runs_of(name)
         home = (state_dir() / "local").resolve()
-        if any(one.folder.resolve().parent.parent != home for one in runs):
+        if any(run.folder.resolve().parent.parent != home for run in runs):
             # Looked at once more, as on a cluster: what is removed recursively must be one of our own folders.
             raise NotFound(f'"{name}" names no folder of ours')
         if not dry_run:
             from symphony_charts.local import up
 
-            for one in runs:
-                up.down(one)
+            for past_run in runs:
+                up.down(past_run)
             shutil.rmtree(runs[0].folder.parent)
-        return [one.run_id for one in runs]
+        return [run.run_id for run in runs]
 
     def _run(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, stdin: bool, **options: Any
@@ -175,7 +175,7 @@ class LocalWatcher:
         pid = _main_pid(name, instance)
         if pid:
             return Path(f"/proc/{pid}/root{path}" if path.startswith("/") else f"/proc/{pid}/cwd/{path}")
-        planned = next(one for one in find_run(name).plan()["processes"] if path_of(one) == instance.path)
+        planned = next(process for process in find_run(name).plan()["processes"] if path_of(process) == instance.path)
         return Path(planned["cwd"]) / path
 
 

@@ -1,4 +1,4 @@
-"""Names of experiments and processes of this machine, for completion: read quickly, and whatever fails left out."""
+"""Completion reads the names of this machine's experiments and processes quickly, and leaves out whatever fails."""
 
 from __future__ import annotations
 

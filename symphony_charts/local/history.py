@@ -95,13 +95,13 @@ def all_runs(experiment: str | None = None) -> list[Run]:
 
 def find_past(experiment: str, run_id: str | None = None) -> Run:
     """The run with that id or beginning of an id, or the newest one. Raises NotFound listing what there is."""
-    found = runs_of(experiment)
-    fitting = [run for run in found if run_id is None or run.run_id.startswith(run_id)]
+    runs = runs_of(experiment)
+    fitting = [run for run in runs if run_id is None or run.run_id.startswith(run_id)]
     if run_id is None and fitting:
         return fitting[-1]
     if len(fitting) == 1:
         return fitting[0]
-    if not found:
+    if not runs:
         raise NotFound(f'experiment "{experiment}" has no runs here', next="symph local history")
     what = "several runs" if fitting else "no run"
     raise NotFound(f'{what} of "{experiment}" begin with "{run_id}"', next=f"symph local history {experiment}")
@@ -137,11 +137,11 @@ def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now:
     for run in runs:
         if not _may_live(run, now):
             by_name.setdefault(run.experiment, []).append(run)
-    found = []
+    removed = []
     for ended in by_name.values():
         ended.sort(key=lambda run: run.run_id)
-        found += [run for run in ended[: max(0, len(ended) - keep)] if now - _last_change(run) >= older_than_s]
-    return found
+        removed += [run for run in ended[: max(0, len(ended) - keep)] if now - _last_change(run) >= older_than_s]
+    return removed
 
 
 def remove(run: Run) -> bool:

@@ -1,4 +1,4 @@
-"""The logs of a run here, merged by time, filtered, and followed over restarts and new runs."""
+"""`read_lines` merges the logs of a run here by time, and follows them over restarts and new runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_lines(name: str, query: LogQuery) -> Iterator[LogLine]:
     """The lines of the newest run (`previous`: of the one before it)."""
     run = find_run(name)
     if query.previous:
-        before = [one for one in runs_of(name) if one.run_id < run.run_id]
+        before = [other for other in runs_of(name) if other.run_id < run.run_id]
         if not before:
             raise NotFound(f'experiment "{name}" has had no run before this one')
         run = before[-1]
@@ -61,7 +61,9 @@ def _newer(run: Run) -> Run | None:
     deadline = time.monotonic() + _NEXT_RUN_S
     while True:
         later = [
-            one for one in runs_of(run.experiment) if one.run_id > run.run_id and (one.folder / "state.json").exists()
+            other
+            for other in runs_of(run.experiment)
+            if other.run_id > run.run_id and (other.folder / "state.json").exists()
         ]
         if later or time.monotonic() > deadline:
             return later[-1] if later else None
@@ -85,7 +87,7 @@ class _Reader:
 
     def read(self, *, partial: bool) -> list[LogLine]:
         """What is new, by time; a last line without its end waits unless `partial`."""
-        found: list[LogLine] = []
+        lines: list[LogLine] = []
         for slot, start in self._offsets.items():
             log = self.run.process_dir(slot) / "log"
             if not log.exists() or log.stat().st_size == start:
@@ -94,8 +96,8 @@ class _Reader:
                 if not partial and not text.endswith("\n"):
                     break
                 self._offsets[slot] = offset
-                found.append(LogLine(time=moment, process=self._names[slot], text=text))
-        return sorted(found, key=lambda line: line.time)
+                lines.append(LogLine(time=moment, process=self._names[slot], text=text))
+        return sorted(lines, key=lambda line: line.time)
 
 
 def _is_wanted(line: LogLine, query: LogQuery, wanted: re.Pattern[str] | None) -> bool:

@@ -1,4 +1,4 @@
-"""Runs that follow their files: what has changed is noticed, and the processes that use it are started again."""
+"""`FileWatch` waits for changes of files, and `touched_slots` says which processes of a run use them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FileWatch:
 
     def __init__(self, watched: Sequence[Watched], spec: Path, ignored: Sequence[str] = ()) -> None:
         self.watched, self.spec = tuple(watched), spec.resolve()
-        roots = [*(Path(one.path) for one in watched), self.spec]
+        roots = [*(Path(entry.path) for entry in watched), self.spec]
         self._tree = Tree(roots, partial(is_ignored, roots=roots, patterns=(*IGNORED, *ignored)))
 
     def wait(self, run: Run) -> set[Path]:
@@ -80,13 +80,13 @@ def parse_watched(text: str) -> Watched:
 
 def touched_slots(run: Run, changed: Iterable[Path], watched: Sequence[Watched]) -> Mapping[int, str]:
     """The processes of `run` that use what has changed, and which files that are; steps only where they are named."""
-    found: dict[int, list[str]] = {}
+    touched: dict[int, list[str]] = {}
     steps = {item["slot"] for item in run.plan()["processes"] if item["is_step"]}
     everybody = [item["slot"] for item in run.state()["processes"] if item["slot"] not in steps]
     for name, paths in concerned(changed, watched).items():
         for slot in find_slots(run, name) if name else everybody:
-            found[slot] = [*found.get(slot, []), *(path for path in paths if path not in found.get(slot, []))]
-    return {slot: _told(paths) for slot, paths in sorted(found.items())}
+            touched[slot] = [*touched.get(slot, []), *(path for path in paths if path not in touched.get(slot, []))]
+    return {slot: _told(paths) for slot, paths in sorted(touched.items())}
 
 
 def _told(paths: Sequence[str]) -> str:
@@ -139,14 +139,14 @@ def is_ignored(path: PurePath, roots: Iterable[PurePath], patterns: Sequence[str
 
 def concerned(changed: Iterable[PurePath], watched: Iterable[Watched]) -> dict[str, list[str]]:
     """The changed paths, as they are told, by the process that they concern; `""` stands for all processes."""
-    found: dict[str, list[str]] = {}
+    concerns: dict[str, list[str]] = {}
     for path in sorted(changed):
-        for one in watched:
-            if path == one.path or one.path in path.parents:
-                told = path.name if path == one.path else str(path.relative_to(one.path))
-                for process in one.processes or ("",):
-                    found.setdefault(process, []).append(told)
-    return {process: list(dict.fromkeys(paths)) for process, paths in found.items()}
+        for entry in watched:
+            if path == entry.path or entry.path in path.parents:
+                shown_path = path.name if path == entry.path else str(path.relative_to(entry.path))
+                for process in entry.processes or ("",):
+                    concerns.setdefault(process, []).append(shown_path)
+    return {process: list(dict.fromkeys(paths)) for process, paths in concerns.items()}
 
 
 def _fits(path: PurePath, patterns: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""`symph up` of an experiment that runs: which processes changed and why, and the new texts in the run's folder."""
+"""`changes_of` says which processes of a live run changed and why; `rewrite` puts the new texts into its folder."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
     same = before == after and all(old.get(key) == _plain(new[key]) for key in _WHOLE)
     if not same:
         names = sorted({str(item[0]) for item in before} ^ {str(item[0]) for item in after})
-        told = f"other processes: {', '.join(names)}" if names else "other files, terminals or order of processes"
-        what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({told})'
+        difference = f"other processes: {', '.join(names)}" if names else "other files, terminals or order of processes"
+        what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({difference})'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
     files = list(_changed_files(run, plan))
     return [
@@ -99,8 +99,8 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
             path.chmod(file.mode)
         else:
             write_private(path, file.content, file.mode)
-    for place in plan.folders:
-        Path(place).mkdir(parents=True, exist_ok=True)
+    for volume_folder in plan.folders:
+        Path(volume_folder).mkdir(parents=True, exist_ok=True)
     for process in plan.processes:
         own = run.process_dir(process.slot)
         (own / "start").unlink(missing_ok=True)

@@ -25,13 +25,13 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
             write_private(run.folder / name, content)
     for file in plan.files:
         write_private(run.folder / file.path, file.content, file.mode)
-    for place in plan.folders:
-        Path(place).mkdir(parents=True, exist_ok=True)
+    for path in plan.folders:
+        Path(path).mkdir(parents=True, exist_ok=True)
     if plan.has_namespace:
         write_private(run.folder / "enter", enter_script(plan, str(run.folder)).encode())
 
 
-def lay_out(run: Run, plan: LocalPlan, folder: Path, **known: object) -> None:
+def lay_out(run: Run, plan: LocalPlan, folder: Path, **facts: object) -> None:
     """Write everything else the run needs, and with what is `known` its first state."""
     (run.folder / "p").mkdir(mode=0o700)
     for process in plan.processes:
@@ -39,7 +39,7 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path, **known: object) -> None:
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
     os.mkfifo(run.folder / "born", 0o600)
-    write_json(run.folder / "state.json", {**first_state(plan), **known})
+    write_json(run.folder / "state.json", {**first_state(plan), **facts})
 
 
 def _lay_out_process(run: Run, process: PlannedProcess, *, is_mounting: bool) -> None:

@@ -117,11 +117,11 @@ def find_run(experiment: str | None, *, live: bool = False) -> Run:
         names = ", ".join(run.experiment for run in running)
         what = f"several experiments run here: {names}" if running else "no experiment runs here"
         raise NotFound(what, next="name one" if running else "start one: symph up SPEC")
-    found = runs_of(experiment)
-    if not found or (live and not found[-1].is_live):
+    runs = runs_of(experiment)
+    if not runs or (live and not runs[-1].is_live):
         names = ", ".join(run.experiment for run in live_runs()) or "none"
         raise NotFound(f'experiment "{experiment}" does not run here', next=f"running now: {names}")
-    return found[-1]
+    return runs[-1]
 
 
 def write_json(path: Path, data: object) -> None:
@@ -199,11 +199,11 @@ def find_slots(run: Run, name: str) -> list[int]:
     """
     planned = run.plan()["processes"]
     for names in (_names_of_process, _names_of_replica):
-        found = [item["slot"] for item in planned if name in names(item)]
-        if found:
-            return found
-    known = ", ".join(f"{item['group']}/{item['name']}" if item["group"] else item["name"] for item in planned)
-    raise NotFound(f'experiment "{run.experiment}" has no process "{name}"', next=f"its processes: {known}")
+        slots = [item["slot"] for item in planned if name in names(item)]
+        if slots:
+            return slots
+    there_are = ", ".join(f"{item['group']}/{item['name']}" if item["group"] else item["name"] for item in planned)
+    raise NotFound(f'experiment "{run.experiment}" has no process "{name}"', next=f"its processes: {there_are}")
 
 
 def _names_of_process(item: dict[str, Any]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`symph local env|render` show the environment of processes, of a live run or of a file, with secrets masked."""
+"""`of_run` and `of_spec` give the environment of a process of a live run or of a file, and what of it is secret."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Environment:
     has_preamble: bool
 
 
-def of_run(experiment: str | None, wanted: str | None) -> Environment:
+def of_run(experiment: str | None, process: str | None) -> Environment:
     """That of a process of a live run, from the script that starts it. Raises NotFound, and UsageError for several."""
     run = find_run(experiment, live=True)
     plan = run.plan()
-    slots = find_slots(run, wanted) if wanted else list(range(len(plan["processes"])))
+    slots = find_slots(run, process) if process else list(range(len(plan["processes"])))
     names = [str(plan["processes"][slot]["name"]) for slot in slots]
-    slot = slots[_only(names, wanted)]
+    slot = slots[_only(names, process)]
     item = plan["processes"][slot]
     script = (run.process_dir(slot) / "start").read_text(encoding="utf-8")
     env = read_environment(script)
@@ -55,16 +55,18 @@ def of_run(experiment: str | None, wanted: str | None) -> Environment:
     )
 
 
-def of_spec(path: str, wanted: str | None) -> Environment:
+def of_spec(path: str, process_name: str | None) -> Environment:
     """That of a process of an experiment file, were it started now. Raises as `of_run` does."""
     spec = specfile.read(path)
     folder = spec.path.parent
     plan = plan_here(spec.experiment, allocate(spec.experiment, spec.pins), folder, "render")
-    fitting = [process for process in plan.processes if wanted is None or _fits(process, wanted)]
+    fitting = [process for process in plan.processes if process_name is None or _fits(process, process_name)]
     if not fitting:
         names = ", ".join(process.name for process in plan.processes)
-        raise NotFound(f'experiment "{plan.experiment}" has no process "{wanted}"', next=f"its processes: {names}")
-    process = fitting[_only([process.name for process in fitting], wanted)]
+        raise NotFound(
+            f'experiment "{plan.experiment}" has no process "{process_name}"', next=f"its processes: {names}"
+        )
+    process = fitting[_only([process.name for process in fitting], process_name)]
     return Environment(
         experiment=plan.experiment,
         process=process.name,
@@ -113,15 +115,15 @@ def plan_items(
     return items
 
 
-def _only(names: list[str], wanted: str | None) -> int:
+def _only(names: list[str], given: str | None) -> int:
     if len(names) > 1:
-        which = f'"{wanted}" fits {len(names)}' if wanted else f"there are {len(names)} processes"
+        which = f'"{given}" fits {len(names)}' if given else f"there are {len(names)} processes"
         raise UsageError(which, next=f"name one: {', '.join(names)}")
     return 0
 
 
-def _fits(process: PlannedProcess, wanted: str) -> bool:
-    group, _, name = wanted.rpartition("/")
+def _fits(process: PlannedProcess, name_of_user: str) -> bool:
+    group, _, name = name_of_user.rpartition("/")
     return name == process.name and (not group or group in (process.group, process.pod))
 
 
@@ -141,5 +143,5 @@ def _contents(experiment: Experiment, folder: Path) -> dict[str, bytes]:
 
 def _secrets_of(run: Run) -> dict[str, bytes]:
     """The secret files that the run itself holds."""
-    places = [place for place in (run.folder / "files").glob("secrets*") if place.is_dir()]
-    return {path.name: path.read_bytes() for place in places for path in place.iterdir()}
+    folders = [folder for folder in (run.folder / "files").glob("secrets*") if folder.is_dir()]
+    return {path.name: path.read_bytes() for folder in folders for path in folder.iterdir()}

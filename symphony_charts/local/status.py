@@ -1,4 +1,4 @@
-"""How a run of this machine is, by its plan and its state."""
+"""`run_status` says how a run of this machine is, by its plan and its state."""
 
 from __future__ import annotations
 
@@ -96,24 +96,24 @@ def _host(plan: Mapping[str, Any], port: int) -> str:
 def run_events(run: Run) -> list[Event]:
     """Starts and ends as the supervisor noted them, the oldest first; of a restarted process only the last."""
     state = run.state()
-    found = [Event(time=state["started"], kind="Normal", about=f"Run/{run.run_id}", reason="Started", message="")]
+    events = [Event(time=state["started"], kind="Normal", about=f"Run/{run.run_id}", reason="Started", message="")]
     for item in state["processes"]:
         about = f"Process/{path_of(item)}"
         if item.get("started"):
             again = f"restart {item['restarts']}" if item["restarts"] else ""
-            found.append(Event(time=item["started"], kind="Normal", about=about, reason="Started", message=again))
+            events.append(Event(time=item["started"], kind="Normal", about=about, reason="Started", message=again))
         if item.get("ended"):
             is_bad = item["phase"] in ("failed", "backoff")
             reason = "Failed" if is_bad else "Ended"
             message = f"exit status {item['status']}"
             kind = "Warning" if is_bad else "Normal"
-            found.append(Event(time=item["ended"], kind=kind, about=about, reason=reason, message=message))
+            events.append(Event(time=item["ended"], kind=kind, about=about, reason=reason, message=message))
     if state.get("ended"):
         kind = "Warning" if state["phase"] == "failed" else "Normal"
         message = str(state["phase"])
         about = f"Run/{run.run_id}"
-        found.append(Event(time=state["ended"], kind=kind, about=about, reason="Ended", message=message))
-    return sorted(found, key=lambda event: event.time)
+        events.append(Event(time=state["ended"], kind=kind, about=about, reason="Ended", message=message))
+    return sorted(events, key=lambda event: event.time)
 
 
 def path_of(item: Mapping[str, Any]) -> str:

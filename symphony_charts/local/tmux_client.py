@@ -127,8 +127,8 @@ def is_terminal_of(socket: Path, terminal: str) -> bool:
 
 def surrounding_server() -> Path | None:
     """The socket of the tmux server in one of whose panes this program was started, None outside of tmux."""
-    found = os.environ.get("TMUX", "").partition(",")[0]
-    return Path(found) if found else None
+    socket = os.environ.get("TMUX", "").partition(",")[0]
+    return Path(socket) if socket else None
 
 
 def attach(socket: Path) -> None:

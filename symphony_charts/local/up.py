@@ -1,4 +1,4 @@
-"""Starting and stopping experiments on this machine."""
+"""`up` starts experiments on this machine, `restart` parts of them, and `down` ends them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from symphony_charts.local.plan.scripts import check_path, quote
 from symphony_charts.local.restart_changed import changes_of, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared
 from symphony_charts.local.runs import Run, live_runs, runs_of
-from symphony_charts.local.supervisor.cleanup import sweep
-from symphony_charts.local.supervisor.launcher import NewSupervisor
+from symphony_charts.local.supervisor.cleanup import kill_everything
+from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import request
 from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
@@ -53,7 +53,7 @@ def up(
     force: bool = False,
     dry_run: bool = False,
     share_gpus: bool = False,
-    spare: NewSupervisor | None = None,
+    spare: SupervisorProcess | None = None,
     touched: Mapping[int, str] = MappingProxyType({}),
 ) -> Run | None:
     """Start `experiment`, whose relative paths count from `folder`; returns once every process has been started.
@@ -64,12 +64,12 @@ def up(
     it cannot run on one machine, PlacementError when that has too few GPUs, ToolMissing without tmux, ToolFailed when
     the machine refuses. A `spare` supervisor saves the time that starting one takes.
     """
-    found = runs_of(experiment.name)
-    if found and found[-1].is_live:
+    runs = runs_of(experiment.name)
+    if runs and runs[-1].is_live:
         if not force:
-            return _up_again(found[-1], experiment, services, folder, touched, dry_run=dry_run)
+            return _restart_changed(runs[-1], experiment, services, folder, touched, dry_run=dry_run)
         if not dry_run:
-            down(found[-1])
+            down(runs[-1])
     if dry_run:
         gpus = look_at_gpus(experiment, share=share_gpus, strict=True)
         sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)))
@@ -89,12 +89,12 @@ def _begin(
     services: Sequence[Service],
     folder: Path,
     gpus: Gpus,
-    spare: NewSupervisor | None,
+    spare: SupervisorProcess | None,
 ) -> None:
     check_path(str(run.folder))
     run.folder.mkdir(parents=True, mode=0o700)
     # It starts while everything else is prepared.
-    supervisor, server = spare or NewSupervisor.ahead(), None
+    supervisor, server = spare or SupervisorProcess.ahead(), None
     try:
         supervisor.take(run)
         plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
@@ -131,7 +131,7 @@ def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
     request(run, slots, timeout_s)
 
 
-def _up_again(
+def _restart_changed(
     run: Run,
     experiment: Experiment,
     services: Sequence[Service],
@@ -190,7 +190,7 @@ def ensure_supervised(run: Run) -> None:
     """Give a live run whose supervisor is gone a new one."""
     if not run.is_live or run.is_supervised:
         return
-    supervisor = NewSupervisor(run)
+    supervisor = SupervisorProcess(run)
     try:
         supervisor.answer()
     except ToolFailed:
@@ -219,9 +219,11 @@ def describe(plan: LocalPlan) -> str:
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
 
 
-def quote_if_needed(word: str) -> str:
+def quote_if_needed(argument: str) -> str:
     """`word` as one would type it in a shell."""
-    return word if word and all(char.isalnum() or char in "-_./=:,@%+" for char in word) else quote(word)
+    return (
+        argument if argument and all(char.isalnum() or char in "-_./=:,@%+" for char in argument) else quote(argument)
+    )
 
 
 def _await_end(run: Run, timeout_s: float | None) -> None:
@@ -265,7 +267,7 @@ class Server:
             # It answers when it has started all it was told to, also what nobody waits for any more.
             panes = tmux_client.list_panes(self._run.socket)
         sessions, server = {pane.pid for pane in panes}, panes[0].server if panes else 0
-        sweep(self._run, sessions, has_namespace=bool(self._prefix), server=server)
+        kill_everything(self._run, sessions, has_namespace=bool(self._prefix), server=server)
 
     def _start(self) -> None:
         # What wrapper.sh forgets again; a process has its own exact environment.

@@ -72,8 +72,8 @@ def under_values(spec: SpecFile, overrides: Values) -> SpecFile:
     pins = dict(spec.pins)
     base = _compiled(spec.experiment, pins)
     merged = merge(base, overrides)
-    known = set(schema_faults(base))
-    problems = [problem for problem in schema_faults(merged) if problem not in known]
+    faults_before = set(schema_faults(base))
+    problems = [problem for problem in schema_faults(merged) if problem not in faults_before]
     if problems:
         raise SpecError(problems, at=_WHERE)
     data: Record = to_data(spec.experiment)
@@ -175,21 +175,21 @@ def _set(record: Record, field: str, value: object) -> None:
 
 
 def _pod(data: Record, group: str) -> Record:
-    found = sub(data, "groups", group) or sub(data, "processes", group)
-    if not found:
+    data_of_pod = sub(data, "groups", group) or sub(data, "processes", group)
+    if not data_of_pod:
         raise SpecError.one(
             f'there is no group "{group}"', f"groups.{group}", "add it to the spec", "--set or --values"
         )
-    return found
+    return data_of_pod
 
 
 def _process(data: Record, group: str, name: str) -> Record:
     pod = _pod(data, group)
-    found = sub(pod, "processes", name) if "processes" in pod else pod if name == group else {}
-    if not found:
+    data_of_process = sub(pod, "processes", name) if "processes" in pod else pod if name == group else {}
+    if not data_of_process:
         path = f"groups.{group}.containers.{name}"
         raise SpecError.one(f'group "{group}" has no process "{name}"', path, "add it to the spec", _WHERE)
-    return found
+    return data_of_process
 
 
 def _is_free(experiment: Experiment, service: str) -> bool:

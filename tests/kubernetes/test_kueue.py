@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.backend.status import ExperimentStatus
-from symphony_charts.kubernetes.kueue import QUEUE, told
+from symphony_charts.kubernetes.kueue import QUEUE, wait_reason
 from symphony_charts.kubernetes.status import status_of
 from tests.kinds.test_outcome import job_set
 from tests.kubernetes.test_status import LABELS, NOW, job
@@ -78,4 +78,4 @@ def test_an_experiment_of_which_a_part_runs_is_running() -> None:
     ],
 )
 def test_each_step_of_the_way_through_a_queue_has_its_words(what: dict[str, Any], said: str) -> None:
-    assert told(what) == said
+    assert wait_reason(what) == said

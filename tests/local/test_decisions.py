@@ -194,7 +194,7 @@ def test_starting_a_failed_process_again_forgives_it_and_gives_hope_to_those_beh
 
 def test_what_is_asked_of_a_run_that_stops_is_left() -> None:
     state, actions = decided(events.RestartAsked([0]), [process()], [planned()], {0}, phase="stopping")
-    assert (actions, state.processes[0].get("again")) == ([], None)
+    assert (actions, state.processes[0].get("is_restart_asked")) == ([], None)
 
 
 def test_a_stop_ends_what_runs_and_gives_up_what_waits() -> None:
@@ -214,10 +214,15 @@ def test_a_process_that_is_ended_by_a_stop_has_not_failed() -> None:
 
 
 def test_who_takes_over_attends_what_runs_and_asks_for_the_end_of_what_does_not() -> None:
-    processes = [process(again=True), process(), process("done"), process("backoff", ended=NOW - 3, in_a_row=3)]
+    processes = [
+        process(is_restart_asked=True),
+        process(),
+        process("done"),
+        process("backoff", ended=NOW - 3, in_a_row=3),
+    ]
     state, actions = decided(events.TakenOver(), processes, [planned()] * 4, {0})
     assert actions == [Act("attend", 0), Act("read end", 1), Later(5.0, events.RestartDue(3, NOW - 3))]
-    assert not state.processes[0]["again"]
+    assert not state.processes[0]["is_restart_asked"]
 
 
 def test_who_takes_over_a_stop_brings_it_to_its_end() -> None:

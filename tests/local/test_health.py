@@ -152,7 +152,8 @@ def test_a_liveness_probe_restarts_what_does_not_answer_any_more(tmp_path: Path)
 
 @pytest.mark.usefixtures("tmux")
 def test_a_process_that_may_not_restart_fails_by_its_liveness_probe(tmp_path: Path) -> None:
-    overlay = {"livenessProbe": {**exists("nothing"), **LIVENESS}}
+    # Before the wrapper has become the program there is nothing that TERM could reach.
+    overlay = {"livenessProbe": {**exists("nothing"), "initialDelaySeconds": 1, **LIVENESS}}
     run = start(tmp_path, processes={"a": {**python("input()"), "container_overlay": overlay}})
     assert local_run.wait(run) == 143
     assert run.state()["failed"]["name"] == "a"

@@ -19,7 +19,7 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.machine import capacity
 from symphony_charts.local.runs import Run, runs_of
 from symphony_charts.local.supervisor.event_loop import Loop
-from symphony_charts.local.supervisor.startup import Starter, attend_start
+from symphony_charts.local.supervisor.startup import StartupChannel, attend_start
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from tests.local.runs import INTERRUPTIBLE, python, start, until
@@ -85,8 +85,8 @@ def test_nonsense_in_the_pipe_of_births_is_left_out(tmp_path: Path) -> None:
     loop = Loop()
     loop.later(0.1, lambda: speaking.sendall(b"\n"))
     with listening, speaking:
-        starter = Starter(listening.fileno())
-        attend_start(loop, tmp_path / "born", starter, lambda slot, pid: seen.append((slot, pid)), lambda: None)
+        channel = StartupChannel(listening.fileno())
+        attend_start(loop, tmp_path / "born", channel, lambda slot, pid: seen.append((slot, pid)), lambda: None)
     assert seen == [(1, 20), (3, 40), (9, 1)]
     os.close(writer)
 

@@ -1,4 +1,4 @@
-"""Releases as helm keeps them, by pyhelm3's Client over our own way of running helm."""
+"""`HelmReleases` reads and changes the releases that helm keeps, by pyhelm3's Client over our `HelmCommand`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class HelmReleases:
 
         What a failed upgrade has made is removed again. Nothing is waited for but `hooks`.
         """
-        made = self._done(
+        applied = self._done(
             name,
             self._client.install_or_upgrade_release(
                 name,
@@ -86,16 +86,16 @@ class HelmReleases:
                 no_hooks=not hooks,
             ),
         )
-        chart_name = self._done(name, made.chart_metadata())
+        chart_name = self._done(name, applied.chart_metadata())
         return Revision(
             name=name,
             namespace=namespace,
-            revision=made.revision,
-            status=str(made.status.value),
+            revision=applied.revision,
+            status=str(applied.status.value),
             chart=f"{chart_name.name}-{chart_name.version}",
-            updated=_iso(made.updated),
-            description=made.description or "",
-            notes=made.notes or "",
+            updated=_iso(applied.updated),
+            description=applied.description or "",
+            notes=applied.notes or "",
         )
 
     def render(
@@ -114,8 +114,8 @@ class HelmReleases:
 
     def current(self, name: str, namespace: str) -> Revision | None:
         """The newest revision, whatever became of it; None if there is no such release."""
-        found = self.history(name, namespace)
-        return found[0] if found else None
+        revisions = self.history(name, namespace)
+        return revisions[0] if revisions else None
 
     def history(self, name: str, namespace: str) -> list[Revision]:
         """All revisions that helm remembers, the newest first; empty if there is no such release."""
@@ -123,14 +123,14 @@ class HelmReleases:
             items = self._done(name, self._command.history(name, namespace=namespace))
         except NotFound:
             return []
-        made = [_revision(item, name, namespace) for item in items]
-        return sorted(made, key=lambda one: -one.revision)
+        revisions = [_revision(item, name, namespace) for item in items]
+        return sorted(revisions, key=lambda revision: -revision.revision)
 
     def releases(self, namespace: str | None = None) -> list[Revision]:
         """The releases of a namespace (None: of all), whatever their status."""
         everything = {
-            f"include_{word}": True
-            for word in ("deployed", "failed", "pending", "superseded", "uninstalling", "uninstalled")
+            f"include_{status}": True
+            for status in ("deployed", "failed", "pending", "superseded", "uninstalling", "uninstalled")
         }
         listed = self._client.list_release_definitions(
             namespace=namespace, all_namespaces=namespace is None, max_releases=0, **everything
@@ -178,11 +178,11 @@ def _ours(error: errors.Error, name: str) -> SymphError:
         return Conflict(failed.what, next="it belongs to something else: choose another release name or namespace")
     if isinstance(error, errors.FailedToRenderChartError):
         return SpecError(_faults(failed))
-    said = failed.stderr.lower()
-    if "another operation" in said:
+    stderr = failed.stderr.lower()
+    if "another operation" in stderr:
         what = f'helm is at work on "{name}", or was stopped in the middle of it'
         return Conflict(what, next=f"wait for it, or mend it: symph rollback {name}, symph uninstall {name}")
-    if "kubernetes cluster unreachable" in said or "connection refused" in said:
+    if "kubernetes cluster unreachable" in stderr or "connection refused" in stderr:
         failed.next = "check the cluster: kubectl cluster-info, --context, $KUBECONFIG"
     return failed
 
@@ -192,11 +192,11 @@ def _faults(failed: ToolFailed) -> list[Problem]:
     next_step = "change --set or --values; symph package makes a chart of other values"
     faults = []
     for line in failed.stderr.splitlines():
-        said = line.strip().removeprefix("- ")
-        place = _PLACE.match(said)
-        if said == line.strip() or "'anyOf' failed" in said:
+        message = line.strip().removeprefix("- ")
+        match = _PLACE.match(message)
+        if message == line.strip() or "'anyOf' failed" in message:
             continue
-        path, what = (place[1].strip("/").replace("/", "."), place[2]) if place else ("values", said)
+        path, what = (match[1].strip("/").replace("/", "."), match[2]) if match else ("values", message)
         faults.append(Problem(what=what, path=path, next=next_step))
     return faults or [Problem(what=failed.what, path="values", next=next_step)]
 
@@ -215,11 +215,11 @@ def _revision(item: Mapping[str, Any], name: str, namespace: str) -> Revision:
 
 def _clock(text: str) -> str:
     """helm's two ways to write a time (`list` prints Go's own form), in whoever's zone, as ISO 8601 in UTC."""
-    found = _TIME.match(text)
-    if found is None:
+    match = _TIME.match(text)
+    if match is None:
         return text
-    zone = (found[3] or "+0000").replace(":", "").replace("Z", "+0000")
-    return _iso(datetime.strptime(f"{found[1]} {found[2]} {zone}", "%Y-%m-%d %H:%M:%S %z"))
+    zone = (match[3] or "+0000").replace(":", "").replace("Z", "+0000")
+    return _iso(datetime.strptime(f"{match[1]} {match[2]} {zone}", "%Y-%m-%d %H:%M:%S %z"))
 
 
 def _iso(moment: datetime) -> str:

@@ -1,4 +1,4 @@
-"""How pyhelm3 runs helm here: an argument list, no shell, a deadline, and no credential where others can read it."""
+"""`HelmCommand` runs helm for pyhelm3: an argument list, no shell, a deadline, no credential that others can read."""
 
 from __future__ import annotations
 
@@ -97,20 +97,20 @@ def _repaired(document: bytes | None) -> bytes | None:
 
 
 def _failure(ended: Completed) -> BaseException:
-    said = ended.error_text.strip().splitlines()
-    first = next((line for line in said if line.startswith("Error: ")), said[-1] if said else "")
+    lines = ended.error_text.strip().splitlines()
+    first = next((line for line in lines if line.startswith("Error: ")), lines[-1] if lines else "")
     what = first.removeprefix("Error: ") or f"helm failed with exit status {ended.status}"
     return ended.failure(what)
 
 
-def _class_of(said: str) -> type[errors.Error]:
+def _class_of(stderr: str) -> type[errors.Error]:
     """pyhelm3's class of a failure, of the few that callers tell apart."""
-    low = said.lower()
-    found: type[errors.Error] = errors.Error
+    low = stderr.lower()
+    kind: type[errors.Error] = errors.Error
     if "release: not found" in low:
-        found = errors.ReleaseNotFoundError
+        kind = errors.ReleaseNotFoundError
     elif "already exists" in low or "cannot be imported into the current release" in low:
-        found = errors.ResourceAlreadyExistsError
+        kind = errors.ResourceAlreadyExistsError
     elif any(text in low for text in ("failed to render chart", "execution error", "values don't meet the spec")):
-        found = errors.FailedToRenderChartError
-    return found
+        kind = errors.FailedToRenderChartError
+    return kind

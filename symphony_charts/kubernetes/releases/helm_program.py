@@ -1,4 +1,4 @@
-"""The helm program: found once, run with an environment of its own."""
+"""`find_helm` finds the helm program; charts are linted and rendered by it in an environment of their own."""
 
 from __future__ import annotations
 

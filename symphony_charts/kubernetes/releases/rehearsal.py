@@ -1,4 +1,4 @@
-"""A rehearsal: helm itself installs, upgrades or rolls back, and the cluster judges every write and keeps none.
+"""`judge` rehearses a step of a release: helm itself takes it, and the cluster judges every write and keeps none.
 
 helm computes what it sends from the previous release, the live objects and the new ones, in ways that differ between
 its versions and with how a release was first applied. So nothing of that is imitated: helm runs against a port of this
@@ -94,11 +94,11 @@ class Rehearsal:
         return self._write(method, parts.path, query, body, {**headers, "Accept": "application/json"})
 
     def _read(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> _Answer:
-        found = self._forward("GET", path, query, None, headers)
-        if found.status < _FAILURE and not _RECORDS.fullmatch(path) and self.hidden(found.object()):
+        answer = self._forward("GET", path, query, None, headers)
+        if answer.status < _FAILURE and not _RECORDS.fullmatch(path) and self.hidden(answer.object()):
             self._foreign.add(path)
             return _status(404, "NotFound", f"{path} belongs to something else")
-        return found
+        return answer
 
     def _write(
         self, method: str, path: str, query: Mapping[str, str], body: bytes, headers: Mapping[str, str]
@@ -109,19 +109,19 @@ class Rehearsal:
         if own in self._foreign:
             self._refuse(item, 409, "it is there and belongs to something else")
             return _Answer(200, body, {"Content-Type": "application/json"})
-        found = self._dry_run(method, path, query, body, headers, item)
-        if found.status == 409 and path.startswith(_DEFINITIONS):
+        answer = self._dry_run(method, path, query, body, headers, item)
+        if answer.status == 409 and path.startswith(_DEFINITIONS):
             # helm goes on where a definition is there.
-            return found
-        if found.status < _FAILURE:
+            return answer
+        if answer.status < _FAILURE:
             self._made.add(name)
             if not _RECORDS.match(path):
-                self.answers.append(found.object())
-                self.warnings += [f"{_title(found.object())}: {text}" for text in found.warnings()]
-            return found
+                self.answers.append(answer.object())
+                self.warnings += [f"{_title(answer.object())}: {text}" for text in answer.warnings()]
+            return answer
         live = self._forward("GET", own, {}, None, {"Accept": "application/json"}) if name else _Answer(404, b"", {})
-        if not self._is_undecided(found):
-            self._refuse(item if "kind" in item else live.object(), found.status, found.message())
+        if not self._is_undecided(answer):
+            self._refuse(item if "kind" in item else live.object(), answer.status, answer.message())
         kind = headers.get("Content-Type", "") if method == "POST" else "application/json"
         return live if live.status < _FAILURE else _Answer(200, body, {"Content-Type": kind})
 
@@ -146,14 +146,14 @@ class Rehearsal:
                 path = path if method == "POST" else path.rpartition("/")[0]
                 plain = {**headers, "Content-Type": "application/json"}
                 kept = {key: value for key, value in query.items() if key != "force"}
-                found = self._forward("POST", path, {**kept, "dryRun": "All"}, json.dumps(whole).encode(), plain)
-                return _Answer(200, body, {"Content-Type": "application/json"}) if found.status == 409 else found
+                answer = self._forward("POST", path, {**kept, "dryRun": "All"}, json.dumps(whole).encode(), plain)
+                return _Answer(200, body, {"Content-Type": "application/json"}) if answer.status == 409 else answer
         return self._forward(method, path, {**query, "dryRun": "All"}, body, headers)
 
-    def _is_undecided(self, found: _Answer) -> bool:
+    def _is_undecided(self, answer: _Answer) -> bool:
         """Whether the refusal is of the dry run alone: it wants something that was made a moment ago, and not kept."""
-        message = found.message()
-        return found.status in (403, 404) and any(f'"{name}" not found' in message for name in self._made)
+        message = answer.message()
+        return answer.status in (403, 404) and any(f'"{name}" not found' in message for name in self._made)
 
     def _forward(
         self, method: str, path: str, query: Mapping[str, str], body: bytes | None, headers: Mapping[str, str]
@@ -283,8 +283,8 @@ def _meta(item: Object) -> Object:
 
 
 def _status(code: int, reason: str, message: str) -> _Answer:
-    said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
-    return _Answer(code, json.dumps({**said, "code": code}).encode(), {"Content-Type": "application/json"})
+    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
+    return _Answer(code, json.dumps({**body, "code": code}).encode(), {"Content-Type": "application/json"})
 
 
 Step = Callable[[HelmReleases], object]
@@ -343,11 +343,11 @@ def _is_foreign(item: Object, own: set[str], name: str, namespace: str) -> bool:
 
 
 def _failure(refusals: Sequence[Refusal], namespace: str) -> Conflict | SpecError:
-    if all(one.status == 409 for one in refusals):
-        said = "; ".join(f"{one.title}: {one.message}" for one in refusals)
-        is_fields = any("Apply failed" in one.message for one in refusals)
-        return Conflict(said, namespace, _FIELDS if is_fields else _OTHERS)
-    return SpecError([_problem(one) for one in refusals], at=f"the cluster, namespace {namespace}")
+    if all(refusal.status == 409 for refusal in refusals):
+        what = "; ".join(f"{refusal.title}: {refusal.message}" for refusal in refusals)
+        is_fields = any("Apply failed" in refusal.message for refusal in refusals)
+        return Conflict(what, namespace, _FIELDS if is_fields else _OTHERS)
+    return SpecError([_problem(refusal) for refusal in refusals], at=f"the cluster, namespace {namespace}")
 
 
 def _problem(refusal: Refusal) -> Problem:

@@ -1,4 +1,4 @@
-"""Helm releases of experiments: the cluster judges every object before helm sends any, and nothing is left behind."""
+"""`Releases` changes Helm releases of experiments once the cluster has judged all objects; nothing is left behind."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ class Releases:
 
     def current(self, name: str, namespace: str) -> Revision:
         """The newest revision of an experiment's release; raises NotFound, also for a release that is not ours."""
-        found = self._helm.current(name, namespace)
-        if found is None or found.status == "uninstalled":
+        newest = self._helm.current(name, namespace)
+        if newest is None or newest.status == "uninstalled":
             next_step = "symph status lists the releases; -n chooses the namespace"
             raise NotFound(f'there is no release "{name}" in {namespace}', next=next_step)
         if not _is_ours(self._helm.manifest(name, namespace)):
             what = f'the release "{name}" in {namespace} is no experiment'
             raise NotFound(what, next=f"helm itself handles it: helm status {name} -n {namespace}")
-        return found
+        return newest
 
     def history(self, name: str, namespace: str) -> list[Revision]:
         """The revisions of an experiment's release, the newest first; raises NotFound."""
@@ -92,8 +92,8 @@ class Releases:
 
     def releases(self, namespace: str | None = None) -> list[Revision]:
         """The releases of experiments in a namespace, or in all of them."""
-        found = self._helm.releases(namespace)
-        return [one for one in found if _is_ours(self._helm.manifest(one.name, one.namespace))]
+        revisions = self._helm.releases(namespace)
+        return [revision for revision in revisions if _is_ours(self._helm.manifest(revision.name, revision.namespace))]
 
     def notes(self, name: str, namespace: str) -> str:
         """What the chart says about the running release."""
@@ -169,8 +169,8 @@ class Releases:
         history = self.history(name, namespace)
         chosen = revision if revision is not None else _before(history)
         if chosen is None or chosen not in [one.revision for one in history]:
-            known = ", ".join(str(one.revision) for one in history)
-            raise NotFound(f'"{name}" has no revision {chosen or "before this one"}', next=f"it has {known}")
+            names = ", ".join(str(one.revision) for one in history)
+            raise NotFound(f'"{name}" has no revision {chosen or "before this one"}', next=f"it has {names}")
         self._judge(lambda helm: helm.rollback(name, namespace, chosen, hooks=False), name, namespace, is_there=True)
         if not dry_run:
             self._helm.rollback(name, namespace, chosen)
@@ -213,8 +213,8 @@ class Releases:
         return KubeExperiments(namespace=namespace, api=self._api)
 
     def _existing(self, name: str, namespace: str) -> Revision | None:
-        found = self._helm.current(name, namespace)
-        if found is None or found.status == "uninstalled":
+        newest = self._helm.current(name, namespace)
+        if newest is None or newest.status == "uninstalled":
             return None
         return self.current(name, namespace)
 
@@ -267,13 +267,13 @@ class Releases:
     def _leftovers(self, name: str, namespace: str, manifest: Sequence[Object]) -> list[Object]:
         kinds = dict.fromkeys((*_KINDS, *((item["apiVersion"], item["kind"]) for item in manifest)))
         selector = f"{_INSTANCE}={name},{_EXPERIMENT}"
-        found = [item for kind in kinds for item in self._api.of_kind(*kind, namespace, selector)]
-        return [item for item in found if _is_of_release(item, name, namespace)]
+        labelled = [item for kind in kinds for item in self._api.of_kind(*kind, namespace, selector)]
+        return [item for item in labelled if _is_of_release(item, name, namespace)]
 
 
 def _before(history: Sequence[Revision]) -> int | None:
     """The newest revision but the current one that was once deployed."""
-    return next((one.revision for one in history[1:] if one.status in ("superseded", "deployed")), None)
+    return next((revision.revision for revision in history[1:] if revision.status in ("superseded", "deployed")), None)
 
 
 def _is_ours(objects: Sequence[Object]) -> bool:

@@ -1,4 +1,4 @@
-"""What a release is made of: a spec file, a chart's folder or its archive, as a chart on disk that helm can read."""
+"""`chart_of` makes a chart on disk, which helm can read, of a spec file, a chart's folder or its archive."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def chart_of(
         return
     spec = specfile.read(path)
     prepared = prepare(spec, overrides=values, pools=pools, force=force)
-    with prepared_chart(prepared, path.absolute().parent, spec.lock.version) as made:
-        yield made
+    with prepared_chart(prepared, path.absolute().parent, spec.lock.version) as chart:
+        yield chart
 
 
 @contextmanager
@@ -84,8 +84,8 @@ def prepared_chart(prepared: Prepared, folder: Path, version: str | None = None)
     """
     chart = prepared.chart(template(), version, with_overrides=False)
     experiment = prepared.experiment
-    with tempfile.TemporaryDirectory(prefix="symph-release-") as place:
-        root = Path(place) / chart.name
+    with tempfile.TemporaryDirectory(prefix="symph-release-") as parent:
+        root = Path(parent) / chart.name
         write_tree(root, chart.packed)
         yield ReleaseSource(
             name=chart.name, chart=root, namespace=experiment.namespace or "", experiment=experiment, folder=folder

@@ -72,12 +72,12 @@ def _missing(workloads: Sequence[Progress], name: str, namespace: str, finished:
 def run_in(manifest: Sequence[Object]) -> str:
     """The run that the objects of a release are of, as its workloads say; empty where none does."""
     labels = (item["metadata"].get("labels") or {} for item in manifest if item["kind"] in (*FINITE, "StatefulSet"))
-    return next((str(one["symph.dev/run"]) for one in labels if "symph.dev/run" in one), "")
+    return next((str(label["symph.dev/run"]) for label in labels if "symph.dev/run" in label), "")
 
 
-def _is_done(one: Progress, *, finished: bool) -> bool:
-    is_endless = one.title.partition("/")[0] == "StatefulSet"
-    return one.state == "finished" or (one.state == "ready" and (is_endless or not finished))
+def _is_done(workload: Progress, *, finished: bool) -> bool:
+    is_endless = workload.title.partition("/")[0] == "StatefulSet"
+    return workload.state == "finished" or (workload.state == "ready" and (is_endless or not finished))
 
 
 def wait_gone(
@@ -152,7 +152,11 @@ def progress_of(
 def _state_of(live: Object) -> Object:
     """What a workload of another project says of its failure, as far as it does."""
     status = live.get("status") or {}
-    conditions = {one["type"]: one for one in status.get("conditions") or [] if one.get("status") == "True"}
+    conditions = {
+        condition["type"]: condition
+        for condition in status.get("conditions") or []
+        if condition.get("status") == "True"
+    }
     state = status.get("state")
     return state if isinstance(state, dict) else conditions.get("Unhealthy", {})
 
@@ -195,7 +199,7 @@ def _pods_of(workload: Object, pods: Sequence[Object]) -> list[Object]:
 def _is_of_run(pod: Object, run: str | None) -> bool:
     """Whether a Job of the run made the pod."""
     labels, owners = pod["metadata"].get("labels") or {}, pod["metadata"].get("ownerReferences") or []
-    return run is not None and labels.get("symph.dev/run") == run and any(one["kind"] == "Job" for one in owners)
+    return run is not None and labels.get("symph.dev/run") == run and any(owner["kind"] == "Job" for owner in owners)
 
 
 def _newest(pods: Sequence[Object]) -> list[Object]:
@@ -244,4 +248,6 @@ def _containers(pod: Object) -> list[Object]:
 
 
 def _has(pod: Object, condition: str) -> bool:
-    return any(one["type"] == condition and one["status"] == "True" for one in pod["status"].get("conditions") or [])
+    return any(
+        entry["type"] == condition and entry["status"] == "True" for entry in pod["status"].get("conditions") or []
+    )

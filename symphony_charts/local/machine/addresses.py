@@ -67,7 +67,7 @@ def places_now(experiment: Experiment, services: Sequence[Service], *, strict: b
     unused = [candidate for candidate in ranges if candidate.address(0) not in used]
     notes: tuple[str, ...] = ()
     for candidate in unused:
-        taken = next((one for one in listeners if not _is_free(candidate, one)), None)
+        taken = next((listener for listener in listeners if not _is_free(candidate, listener)), None)
         if taken is None:
             return Places(addresses=candidate, notes=notes)
         notes = notes or (f"not at its usual address: {_who(candidate, taken)}",)
@@ -88,55 +88,59 @@ def _listeners(experiment: Experiment, services: Sequence[Service]) -> Iterator[
     for pod in pods_of(experiment).values():
         for _ in range(replicas_here(pod)):
             number = next(numbers)
-            yield from (_Listener(service=one, number=number) for one in services if one.listener.pod == pod.name)
+            yield from (
+                _Listener(service=service, number=number) for service in services if service.listener.pod == pod.name
+            )
 
 
-def _is_free(addresses: AddressRange, one: _Listener) -> bool:
-    return is_free(addresses.address(one.number), one.service.port)
+def _is_free(addresses: AddressRange, listener: _Listener) -> bool:
+    return is_free(addresses.address(listener.number), listener.service.port)
 
 
-def _who(addresses: AddressRange, one: _Listener) -> str:
-    address, port = addresses.address(one.number), one.service.port
+def _who(addresses: AddressRange, listener: _Listener) -> str:
+    address, port = addresses.address(listener.number), listener.service.port
     holder = holder_of(address, port) or "somebody"
-    return f'{address}:{port} of service "{one.service.name}" is taken by {holder}'
+    return f'{address}:{port} of service "{listener.service.name}" is taken by {holder}'
 
 
 def _with_moves(
     experiment: Experiment, addresses: AddressRange, listeners: Sequence[_Listener], *, strict: bool
 ) -> Places:
     """Other ports for the services whose own are taken on every address."""
-    taken = {one.service.name: one for one in listeners if not _is_free(addresses, one)}
+    taken = {listener.service.name: listener for listener in listeners if not _is_free(addresses, listener)}
     fixed = _fixed_ports(experiment)
-    for name, one in taken.items():
+    for name, blocked in taken.items():
         if name in fixed and strict:
             step = "end it, or let ports move with `local: {ports: moved}`"
-            raise Conflict(_who(addresses, one), next=step)
-    ports = _other_ports(experiment, {one.service.port for one in listeners})
+            raise Conflict(_who(addresses, blocked), next=step)
+    ports = _other_ports(experiment, {listener.service.port for listener in listeners})
     moved, notes = {}, []
-    for name, one in taken.items():
+    for name, blocked in taken.items():
         numbers = [other.number for other in listeners if other.service.name == name]
         port = next(port for port in ports if all(is_free(addresses.address(number), port) for number in numbers))
         moved[name] = (port,) * len(numbers)
-        notes.append(f"{_who(addresses, one)}; it is {port} in this run")
+        notes.append(f"{_who(addresses, blocked)}; it is {port} in this run")
     return Places(addresses=addresses, moved=moved, notes=tuple(notes))
 
 
 def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], notes: tuple[str, ...]) -> Places:
     """Everything at 127.0.0.1: ports that are taken there, by others or by pods of this very run, move."""
     given = {port for run in live_runs() for port in _ports_of(run)}
-    others = _other_ports(experiment, {one.service.port for one in listeners} | given)
+    others = _other_ports(experiment, {listener.service.port for listener in listeners} | given)
     ports: dict[str, list[int]] = {}
-    told = list(notes)
-    for one in listeners:
-        port = one.service.port
-        if port in given or not _is_free(ONE_ADDRESS, one):
+    messages = list(notes)
+    for wanted in listeners:
+        port = wanted.service.port
+        if port in given or not _is_free(ONE_ADDRESS, wanted):
             port = next(other for other in others if is_free(ONE_ADDRESS.address(0), other))
-            told += [f"{_who(ONE_ADDRESS, one)}; it is {port} in this run"] if one.service.port not in given else []
+            messages += (
+                [f"{_who(ONE_ADDRESS, wanted)}; it is {port} in this run"] if wanted.service.port not in given else []
+            )
         given.add(port)
-        ports.setdefault(one.service.name, []).append(port)
-    own = {one.service.name: one.service.port for one in listeners}
-    moved = {name: tuple(found) for name, found in ports.items() if set(found) != {own[name]}}
-    return Places(addresses=ONE_ADDRESS, moved=moved, notes=tuple(told))
+        ports.setdefault(wanted.service.name, []).append(port)
+    own = {listener.service.name: listener.service.port for listener in listeners}
+    moved = {name: tuple(numbers) for name, numbers in ports.items() if set(numbers) != {own[name]}}
+    return Places(addresses=ONE_ADDRESS, moved=moved, notes=tuple(messages))
 
 
 def _ports_of(run: Run) -> Iterator[int]:

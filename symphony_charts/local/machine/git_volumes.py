@@ -22,13 +22,13 @@ def check_out_all(checkouts: Sequence[Checkout]) -> dict[str, str]:
     Each repository is asked once: a branch that moves meanwhile is the same for all. Raises ToolFailed.
     """
     done: dict[tuple[str, str], tuple[Path, str]] = {}
-    for one in checkouts:
-        key, folder = (one.repository, one.revision), Path(one.folder)
+    for wanted in checkouts:
+        key, folder = (wanted.repository, wanted.revision), Path(wanted.folder)
         if key in done:
             shutil.copytree(done[key][0], folder, symlinks=True, dirs_exist_ok=True)
         else:
-            done[key] = folder, check_out_volume(one.repository, one.revision, folder)
-    return {one.volume: done[one.repository, one.revision][1] for one in checkouts}
+            done[key] = folder, check_out_volume(wanted.repository, wanted.revision, folder)
+    return {checkout.volume: done[checkout.repository, checkout.revision][1] for checkout in checkouts}
 
 
 def with_commits(experiment: Experiment, commits: Mapping[str, str]) -> Experiment:

@@ -19,7 +19,7 @@ from symphony_charts.local.runs import Run
 from symphony_charts.system import file_locks
 from symphony_charts.system.user_folders import runtime_dir
 
-__all__ = ["alone", "claim_gpu", "hold_again", "holders_of", "note_holder"]
+__all__ = ["alone", "claim_gpu", "holders_of", "note_holder", "restore_gpu_locks"]
 
 
 def alone() -> contextlib.AbstractContextManager[None]:
@@ -39,13 +39,13 @@ def note_holder(gpu: str, run: Path, processes: Sequence[str]) -> None:
 
 def holders_of(gpu: str) -> list[str]:
     """Who holds a GPU, in words: ``experiment "rl" (learner)``."""
-    found = [
+    holders = [
         f'experiment "{run.experiment}" ({", ".join(processes)})' for run, processes in _holders(gpu) if _lives(run)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(holders))
 
 
-def hold_again(run: Run, plan: Mapping[str, Any]) -> list[int]:
+def restore_gpu_locks(run: Run, plan: Mapping[str, Any]) -> list[int]:
     """The descriptors by which a supervisor keeps the GPUs of its run, where it has not inherited them.
 
     One that takes over after another was killed finds them free, unless somebody was quicker; that is said on stderr.
@@ -53,24 +53,24 @@ def hold_again(run: Run, plan: Mapping[str, Any]) -> list[int]:
     wanted = _by_gpu(plan["processes"])
     if not wanted:
         return []
-    found = []
+    descriptors = []
     with alone():
         for gpu, processes in wanted.items():
             descriptor = claim_gpu(gpu, shared=bool(plan.get("is_sharing_gpus")))
             if descriptor is not None:
-                found.append(descriptor)
+                descriptors.append(descriptor)
                 note_holder(gpu, run.folder, processes)
             elif all(holder.folder != run.folder for holder, _ in _holders(gpu)):
                 sys.stderr.write(f"{gpu} was taken meanwhile: {'; '.join(holders_of(gpu))}\n")
-    return found
+    return descriptors
 
 
 def _by_gpu(processes: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    holders: dict[str, list[str]] = {}
     for process in processes:
         for gpu in process.get("gpus", ()):
-            found.setdefault(gpu, []).append(f"{process['pod']}/{process['process']}")
-    return found
+            holders.setdefault(gpu, []).append(f"{process['pod']}/{process['process']}")
+    return holders
 
 
 def _holders(gpu: str) -> Iterator[tuple[Run, list[str]]]:

@@ -1,4 +1,4 @@
-"""The GPUs of this machine: which there are, which are free, and taking them for a run."""
+"""`gpus_seen` lists the GPUs of this machine, and `take_gpus` holds free ones for a run."""
 
 from __future__ import annotations
 

@@ -53,16 +53,16 @@ def _tool(name: str, argv: tuple[str, ...], oldest: tuple[int, int], use: str) -
         text = subprocess_runner.run(argv, timeout_s=20).text
     except ToolFailed as error:
         return Capability(name=name, status="missing", detail=error.what, next=f"run: {' '.join(argv)}")
-    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?\S*", text)
-    if found is None:
+    version = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?\S*", text)
+    if version is None:
         return Capability(name=name, status="warning", detail=f"says no version: {text.strip()[:60]}")
-    number = (int(found[1]), int(found[2]))
+    number = (int(version[1]), int(version[2]))
     if number < oldest:
         wanted = ".".join(map(str, oldest))
         return Capability(
-            name=name, status="missing", detail=f"{found[0]} is older than {wanted}", next=f"update {name}"
+            name=name, status="missing", detail=f"{version[0]} is older than {wanted}", next=f"update {name}"
         )
-    return _known_faults(name, found[0], number)
+    return _known_faults(name, version[0], number)
 
 
 def _known_faults(name: str, text: str, number: tuple[int, int]) -> Capability:

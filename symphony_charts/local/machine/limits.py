@@ -39,8 +39,8 @@ def find_limiter() -> Limiter:
     except SymphError as error:
         return Limiter(by={"memory": "rlimit"}, why=error.what)
     if done.status:
-        said = done.error_text.strip().splitlines()[-1:] or [f"status {done.status}"]
-        return Limiter(by={"memory": "rlimit"}, why=f"systemd-run --user does not work here ({said[0]})")
+        message = done.error_text.strip().splitlines()[-1:] or [f"status {done.status}"]
+        return Limiter(by={"memory": "rlimit"}, why=f"systemd-run --user does not work here ({message[0]})")
     words = done.text.split()
     memory, cpu = str(_MEMORY) in words, str(_CPU * 100) in words
     return Limiter(
@@ -52,8 +52,8 @@ def find_limiter() -> Limiter:
 
 def _scope() -> list[str]:
     """The command that starts another one in a scope of its own, without its properties. Raises ToolMissing."""
-    program, place = shutil.which("systemd-run"), os.environ.get("XDG_RUNTIME_DIR")
-    if program is None or not place:
+    program, runtime_folder = shutil.which("systemd-run"), os.environ.get("XDG_RUNTIME_DIR")
+    if program is None or not runtime_folder:
         what = "no systemd-run" if program is None else "no session of systemd (XDG_RUNTIME_DIR is not set)"
         raise ToolMissing(f"{what} on this machine")
     version = re.search(r"systemd (\d+)", subprocess_runner.run([program, "--version"], timeout_s=10).text)
@@ -61,7 +61,7 @@ def _scope() -> list[str]:
     keeps = ["-p", "OOMPolicy=continue"] if is_new else []
     return [
         "/usr/bin/env",
-        f"XDG_RUNTIME_DIR={place}",
+        f"XDG_RUNTIME_DIR={runtime_folder}",
         program,
         "--user",
         "--scope",

@@ -1,4 +1,4 @@
-"""What a run needs to know of this machine: free addresses, private mounts, limits. Nothing is started or changed."""
+"""`plan_here` plans a run for this machine: free addresses, private mounts, limits. Nothing is started or changed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def plan_here(
             problems.append(SpecError.one(f"secret file {path}: {error.strerror}", f"secrets[{number}]").problems[0])
     if problems:
         raise SpecError(problems)
-    places = places_of_run(of_run) if of_run else places_now(experiment, services, strict=gpus is not None)
+    addresses = places_of_run(of_run) if of_run else places_now(experiment, services, strict=gpus is not None)
     if gpus is None:
         gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
     prefix = namespace_prefix() if run_dir is None else []
@@ -66,9 +66,9 @@ def plan_here(
         run_dir=str(run_dir or state_dir() / "local" / experiment.name / run_id),
         spec_dir=str(folder.resolve()),
         hostname=socket.gethostname(),
-        addresses=places.addresses,
-        moved=places.moved,
-        notes=places.notes,
+        addresses=addresses.addresses,
+        moved=addresses.moved,
+        notes=addresses.notes,
         has_namespace=bool(prefix),
         enter=_without_rights() if "--user" in prefix else (),
         caller_env=dict(os.environ),
@@ -93,5 +93,5 @@ def namespace_prefix() -> list[str]:
 
 def _without_rights() -> tuple[str, ...]:
     """The command that gives up what a namespace of its own gave a program, which a container would not have."""
-    found = shutil.which("setpriv")
-    return (found, "--ambient-caps=-all", "--inh-caps=-all", "--") if found else ()
+    setpriv = shutil.which("setpriv")
+    return (setpriv, "--ambient-caps=-all", "--inh-caps=-all", "--") if setpriv else ()

@@ -60,14 +60,14 @@ def compare(
         without={name: foreign_containers(pod) for name, pod in pods_of(experiment).items()},
     )
     passed = frozenset(experiment.local.pass_env)
-    differing = list(_compare("plan, manifests", planned, in_pods, passed))
+    differences = list(_compare("plan, manifests", planned, in_pods, passed))
     sides: tuple[str, ...] = ("the plan", "the manifests")
     if probes:
         seen = probe(experiment, services, folder, planned)
-        differing += _compare("tmux, plan", seen, planned, passed)
-        differing += _compare("tmux, manifests", seen, in_pods, passed)
+        differences += _compare("tmux, plan", seen, planned, passed)
+        differences += _compare("tmux, manifests", seen, in_pods, passed)
         sides = (*sides, "tmux")
-    return Parity(processes=len(planned), sides=sides, differences=tuple(differing))
+    return Parity(processes=len(planned), sides=sides, differences=tuple(differences))
 
 
 def _without_secrets(files: Mapping[str, str]) -> dict[str, str]:

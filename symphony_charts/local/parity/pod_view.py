@@ -60,8 +60,9 @@ def _workload_views(
     first_rank = int(_text(sub(sub(template, "metadata"), "annotations"), RANK) or 0)
     pod = sub(template, "spec")
     sidecars = [container for container in _list(pod, "initContainers") if container.get("restartPolicy") == "Always"]
-    members = [*sidecars, *_list(pod, "containers")]
-    containers = [container for container in members if container.get("name") not in without]
+    containers = [
+        container for container in [*sidecars, *_list(pod, "containers")] if container.get("name") not in without
+    ]
     for index in range(count):
         here = replica_name(str(labels[_GROUP]), index, count, groups)
         fields = {
@@ -83,7 +84,7 @@ def _workload_views(
                 env[DI_RANK] = str(int(first) + index)
             yield ProcessView(
                 name=f"{here}/{container['name']}",
-                argv=tuple(expand(word, env) for word in words),
+                argv=tuple(expand(argument, env) for argument in words),
                 env=env,
                 cwd=_text(container, "workingDir") or None,
                 files=dict(_files(container, pod, maps)),
@@ -156,7 +157,7 @@ def _list(item: Object, key: str) -> list[Object]:
 
 def _words(item: Object, key: str) -> list[str]:
     value = item.get(key)
-    return [str(word) for word in value] if isinstance(value, list) else []
+    return [str(entry) for entry in value] if isinstance(value, list) else []
 
 
 def _text(item: Object, key: str) -> str:

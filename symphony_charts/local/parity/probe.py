@@ -65,21 +65,21 @@ def probe(
     Nothing of the experiment itself runs: neither its programs nor its steps, preambles and probes. It is started
     apart from real runs and leaves no trace. Raises ToolFailed when a process does not come up.
     """
-    with tempfile.TemporaryDirectory(prefix="symph-", dir="/tmp") as folder_name, _private_state(Path(folder_name)):
-        seen = Path(folder_name) / "seen"
+    with tempfile.TemporaryDirectory(prefix="symph-", dir="/tmp") as state, _private_state(Path(state)):
+        seen = Path(state) / "seen"
         seen.mkdir(mode=0o700)
         run = local_run.up(_with_probes(experiment, str(seen)), services, folder=folder)
         assert run is not None  # noqa: S101 - only a dry run gives none
         try:
             plan = run.plan()
-            records = {path.name: _read(path) for path in _await(seen, len(planned))}
+            views = {path.name: _read(path) for path in _await(seen, len(planned))}
             pids = {
                 f"{item['pod']}/{item['process']}": (run.process_dir(item["slot"]) / "pid").read_text().strip()
                 for item in plan["processes"]
             }
         finally:
             local_run.down(run)
-    return {name: _view(name, records[pids[name]], plan) for name in planned}
+    return {name: _view(name, views[pids[name]], plan) for name in planned}
 
 
 def _with_probes(experiment: Experiment, seen: str) -> Experiment:
@@ -131,11 +131,11 @@ def _with_probes(experiment: Experiment, seen: str) -> Experiment:
 def _await(folder: Path, count: int) -> list[Path]:
     deadline = time.monotonic() + _START_S
     while True:
-        written = [path for path in folder.iterdir() if path.suffix != ".new"]
-        if len(written) >= count:
-            return written
+        paths = [path for path in folder.iterdir() if path.suffix != ".new"]
+        if len(paths) >= count:
+            return paths
         if time.monotonic() > deadline:
-            raise ToolFailed(f"{len(written)} of {count} processes came up in tmux", next="symph up SPEC shows why")
+            raise ToolFailed(f"{len(paths)} of {count} processes came up in tmux", next="symph up SPEC shows why")
         time.sleep(0.02)
 
 

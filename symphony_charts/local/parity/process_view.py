@@ -65,20 +65,20 @@ def differences(local: ProcessView, pod: ProcessView, allowed: Iterable[str] = (
     ports that had to move, and files that cannot be shown in place, are taken back by `view_of_plan`.
     """
     skipped = ALLOWED | set(allowed)
-    texts = []
+    lines = []
     ours, theirs = _hostless(local), _hostless(pod)
     if ours(" \0".join(local.argv)) != theirs(" \0".join(pod.argv)):
-        texts.append(f"argv: {list(local.argv)} here, {list(pod.argv)} in the pod")
+        lines.append(f"argv: {list(local.argv)} here, {list(pod.argv)} in the pod")
     for name in sorted({*local.env, *pod.env} - skipped):
         mine, other = local.env.get(name), pod.env.get(name)
         if mine is None or other is None or ours(mine) != theirs(other):
-            texts.append(f"env {name}: {mine!r} here, {other!r} in the pod")
+            lines.append(f"env {name}: {mine!r} here, {other!r} in the pod")
     if pod.cwd is not None and local.cwd != pod.cwd:
-        texts.append(f"folder: {local.cwd} here, {pod.cwd} in the pod")
+        lines.append(f"folder: {local.cwd} here, {pod.cwd} in the pod")
     for path in sorted({*local.files, *pod.files}):
         if local.files.get(path) != pod.files.get(path):
-            texts.append(f"file {path}: {local.files.get(path)} here, {pod.files.get(path)} in the pod")
-    return texts
+            lines.append(f"file {path}: {local.files.get(path)} here, {pod.files.get(path)} in the pod")
+    return lines
 
 
 class _hostless:  # noqa: N801 - a function with a memory: the hosts in the order in which to look for them
@@ -116,7 +116,7 @@ def _planned(plan: LocalPlan, process: PlannedProcess, hosts: frozenset[str]) ->
                 files[f"{bind.target}/{whole[len(bind.source) + 1 :]}"] = file_mark(file.content, file.mode)
     return ProcessView(
         name=f"{process.pod}/{process.process}",
-        argv=tuple(back(word) for word in process.argv),
+        argv=tuple(back(argument) for argument in process.argv),
         env={name: back(value) for name, value in process.env.items()},
         cwd=back(process.cwd),
         files=files,

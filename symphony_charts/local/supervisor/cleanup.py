@@ -1,4 +1,4 @@
-"""The end of a run: nothing of it is left running, and nothing private stays on disk."""
+"""`kill_everything` ends all programs of a run, and `remove_private` leaves nothing private on disk."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run
 from symphony_charts.system import processes
 
-__all__ = ["remove_private", "sweep"]
+__all__ = ["kill_everything", "remove_private"]
 
 # After KILL nothing should live; this long is waited for the kernel to agree, in seconds.
-_SWEEP_S = 5.0
+_KILL_S = 5.0
 # tmux gets this long to read what was printed last, in seconds.
 _READ_S = 10.0
 # What writes the logs gets this long to write down what is still on its way, in seconds; a busy machine takes its time.
 _WRITE_S = 20.0
 
 
-def sweep(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> list[int]:
+def kill_everything(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> list[int]:
     """Kill everything of `run`, its tmux server (`server` at its start) last; the pids of what survives even that."""
     cookie = f"SYMPH_RUN={run.run_id}".encode()
     mount = str(run.folder / "scratch") if has_namespace else ""
@@ -62,10 +62,10 @@ def _await_output(run: Run, tmux_pid: int) -> None:
             time.sleep(0.005)
 
 
-def _kill(found: Callable[[], list[int]]) -> list[int]:
+def _kill(survivors: Callable[[], list[int]]) -> list[int]:
     """Kill until nothing is found any more; what is left when that takes too long."""
-    deadline = time.monotonic() + _SWEEP_S
-    while (left := found()) and time.monotonic() < deadline:
+    deadline = time.monotonic() + _KILL_S
+    while (left := survivors()) and time.monotonic() < deadline:
         processes.signal_process(left, signal.SIGKILL)
         time.sleep(0.02)
     return left

@@ -84,7 +84,7 @@ class _Turn:
             case events.Respawned(slot, is_done):
                 self._respawned(slot, is_done=is_done)
             case events.RestartAsked(slots):
-                self._restart([slot for slot in slots if not self._processes[slot].get("again")])
+                self._restart([slot for slot in slots if not self._processes[slot].get("is_restart_asked")])
             case events.StopAsked():
                 self._stop("stopped")
 
@@ -97,7 +97,7 @@ class _Turn:
         if self._phase != "running":
             self._note(slot, phase="done" if status == 0 else "stopped")
             self._stop_when_empty()
-        elif process.get("again"):
+        elif process.get("is_restart_asked"):
             self._start_afresh(slot)
             self._advance()
         else:
@@ -159,7 +159,7 @@ class _Turn:
         if self._phase != "running":
             return
         for slot in slots:
-            self._note(slot, again=True)
+            self._note(slot, is_restart_asked=True)
         for slot in slots:
             if self._processes[slot]["phase"] == "waiting" or slot not in self._live:
                 self._start_afresh(slot)
@@ -169,9 +169,11 @@ class _Turn:
 
     def _start_afresh(self, slot: int) -> None:
         """Start a process because somebody asked for it: nothing that was before counts any more."""
-        self._note(slot, again=False)
+        self._note(slot, is_restart_asked=False)
         if slot not in self._live:
-            self._note(slot, phase="waiting", is_again=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False)
+            self._note(
+                slot, phase="waiting", is_fresh_start=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False
+            )
         if self._failed and self._failed["slot"] == slot:
             self._failed = None
         for other, process in enumerate(self._processes):
@@ -185,16 +187,16 @@ class _Turn:
         if stopping:
             self._stop(stopping)
         for slot, process in enumerate(self._processes):
-            if process.get("again"):
+            if process.get("is_restart_asked"):
                 # Who was being ended for a restart is asked for again.
-                self._note(slot, again=False)
+                self._note(slot, is_restart_asked=False)
             if process["phase"] == "backoff" and slot in self._live:
                 self._note(slot, restarts=process["restarts"] + 1)
                 self._start(slot)
             elif process["phase"] == "backoff":
                 pause_s = self._backoff.delay_s(process.get("in_a_row", 0))
                 self._later(process["ended"] + pause_s - self._now, events.RestartDue(slot, process["ended"]))
-            elif process.get("is_again"):
+            elif process.get("is_fresh_start"):
                 continue
             elif slot not in self._live and process["phase"] in ("waiting", "starting", "running"):
                 self._act("read end", slot)
@@ -208,8 +210,8 @@ class _Turn:
         if self._phase != "running":
             return
         for slot in startable(self._processes, self._planned):
-            if self._processes[slot].get("is_again"):
-                self._note(slot, is_again=False, phase="backoff")
+            if self._processes[slot].get("is_fresh_start"):
+                self._note(slot, is_fresh_start=False, phase="backoff")
                 self._act("respawn", slot)
             else:
                 self._start(slot)

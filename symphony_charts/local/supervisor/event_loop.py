@@ -1,4 +1,4 @@
-"""Waiting for descriptors and for times to come, in one `select.poll` that sleeps as long as nothing is due."""
+"""`Loop` waits for descriptors and for times, in one `select.poll` that sleeps as long as nothing is due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to a run (events), and what its supervisor can do about it (actions)."""
+"""Events say what happens to a run, and actions what its supervisor does about it."""
 
 from __future__ import annotations
 

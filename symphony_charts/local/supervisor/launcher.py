@@ -1,4 +1,4 @@
-"""Starting the supervisor of a run, and speaking with it until it has taken over."""
+"""`SupervisorProcess` starts the supervisor of a run, and speaks with it until it has taken over."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.runs import Run
 
-__all__ = ["NewSupervisor"]
+__all__ = ["SupervisorProcess"]
 
 # What a busy machine may take to import a program or to list a thousand panes, in seconds.
 _PATIENCE_S = 30.0
 
 
-class NewSupervisor:
+class SupervisorProcess:
     """A supervisor that was just started, for `run` or `ahead` of it.
 
     With `is_start` it waits to be told that the run's folder is complete, answers when it watches, and waits to be
@@ -50,7 +50,7 @@ class NewSupervisor:
             self.take(run)
 
     @classmethod
-    def ahead(cls) -> NewSupervisor:
+    def ahead(cls) -> SupervisorProcess:
         """One for a run that will be started in a moment, from here; it goes when it is closed without having it."""
         return cls(None, is_start=True)
 
@@ -71,16 +71,16 @@ class NewSupervisor:
 
     def answer(self) -> int:
         """Wait for the number it answers with. Raises ToolFailed when it does not."""
-        said = b""
+        line = b""
         try:
-            while not said.endswith(b"\n"):
+            while not line.endswith(b"\n"):
                 more = self._channel.recv(16)
                 if not more:
                     raise self._gone()
-                said += more
+                line += more
         except OSError as error:
             raise self._gone() from error
-        return int(said)
+        return int(line)
 
     def close(self) -> None:
         """Leave it to itself."""

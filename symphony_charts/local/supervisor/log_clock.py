@@ -1,4 +1,4 @@
-"""Logs of processes: the raw bytes as they came, and beside them when they came.
+"""`LogClock` notes when the logs of processes grow; the logs themselves are the raw bytes as they came.
 
 The log itself is written by the pane's pipe or by the process, so no byte depends on us. `LogClock` is told by the
 kernel (inotify) that logs have grown and notes time and size in ``log.idx`` (lines of milliseconds and bytes).
@@ -93,8 +93,8 @@ def stamped_lines(log: Path, start: int = 0, *, keep_ends: bool = False) -> Iter
         return
     offset = start
     for line in _lines(data):
-        place = bisect.bisect_right(sizes, offset)
-        moment = times[place] if place < len(times) else int(time.time() * 1000)
+        row = bisect.bisect_right(sizes, offset)
+        moment = times[row] if row < len(times) else int(time.time() * 1000)
         offset += len(line)
         text = line.decode("utf-8", "replace")
         end = "\n" if keep_ends and text.endswith("\n") else ""

@@ -1,4 +1,4 @@
-"""The programs in the panes of a run: followed by pidfds, let go, ended, started again."""
+"""`Panes` follows the programs in the panes of a run by pidfds, lets them go, ends and restarts them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Panes:
         """The slots whose programs run."""
         return frozenset(self._fds)
 
-    def born(self, slot: int, pid: int) -> bool:
+    def follow_started(self, slot: int, pid: int) -> bool:
         """Watch a program that was started with others, and note its end until `adopt`; False if it is none."""
         if slot >= len(self._slots) or slot in self or slot in self._noted:
             return False
@@ -73,7 +73,7 @@ class Panes:
         """When the end of a program became known, in seconds since 1970: noted before, or now."""
         return self._noted.pop(slot, None) or time.time()
 
-    def start_again(self, slot: int) -> None:
+    def respawn(self, slot: int) -> None:
         """Run the program of `slot` once more; what the last start left behind in its session is killed first."""
         process = self._slots[slot]
         for name in ("exit", "limit", "pid", "go"):
@@ -81,8 +81,8 @@ class Panes:
         processes.signal_process(processes.members("", {process["wrapper"]} - {0}, b"\0"), signal.SIGKILL)
         tmux_client.respawn(self.run.socket, process["pane"])
 
-    def follow_again(self, slot: int) -> None:
-        """Watch what `start_again` has started; a program that is over already is not there afterwards."""
+    def follow_respawned(self, slot: int) -> None:
+        """Watch what `respawn` has started; a program that is over already is not there afterwards."""
         for pane in tmux_client.list_panes(self.run.socket):
             if pane.slot == slot:
                 self._follow(slot, pane.pid, self._ended)

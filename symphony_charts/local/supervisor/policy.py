@@ -1,4 +1,4 @@
-"""What happens when a process ends: start it again, go on without it, or stop the run."""
+"""`judge` says what follows from the end of a process: start it again, go on without it, or stop the run."""
 
 from __future__ import annotations
 

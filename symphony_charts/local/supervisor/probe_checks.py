@@ -197,9 +197,9 @@ def _request(url: str, headers: tuple[tuple[str, str], ...]) -> bytes:
 
 def _is_whole(answer: bytes) -> bool:
     """Whether the answer says by itself that nothing more will come; else its connection ends."""
-    head, found, body = answer.partition(b"\r\n\r\n")
+    head, separator, body = answer.partition(b"\r\n\r\n")
     fields = _fields(head)
-    if not found:
+    if not separator:
         return False
     if fields.get("transfer-encoding", "").lower() == "chunked":
         return body.endswith(b"0\r\n\r\n")
@@ -208,9 +208,9 @@ def _is_whole(answer: bytes) -> bool:
 
 
 def _status_and_location(answer: bytes) -> tuple[int, str]:
-    head, found, _ = answer.partition(b"\r\n\r\n")
+    head, separator, _ = answer.partition(b"\r\n\r\n")
     words = head.split(b"\r\n", 1)[0].split()
-    if not found or len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
+    if not separator or len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
         raise ValueError("the answer is not HTTP")
     return int(words[1]), _fields(head).get("location", "")
 

@@ -1,4 +1,4 @@
-"""The checks of the processes of a run, tried when they are due, as the kubelet does it.
+"""`Checks` tries the checks of the processes of a run when they are due, as the kubelet does it.
 
 Startup checks hold the others back until they have passed. Readiness goes on for as long as the process runs, so that
 it can become unready again; only a connection to a bound port, which nobody asked to be checked, is enough once.
@@ -43,7 +43,7 @@ class Probing:
         self._all = [Health(check) for check in checks]
         self._under_way: dict[int, Attempt] = {}
         self._is_over = False
-        self._told: tuple[bool, str] | None = None
+        self._announced: tuple[bool, str] | None = None
         first = self._of("started")
         for health in first or self._all:
             self._begin(health)
@@ -80,7 +80,7 @@ class Probing:
             health.passes = passed
             if not passed:
                 self._later(pause_s, health, min(pause_s * 1.5, _LATEST_S))
-            self._tell(why)
+            self._announce(why)
             return
         is_settled = health.note(passed)
         if is_settled and not passed and check.role != "ready":
@@ -93,20 +93,20 @@ class Probing:
         # The next try is due a period after this one began, whatever that took.
         self._later(began + pause_s - time.monotonic(), health, pause_s)
         if is_settled:
-            self._tell(why)
+            self._announce(why)
 
     def _go_on(self) -> None:
         """Begin what the startup checks held back, once all of them have passed."""
         if all(health.passes for health in self._of("started")):
             for health in [*self._of("ready"), *self._of("alive")]:
                 self._begin(health)
-            self._tell("")
+            self._announce("")
 
-    def _tell(self, why: str) -> None:
+    def _announce(self, why: str) -> None:
         is_ready = all(health.passes for health in [*self._of("started"), *self._of("ready")])
         news = (is_ready, "" if is_ready else why)
-        if news != self._told:
-            self._told = news
+        if news != self._announced:
+            self._announced = news
             self._changed(*news)
 
 

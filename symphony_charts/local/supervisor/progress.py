@@ -1,4 +1,4 @@
-"""How far a run is: which processes may start, which never will, and whether it has reached its end.
+"""`startable`, `hopeless` and `verdict` say which processes may start, which never will, and when a run has ended.
 
 Processes are what `state.json` says of them and planned what `plan.json` says; both are in slot order.
 """
@@ -16,14 +16,14 @@ _ENDED = ("done", "failed", "stopped")
 def startable(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
     """The slots of the waiting processes that wait for nothing any more.
 
-    One that is started again (`is_again`) waits only for what is on its way itself: it would come in the same order.
+    One that is started afresh (`is_fresh_start`) waits only for what is on its way itself, in that order.
     """
     return [
         slot
         for slot, process in enumerate(processes)
         if process["phase"] == "waiting"
         and all(
-            not _is_on_its_way(wait, processes) if process.get("is_again") else _is_met(wait, processes)
+            not _is_on_its_way(wait, processes) if process.get("is_fresh_start") else _is_met(wait, processes)
             for wait in planned[slot]["waits"]
         )
     ]
@@ -32,19 +32,19 @@ def startable(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[
 def hopeless(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
     """The slots of the waiting processes that wait for one which has failed for good or will not start itself."""
     lost = {slot for slot, process in enumerate(processes) if process["phase"] in ("failed", "stopped")}
-    found: list[int] = []
+    given_up: list[int] = []
     while True:
         more = [
             slot
             for slot, process in enumerate(processes)
             if process["phase"] == "waiting"
-            and not process.get("is_again")
+            and not process.get("is_fresh_start")
             and slot not in lost
-            and any(w["slot"] in lost for w in planned[slot]["waits"])
+            and any(wait["slot"] in lost for wait in planned[slot]["waits"])
         ]
         if not more:
-            return found
-        found += more
+            return given_up
+        given_up += more
         lost.update(more)
 
 
@@ -57,7 +57,7 @@ def verdict(
     """
     if aims and all(processes[slot]["phase"] == "done" for slot in aims):
         return "finished"
-    finite = [slot for slot, one in enumerate(planned) if not one["is_service"]] or range(len(processes))
+    finite = [slot for slot, process in enumerate(planned) if not process["is_service"]] or range(len(processes))
     return "ended" if all(processes[slot]["phase"] in _ENDED for slot in finite) else None
 
 
@@ -68,6 +68,6 @@ def _is_met(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> 
 
 def _is_on_its_way(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> bool:
     other = processes[wait["slot"]]
-    if other.get("again") or other["phase"] in ("waiting", "starting", "backoff"):
+    if other.get("is_restart_asked") or other["phase"] in ("waiting", "starting", "backoff"):
         return True
     return bool(other["phase"] == "running" and not (wait["until"] == "ready" and other["ready"]))

@@ -1,4 +1,4 @@
-"""Asking the supervisor of a run to start processes again: a file per slot, then a signal.
+"""`request` asks the supervisor of a run to start processes again: a file for each slot, then a signal.
 
 The files outlive the supervisor: one that takes over finds what its predecessor was asked and had not done.
 """
@@ -23,7 +23,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
     Raises NotFound when the run is over before that, ToolFailed after `timeout_s` seconds.
     """
     if not run.is_live:
-        raise _over(run)
+        raise _run_is_over(run)
     folder = run.folder / "again"
     folder.mkdir(mode=0o700, exist_ok=True)
     for slot in slots:
@@ -33,7 +33,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
         processes.signal_process([int(run.state()["supervisor"])], signal.SIGUSR1)
         while left := sorted(set(requested(run)) & set(slots)):
             if not run.is_live:
-                raise _over(run)
+                raise _run_is_over(run)
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 names = ", ".join(str(run.state()["processes"][slot]["name"]) for slot in left)
@@ -52,5 +52,5 @@ def withdraw(run: Run, slot: int) -> None:
     (run.folder / "again" / str(slot)).unlink(missing_ok=True)
 
 
-def _over(run: Run) -> NotFound:
+def _run_is_over(run: Run) -> NotFound:
     return NotFound(f'experiment "{run.experiment}" has ended', next=f"symph logs {run.experiment}")

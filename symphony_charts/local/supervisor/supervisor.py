@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import ToolFailed
-from symphony_charts.local.machine.gpu_locks import hold_again
+from symphony_charts.local.machine.gpu_locks import restore_gpu_locks
 from symphony_charts.local.plan.records import Check
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.cleanup import remove_private, sweep
+from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
 from symphony_charts.local.supervisor.decisions import Phase, State, step
 from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.events import Act, Event
@@ -30,7 +30,7 @@ from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.policy import Backoff
 from symphony_charts.local.supervisor.probe_runner import Checks
 from symphony_charts.local.supervisor.requests import requested, withdraw
-from symphony_charts.local.supervisor.startup import Starter, attend_start, make_room
+from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, make_room
 
 __all__ = ["Supervisor", "main"]
 
@@ -41,8 +41,8 @@ class Supervisor:
     `slots` holds for each process what `state.json` says of it; `dirty` says that it has to be written again.
     """
 
-    def __init__(self, run: Run, starter: Starter) -> None:
-        self.run, self.plan, self.starter = run, run.plan(), starter
+    def __init__(self, run: Run, channel: StartupChannel) -> None:
+        self.run, self.plan, self.channel = run, run.plan(), channel
         self.file = StateFile(run)
         self.old = self.file.old
         self.slots: list[dict[str, Any]] = [dict(process) for process in self.old["processes"]]
@@ -53,7 +53,7 @@ class Supervisor:
         self.checks = Checks(run, self.loop, self._changed, self._dead)
         self.clock = LogClock([run.process_dir(slot) / "log" for slot in range(len(self.slots))])
         make_room(len(self.slots))
-        self.gpus = hold_again(run, self.plan)
+        self.gpus = restore_gpu_locks(run, self.plan)
         self.backoff = Backoff(**self.plan.get("backoff", {}))
         self._events: deque[Event] = deque()
         self._is_deciding = False
@@ -71,7 +71,7 @@ class Supervisor:
         self.loop.watch(self.clock.descriptor, self.clock.note)
         if is_start:
             self.phase = "starting"
-            attend_start(self.loop, self.run.folder / "born", self.starter, self._born, self._save)
+            attend_start(self.loop, self.run.folder / "born", self.channel, self._started, self._save)
             self.phase, self.dirty = "running", True
         count = self.panes.adopt()
         self.old["tmux"] = self.panes.server or self.old.get("tmux", 0)
@@ -79,8 +79,8 @@ class Supervisor:
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
         self._take_requests()
         self._save()
-        self.starter.tell(count)
-        self.starter.leave()
+        self.channel.send(count)
+        self.channel.close()
         while self.phase != "over":
             self._save()
             self.loop.turn()
@@ -99,8 +99,8 @@ class Supervisor:
         self.plan = self.run.plan()
         self._happened(events.RestartAsked(requested(self.run)))
 
-    def _born(self, slot: int, pid: int) -> None:
-        if self.panes.born(slot, pid):
+    def _started(self, slot: int, pid: int) -> None:
+        if self.panes.follow_started(slot, pid):
             self._happened(events.Started(slot))
 
     def _ended(self, slot: int) -> None:
@@ -146,13 +146,13 @@ class Supervisor:
 
     def _respawn(self, slot: int) -> None:
         try:
-            self.panes.start_again(slot)
+            self.panes.respawn(slot)
         except ToolFailed as error:
             sys.stderr.write(f"{error}\n")
             self._happened(events.Respawned(slot, is_done=False))
             return
         self._happened(events.Respawned(slot, is_done=True))
-        self.panes.follow_again(slot)
+        self.panes.follow_respawned(slot)
         if slot not in self.panes:
             # It was over before it could be watched: nothing else will tell.
             self._ended(slot)
@@ -164,7 +164,7 @@ class Supervisor:
     def _finish(self) -> None:
         """Nothing of the run may be left: what still is gets killed, and what survives that is named."""
         server, has_namespace = int(self.old.get("tmux", 0)), self.plan["has_namespace"]
-        left = sweep(self.run, self.panes.sessions, has_namespace=has_namespace, server=server)
+        left = kill_everything(self.run, self.panes.sessions, has_namespace=has_namespace, server=server)
         self.clock.note()
         self._save(survivors=left)
         remove_private(self.run.folder, len(self.slots))
@@ -202,10 +202,10 @@ class StateFile:
 
 def main(*, is_start: bool) -> None:
     """Watch a run until it is over; who started this says which, and with `is_start` when there is something to see."""
-    starter = Starter(0)
-    folder = starter.folder()
-    if folder and (not is_start or starter.heard()):
-        Supervisor(Run(Path(folder)), starter).watch(is_start=is_start)
+    channel = StartupChannel(0)
+    folder = channel.folder()
+    if folder and (not is_start or channel.wait()):
+        Supervisor(Run(Path(folder)), channel).watch(is_start=is_start)
 
 
 if __name__ == "__main__":

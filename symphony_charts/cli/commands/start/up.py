@@ -8,7 +8,7 @@ import time
 
 from symphony_charts.errors import UsageError
 from symphony_charts.local.reload import parse_watched
-from symphony_charts.local.supervisor.launcher import NewSupervisor
+from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.tmux_client import need_tmux
 
 __all__ = ["run"]
@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.dry_run:
         need_tmux()
     began = time.monotonic()
-    with contextlib.nullcontext() if args.dry_run else contextlib.closing(NewSupervisor.ahead()) as spare:
+    with contextlib.nullcontext() if args.dry_run else contextlib.closing(SupervisorProcess.ahead()) as spare:
         # What reads and plans experiments takes 190 ms to import; meanwhile the supervisor does the same.
         from symphony_charts.cli.commands.start.up_run import follow_up, start
 

@@ -11,7 +11,7 @@ from symphony_charts.cli.values import spec_here
 from symphony_charts.errors import CheckFailed
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.launcher import NewSupervisor
+from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.policy import describe_status
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.services import allocate
@@ -19,7 +19,7 @@ from symphony_charts.spec.services import allocate
 __all__ = ["follow_up", "start"]
 
 
-def start(args: argparse.Namespace, spare: NewSupervisor | None) -> tuple[SpecFile, Run | None]:
+def start(args: argparse.Namespace, spare: SupervisorProcess | None) -> tuple[SpecFile, Run | None]:
     """The spec, and its run under the supervisor `spare`; with `--dry-run` no run, and what it would be is printed."""
     spec = spec_here(args)
     started = local_run.up(
