@@ -9,7 +9,7 @@ from typing import Literal
 
 from symphony_charts.chart.render import names
 from symphony_charts.chart.render.model import LiveService, Model
-from symphony_charts.chart.render.scripts import RANK_SCRIPT, hold_script
+from symphony_charts.chart.render.scripts import hold_script, rank_script
 from symphony_charts.chart.render.values import Values, is_true, scalar, strings, texts
 from symphony_charts.environment.di_engine import node_facts
 from symphony_charts.environment.expansion import pod_order
@@ -92,7 +92,7 @@ def _entry_point(
         if not command:
             what = f"groups.{group.name}: container {name} needs a command, so that its replicas learn their ranks"
             raise SpecError.one(what, f"groups.{group.name}")
-        command = ["/bin/sh", "-c", RANK_SCRIPT, "symph-rank", *command]
+        command = ["/bin/sh", "-c", rank_script(), "symph-rank", *command]
     if model.values.get("hold") and group.is_finite and role == "main" and command:
         script = hold_script([service.port for service in listening])
         return {"command": ["/bin/sh", "-c", script, "symph-hold", *command, *args]}
@@ -137,7 +137,7 @@ def _facts(model: Model, group: Group) -> dict[Fact, str | Values | None]:
         Fact.SECRETS_DIR: SECRETS_DIR,
     }
     if group.replicas > 1 or group.is_scaled_live:
-        path = model.kind.index if group.in_unit else _INDEX_OF_STATEFUL_SET
+        path = model.row.index if group.in_unit else _INDEX_OF_STATEFUL_SET
         facts[Fact.INDEX] = _field(path) if path else None
     if model.run_hosts and group.selector_patterns:
         facts[Fact.RUN] = ""  # No label of such a pod holds it; it is filled in once it is known.

@@ -64,7 +64,7 @@ def _memory(item: object) -> str:
 
 _COLUMNS = (
     output.Column("PROCESS", "name"),
-    output.Column("STATE", "state", state=lambda item: experiments.LIVE_COLORS.get(str(item["phase"]), "")),
+    output.Column("STATE", "state", state=experiments.phase_color),
     output.Column("RESTARTS", "restarts"),
     output.Column("CPU", lambda item: _cpu(item["cpu"])),
     output.Column("MEMORY", lambda item: _memory(item["memory"])),

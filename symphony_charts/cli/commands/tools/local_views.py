@@ -36,19 +36,24 @@ def env(args: argparse.Namespace) -> int:
     """Print the environment of one process, of a run or of a file."""
     word = args.component_name
     if args.spec is not None:
-        found = show_environment.of_spec(args.spec, word)
+        environment = show_environment.of_spec(args.spec, word)
     else:
-        found = show_environment.of_run(args.experiment_name, word)
-    masked = frozenset() if args.show_secrets else found.secret
+        environment = show_environment.of_run(args.experiment_name, word)
+    masked = frozenset() if args.show_secrets else environment.secret
     if args.output == "shell":
-        sys.stdout.write(shell_text(found.env, masked))
+        sys.stdout.write(shell_text(environment.env, masked))
     else:
-        shown = {name: MASK if name in masked else value for name, value in found.env.items()}
-        record = {"experiment": found.experiment, "process": found.process, "env": shown, "masked": sorted(masked)}
+        shown = {name: MASK if name in masked else value for name, value in environment.env.items()}
+        record = {
+            "experiment": environment.experiment,
+            "process": environment.process,
+            "env": shown,
+            "masked": sorted(masked),
+        }
         output.print_record(args, "Environment", record)
     if masked:
         output.note(f"masked: {', '.join(sorted(masked))} (--show-secrets)")
-    if found.has_preamble:
+    if environment.has_preamble:
         output.note("its preamble runs after this and may change it")
     return 0
 
