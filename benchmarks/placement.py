@@ -22,8 +22,8 @@ from itertools import pairwise
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.machines.catalog import default_catalog
 from symphony_charts.placement.plan import Plan, plan_demands
-from symphony_charts.placement.pools import pools_of_data
 from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.placement.pools.readers import pools_of_data
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment, Process
 

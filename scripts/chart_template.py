@@ -43,7 +43,14 @@ def cookiecutter_json() -> bytes:
         "comment_start_string": "[#",
         "comment_end_string": "#]",
     }
-    context["_copy_without_render"] = ["templates/[!_]*", "templates/_[!d]*", "*.json", "ci/*", ".helmignore"]
+    context["_copy_without_render"] = [
+        "templates/[!_]*",
+        "templates/_[!d]*",
+        "*.json",
+        "ci/*",
+        "files/*",
+        ".helmignore",
+    ]
     return (json.dumps(context, indent=2, ensure_ascii=False) + "\n").encode()
 
 

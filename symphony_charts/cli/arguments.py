@@ -1,4 +1,4 @@
-"""argparse as the command line needs it: our errors, our help page, the `--` rule, near misses."""
+"""`Parser` is argparse as the command line needs it: our errors, our help page, the `--` rule, near misses."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """The arguments, all of them known: the parser that got them knows which of its flags was meant."""
-        known, extra = super().parse_known_args(args, namespace)
+        namespace, extra = super().parse_known_args(args, namespace)
         if extra:
             flags = [flag for action in self._actions for flag in action.option_strings]
             self.error(f"unrecognized arguments: {' '.join(extra)}{_nearest(extra[0].partition('=')[0], flags)}")
-        return known, extra
+        return namespace, extra
 
     def add_subparsers(self, **options: Any) -> Any:
         """argparse's own; what stands below a verb takes the options that every verb takes."""

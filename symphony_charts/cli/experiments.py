@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from symphony_charts.backend.current_experiment import current_of
 from symphony_charts.backend.protocol import Watcher, find_instances, match_names, match_processes
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
+from symphony_charts.cli import output
 from symphony_charts.cli.matching import choose
 from symphony_charts.cli.options import common
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.local.backend import LocalWatcher
 
 __all__ = [
-    "LIVE_COLORS",
     "find_experiment",
     "find_status",
+    "gpu_ids",
     "one_instance",
+    "phase_color",
     "some_instances",
     "watcher_of",
 ]
 
-LIVE_COLORS = {
+_COLORS = {
     "running": "good",
     "succeeded": "good",
     "failed": "bad",
@@ -32,6 +34,16 @@ LIVE_COLORS = {
     "stopping": "busy",
     "stopped": "dim",
 }
+
+
+def phase_color(item: Mapping[str, object]) -> str:
+    """The colour in which the phase of an item is printed."""
+    return _COLORS.get(str(item["phase"]), "")
+
+
+def gpu_ids(item: Mapping[str, object]) -> str:
+    """The beginnings of the ids of an item's GPUs, by which nvidia-smi and CUDA know a GPU as well."""
+    return ",".join(gpu[:12] for gpu in output.texts(item["gpus"]))
 
 
 def watcher_of(args: argparse.Namespace) -> Watcher:

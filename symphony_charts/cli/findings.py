@@ -1,4 +1,4 @@
-"""Findings of `symph lint` and `symph gitops lint`, as text, data or SARIF."""
+"""`print_findings` prints what `symph lint` and `symph gitops lint` found, as text, data or SARIF."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from symphony_charts.chart.lint.sarif import to_sarif
 from symphony_charts.cli import output
 from symphony_charts.version import __version__
 
-__all__ = ["print_found"]
+__all__ = ["print_findings"]
 
 _COLORS = {"error": "bad", "warning": "busy", "info": "dim"}
 
 
-def print_found(
+def print_findings(
     args: argparse.Namespace,
-    found: Sequence[tuple[str, Finding]],
+    findings: Sequence[tuple[str, Finding]],
     what: str,
     line: Callable[[str, str], int | None] = lambda _file, _path: None,
-) -> None:
-    """Print findings, each with its file, as `-o` says, then how many there are of `what`; `line` is for SARIF."""
+) -> int:
+    """Print findings, each with its file, as `-o` says, then how many there are of `what`; `line` is for SARIF.
+
+    The exit status is 1 where one is an error, or with `--strict` a warning.
+    """
+    bad = ("error", "warning") if args.strict else ("error",)
+    status = int(any(finding.severity in bad for _, finding in findings))
     if args.output == "sarif":
-        output.line(json.dumps(to_sarif(list(found), __version__, line), indent=2))
-        return
+        output.line(json.dumps(to_sarif(list(findings), __version__, line), indent=2))
+        return status
     records: list[dict[str, object]] = [
         {
             "file": file,
@@ -36,11 +41,11 @@ def print_found(
             "what": finding.what,
             "next": finding.next,
         }
-        for file, finding in found
+        for file, finding in findings
     ]
     if args.output in ("json", "yaml"):
         output.print_items(args, "Finding", records, ())
-        return
+        return status
     color = output.use_color(sys.stdout, getattr(args, "color", None))
     for record in records:
         severity = str(record["severity"])
@@ -52,3 +57,4 @@ def print_found(
             output.line(f"  next: {record['next']}")
     counts = [f"{sum(1 for r in records if r['severity'] == s)} {s}" for s in ("error", "warning", "info")]
     output.note(f"{what}: {', '.join(counts)}")
+    return status

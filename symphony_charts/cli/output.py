@@ -1,4 +1,4 @@
-"""What commands print: data on stdout in the format that was asked for, everything else on stderr."""
+"""Commands print through this module: data on stdout in the format that was asked for, all else on stderr."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Protocol, TextIO
 from unicodedata import combining, east_asian_width
 
 from symphony_charts.errors import UsageError
@@ -24,8 +24,10 @@ __all__ = [
     "note",
     "paint",
     "print_items",
+    "print_notes",
     "print_record",
     "progress",
+    "texts",
     "use_color",
     "warn",
 ]
@@ -34,6 +36,17 @@ API_VERSION = "symph.dev/v1"
 
 # SGR codes by the meaning of a state; nothing else is ever coloured.
 _COLORS = {"good": "32", "busy": "33", "bad": "31", "dim": "2", "bold": "1"}
+
+
+class Note(Protocol):
+    """What `print_notes` prints: a fact, its path, and the step to take."""
+
+    @property
+    def what(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def next(self) -> str: ...
 
 
 class Column:
@@ -119,6 +132,17 @@ def format_table(
 def paint(text: str, state: str, color: bool) -> str:
     """`text` in the colour of a state (good, busy, bad, dim, bold), or as it is."""
     return f"\x1b[{_COLORS[state]}m{text}\x1b[0m" if color and state else text
+
+
+def texts(value: object) -> list[str]:
+    """The texts of a list that stands in an item; none of anything else."""
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def print_notes(notes: Iterable[Note]) -> None:
+    """Print what did not come over as it was, where, and what to do about it, to stderr."""
+    for item in notes:
+        note(f"note: {item.what}\n  at:   {item.path}" + (f"\n  next: {item.next}" if item.next else ""))
 
 
 def use_color(stream: TextIO, choice: str | None = None) -> bool:

@@ -252,5 +252,5 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
 
 
 def _new_cluster(backend: str) -> Backend:
-    made: Backend = import_module("symphony_charts.engine").Cluster.new(backend)
-    return made
+    cluster: Backend = import_module("symphony_charts.engine").Cluster.new(backend)
+    return cluster

@@ -18,9 +18,9 @@ from symphony_charts.placement.assign.assign import ANNOTATION, SHARED, exclusiv
 from symphony_charts.placement.assign.rules import Decision, decide, named_pool
 from symphony_charts.placement.assign.symphony_rules import decide_like_symphony
 from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
-from symphony_charts.placement.pools import pools_of_data
 from symphony_charts.placement.pools.files import read_pools_file, user_catalog
 from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.pools.readers import pools_of_data
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.builder.views import ExperimentBuilder
 from symphony_charts.spec.model import Assignment

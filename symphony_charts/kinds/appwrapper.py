@@ -11,10 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from symphony_charts.errors import Problem
 from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.field_reader import Fields
+from symphony_charts.kinds.base import End, Kind, Object, described_job
 from symphony_charts.kinds.group import Member, Unit
+from symphony_charts.kinds.jobset import JobSet
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import pods_of as pods_in
+from symphony_charts.spec.workload import AppwrapperSettings, Workload
 
-__all__ = ["GROUP", "MAX_POD_SETS", "component", "generic_item", "objects", "pods_of"]
+__all__ = ["GROUP", "MAX_POD_SETS", "AppWrapper", "component", "generic_item", "pods_of"]
 
 GROUP = "workload.codeflare.dev"
 # What the webhook takes, so that Kueue does.
@@ -30,22 +37,86 @@ _PATIENCE = {
 }
 
 
-def objects(unit: Unit) -> Iterator[dict[str, object]]:
-    """The AppWrapper around a Job for each member."""
-    if not unit.members:
-        return
-    own = sub(unit.settings, "appwrapper")
-    version = own.get("version") or "v1beta2"
-    annotations = {key: str(value) for key, value in sub(own, "annotations").items()}
-    if version == "v1beta1":
-        spec = _mcad_spec(unit.members, unit.settings)
-    else:
-        spec = {"components": [component(_unforgiven(member)) for member in unit.members]}
-        # The whole starts again as often as any of its groups whose pods are not restarted in place would have.
-        retries = max(member.replacements for member in unit.members)
-        annotations = {**_PATIENCE, f"{_PREFIX}retryLimit": str(retries), **annotations}
-    metadata = {"name": unit.name, "labels": unit.labels, **({"annotations": annotations} if annotations else {})}
-    yield {"apiVersion": f"{GROUP}/{version}", "kind": "AppWrapper", "metadata": metadata, "spec": spec}
+class AppWrapper(Kind):
+    """An AppWrapper around the Jobs of all groups that end."""
+
+    name = "appwrapper"
+    runs_as = "Job in an AppWrapper"
+    controller = "the AppWrapper controller, or MCAD"
+    gvks = ((f"{GROUP}/v1beta2", "AppWrapper"), (f"{GROUP}/v1beta1", "AppWrapper"))
+    ends_either_way = True
+    # Of v1beta2; MCAD (v1beta1) lets everything change, and acts on these.
+    mutable = ("spec.suspend", "spec.priority", "spec.schedulingSpec")
+    kueue_paths = (".spec.components[].podSetInfos",)
+    argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
+
+    def settings(self, workload: Workload) -> dict[str, object]:
+        """Version and annotations, where they are not the usual ones."""
+        own = workload.appwrapper
+        return {} if own == AppwrapperSettings() else {"version": own.version, "annotations": dict(own.annotations)}
+
+    def spec_faults(self, experiment: Experiment) -> Iterator[Problem]:
+        """More groups than its webhook takes."""
+        groups = [pod for pod in pods_in(experiment).values() if pod.is_finite]
+        if experiment.workload.appwrapper.version == "v1beta2" and len(groups) > MAX_POD_SETS:
+            what = f"an AppWrapper holds at most {MAX_POD_SETS} groups that end, not {len(groups)}"
+            yield Problem(what=what, path="workload.kind", next="put processes into fewer groups, or use `jobset`")
+
+    def reads_priority(self, workload: Mapping[str, object]) -> bool:
+        """MCAD does."""
+        return sub(workload, "appwrapper").get("version") == "v1beta1"
+
+    def build(self, unit: Unit) -> Iterator[dict[str, object]]:
+        """The AppWrapper around a Job for each member."""
+        if not unit.members:
+            return
+        own = sub(unit.settings, "appwrapper")
+        version = own.get("version") or "v1beta2"
+        annotations = {key: str(value) for key, value in sub(own, "annotations").items()}
+        if version == "v1beta1":
+            spec = _mcad_spec(unit.members, unit.settings)
+        else:
+            spec = {"components": [component(_unforgiven(member)) for member in unit.members]}
+            # The whole starts again as often as any of its groups whose pods are not restarted in place would have.
+            retries = max(member.replacements for member in unit.members)
+            annotations = {**_PATIENCE, f"{_PREFIX}retryLimit": str(retries), **annotations}
+        metadata = {"name": unit.name, "labels": unit.labels, **({"annotations": annotations} if annotations else {})}
+        yield {"apiVersion": f"{GROUP}/{version}", "kind": "AppWrapper", "metadata": metadata, "spec": spec}
+
+    def children(self, item: Mapping[str, object]) -> Iterator[dict[str, object]]:
+        """The objects inside."""
+        spec = sub(item, "spec")
+        yield from (sub(part, "template") for part in maps(spec, "components"))
+        yield from (sub(part, "generictemplate") for part in maps(sub(spec, "resources"), "GenericItems"))
+
+    def parts(self, item: Fields) -> Iterator[Fields]:
+        """The objects inside."""
+        spec = item.block("spec")
+        yield from [part.block("template") for part in spec.blocks("components")]
+        yield from [part.block("generictemplate") for part in spec.block("resources").blocks("GenericItems")]
+
+    def jobs(self, item: Object) -> list[Object]:
+        """The Jobs inside, and those of a JobSet inside."""
+        return [job for inside in _wrapped_items(item["spec"]) for job in self._jobs_inside(item, inside)]
+
+    def _jobs_inside(self, wrapper: Object, item: Object) -> list[Object]:
+        if item.get("kind") == "Job":
+            return [described_job(wrapper, self.outcome(wrapper), str(item["metadata"]["name"]), item)]
+        whole = {**item, "metadata": wrapper["metadata"], "status": wrapper.get("status") or {}}
+        return JobSet().jobs(whole) if item.get("kind") == "JobSet" else []
+
+    def outcome(self, item: Object) -> End | None:
+        """How it ended: MCAD says Completed of a run whose pods have ended, whichever way.
+
+        MCAD counts also failures that were made good.
+        """
+        end = super().outcome(item)
+        return "failed" if end and item["status"].get("failed") and not _has_retries(item) else end
+
+    def restarts(self, item: Object) -> bool:
+        """Whether it does; MCAD only where it is told how many pods there have to be."""
+        spec = item["spec"]
+        return "components" in spec or bool((spec.get("schedulingSpec") or {}).get("minAvailable"))
 
 
 def component(item: Mapping[str, object]) -> dict[str, object]:
@@ -116,3 +187,15 @@ def _pod_resources(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
         if sub(resources, "limits"):
             entry["limits"] = sub(resources, "limits")
         yield entry
+
+
+def _wrapped_items(spec: Object) -> list[Object]:
+    """The objects in a live AppWrapper, of v1beta2 and of v1beta1."""
+    items = [one.get("template") for one in spec.get("components") or []]
+    items += [one.get("generictemplate") for one in (spec.get("resources") or {}).get("GenericItems") or []]
+    return [item for item in items if item]
+
+
+def _has_retries(wrapper: Object) -> bool:
+    specs = [one.get("spec") or {} for one in _wrapped_items(wrapper.get("spec") or {})]
+    return any(spec.get("backoffLimit") or spec.get("backoffLimitPerIndex") for spec in specs)

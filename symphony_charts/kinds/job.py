@@ -1,15 +1,19 @@
-"""Kind `jobs`: groups that end are Jobs, all others StatefulSets; the twin of ``jobs.yaml``, ``statefulsets.yaml``."""
+"""Kind `jobs`: groups that end are Jobs; the twin of ``jobs.yaml``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from symphony_charts.formats.field_reader import Fields
+from symphony_charts.kinds.base import Kind, PodSet, at_a_time
 from symphony_charts.kinds.group import Group, Unit
 
-__all__ = ["IMMUTABLE_JOB_FIELDS", "job_fields", "objects", "stateful_set"]
+__all__ = ["FAILED", "SUCCEEDED", "Jobs", "job_fields"]
 
-# What the API server refuses to change in a Job, of what `job_fields` gives; `template` is immutable too.
-IMMUTABLE_JOB_FIELDS = frozenset({"backoffLimitPerIndex", "completionMode", "completions", "maxFailedIndexes"})
+# A Job has this time only once it has succeeded.
+SUCCEEDED = "status.completionTime"
+# Conditions cannot be searched, so each place is looked at: a Job has at most Suspended, FailureTarget and Failed.
+FAILED = ",".join(f"status.conditions.{place}.type in (FailureTarget,Failed)" for place in range(3))
 
 
 def job_fields(group: Group, *, retries: int, deadline: int | None) -> dict[str, object]:
@@ -29,27 +33,32 @@ def job_fields(group: Group, *, retries: int, deadline: int | None) -> dict[str,
     return fields
 
 
-def objects(unit: Unit) -> Iterator[dict[str, object]]:
-    """A Job for each member."""
-    for member in unit.members:
-        metadata = {"name": member.name, **member.metadata, "labels": {**unit.labels, **member.labels}}
-        spec = {"template": member.template, **member.fields}
-        yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+class Jobs(Kind):
+    """A Job for each group that ends."""
 
+    name = "jobs"
+    runs_as = "Job"
+    gvks = (("batch/v1", "Job"),)
+    holds_groups = False
+    argo_conditions = (SUCCEEDED, FAILED)
+    mutable = (
+        "spec.parallelism",
+        "spec.suspend",
+        "spec.activeDeadlineSeconds",
+        "spec.backoffLimit",
+        "spec.ttlSecondsAfterFinished",
+    )
+    kueue_paths = ()
 
-def stateful_set(
-    group: Group, metadata: Mapping[str, object], template: Mapping[str, object], selector: Mapping[str, str]
-) -> dict[str, object]:
-    """The StatefulSet of a group of services; all its pods start at once."""
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": metadata,
-        "spec": {
-            "template": template,
-            "serviceName": group.pods,
-            "podManagementPolicy": "Parallel",
-            "replicas": group.replicas,
-            "selector": {"matchLabels": selector},
-        },
-    }
+    def build(self, unit: Unit) -> Iterator[dict[str, object]]:
+        """A Job for each member."""
+        for member in unit.members:
+            metadata = {"name": member.name, **member.metadata, "labels": {**unit.labels, **member.labels}}
+            spec = {"template": member.template, **member.fields}
+            yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+    def pod_sets(self, item: Fields) -> Iterator[PodSet]:
+        """The Job's pods."""
+        spec = item.block("spec")
+        name = item.block("metadata").text("name")
+        yield PodSet(name=name, template=spec.block("template"), count=at_a_time(spec))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.group import Group
+from symphony_charts.kinds.registry import KINDS
 
 __all__ = ["runs_on", "stops_the_rest"]
 
@@ -17,7 +18,7 @@ def runs_on(values: Mapping[str, object], groups: Mapping[str, Group], kind: str
     """
     done = set(_done_when(values))
     is_left = bool(done) and not stops_the_rest(values, kind)
-    is_cleaned = _is_cleaned(values, kind)
+    is_cleaned = KINDS[kind].removes_its_pods(values)
     return [
         (group.name, process)
         for group in groups.values()
@@ -29,12 +30,8 @@ def runs_on(values: Mapping[str, object], groups: Mapping[str, Group], kind: str
 
 
 def stops_the_rest(values: Mapping[str, object], kind: str) -> bool:
-    """Whether the kind of workload ends its other groups once those of `doneWhen` have; never its services.
-
-    A Volcano Job can wait for one group alone; an AppWrapper and a DIJob wait for all of their pods.
-    """
-    groups = {group for group, _ in _done_when(values)}
-    return kind in ("jobset", "argo") or (kind == "volcano" and len(groups) == 1) or _is_cleaned(values, kind)
+    """Whether the kind of workload ends its other groups once those of `doneWhen` have; never its services."""
+    return KINDS[kind].stops_the_rest(values, len({group for group, _ in _done_when(values)}))
 
 
 def _done_when(values: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -45,9 +42,3 @@ def _done_when(values: Mapping[str, object]) -> list[tuple[str, str]]:
 
 def _is_service(container: object) -> bool:
     return isinstance(container, dict) and container.get("lifecycle") == "service"
-
-
-def _is_cleaned(values: Mapping[str, object], kind: str) -> bool:
-    """Whether the end of a coordinator, which is that of its DIJob, takes the other pods away: under operator v0."""
-    settings = sub(values, "workload", "dijob")
-    return kind == "dijob" and settings.get("operator") == "v0" and settings.get("cleanPodPolicy") != "None"

@@ -1,116 +1,57 @@
-"""The kinds of workload: what each calls its objects, what may not change in them, and what builds them.
+"""The registry finds a kind by its word in a spec, and by its objects.
 
-Each kind is one module here and one template of the chart; ``_kinds.tpl`` holds the same table.
+A kind is a module or folder here, a template of the chart, and a row of the chart's ``files/kinds.yaml``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 
-from symphony_charts.errors import Problem
-from symphony_charts.kinds import appwrapper, jobset, volcano
-from symphony_charts.kinds import job as jobs
-from symphony_charts.kinds.argo import objects as argo
-from symphony_charts.kinds.dijob import objects as dijob
-from symphony_charts.kinds.group import Group, Unit
-from symphony_charts.spec.checks.dijob import ROLES
+from symphony_charts.formats.data import sub
+from symphony_charts.kinds.appwrapper import AppWrapper
+from symphony_charts.kinds.argo.kind import ArgoWorkflow
+from symphony_charts.kinds.base import Kind
+from symphony_charts.kinds.dijob.kind import DIJob
+from symphony_charts.kinds.job import Jobs
+from symphony_charts.kinds.jobset import JobSet
+from symphony_charts.kinds.service import Deployments, StatefulSets
+from symphony_charts.kinds.volcano import VolcanoJob
 
-__all__ = ["KINDS", "Kind"]
+__all__ = ["ALL", "KINDS", "RENDERED", "kind_called", "kind_for", "kind_of"]
 
+_NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob(), ArgoWorkflow(), DIJob())
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """A kind of workload.
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _NAMED}
+"""Those that a spec may ask for, by name."""
 
-    `workload` and `pod` are patterns of the names of a group's Job and of a replica's pod: ``{base}``, ``{unit}``,
-    ``{member}``, ``{workload}``, ``{run}``, ``{index}``. `unit_length` bounds the unit's name without the run, and
-    `member_length` a group's name in it. `fixed` are the fields of a Job whose change needs a new run (None: all).
-    `is_one_object`: whether one object runs all groups that end, whose `done_when` cannot change in a run.
-    `has_pod_groups`: whether the chart makes the PodGroups of a gang; a controller of the kind's own may do so. `index`
-    is the field of a pod that tells the number of its replica. `settings` of ``workload`` cannot change in a run.
+RENDERED: tuple[Kind, ...] = (*_NAMED, StatefulSets())
+"""Those whose objects our charts have."""
 
-    Some controllers make pods without our labels: `selector` holds the patterns of theirs, by which Services find a
-    group's pods, and `domain` that of the pods' host names. `roles` names the groups that such a controller runs, where
-    it is not all that end; `is_scaled_live`: another number of replicas is no new run. `check` finds what the kind
-    cannot run of such groups, given all values. `variants` are the kind under other versions of its controller.
-    """
-
-    build: Callable[[Unit], Iterable[dict[str, object]]]
-    workload: str = "{base}-{run}"
-    pod: str = "{workload}-{index}"
-    unit_length: int = 43
-    member_length: int = 18
-    fixed: frozenset[str] | None = None
-    is_one_object: bool = True
-    has_pod_groups: bool = True
-    index: str = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-    settings: tuple[str, ...] = ()
-    domain: str = "{base}-pods"
-    selector: Mapping[str, str] = field(default_factory=dict)
-    roles: tuple[str, ...] = ()
-    is_scaled_live: bool = False
-    check: Callable[[Sequence[Group], Mapping[str, object]], Iterable[Problem]] | None = None
-    variants: Mapping[str, Kind] = field(default_factory=dict)
+ALL = (*RENDERED, Deployments())
 
 
-# A DIJob's pods are called <job>-<task>-<index>, in at most 63 characters; operator v1.0 counts generations before it.
-_TASKS = Kind(
-    build=dijob.objects,
-    workload="{unit}-{run}",
-    pod="{unit}-{run}-{member}-{index}",
-    unit_length=22,
-    fixed=frozenset(),
-    is_one_object=False,
-    has_pod_groups=False,
-    index="metadata.annotations['diengine/task-rank']",
-    settings=("dijob", "order"),
-    check=dijob.faults_of,
-    domain="di-{unit}-{run}",
-    selector={"diengine/job": "{unit}-{run}", "diengine/task-name": "{member}"},
-    is_scaled_live=True,
-)
-_DIJOB = replace(
-    _TASKS,
-    variants={
-        # It labels pods by neither task nor type: a Service reaches the first of a task.
-        "v1.1.0": replace(
-            _TASKS,
-            domain="{unit}-{run}",
-            selector={"diengine/job": "{unit}-{run}", "diengine/pod": "{unit}-{run}-{member}-0"},
-        ),
-        "v1.0": replace(
-            _TASKS,
-            pod="{unit}-{run}-0-{index}",
-            index="metadata.annotations['diengine/rank']",
-            domain="{unit}-{run}",
-            selector={"diengine/job": "{unit}-{run}"},
-            is_scaled_live=False,
-        ),
-        "v0": replace(
-            _TASKS,
-            pod="",
-            index="",
-            selector={"dijob-name": "{unit}-{run}", "replica-type": "{member}"},
-            roles=ROLES,
-            is_scaled_live=False,
-        ),
-    },
-)
+def kind_of(item: Mapping[str, object]) -> str:
+    """The word for an object's kind, the one of Volcano's Jobs being ``VolcanoJob``."""
+    is_volcano = str(item.get("apiVersion")).startswith("batch.volcano.sh/")
+    return f"{'Volcano' if is_volcano else ''}{item.get('kind')}"
 
-KINDS: dict[str, Kind] = {
-    "jobs": Kind(build=jobs.objects, fixed=jobs.IMMUTABLE_JOB_FIELDS, is_one_object=False),
-    # With the run, the index and three hyphens a child Job has at most 52 characters.
-    "jobset": Kind(build=jobset.objects, workload="{unit}-{run}-{member}-0", unit_length=22),
-    "appwrapper": Kind(build=appwrapper.objects),
-    "volcano": Kind(
-        build=volcano.objects,
-        workload="{unit}-{run}-{member}",
-        unit_length=22,
-        has_pod_groups=False,
-        index=volcano.INDEX,
-        settings=("queue", "volcano"),
-    ),
-    "argo": Kind(build=argo.objects, settings=("argo",)),
-    "dijob": _DIJOB,
-}
+
+_BY_API = {(api.partition("/")[0], word): kind for kind in ALL for api, word in (*kind.gvks, *kind.further)}
+# Of all words that more than one project uses for its objects the one of Kubernetes itself is meant.
+_BY_WORD = {word: kind for kind in reversed(ALL) for _, word in (*kind.gvks, *kind.further)}
+
+
+def kind_for(item: Mapping[str, object]) -> Kind | None:
+    """The kind behind an object, by its API and else by its word alone; None for what runs no pods or is another's."""
+    word = str(item.get("kind"))
+    if word == "Job" and not item.get("apiVersion") and "tasks" in sub(item, "spec"):
+        return KINDS["volcano"]
+    return _BY_API.get((str(item.get("apiVersion")).partition("/")[0], word)) or _BY_WORD.get(word)
+
+
+def kind_called(word: str) -> Kind | None:
+    """The kind whose runs are objects that `kind_of` calls so; None for any other object."""
+    return _BY_OWN_WORD.get(word)
+
+
+_BY_OWN_WORD = {kind_of({"apiVersion": api, "kind": word}): kind for kind in ALL for api, word in kind.gvks}

@@ -10,34 +10,82 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from symphony_charts.formats.data import sub
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.field_reader import Fields
+from symphony_charts.kinds.base import End, Kind, Object, PodSet, count_of, described_job
 from symphony_charts.kinds.group import Member, Unit
+from symphony_charts.spec.workload import Workload
 
-__all__ = ["INDEX", "objects"]
+__all__ = ["VolcanoJob"]
 
-# Where a pod finds its number; since v1.9.
-INDEX = "metadata.labels['volcano.sh/task-index']"
 # The NetworkPolicy of `svc` would shut services, tests and load balancers out.
 _PLUGINS: dict[str, object] = {"env": [], "svc": ["--publish-not-ready-addresses", "--disable-network-policy"]}
 
 
-def objects(unit: Unit) -> Iterator[dict[str, object]]:
-    """The Job: it ends with its tasks, or with the one that `unit.done` names, and with the first that fails."""
-    if not unit.members:
-        return
-    spec: dict[str, object] = {
-        "schedulerName": "volcano",
-        "minAvailable": sum(member.group.least for member in unit.members),
-        # So many failures end the job: one more than are made good.
-        "maxRetry": 1 + max(member.replacements for member in unit.members),
-        "plugins": {**_PLUGINS, **sub(sub(unit.settings, "volcano"), "plugins")},
-        "tasks": [_task(member, ends_all=unit.done == (member,)) for member in unit.members],
-    }
-    classes = {sub(member.template, "spec").get("priorityClassName") for member in unit.members}
-    optional = {"queue": unit.settings.get("queue"), "priorityClassName": classes.pop() if len(classes) == 1 else None}
-    spec |= {key: value for key, value in optional.items() if value}
-    metadata = {"name": unit.name, "labels": unit.labels}
-    yield {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
+class VolcanoJob(Kind):
+    """A Volcano Job of all groups that end."""
+
+    name = "volcano"
+    runs_as = "task of a Volcano Job"
+    controller = "Volcano"
+    mutable = ("spec.minAvailable", "spec.priorityClassName", "spec.tasks.*.minAvailable", "spec.tasks.*.replicas")
+    gvks = (("batch.volcano.sh/v1alpha1", "Job"),)
+    argo_conditions = ("status.state.phase == Completed", "status.state.phase in (Failed,Aborted,Terminated)")
+
+    def settings(self, workload: Workload) -> dict[str, object]:
+        """The plugins."""
+        plugins = {name: list(arguments) for name, arguments in workload.volcano.plugins.items()}
+        return {"plugins": plugins} if plugins else {}
+
+    def build(self, unit: Unit) -> Iterator[dict[str, object]]:
+        """The Job: it ends with its tasks, or with the one that `unit.done` names, and with the first that fails."""
+        if not unit.members:
+            return
+        spec: dict[str, object] = {
+            "schedulerName": "volcano",
+            "minAvailable": sum(member.group.least for member in unit.members),
+            # So many failures end the job: one more than are made good.
+            "maxRetry": 1 + max(member.replacements for member in unit.members),
+            "plugins": {**_PLUGINS, **sub(sub(unit.settings, "volcano"), "plugins")},
+            "tasks": [_task(member, ends_all=unit.done == (member,)) for member in unit.members],
+        }
+        classes = {sub(member.template, "spec").get("priorityClassName") for member in unit.members}
+        optional = {
+            "queue": unit.settings.get("queue"),
+            "priorityClassName": classes.pop() if len(classes) == 1 else None,
+        }
+        spec |= {key: value for key, value in optional.items() if value}
+        metadata = {"name": unit.name, "labels": unit.labels}
+        yield {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+    def stops_the_rest(self, values: Mapping[str, object], done: int) -> bool:
+        """It can wait for one group alone."""
+        return done == 1
+
+    def children(self, item: Mapping[str, object]) -> Iterator[dict[str, object]]:
+        """A Job for each task."""
+        name = sub(item, "metadata").get("name")
+        for task in maps(sub(item, "spec"), "tasks"):
+            metadata = {"name": f"{name}-{task.get('name')}"}
+            spec = {"template": sub(task, "template"), "backoffLimit": 0, "completions": task.get("replicas", 1)}
+            yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+    def pod_sets(self, item: Fields) -> Iterator[PodSet]:
+        """The pods of each task."""
+        for task in item.block("spec").blocks("tasks"):
+            yield PodSet(name=task.text("name"), template=task.block("template"), count=count_of(task, "replicas"))
+
+    def jobs(self, item: Object) -> list[Object]:
+        """A Job for each task."""
+        end = self.outcome(item)
+        return [_described(item, end, task) for task in item["spec"].get("tasks") or []]
+
+
+def _described(item: Object, end: End | None, task: Object) -> Object:
+    template = task.get("template") or {"spec": {"containers": []}}
+    shape = {"completions": task.get("replicas", 1), "template": template}
+    name = f"{item['metadata']['name']}-{task.get('name', '')}"
+    return described_job(item, end, name, {"metadata": template.get("metadata") or {}, "spec": shape})
 
 
 def _task(member: Member, *, ends_all: bool) -> dict[str, object]:

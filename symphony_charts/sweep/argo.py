@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from symphony_charts.errors import SpecError
 from symphony_charts.kinds.argo.manifest import as_json, manifest, parameter
-from symphony_charts.kinds.argo.objects import FAILED, SUCCEEDED
+from symphony_charts.kinds.registry import kind_for
 
 __all__ = ["TrialObjects", "sweep_objects"]
 
@@ -27,17 +27,6 @@ _API = "argoproj.io/v1alpha1"
 _GROUP = "symph.dev/group"
 _DONE = "symph.dev/done-when"
 _INSTANCE = "app.kubernetes.io/instance"
-# API group and kind -> when its work has succeeded, and when it has failed.
-_ENDS = {
-    ("batch", "Job"): (SUCCEEDED, FAILED),
-    ("jobset.x-k8s.io", "JobSet"): ("status.terminalState == Completed", "status.terminalState == Failed"),
-    ("workload.codeflare.dev", "AppWrapper"): ("status.phase == Succeeded", "status.phase == Failed"),
-    ("batch.volcano.sh", "Job"): (
-        "status.state.phase == Completed",
-        "status.state.phase in (Failed,Aborted,Terminated)",
-    ),
-    ("diengine.opendilab.org", "DIJob"): ("status.phase == Succeeded", "status.phase == Failed"),
-}
 _LONGEST = 48
 
 Object: TypeAlias = Mapping[str, object]
@@ -172,8 +161,8 @@ def _left(trial: TrialObjects) -> dict[str, object]:
     kinds: dict[str, None] = {}
     groups: list[str] = []
     for item in trial.objects:
-        is_left = item["kind"] == "StatefulSet" or (item["kind"] == "Job" and decides and not _is_deciding(item))
-        if is_left:
+        kind = kind_for(item)
+        if kind and not kind.holds_groups and (not kind.is_finite or (decides and not _is_deciding(item))):
             kinds[str(item["kind"]).lower()] = None
             groups.append(str(_labels(item).get(_GROUP)))
     if not kinds:
@@ -187,11 +176,12 @@ def _decides(objects: Sequence[Object]) -> bool:
 
 
 def _is_deciding(item: Object) -> bool:
-    return item["kind"] == "Job" and _DONE in _object(_object(item["metadata"]).get("annotations") or {})
+    return _end_of(item) is not None and _DONE in _object(_object(item["metadata"]).get("annotations") or {})
 
 
 def _end_of(item: Object) -> tuple[str, str] | None:
-    return _ENDS.get((_group_of(item), str(item["kind"])))
+    kind = kind_for(item)
+    return kind.argo_conditions if kind else None
 
 
 def _group_of(item: Object) -> str:

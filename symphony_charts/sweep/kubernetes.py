@@ -11,6 +11,7 @@ from typing import Any
 
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import SymphError, ToolFailed
+from symphony_charts.kinds.registry import KINDS
 from symphony_charts.kubernetes.releases.releases import Releases
 from symphony_charts.kubernetes.releases.source import ReleaseSource
 from symphony_charts.prepare import Prepared
@@ -43,7 +44,8 @@ def argo_objects(
     """
     experiment = base.experiment
     # A Workflow inside of a Workflow would only wait for it.
-    kind = {"workload": {"kind": "jobs"}} if experiment.workload.kind == "argo" else {}
+    is_workflow = KINDS[experiment.workload.kind].is_workflow
+    kind = {"workload": {"kind": next(iter(KINDS))}} if is_workflow else {}
     trials = []
     for run in runs:
         run_objects = base.under(merge(run.values, kind), release=run.trial.name, namespace=namespace).objects

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from symphony_charts.environment.di_engine import node_facts, nodes_of
 from symphony_charts.environment.variables import Address, Fact, interpret, variables_of
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.kinds.children import kind_of, opened
+from symphony_charts.kinds.children import opened
+from symphony_charts.kinds.registry import kind_of
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, pods_of

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
-from symphony_charts.kinds.children import kind_of, opened
-from symphony_charts.kinds.registry import KINDS
+from symphony_charts.kinds.children import opened
+from symphony_charts.kinds.registry import KINDS, kind_of
 from symphony_charts.spec.data import from_data
 from tests.chart.harness import (
     EXAMPLE_NAMES,

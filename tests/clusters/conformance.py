@@ -25,6 +25,7 @@ from symphony_charts.errors import CheckFailed, Conflict, NotFound, ToolFailed
 from symphony_charts.settings.saved_experiments import load_experiment
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.data import from_data
+from tests.waiting import eventually
 
 __all__ = ["ConformanceOfChanges", "ConformanceOfFiles", "ConformanceOfLogs", "ConformanceOfStates", "Place"]
 
@@ -84,10 +85,7 @@ FOREVER = sh("echo begun; exec sleep 300")
 
 def until(check: Callable[[], bool], what: str, timeout_s: float = 30.0) -> None:
     """Wait until `check` holds; fails the test where it does not in time."""
-    deadline = time.monotonic() + timeout_s
-    while not check():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
+    eventually(check, timeout_s, what)
 
 
 class ConformanceOfStates:

@@ -6,7 +6,9 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.kinds.group import Group
-from symphony_charts.kinds.job import IMMUTABLE_JOB_FIELDS, job_fields, stateful_set
+from symphony_charts.kinds.job import job_fields
+from symphony_charts.kinds.service import stateful_set
+from symphony_charts.kinds.table import rows
 from tests.chart.harness import chart_of, experiment_of
 
 
@@ -50,7 +52,9 @@ def test_kubernetes_counts_indexes_only_for_pods_that_are_not_restarted(retries:
 
 
 def test_what_can_change_in_place_is_not_called_immutable() -> None:
-    assert IMMUTABLE_JOB_FIELDS.isdisjoint({"parallelism", "backoffLimit", "activeDeadlineSeconds"})
+    fixed = rows()["jobs"].fixed
+    assert fixed
+    assert fixed.isdisjoint({"parallelism", "backoffLimit", "activeDeadlineSeconds"})
 
 
 def test_a_stateful_set_starts_all_pods_at_once_behind_its_service() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from symphony_charts.local import up
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
+from tests.waiting import eventually
 
 __all__ = ["INTERRUPTIBLE", "log_of", "python", "start", "until"]
 
@@ -40,7 +40,4 @@ def log_of(run: Run, name: str) -> str:
 
 def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     """Wait until `condition` holds; fails the test when it does not in time."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
+    eventually(condition, timeout_s, "it did not happen in time")

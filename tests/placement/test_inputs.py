@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError, SymphError
-from symphony_charts.placement.pools import merge, pools_of_data, read_pools
 from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.pools.readers import merge, pools_of_data, read_pools
 
 SAMPLES = Path(__file__).parents[2] / "examples/pools"
 MIB = 1 << 20

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from symphony_charts.errors import PlacementError, SpecError
 from symphony_charts.placement.assign.assign import apply
 from symphony_charts.placement.plan import Group, Plan
-from symphony_charts.placement.pools import pools_of_data, read_pools
 from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.placement.pools.readers import pools_of_data, read_pools
 from symphony_charts.placement.report.tables import explain, plan_data, pool_rows
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.checks.finish import finish

@@ -13,7 +13,7 @@ from symphony_charts.clusters.base import Cluster
 from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
 from symphony_charts.errors import PlacementError, SpecError
 from symphony_charts.placement.plan import Plan
-from symphony_charts.placement.pools import pools_of_data
+from symphony_charts.placement.pools.readers import pools_of_data
 from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.data import from_data
 

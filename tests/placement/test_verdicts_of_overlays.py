@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.placement.pools import pools_of_data
+from symphony_charts.placement.pools.readers import pools_of_data
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.data import from_data
 

@@ -6,6 +6,7 @@
 
 {{- /* symph.argoParameters: the parameters by name with the value that processes declare. */ -}}
 {{- define "symph.argoParameters" -}}
+{{- $model := . -}}
 {{- $members := include "symph.members" . | fromJsonArray -}}
 {{- $out := dict -}}
 {{- range $key := include "symph.list" (.values.workload.argo | default dict).parameters | fromJsonArray | sortAlpha -}}
@@ -20,11 +21,11 @@
 {{- end -}}
 {{- end -}}
 {{- if or (not (regexMatch "^[A-Za-z_][A-Za-z0-9_]*$" $key)) (contains "{{" (join "" $found)) -}}
-{{- fail (printf "workload.argo.parameters: %q: its name or value is not one that Argo passes on unchanged" $key) -}}
+{{- fail (include "symph.fault" (dict "model" $model "fault" "parameter" "parts" (dict "name" $key))) -}}
 {{- else if not $found -}}
-{{- fail (printf "workload.argo.parameters: %q: no process declares it" $key) -}}
+{{- fail (include "symph.fault" (dict "model" $model "fault" "unknown" "parts" (dict "name" $key))) -}}
 {{- else if gt (len $found) 1 -}}
-{{- fail (printf "workload.argo.parameters: %q: processes declare it differently" $key) -}}
+{{- fail (include "symph.fault" (dict "model" $model "fault" "torn" "parts" (dict "name" $key))) -}}
 {{- end -}}
 {{- $_ := set $out $key (first $found) -}}
 {{- end -}}

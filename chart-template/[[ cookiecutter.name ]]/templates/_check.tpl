@@ -5,34 +5,35 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* symph.checkWorkload: stops combinations of settings that cannot be; takes the values. */ -}}
+{{- /* symph.checkWorkload (dict "model" "checks"): stops settings that do not go together, by files/checks.yaml and the kind. */ -}}
 {{- define "symph.checkWorkload" -}}
-{{- $kind := .workload.kind | default "jobs" | toString -}}
-{{- $gang := .workload.gang | default "none" | toString -}}
-{{- $queue := .workload.queue | default "" | toString -}}
+{{- $row := .model.row -}}
+{{- $workload := .model.values.workload -}}
+{{- $facts := dict "kind" .model.kind "gang" ($workload.gang | default "none" | toString) "ownQueue" (toString $row.queues) -}}
+{{- range $fact := list "gangVersion" "queue" "queuePriority" -}}
+{{- $_ := set $facts $fact (index $workload $fact | default "" | toString) -}}
+{{- end -}}
+{{- $_ := set $facts "scheduler" (.model.values.defaults.schedulerName | default "" | toString) -}}
 {{- $faults := list -}}
-{{- if and (eq $gang "kueue") (not $queue) -}}
-{{- $faults = append $faults "workload.queue: gang kueue admits what a queue names: name one" -}}
+{{- range $check := concat (fromYamlArray .checks) ($row.checks | default list) -}}
+{{- $isFault := eq (include "symph.isSo" (dict "facts" $facts "wanted" ($check.when | default dict))) "true" -}}
+{{- range $check.unless -}}
+{{- $isFault = and $isFault (ne (include "symph.isSo" (dict "facts" $facts "wanted" .)) "true") -}}
 {{- end -}}
-{{- if and $queue (not (has $gang (list "kueue" "volcano"))) (ne $kind "volcano") -}}
-{{- $faults = append $faults (printf "workload.queue: a queue is read by gang kueue or volcano, not by %s: choose one, or drop the queue" $gang) -}}
+{{- if $isFault -}}
+{{- $faults = append $faults (printf "%s: %s" $check.path (include "symph.fill" (dict "pattern" $check.says "parts" $facts))) -}}
 {{- end -}}
-{{- if and .workload.queuePriority (ne $gang "kueue") -}}
-{{- $faults = append $faults "workload.queuePriority: a priority class of the queue is read by gang kueue alone" -}}
-{{- end -}}
-{{- if and (eq $gang "native") (not .workload.gangVersion) -}}
-{{- $faults = append $faults "workload.gangVersion: gang native needs the version that the cluster serves: v1alpha2 (Kubernetes 1.36) or v1beta1 (1.37)" -}}
-{{- end -}}
-{{- if and (eq $gang "coscheduling") (not .defaults.schedulerName) -}}
-{{- $faults = append $faults "workload.gang: gang coscheduling needs the name of its scheduler: set defaults.schedulerName" -}}
-{{- end -}}
-{{- if and (eq $kind "volcano") (not (has $gang (list "none" "volcano"))) -}}
-{{- $faults = append $faults (printf "workload.gang: kind volcano makes its own gang, which %s would hold back: use volcano or none" $gang) -}}
-{{- end -}}
-{{- if and (eq $kind "dijob") (or (ne $gang "none") $queue) -}}
-{{- $faults = append $faults "workload.gang: a DIJob can be neither queued nor started as a gang: use kind jobset" -}}
 {{- end -}}
 {{- if $faults -}}
 {{- fail (printf "\n\n%s\n" (join "\n" $faults)) -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* symph.isSo (dict "facts" "wanted"): "true" if every fact that is wanted has one of the values. */ -}}
+{{- define "symph.isSo" -}}
+{{- $isSo := true -}}
+{{- range $fact, $values := .wanted -}}
+{{- $isSo = and $isSo (has (index $.facts $fact) $values) -}}
+{{- end -}}
+{{- $isSo -}}
 {{- end -}}

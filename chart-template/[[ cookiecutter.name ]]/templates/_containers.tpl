@@ -18,10 +18,14 @@ and role is main, sidecar or step. They return JSON.
 {{- if not $command -}}
 {{- fail (printf "groups.%s: container %s needs a command, so that its replicas learn their ranks" .group.name .name) -}}
 {{- end -}}
-{{- $command = concat (list "/bin/sh" "-c" (include "symph.rankScript" .) "symph-rank") $command -}}
+{{- $command = concat (list "/bin/sh" "-c" (trimSuffix "\n" .model.scripts.rank) "symph-rank") $command -}}
 {{- end -}}
 {{- if and .model.values.hold .group.isFinite (eq .role "main") $command -}}
-{{- $command = concat (list "/bin/sh" "-c" (include "symph.holdScript" .) "symph-hold") $command $args -}}
+{{- $ports := "" -}}
+{{- range $service := (include "symph.listening" . | fromJson) -}}
+{{- $ports = printf "%s %v" $ports $service.port -}}
+{{- end -}}
+{{- $command = concat (list "/bin/sh" "-c" (.model.scripts.hold | trimSuffix "\n" | replace "@PORTS@" $ports) "symph-hold") $command $args -}}
 {{- $args = list -}}
 {{- end -}}
 {{- with $command -}}

@@ -15,7 +15,7 @@ other: a new run that waited for all of them would wait for ever.
 {{- /* symph.gangMembers: the groups of a new run with how many of their pods must start together; none without PodGroups. */ -}}
 {{- define "symph.gangMembers" -}}
 {{- $out := dict -}}
-{{- if and (has (toString .values.workload.gang) (list "native" "coscheduling" "volcano")) (include "symph.kind" .values | fromJson).podGroups -}}
+{{- if and (has (toString .values.workload.gang) (list "native" "coscheduling" "volcano")) .row.podGroups -}}
 {{- range $name, $group := .groups -}}
 {{- if not $group.keep -}}
 {{- $_ := set $out $name (include "symph.least" $group | int) -}}

@@ -1,98 +1,24 @@
-{{- /*
-symph.kinds: the kinds of workload, one template each. `workload` and `pod` are patterns of the names of a group's Job and of
-a replica's pod; `unit` and `member` bound the names that they contain; of the fields of Jobs in `fixed` (absent: of all) a
-change is a new run, as of these `settings` of workload; `whole`: one object runs all groups that end; `podGroups`: the chart
-makes the PodGroups of a gang; `index`: where a pod finds the number of its replica; `domain`: that of the pods' host names;
-`selector`: labels that a controller gives its pods in place of ours; `roles`: the groups that it runs where it is not all
-that end; `live`: another number of replicas is no new run; `variants`: the kind under other versions of its controller.
-*/ -}}
-{{- define "symph.kinds" -}}
-jobs:
-  workload: "{base}-{run}"
-  pod: "{workload}-{index}"
-  unit: 43
-  member: 18
-  fixed: [backoffLimitPerIndex, completionMode, completions, maxFailedIndexes]
-  whole: false
-  podGroups: true
-  index: "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-jobset:
-  workload: "{unit}-{run}-{member}-0"
-  pod: "{workload}-{index}"
-  unit: 22
-  member: 18
-  whole: true
-  podGroups: true
-  index: "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-appwrapper:
-  workload: "{base}-{run}"
-  pod: "{workload}-{index}"
-  unit: 43
-  member: 18
-  whole: true
-  podGroups: true
-  index: "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-volcano:
-  workload: "{unit}-{run}-{member}"
-  pod: "{workload}-{index}"
-  unit: 22
-  member: 18
-  settings: [queue, volcano]
-  whole: true
-  podGroups: false
-  index: "metadata.labels['volcano.sh/task-index']"
-dijob:
-  workload: "{unit}-{run}"
-  pod: "{unit}-{run}-{member}-{index}"
-  unit: 22
-  member: 18
-  fixed: []
-  settings: [dijob, order]
-  whole: false
-  podGroups: false
-  index: "metadata.annotations['diengine/task-rank']"
-  domain: "di-{unit}-{run}"
-  selector: {diengine/job: "{unit}-{run}", diengine/task-name: "{member}"}
-  live: true
-  variants:
-    v1.1.0:
-      domain: "{unit}-{run}"
-      selector: {diengine/job: "{unit}-{run}", diengine/pod: "{unit}-{run}-{member}-0"}
-    v1.0:
-      pod: "{unit}-{run}-0-{index}"
-      index: "metadata.annotations['diengine/rank']"
-      domain: "{unit}-{run}"
-      selector: {diengine/job: "{unit}-{run}"}
-      live: false
-    v0:
-      pod: ""
-      index: ""
-      selector: {dijob-name: "{unit}-{run}", replica-type: "{member}"}
-      roles: [coordinator, collector, learner, aggregator]
-      live: false
-argo:
-  workload: "{base}-{run}"
-  pod: "{workload}-{index}"
-  unit: 43
-  member: 18
-  settings: [argo]
-  whole: true
-  podGroups: true
-  index: "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-{{- end -}}
-
-{{- /* symph.kind: the row of the kind that the values ask for. */ -}}
+{{- /* symph.kind (dict "kinds" "workload"): the row of files/kinds.yaml for the kind that `workload` asks for. */ -}}
 {{- define "symph.kind" -}}
-{{- $kinds := include "symph.kinds" . | fromYaml -}}
+{{- $table := fromYaml .kinds -}}
 {{- $name := .workload.kind | default "jobs" | toString -}}
-{{- if not (hasKey $kinds $name) -}}
-{{- fail (printf "workload.kind %q is none of %s" $name (keys $kinds | sortAlpha | join ", ")) -}}
+{{- if not (hasKey $table.kinds $name) -}}
+{{- fail (printf "workload.kind %q is none of %s" $name (keys $table.kinds | sortAlpha | join ", ")) -}}
 {{- end -}}
-{{- $row := index $kinds $name -}}
-{{- range $key, $value := index ($row.variants | default dict) (toString (index .workload $name | default dict).operator) -}}
+{{- $row := $table.usual -}}
+{{- $own := index $table.kinds $name -}}
+{{- range list $own (index ($own.variants | default dict) (toString (index .workload $name | default dict).operator) | default dict) -}}
+{{- range $key, $value := . -}}
 {{- $_ := set $row $key $value -}}
 {{- end -}}
+{{- end -}}
 {{- toJson $row -}}
+{{- end -}}
+
+{{- /* symph.fault (dict "model" "fault" "parts"): where and why the kind cannot run something, as its row says. */ -}}
+{{- define "symph.fault" -}}
+{{- $fault := index .model.row.faults .fault -}}
+{{- include "symph.fill" (dict "pattern" (printf "%s: %s" $fault.path $fault.says) "parts" .parts) -}}
 {{- end -}}
 
 {{- /* symph.fill (dict "pattern" "parts"): the pattern with its parts. */ -}}

@@ -5,13 +5,15 @@ and the identity of its run. All objects are printed from it.
 {{- define "symph.model" -}}
 {{- include "symph.checkDigest" . -}}
 {{- $values := include "symph.values" . | fromJson -}}
-{{- include "symph.checkWorkload" $values -}}
 {{- $fullname := include "symph.fullname" . -}}
 {{- $model := dict "values" $values "fullname" $fullname "experiment" ($values.experiment | default .Chart.Name) -}}
 {{- $_ := set $model "identity" (include "symph.identity" . | fromJson) -}}
 {{- $_ := set $model "labels" (include "symph.labels" . | fromJson) -}}
 {{- $_ := set $model "secretName" ($values.secrets.name | default (include "symph.join" (list $fullname "secrets" 63))) -}}
 {{- $_ := set $model "kind" ($values.workload.kind | default "jobs" | toString) -}}
+{{- $_ := set $model "row" (include "symph.kind" (dict "kinds" (.Files.Get "files/kinds.yaml") "workload" $values.workload) | fromJson) -}}
+{{- include "symph.checkWorkload" (dict "model" $model "checks" (required "the chart has lost files/checks.yaml" (.Files.Get "files/checks.yaml"))) -}}
+{{- $_ := set $model "scripts" (dict "rank" (.Files.Get "files/scripts/rank.sh") "hold" (.Files.Get "files/scripts/hold.sh")) -}}
 {{- $_ := set $model "groups" (include "symph.groups" $model | fromJson) -}}
 {{- if eq $model.kind "dijob" -}}
 {{- include "symph.checkDijob" $model -}}
@@ -25,7 +27,7 @@ and the identity of its run. All objects are printed from it.
 {{- end -}}
 {{- $run := include "symph.run" $model -}}
 {{- $_ := set $model "run" $run -}}
-{{- $_ := set $model "unit" (printf "%s-%s" (include "symph.fit" (list $fullname (include "symph.kind" $values | fromJson).unit)) $run) -}}
+{{- $_ := set $model "unit" (printf "%s-%s" (include "symph.fit" (list $fullname $model.row.unit)) $run) -}}
 {{- range $name, $group := $model.groups -}}
 {{- if $group.selector -}}
 {{- $_ := set $group "selector" (include "symph.fill" (dict "pattern" (toJson $group.selector) "parts" (dict "run" $run)) | fromJson) -}}
@@ -48,7 +50,7 @@ and the identity of its run. All objects are printed from it.
 {{- /* symph.groups: the groups that run (replicas above 0), with what follows from their values. */ -}}
 {{- define "symph.groups" -}}
 {{- $model := . -}}
-{{- $kind := include "symph.kind" .values | fromJson -}}
+{{- $kind := .row -}}
 {{- $unit := include "symph.fit" (list .fullname $kind.unit) -}}
 {{- $hasRanks := and (eq (toString .values.compat) "di-engine") (not $kind.selector) -}}
 {{- $out := dict -}}
@@ -205,7 +207,7 @@ and their gang, which would make the hash circular.
 */ -}}
 {{- define "symph.run" -}}
 {{- $groups := dict -}}
-{{- $kind := include "symph.kind" .values | fromJson -}}
+{{- $kind := .row -}}
 {{- range $name, $group := .groups -}}
 {{- if not $group.keep -}}
 {{- $template := $group.template -}}

@@ -12,16 +12,17 @@
 
 {{- /* symph.checkDijob: stops what no DIJob can run; takes the model. */ -}}
 {{- define "symph.checkDijob" -}}
+{{- $model := . -}}
 {{- $operator := include "symph.dijobOperator" .values -}}
 {{- $own := .values.workload.dijob | default dict -}}
 {{- $faults := list -}}
 {{- $types := list -}}
 {{- $groups := list -}}
 {{- if .values.networks -}}
-{{- $faults = append $faults "networks: networks are annotations of pods, which DI-orchestrator drops" -}}
+{{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "networks" "parts" (dict))) -}}
 {{- end -}}
 {{- if and (eq $operator "v1.1.0") (eq (toString .values.networkPolicy.enabled) "true") -}}
-{{- $faults = append $faults "networkPolicy.enabled: operator v1.1.0 labels no pods by task, so no policy can select them" -}}
+{{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "policy" "parts" (dict))) -}}
 {{- end -}}
 {{- range $name, $group := .groups -}}
 {{- if or $group.isFinite $group.inUnit -}}
@@ -32,10 +33,10 @@
 {{- $lives = append $lives (.lifecycle | default "finite") -}}
 {{- end -}}
 {{- if gt (len (uniq $lives)) 1 -}}
-{{- $faults = append $faults (printf "groups.%s: a DIJob waits for the end of every container: give services a group of their own" $name) -}}
+{{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "mixed" "parts" (dict "group" $name))) -}}
 {{- end -}}
 {{- if and (eq $operator "v0") (not $group.inUnit) -}}
-{{- $faults = append $faults (printf "groups.%s: operator v0 knows the roles coordinator, collector, learner, aggregator alone" $name) -}}
+{{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "role" "parts" (dict "group" $name "roles" (join ", " $model.row.roles)))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -48,15 +49,15 @@
 {{- end -}}
 {{- end -}}
 {{- if gt (len $same) 1 -}}
-{{- $faults = append $faults (printf "workload.dijob.tasks: an operator takes one task of type %s" $type) -}}
+{{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "type" "parts" (dict "type" $type))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if and (eq $operator "v1.0") (gt (len $groups) 1) -}}
-{{- $faults = append $faults "workload.dijob.operator: operator v1.0 runs one kind of pod" -}}
+{{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "one" "parts" (dict))) -}}
 {{- end -}}
 {{- if and (eq $operator "v0") $groups (not (has "coordinator" $groups)) -}}
-{{- $faults = append $faults "workload.dijob.operator: operator v0 needs a group called coordinator" -}}
+{{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "coordinator" "parts" (dict))) -}}
 {{- end -}}
 {{- if $faults -}}
 {{- fail (printf "\n\n%s\n" (join "\n" $faults)) -}}

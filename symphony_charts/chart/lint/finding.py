@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from symphony_charts.formats.data import sub
-from symphony_charts.kinds.children import kind_of
+from symphony_charts.kinds.registry import kind_for
 
 __all__ = ["SEVERITIES", "Finding", "Objects", "Severity", "pod_of", "title"]
 
@@ -36,6 +36,7 @@ def pod_of(item: dict[str, object]) -> tuple[str, dict[str, object]] | None:
     """The path of the pod (``metadata`` and ``spec``) inside an object, and the pod itself."""
     if item.get("kind") == "Pod":
         return "", item
-    if kind_of(item) in ("Job", "StatefulSet", "Deployment"):
+    kind = kind_for(item)
+    if kind is not None and not kind.holds_groups:
         return "spec.template.", sub(item, "spec", "template")
     return None

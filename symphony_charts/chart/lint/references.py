@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.formats.data import maps, sub
+from symphony_charts.kinds.registry import RENDERED, kind_for
 
 __all__ = ["check_references"]
 
@@ -22,7 +23,7 @@ def check_references(objects: Objects, prefix: str) -> Iterator[Finding]:
     for item in objects:
         if item.get("kind") == "Service":
             yield from _service(item, templates)
-        elif item.get("kind") == "StatefulSet":
+        elif (kind := kind_for(item)) in RENDERED and not kind.is_finite:
             yield from _stateful_set(item, names)
         elif item.get("kind") in ("Ingress", "HTTPRoute"):
             yield from _backend(item, objects)

@@ -40,13 +40,13 @@ def check_release(model: Model) -> Iterator[Finding]:
     """Warnings with paths in the values."""
     yield from _ends(model)
     yield from _queue(model)
-    yield from _argo(model)
     for group in model.groups.values():
         for name, container in sorted(sub(dict(group.values), "containers").items()):
             path = f"groups.{group.name}.containers.{name}"
             yield from _container(container if isinstance(container, dict) else {}, group, path)
-    if model.kind_name == "dijob":
-        yield from _dijob(model)
+    rules = _OF_KIND.get(model.kind_name)
+    if rules is not None:
+        yield from rules(model)
 
 
 def _ends(model: Model) -> Iterator[Finding]:
@@ -65,8 +65,7 @@ def _ends(model: Model) -> Iterator[Finding]:
 def _queue(model: Model) -> Iterator[Finding]:
     """A scheduler counts pods that run: a new pod of a Job waits for members of its gang that have finished."""
     workload = sub(model.values, "workload")
-    is_mcad = model.kind_name == "appwrapper" and sub(workload, "appwrapper").get("version") == "v1beta1"
-    if workload.get("priority") is not None and not is_mcad:
+    if workload.get("priority") is not None and not model.kind.reads_priority(workload):
         what = "only MCAD, by kind appwrapper v1beta1, queues by a number"
         step = "use queuePriority (Kueue) or defaults.priorityClassName (pods)"
         yield _warning("priority", "workload.priority", what, step)
@@ -87,7 +86,7 @@ def _retries(group: Group) -> int:
 
 
 def _argo(model: Model) -> Iterator[Finding]:
-    if model.kind_name == "argo" and not sub(model.values, "workload", "argo").get("serviceAccount"):
+    if not sub(model.values, "workload", "argo").get("serviceAccount"):
         what = "the chart makes a service account with rights on Jobs, which Argo CD does not take from Git"
         step = "make one by hand, once for the namespace, and name it (docs/argo.md)"
         path = "workload.argo.serviceAccount"
@@ -166,3 +165,7 @@ def _dijob_restarts(group: Group, operator: str, path: str) -> Iterator[Finding]
 
 def _warning(rule: str, path: str, what: str, next: str) -> Finding:
     return Finding(rule=rule, severity="warning", path=path, what=what, next=next)
+
+
+# What one kind alone does otherwise.
+_OF_KIND = {"argo": _argo, "dijob": _dijob}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.appwrapper import MAX_POD_SETS
-from symphony_charts.kinds.children import kind_of
+from symphony_charts.kinds.registry import kind_for
 from symphony_charts.spec.variable_names import is_ours
 
 __all__ = ["MAX_ENV_BYTES", "check_images", "check_sizes", "check_workloads"]
@@ -34,21 +34,20 @@ _IMAGE = re.compile(
 def check_workloads(objects: Objects) -> Iterator[Finding]:
     """Names too long, Jobs that would vanish or run for ever, load balancers that are open to the world."""
     for item in objects:
-        kind, spec, name = kind_of(item), sub(item, "spec"), str(sub(item, "metadata").get("name"))
-        if kind in ("Job", "StatefulSet") and len(name) > _MAX_WORKLOAD_NAME:
+        kind, spec, name = kind_for(item), sub(item, "spec"), str(sub(item, "metadata").get("name"))
+        is_workload = kind is not None and not kind.holds_groups
+        if is_workload and len(name) > _MAX_WORKLOAD_NAME:
             yield _error("name-length", f"{title(item)}.metadata.name", f"{len(name)} characters; 52 is the most")
-        if kind == "Job":
+        if is_workload and kind and kind.is_finite:
             yield from _job(item, spec)
         sets = sum(len(maps(part, "podSets")) for part in maps(spec, "components"))
         if sets > MAX_POD_SETS:
             what = f"{sets} kinds of pods; {MAX_POD_SETS} are the most"
             yield _error("pod-sets", f"{title(item)}.spec.components", what, "put processes into fewer groups")
-        if kind == "Service" and spec.get("type") == "LoadBalancer":
+        if item.get("kind") == "Service" and spec.get("type") == "LoadBalancer":
             yield from _load_balancer(item, spec)
         hooks = sub(item, "metadata", "annotations")
-        if kind in ("Job", "StatefulSet") and any(
-            key.startswith(("helm.sh/hook", "argocd.argoproj.io/hook")) for key in hooks
-        ):
+        if is_workload and any(key.startswith(_HOOKS) for key in hooks):
             yield _error("hook", f"{title(item)}.metadata.annotations", "an experiment must not run as a hook")
 
 

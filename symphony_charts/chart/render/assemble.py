@@ -16,7 +16,8 @@ from symphony_charts.chart.render.run import Run, run_of, unit_of
 from symphony_charts.chart.render.secrets import secret_objects
 from symphony_charts.chart.render.services import exposure_objects, service_objects
 from symphony_charts.formats.data import sub
-from symphony_charts.kinds import gang, job
+from symphony_charts.kinds import gang
+from symphony_charts.kinds.service import stateful_set
 
 __all__ = ["Release", "Run", "assemble", "run_of"]
 
@@ -49,7 +50,7 @@ def _workloads(model: Model, run: Run) -> Iterator[dict[str, object]]:
             labels = {**model.labels, "symph.dev/group": name, **({} if group.keep else {"symph.dev/run": run.hash})}
             selector = {**model.identity, "symph.dev/group": name}
             metadata = {"name": run.workload(group), "labels": labels}
-            yield job.stateful_set(group, metadata, run.templates[name], selector)
+            yield stateful_set(group, metadata, run.templates[name], selector)
 
 
 def _config_maps(model: Model) -> Iterator[dict[str, object]]:

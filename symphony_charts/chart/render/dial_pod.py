@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from symphony_charts.chart.render import names
 from symphony_charts.chart.render.model import Model
-from symphony_charts.chart.render.scripts import DIAL_SCRIPT
+from symphony_charts.chart.render.scripts import dial_script
 from symphony_charts.chart.render.values import Values, texts
 from symphony_charts.formats.data import sub
 
@@ -24,7 +24,7 @@ def dial_pod(model: Model) -> Iterator[dict[str, object]]:
             {
                 "name": "dial",
                 "image": tests.get("image"),
-                "command": ["/bin/sh", "-c", DIAL_SCRIPT, "dial"],
+                "command": ["/bin/sh", "-c", dial_script(), "dial"],
                 "args": bound,
                 "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
                 "securityContext": {

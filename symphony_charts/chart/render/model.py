@@ -13,9 +13,10 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats import go_json
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.paths import nearest
-from symphony_charts.kinds.combinations import faults_of
+from symphony_charts.kinds.base import Kind
 from symphony_charts.kinds.group import Group
-from symphony_charts.kinds.registry import KINDS, Kind
+from symphony_charts.kinds.registry import KINDS
+from symphony_charts.kinds.table import Row, fill, settings_faults, variant_of
 from symphony_charts.spec.variable_names import service_variable
 
 __all__ = [
@@ -25,7 +26,7 @@ __all__ = [
     "build_model",
     "check_workload",
     "kind_name",
-    "kind_of",
+    "row_of",
 ]
 
 
@@ -66,11 +67,13 @@ class Model:
 
     `run_hosts` are the HOSTS variables that contain that identity; the others stand in `addresses`, the data of the
     ConfigMap `addresses_name`. `nodes` are the hosts of each group whose replicas are told their ranks, by rank.
-    `unit` is the name, without the run, of the object that runs all groups that end.
+    `row` is what the table says of the kind under the version of its controller. `unit` is the name, without the run,
+    of the object that runs all groups that end.
     """
 
     values: Values
     kind: Kind
+    row: Row
     unit: str
     fullname: str
     experiment: str
@@ -97,17 +100,17 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     clean = normalise(values)
     check_workload(clean)
     full = names.fullname(clean, release)
-    kind = kind_of(clean)
-    unit = names.fit(full, kind.unit_length)
-    groups = _groups(clean, full, unit, kind)
-    if kind.check is not None:
-        _refuse(kind.check([group for group in groups.values() if group.is_finite or group.in_unit], clean))
+    kind, row = KINDS[kind_name(clean)], row_of(clean)
+    unit = names.fit(full, row.unit_length)
+    groups = _groups(clean, full, unit, row)
+    _refuse(kind.faults([group for group in groups.values() if group.is_finite or group.in_unit], clean))
     services = _services(clean, full, groups)
     addresses, run_hosts = _service_addresses(services)
     digest = names.sha256(go_json.dumps(addresses))[:8]
     return Model(
         values=clean,
         kind=kind,
+        row=row,
         unit=unit,
         fullname=full,
         experiment=scalar(clean.get("experiment") or release.chart_name),
@@ -144,8 +147,7 @@ def check_workload(values: Values) -> None:
     """Raises SpecError with every combination of settings of ``workload`` that cannot be."""
     settings = {key: scalar(value) for key, value in sub(values, "workload").items() if not isinstance(value, dict)}
     scheduler = scalar(sub(values, "defaults").get("schedulerName") or "")
-    faults = faults_of(settings.get("kind") or "jobs", settings, scheduler)
-    _refuse(Problem(what=why, path=path) for path, why in faults)
+    _refuse(settings_faults(settings.get("kind") or "jobs", settings, scheduler))
 
 
 def _refuse(faults: Iterable[Problem]) -> None:
@@ -166,16 +168,16 @@ def kind_name(values: Values) -> str:
     return name
 
 
-def kind_of(values: Values) -> Kind:
-    """The kind of workload that `values` ask for. Raises SpecError for one that is unknown."""
+def row_of(values: Values) -> Row:
+    """What the table says of the kind that `values` ask for, under the version of its controller."""
     name = kind_name(values)
     version = scalar(sub(sub(values, "workload"), name).get("operator") or "")
-    return KINDS[name].variants.get(version, KINDS[name])
+    return variant_of(name, version)
 
 
-def _groups(values: Values, full: str, unit: str, kind: Kind) -> dict[str, Group]:
+def _groups(values: Values, full: str, unit: str, row: Row) -> dict[str, Group]:
     groups = {}
-    has_ranks = values.get("compat") == "di-engine" and not kind.selector
+    has_ranks = values.get("compat") == "di-engine" and not row.selector
     for name in sorted(sub(values, "groups")):
         group = sub(sub(values, "groups"), name)
         replicas = integer(group.get("replicas"), 1, f"groups.{name}.replicas")
@@ -185,11 +187,11 @@ def _groups(values: Values, full: str, unit: str, kind: Kind) -> dict[str, Group
         finite = any((sub(containers, key).get("lifecycle") or "finite") != "service" for key in containers)
         least = group.get("minReplicas")
         base = names.join(full, name, 43)
-        member = names.fit(name, kind.member_length)
-        in_unit = name in kind.roles or (finite and not kind.roles)
+        member = names.fit(name, row.member_length)
+        in_unit = name in row.roles or (finite and not row.roles)
         parts = {"base": base, "unit": unit, "member": member}
-        parts["workload"] = workload = _filled(kind.workload if in_unit else "{base}", **parts)
-        pod = _filled(kind.pod if in_unit else "{workload}-{index}", **parts)
+        parts["workload"] = workload = fill(row.workload if in_unit else "{base}", parts)
+        pod = fill(row.pod if in_unit else "{workload}-{index}", parts)
         groups[name] = Group(
             name=name,
             values=group,
@@ -201,20 +203,14 @@ def _groups(values: Values, full: str, unit: str, kind: Kind) -> dict[str, Group
             member=member,
             workload_pattern=workload,
             pod_pattern=pod,
-            domain_pattern=_filled(kind.domain if in_unit else "{base}-pods", **parts),
-            selector_patterns={key: _filled(text, **parts) for key, text in kind.selector.items()} if in_unit else {},
+            domain_pattern=fill(row.domain if in_unit else "{base}-pods", parts),
+            selector_patterns={key: fill(text, parts) for key, text in row.selector.items()} if in_unit else {},
             in_unit=in_unit,
-            is_scaled_live=in_unit and kind.is_scaled_live,
+            is_scaled_live=in_unit and row.is_scaled_live,
             is_node=has_ranks and finite,
             min_replicas=None if least is None else integer(least, None, f"groups.{name}.minReplicas"),
         )
     return groups
-
-
-def _filled(pattern: str, **parts: str) -> str:
-    for key, text in parts.items():
-        pattern = pattern.replace(f"{{{key}}}", text)
-    return pattern
 
 
 def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[str, LiveService]:

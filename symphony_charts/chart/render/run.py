@@ -49,17 +49,17 @@ def run_of(model: Model) -> Run:
             continue
         covered[name] = {"isFinite": group.is_finite, "template": _fixed(model, group, templates[name])}
         if group.in_unit:
-            fixed = model.kind.fixed
+            fixed = model.row.fixed
             covered[name]["job"] = {k: v for k, v in fields[name].items() if fixed is None or k in fixed}
     key = model.values.get("runKey")
     whole: Values = {"groups": covered, "runKey": "" if key is None else scalar(key)}
     settings = sub(model.values, "workload")
-    if model.kind.is_one_object:
+    if model.row.is_one_object:
         whole["done"] = _done_groups(model)
         # Pods of one kind must not be taken for those of the next while they go.
         whole["kind"] = scalar(settings["kind"])
-    if model.kind.settings:
-        whole["settings"] = {key: settings[key] for key in model.kind.settings if key in settings}
+    if model.row.settings:
+        whole["settings"] = {key: settings[key] for key in model.row.settings if key in settings}
     members = _gang_members(model, settings)
     if members:
         whole["gang"] = {
@@ -132,7 +132,7 @@ def _gang_name(model: Model) -> str:
 
 def _gang_members(model: Model, settings: Values) -> list[tuple[Group, int]]:
     """The groups of a new run with how many of their pods must start together; none where nothing needs a PodGroup."""
-    if settings.get("gang") not in gang.GANGS_OF_PODS or not model.kind.has_pod_groups:
+    if settings.get("gang") not in gang.GANGS_OF_PODS or not model.row.has_pod_groups:
         return []
     return [(group, group.least) for group in model.groups.values() if not group.keep]
 

@@ -1,4 +1,4 @@
-"""Options that several verbs share, under one spelling each.
+"""The `add_...` functions add options that several verbs share, under one spelling each.
 
 `-v` and `--color` are taken by every verb, before or after its name; the rest is added by the verbs that need it.
 """
@@ -150,13 +150,13 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
 
 def parse_assignments(texts: Sequence[str], flag: str = "--set") -> dict[str, str]:
     """`["a=1", "b=x=y"]` as `{"a": "1", "b": "x=y"}`; raises UsageError where the `=` or the key is missing."""
-    found: dict[str, str] = {}
+    assignments: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise UsageError(f'{flag} takes KEY=VALUE, got "{text}"')
-        found[key] = value
-    return found
+        assignments[key] = value
+    return assignments
 
 
 def add_examples(parser: argparse.ArgumentParser, *lines: str) -> None:

@@ -12,40 +12,17 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from symphony_charts.gitops.diff.fields import Difference
+from symphony_charts.kinds.registry import kind_called
 
 __all__ = ["Effect", "Outcome", "effect_of", "outcome_of"]
 
 Effect: TypeAlias = Literal["nothing", "created", "pruned", "new run", "restarted", "updated", "fails"]
 Outcome: TypeAlias = Literal["nothing", "in place", "new run", "fails"]
 
-_FINITE = ("Job", "JobSet", "AppWrapper", "VolcanoJob", "DIJob", "Workflow")
-# Of these specs only what is listed may change in a live object.
-_MUTABLE: dict[str, tuple[str, ...]] = {
-    "Job": (
-        "spec.parallelism",
-        "spec.suspend",
-        "spec.activeDeadlineSeconds",
-        "spec.backoffLimit",
-        "spec.ttlSecondsAfterFinished",
-    ),
-    "StatefulSet": (
-        "spec.replicas",
-        "spec.ordinals",
-        "spec.template",
-        "spec.updateStrategy",
-        "spec.revisionHistoryLimit",
-        "spec.persistentVolumeClaimRetentionPolicy",
-        "spec.minReadySeconds",
-    ),
-    "JobSet": ("spec.suspend", "spec.ttlSecondsAfterFinished"),
-    # Of v1beta2; MCAD (v1beta1) lets everything change, and acts on these.
-    "AppWrapper": ("spec.suspend", "spec.priority", "spec.schedulingSpec"),
-    "VolcanoJob": ("spec.minAvailable", "spec.priorityClassName", "spec.tasks.*.minAvailable", "spec.tasks.*.replicas"),
-}
-
 
 def effect_of(difference: Difference) -> tuple[Effect, str]:
     """What Argo CD does with one object, and why."""
+    kind = kind_called(difference.kind)
     if difference.change == "unchanged":
         return "nothing", ""
     if difference.change == "added":
@@ -53,7 +30,7 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
     if difference.change == "removed":
         return "pruned", _ends(difference)
     if difference.is_renamed:
-        if difference.kind in _FINITE:
+        if kind and kind.is_finite:
             return "new run", _reason(difference)
         return "created", "under a new name; the old one is pruned"
     frozen = _frozen_fields(difference)
@@ -62,10 +39,10 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
             "fails",
             f"{frozen[0]} of a live {difference.kind} is immutable: give it another name, or remove it first",
         )
-    if difference.kind in ("StatefulSet", "Deployment") and _touches(difference, "spec.template"):
+    if kind and not kind.is_finite and _touches(difference, "spec.template"):
         return "restarted", "its pods are replaced, one after the other"
-    if difference.kind == "DIJob" and difference.fields:
-        return "updated", "in place: pods come or go, and those that run keep the addresses that they were told"
+    if kind and kind.on_change and difference.fields:
+        return "updated", f"in place: {kind.on_change}"
     return "updated", "in place" if difference.fields else "follows the run"
 
 
@@ -89,18 +66,18 @@ def _reason(difference: Difference) -> str:
 
 
 def _ends(difference: Difference) -> str:
-    return "what it runs is ended" if difference.kind in (*_FINITE, "StatefulSet", "Deployment") else ""
+    return "what it runs is ended" if kind_called(difference.kind) else ""
 
 
 def _frozen_fields(difference: Difference) -> list[str]:
     if difference.kind == "ConfigMap":
         # Those of our charts are immutable and named after their content.
         return [field.path for field in difference.fields if field.path.startswith(("data", "binaryData"))]
-    mutable = _MUTABLE.get(difference.kind)
-    if mutable is None:
+    kind = kind_called(difference.kind)
+    if kind is None or kind.mutable is None:
         return []
     specs = [field.path for field in difference.fields if field.path.startswith("spec.")]
-    return [path for path in specs if not _is_under(path, mutable)]
+    return [path for path in specs if not _is_under(path, kind.mutable)]
 
 
 def _touches(difference: Difference, path: str) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops.layout import POINTER_SUFFIX
 from symphony_charts.gitops.operations.pointer import Pointer
+from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.settings.project import Destination
 
 __all__ = [
@@ -34,33 +35,23 @@ _OLDEST, _NEWEST = (3, 2), (3, 6)
 _KINDS = (
     ("", "ConfigMap"),
     ("", "Service"),
-    ("apps", "StatefulSet"),
-    ("batch", "Job"),
     ("networking.k8s.io", "Ingress"),
     ("networking.k8s.io", "NetworkPolicy"),
     ("gateway.networking.k8s.io", "HTTPRoute"),
     ("bitnami.com", "SealedSecret"),
     ("external-secrets.io", "ExternalSecret"),
-    ("jobset.x-k8s.io", "JobSet"),
-    ("argoproj.io", "WorkflowTemplate"),
-    ("argoproj.io", "Workflow"),
-    ("argoproj.io", "CronWorkflow"),
-    ("workload.codeflare.dev", "AppWrapper"),
-    ("diengine.opendilab.org", "DIJob"),
-    ("batch.volcano.sh", "Job"),
+    *dict.fromkeys((api.partition("/")[0], word) for kind in RENDERED for api, word in (*kind.gvks, *kind.further)),
     ("scheduling.volcano.sh", "PodGroup"),
     ("scheduling.x-k8s.io", "PodGroup"),
     ("scheduling.k8s.io", "PodGroup"),
-    ("argoproj.io", "Workflow"),
-    ("argoproj.io", "WorkflowTemplate"),
-    ("argoproj.io", "CronWorkflow"),
 )
 # Started and stopped by Kueue, which also tells an AppWrapper where its pods go.
-_QUEUED: tuple[tuple[str, str, dict[str, list[str]]], ...] = (
-    ("batch", "Job", {}),
-    ("jobset.x-k8s.io", "JobSet", {}),
-    ("workload.codeflare.dev", "AppWrapper", {"jqPathExpressions": [".spec.components[].podSetInfos"]}),
-)
+_QUEUED = {
+    (api.partition("/")[0], word): {"jqPathExpressions": [*kind.kueue_paths]} if kind.kueue_paths else {}
+    for kind in RENDERED
+    if kind.kueue_paths is not None
+    for api, word in kind.gvks
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +207,8 @@ def _spec(setup: ArgoSetup, chart: str, release: str, values: str, target: dict[
         },
         # Kueue starts and stops by this field; to Git it means nothing.
         "ignoreDifferences": [
-            {"group": group, "kind": kind, "jsonPointers": ["/spec/suspend"], **more} for group, kind, more in _QUEUED
+            {"group": group, "kind": kind, "jsonPointers": ["/spec/suspend"], **more}
+            for (group, kind), more in _QUEUED.items()
         ],
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from symphony_charts.kinds.children import kind_of
+from symphony_charts.kinds.registry import kind_of
 
 __all__ = ["Difference", "FieldChange", "Objects", "compare"]
 

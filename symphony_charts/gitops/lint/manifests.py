@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping
 
 from symphony_charts.chart.lint.finding import Finding, Severity, title
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.kinds.children import kind_of
+from symphony_charts.kinds.registry import ALL, kind_for
 
 __all__ = ["check_manifest"]
 
-_FINITE_KINDS = frozenset(
-    {"Job", "JobSet", "AppWrapper", "DIJob", "PyTorchJob", "TFJob", "MPIJob", "TrainJob", "RayJob", "Workflow"}
-)
+_OURS = {word for kind in ALL if kind.is_finite for _, word in kind.gvks}
+_FINITE_KINDS = frozenset({*_OURS, "PyTorchJob", "TFJob", "MPIJob", "TrainJob", "RayJob"})
 _TTL = ("ttlSecondsAfterFinished", "ttlStrategy")
 _HOOKS = ("helm.sh/hook", "argocd.argoproj.io/hook")
 _SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
@@ -80,7 +79,8 @@ def _finite(item: dict[str, object]) -> Iterator[Finding]:
             "spec.suspend",
         )
     pod = sub(item, "spec", "template", "spec")
-    if kind_of(item) == "Job" and pod and "backoffLimit" not in spec and "backoffLimitPerIndex" not in spec:
+    kind = kind_for(item)
+    if kind and not kind.holds_groups and pod and "backoffLimit" not in spec and "backoffLimitPerIndex" not in spec:
         yield _found("backoff", "warning", item, "without backoffLimit it starts again six times", "say how often")
 
 

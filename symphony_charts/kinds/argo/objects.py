@@ -16,18 +16,15 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.go_json import dumps
 from symphony_charts.kinds.argo.manifest import as_text, manifest, parameter
 from symphony_charts.kinds.group import Member, Unit
+from symphony_charts.kinds.job import FAILED, SUCCEEDED
+from symphony_charts.kinds.table import rows
 
-__all__ = ["FAILED", "SUCCEEDED", "objects"]
+__all__ = ["objects"]
 
 _API = "argoproj.io/v1alpha1"
 _OF_A_RELEASE = ("app.kubernetes.io/instance", "app.kubernetes.io/name")
 _OF_A_RUN = (*_OF_A_RELEASE, "symph.dev/experiment", "symph.dev/run")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-# A Job has this time only once it has succeeded.
-SUCCEEDED = "status.completionTime"
-# Conditions cannot be searched, so each place is looked at: a Job has at most Suspended, FailureTarget and Failed.
-FAILED = ",".join(f"status.conditions.{place}.type in (FailureTarget,Failed)" for place in range(3))
 
 
 def objects(unit: Unit) -> Iterator[dict[str, object]]:
@@ -169,10 +166,10 @@ def _parameters(unit: Unit) -> dict[str, str]:
         if len(declared) == 1 and _NAME.fullmatch(key) and "{{" not in str(declared):
             found[key] = str(declared.pop())
             continue
-        why = "no process declares it" if not declared else "processes declare it differently"
+        fault = "unknown" if not declared else "torn"
         if not _NAME.fullmatch(key) or "{{" in str(declared):
-            why = "its name or value is not one that Argo passes on unchanged"
-        raise SpecError.one(f'workload.argo.parameters: "{key}": {why}', path="workload.argo.parameters")
+            fault = "parameter"
+        raise SpecError([rows()["argo"].faults[fault].problem(name=key)])
     return found
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.group import Group, Member, Unit
+from symphony_charts.kinds.table import rows
 from symphony_charts.spec.checks.dijob import ROLES, TASK_TYPES
 
 __all__ = ["GROUP", "faults_of", "in_order", "objects", "operator_of", "task_type"]
@@ -56,27 +57,25 @@ def operator_of(settings: Mapping[str, object]) -> str:
 def faults_of(groups: Sequence[Group], values: Mapping[str, object]) -> Iterator[Problem]:
     """What no DIJob can run of the groups that are to be its tasks; the templates fail in the same words."""
     settings = sub(values, "workload")
-    own, operator = sub(settings, "dijob"), operator_of(settings)
+    own, operator, says = sub(settings, "dijob"), operator_of(settings), rows()["dijob"].faults
     if values.get("networks"):
-        yield Problem(what="networks are annotations of pods, which DI-orchestrator drops", path="networks")
+        yield says["networks"].problem()
     if operator == "v1.1.0" and _is_on(sub(values, "networkPolicy").get("enabled")):
-        what = "operator v1.1.0 labels no pods by task, so no policy can select them"
-        yield Problem(what=what, path="networkPolicy.enabled")
+        yield says["policy"].problem()
     types: list[str] = []
     for group in groups:
         if len(_lives(group)) > 1:
-            what = "a DIJob waits for the end of every container: give services a group of their own"
-            yield Problem(what=what, path=f"groups.{group.name}")
+            yield says["mixed"].problem(group=group.name)
         if operator == "v0" and group.name not in ROLES:
-            yield Problem(what=f"operator v0 knows the roles {', '.join(ROLES)} alone", path=f"groups.{group.name}")
+            yield says["role"].problem(group=group.name, roles=", ".join(ROLES))
         types.append(task_type(group.name, own))
     for kind in TASK_TYPES[:-1]:
         if operator in ("v1.1", "v1.1.0") and types.count(kind) > 1:
-            yield Problem(what=f"an operator takes one task of type {kind}", path="workload.dijob.tasks")
+            yield says["type"].problem(type=kind)
     if operator == "v1.0" and len(groups) > 1:
-        yield Problem(what="operator v1.0 runs one kind of pod", path="workload.dijob.operator")
+        yield says["one"].problem()
     if operator == "v0" and groups and "coordinator" not in [group.name for group in groups]:
-        yield Problem(what="operator v0 needs a group called coordinator", path="workload.dijob.operator")
+        yield says["coordinator"].problem()
 
 
 def in_order(members: Sequence[Member], settings: Mapping[str, object]) -> list[Member]:

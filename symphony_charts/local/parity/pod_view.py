@@ -1,4 +1,4 @@
-"""A small kubelet on paper: what each container of rendered manifests would see. It runs nothing.
+"""A small kubelet on paper says what each container of rendered manifests would see; it runs nothing.
 
 Source of the rules: kubernetes/kubernetes pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables) and
 third_party/forked/golang/expansion/expand.go.
@@ -13,10 +13,12 @@ from typing import TypeAlias
 
 from symphony_charts.environment.expansion import expand
 from symphony_charts.formats.data import sub
-from symphony_charts.kinds.children import kind_of, opened
+from symphony_charts.kinds.children import opened
 from symphony_charts.kinds.dijob.children import RANK
+from symphony_charts.kinds.registry import RENDERED, kind_for
 from symphony_charts.local.parity.process_view import ProcessView, file_mark
 from symphony_charts.local.plan.replicas import replica_name
+from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_RANK
 
 __all__ = ["view_of_manifests"]
 
@@ -39,7 +41,7 @@ def view_of_manifests(
     maps = {_text(sub(item, "metadata"), "name"): item for item in objects if item.get("kind") == "ConfigMap"}
     hosts, groups, views = _hosts(objects), {_group_of(item) for item in objects}, {}
     for item in objects:
-        if kind_of(item) in ("Job", "StatefulSet"):
+        if _runs_pods(item):
             for view in _workload_views(item, maps, hosts, groups, without.get(_group_of(item), ())):
                 views[view.name] = view
     return views
@@ -79,8 +81,8 @@ def _workload_views(
             words = [*_words(container, "command"), *_words(container, "args")]
             if words[3:4] == ["symph-rank"]:
                 # The shell of a node adds its index to the rank of the first, and then is what stands behind.
-                words, first = words[4:], env.pop("DI_FIRST_RANK")
-                env["DI_RANK"] = str(int(first) + index)
+                words, first = words[4:], env.pop(DI_FIRST_RANK)
+                env[DI_RANK] = str(int(first) + index)
             yield ProcessView(
                 name=f"{here}/{container['name']}",
                 argv=tuple(expand(argument, env) for argument in words),
@@ -125,8 +127,14 @@ def _files(container: Object, pod: Object, maps: Mapping[str, Object]) -> Iterat
 def _hosts(objects: Sequence[Object]) -> frozenset[str]:
     """Names under which services and single pods are dialled, and the address that stands for a pod's own."""
     services = {_text(sub(item, "metadata"), "name") for item in objects if item.get("kind") == "Service"}
-    workloads = [item for item in objects if kind_of(item) in ("Job", "StatefulSet")]
+    workloads = [item for item in objects if _runs_pods(item)]
     return frozenset({_POD_IP, *services}.union(*map(_replica_hosts, workloads)))
+
+
+def _runs_pods(item: Object) -> bool:
+    """Whether an object is a Job or a StatefulSet, which all others come down to."""
+    kind = kind_for(item)
+    return kind in RENDERED and not kind.holds_groups
 
 
 def _group_of(item: Object) -> str:
@@ -145,7 +153,7 @@ def _replica_hosts(item: Object) -> set[str]:
 def _count(item: Object) -> int:
     """How many pods a workload has."""
     spec = sub(item, "spec")
-    count = spec.get("completions") if item.get("kind") == "Job" else spec.get("replicas")
+    count = spec.get("completions", spec.get("replicas"))
     return count if isinstance(count, int) else 1
 
 

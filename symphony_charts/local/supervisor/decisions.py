@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.events import Act, Action, Event, Later
+from symphony_charts.local.supervisor.events import Act, Action, Deed, Event, Later
 from symphony_charts.local.supervisor.policy import Backoff, Decision, judge
-from symphony_charts.local.supervisor.progress import hopeless, startable, verdict
 
-__all__ = ["Phase", "State", "step"]
+__all__ = ["Phase", "State", "hopeless", "startable", "step", "verdict"]
 
 Phase = Literal["starting", "running", "stopping", "over"]
 Process = dict[str, Any]
+_ENDED = ("done", "failed", "stopped")
 
 
 @dataclass(frozen=True)
@@ -243,12 +243,7 @@ class _Turn:
     def _end(self, slot: int, grace_s: float | None = None) -> None:
         self._act("end", slot, self._planned[slot]["grace_s"] if grace_s is None else grace_s)
 
-    def _act(
-        self,
-        do: Literal["open gate", "respawn", "attend", "end", "read end", "grant"],
-        slot: int,
-        grace_s: float = 0.0,
-    ) -> None:
+    def _act(self, do: Deed, slot: int, grace_s: float = 0.0) -> None:
         self.actions.append(Act(do, slot, grace_s))
 
     def _later(self, delay_s: float, event: events.RestartDue | events.Overdue) -> None:
@@ -258,3 +253,63 @@ class _Turn:
         """Write down of a process what is new; how it is from now on."""
         self._processes[slot] = {**self._processes[slot], **news}
         return self._processes[slot]
+
+
+def startable(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The slots of the waiting processes that wait for nothing any more.
+
+    One that is started afresh (`is_fresh_start`) waits only for what is on its way itself, in that order.
+    """
+    return [
+        slot
+        for slot, process in enumerate(processes)
+        if process["phase"] == "waiting"
+        and all(
+            not _is_on_its_way(wait, processes) if process.get("is_fresh_start") else _is_met(wait, processes)
+            for wait in planned[slot]["waits"]
+        )
+    ]
+
+
+def hopeless(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The slots of the waiting processes that wait for one which has failed for good or will not start itself."""
+    lost = {slot for slot, process in enumerate(processes) if process["phase"] in ("failed", "stopped")}
+    given_up: list[int] = []
+    while True:
+        more = [
+            slot
+            for slot, process in enumerate(processes)
+            if process["phase"] == "waiting"
+            and not process.get("is_fresh_start")
+            and slot not in lost
+            and any(wait["slot"] in lost for wait in planned[slot]["waits"])
+        ]
+        if not more:
+            return given_up
+        given_up += more
+        lost.update(more)
+
+
+def verdict(
+    processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]], aims: Sequence[int]
+) -> Literal["finished", "ended"] | None:
+    """`finished` when all `aims` have succeeded, `ended` when nothing more can come of it; None while it goes on.
+
+    Services end with the last finite process; a run of services alone ends with the last of them.
+    """
+    if aims and all(processes[slot]["phase"] == "done" for slot in aims):
+        return "finished"
+    finite = [slot for slot, process in enumerate(planned) if not process["is_service"]] or range(len(processes))
+    return "ended" if all(processes[slot]["phase"] in _ENDED for slot in finite) else None
+
+
+def _is_met(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> bool:
+    other = processes[wait["slot"]]
+    return bool(other["phase"] == "done" or (wait["until"] == "ready" and other["ready"]))
+
+
+def _is_on_its_way(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> bool:
+    other = processes[wait["slot"]]
+    if other.get("is_restart_asked") or other["phase"] in ("waiting", "starting", "backoff"):
+        return True
+    return bool(other["phase"] == "running" and not (wait["until"] == "ready" and other["ready"]))

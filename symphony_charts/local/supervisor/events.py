@@ -9,6 +9,7 @@ from typing import Literal
 __all__ = [
     "Act",
     "Action",
+    "Deed",
     "Ended",
     "Event",
     "Later",
@@ -108,6 +109,9 @@ Event = (
 )
 
 
+Deed = Literal["open gate", "respawn", "attend", "end", "read end", "grant"]
+
+
 @dataclass(frozen=True)
 class Act:
     """Do something with the program of `slot`.
@@ -117,7 +121,7 @@ class Act:
     it, and is answered by `Ended`; ``grant`` takes back the request for it once the state is written.
     """
 
-    do: Literal["open gate", "respawn", "attend", "end", "read end", "grant"]
+    do: Deed
     slot: int
     grace_s: float = 0.0
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from symphony_charts.kinds.registry import KINDS
 from symphony_charts.placement.assign.rules import DEVICE_TOLERATIONS, pool_selector
 from symphony_charts.placement.fit.anti_affinity import with_anti_affinity
 from symphony_charts.placement.pools.pool import Pool, Pools
@@ -19,7 +20,6 @@ from symphony_charts.spec.pods import Pod, pods_of
 
 __all__ = ["add_launch_features", "topology_of"]
 
-_EXCLUSIVE_ANNOTATION = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _PREFIX = "cloud.google.com/"
 _LEVELS = {
     "block": f"{_PREFIX}gce-topology-block",
@@ -33,8 +33,8 @@ def add_launch_features(experiment: Experiment, pools: Pools | None) -> Experime
     """The experiment with its launch features written into its pods; adding them twice changes nothing."""
     settled = {pod.name: _settle(pod, experiment, pools) for pod in pods_of(experiment).values()}
     annotations = dict(experiment.annotations)
-    if experiment.placement.exclusive and experiment.workload.kind == "jobset":
-        annotations.setdefault(_EXCLUSIVE_ANNOTATION, experiment.placement.exclusive)
+    if experiment.placement.exclusive and _exclusive_annotation(experiment):
+        annotations.setdefault(_exclusive_annotation(experiment), experiment.placement.exclusive)
     groups = {name: settled[name] for name in experiment.groups}
     processes = {name: settled[name] for name in experiment.processes}
     return msgspec.structs.replace(experiment, groups=groups, processes=processes, annotations=annotations)
@@ -52,7 +52,7 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
     if placement.compact:
         selector |= _compact(experiment, pools, settings.node_selector)
     overlay: Mapping[str, object] = settings.pod_overlay
-    if placement.exclusive and experiment.workload.kind != "jobset":
+    if placement.exclusive and not _exclusive_annotation(experiment):
         overlay = with_anti_affinity(overlay, _exclusive(experiment, placement.exclusive))
     changes: dict[str, object] = {}
     if not selector.items() <= settings.node_selector.items():
@@ -128,6 +128,12 @@ def _topology(wanted: str | None) -> dict[str, str]:
         return {}
     strength, label = topology_of(wanted)
     return {f"kueue.x-k8s.io/podset-{strength}-topology": label}
+
+
+def _exclusive_annotation(experiment: Experiment) -> str:
+    """By what the controller of the kind keeps others out itself; empty where it does not."""
+    kind = KINDS.get(experiment.workload.kind)
+    return kind.exclusive if kind else ""
 
 
 def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.kinds.argo.manifest import manifests_of
-from symphony_charts.kinds.dijob.children import tasks_of
+from symphony_charts.formats.field_reader import Faults, Fields
+from symphony_charts.kinds.registry import kind_for
 from symphony_charts.placement.fit.filters import NodeAffinity, Requirement
 from symphony_charts.placement.fit.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
-from symphony_charts.placement.pools.field_reader import Faults, Fields
 from symphony_charts.placement.pools.pool import Amounts, HostPort
 from symphony_charts.spec.model import Toleration
 
@@ -118,45 +117,12 @@ def running_requests(objects: Iterable[Mapping[str, object]]) -> dict[str, Amoun
 
 def _pods(item: Fields) -> Iterator[tuple[str, Fields, int]]:
     """Name, pod template and number at a time of every kind of pod that an object makes."""
-    kind, spec = item.text("kind"), item.block("spec")
-    name = item.block("metadata").text("name")
-    if kind == "Job" and spec.has("tasks"):
-        for task in spec.blocks("tasks"):
-            yield _named(task.block("template"), task.text("name")), task.block("template"), _count(task, "replicas")
-    elif kind in ("Job", "StatefulSet", "Deployment"):
-        template = spec.block("template")
-        yield _named(template, name), template, _at_a_time(kind, spec)
-    elif kind == "JobSet":
-        for job in spec.blocks("replicatedJobs"):
-            inner = job.block("template").block("spec")
-            template = inner.block("template")
-            yield _named(template, job.text("name")), template, _count(job, "replicas") * _at_a_time("Job", inner)
-    elif kind == "AppWrapper":
-        wrapped = [part.block("template") for part in spec.blocks("components")]
-        wrapped += [part.block("generictemplate") for part in spec.block("resources").blocks("GenericItems")]
-        for part in wrapped:
-            yield from _pods(part)
-    elif kind in ("DIJob", "WorkflowTemplate"):
-        for created in tasks_of(item.data) if kind == "DIJob" else manifests_of(item.data):
-            yield from _pods(Fields.of(created, item.path, item.faults))
-    elif kind == "List":
-        for part in item.blocks("items"):
-            yield from _pods(part)
-
-
-def _at_a_time(kind: str, spec: Fields) -> int:
-    if kind != "Job":
-        return _count(spec, "replicas")
-    return (
-        min(_count(spec, "parallelism"), _count(spec, "completions"))
-        if spec.has("completions")
-        else _count(spec, "parallelism")
-    )
-
-
-def _count(spec: Fields, key: str) -> int:
-    number = spec.number(key)
-    return 1 if number is None else number
+    kind = kind_for(item.data)
+    for pods in kind.pod_sets(item) if kind else ():
+        yield _named(pods.template, pods.name), pods.template, pods.count
+    # Only a list of objects is no object itself.
+    for part in kind.parts(item) if kind else item.blocks("items") if item.text("kind") == "List" else ():
+        yield from _pods(part)
 
 
 def _named(template: Fields, name: str) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.fit.filters import NodeAffinity, Requirement, Term
-from symphony_charts.placement.pools.field_reader import Fields
 from symphony_charts.placement.pools.pool import Amounts, HostPort
 from symphony_charts.spec.model import Toleration
 

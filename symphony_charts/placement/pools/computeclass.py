@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.machines.catalog import Catalog, Machine
-from symphony_charts.placement.pools.field_reader import Fields
 from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pool, Provisioning, Taint
 

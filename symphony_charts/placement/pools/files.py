@@ -11,8 +11,8 @@ import msgspec
 
 from symphony_charts.errors import SpecError
 from symphony_charts.placement.machines.catalog import Catalog, Machine, default_catalog
-from symphony_charts.placement.pools import merge, read_pools
 from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.placement.pools.readers import merge, read_pools
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["pools_of_spec", "read_pool_files", "read_pools_file", "user_catalog", "user_catalog_path"]

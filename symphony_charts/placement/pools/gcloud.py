@@ -6,8 +6,8 @@ zone unless they are `total*`.
 
 from __future__ import annotations
 
+from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.machines.catalog import Catalog
-from symphony_charts.placement.pools.field_reader import Fields
 from symphony_charts.placement.pools.gke_node_pool import (
     PoolFacts,
     make_pool,

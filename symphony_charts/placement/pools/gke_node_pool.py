@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
+from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.machines.catalog import Catalog, Machine, slice_hosts
 from symphony_charts.placement.machines.system_pods import system_profile
-from symphony_charts.placement.pools.field_reader import Fields
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Accuracy, Amounts, Pool, Provisioning, Taint, Tpu
 
 __all__ = ["PoolFacts", "make_pool", "provisioning_of", "read_taints", "reservation_of"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.machines.catalog import Catalog, Machine
-from symphony_charts.placement.pools.field_reader import Fields
 
 __all__ = ["read_machine_configs", "read_machine_types"]
 

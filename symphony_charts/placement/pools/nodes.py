@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
+from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.fit.filters import labels_match, tolerates
 from symphony_charts.placement.fit.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
 from symphony_charts.placement.machines.catalog import Catalog, slice_hosts
 from symphony_charts.placement.machines.system_pods import system_profile
-from symphony_charts.placement.pools.field_reader import Faults, Fields
 from symphony_charts.placement.pools.gke_node_pool import read_taints
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Amounts, HostPort, Node, Pool, Provisioning, Taint, Tpu
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.machines.catalog import Catalog
-from symphony_charts.placement.pools.field_reader import Fields
 from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
 from symphony_charts.placement.pools.pool import Amounts, Pool, Provisioning
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.machines.catalog import Catalog
-from symphony_charts.placement.pools.field_reader import Fields
 from symphony_charts.placement.pools.gke_node_pool import (
     PoolFacts,
     make_pool,

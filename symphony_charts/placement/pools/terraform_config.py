@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.errors import ToolMissing
+from symphony_charts.formats.field_reader import Faults, Fields, as_text
 from symphony_charts.placement.machines.catalog import Catalog
-from symphony_charts.placement.pools.field_reader import Faults, Fields, as_text
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.placement.pools.terraform import CLUSTER, NODE_POOL, pools_of_cluster, read_pool
 

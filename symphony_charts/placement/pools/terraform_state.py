@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.placement.machines.catalog import Catalog
-from symphony_charts.placement.pools.field_reader import Faults, Fields
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.placement.pools.terraform import CLUSTER, NODE_POOL, pools_of_cluster, read_pool
 

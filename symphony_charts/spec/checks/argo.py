@@ -17,9 +17,7 @@ _PATH = "workload.argo"
 
 
 def argo_faults(experiment: Experiment) -> Iterator[Problem]:
-    """The faults of `workload.argo`, where it counts."""
-    if experiment.workload.kind != "argo":
-        return
+    """The faults of `workload.argo`, where the experiment is of that kind."""
     argo = experiment.workload.argo
     if argo.retries < 0:
         yield Problem(what="fewer retries than none", path=f"{_PATH}.retries", next="0 means no retry")

@@ -42,8 +42,6 @@ def task_type(settings: DijobSettings, pod: str) -> str:
 
 def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
     """What a cluster with the operator cannot do of an experiment of kind dijob."""
-    if experiment.workload.kind != "dijob":
-        return
     yield from _job_faults(experiment)
     tasks = tasks_of(experiment)
     if not tasks:

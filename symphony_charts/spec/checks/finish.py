@@ -26,6 +26,9 @@ from symphony_charts.spec.overlays import with_overlays_as_fields
 
 __all__ = ["finish"]
 
+# What one kind of workload alone cannot do.
+_OF_KIND = {"argo": argo_faults, "dijob": dijob_faults}
+
 # Above it a number is no longer exact in JSON as helm and browsers read it.
 _LARGEST_INTEGER = 2**53
 # helm's toJson fails on DEL and C1 controls, an environment cannot hold NUL, and no encoding half a surrogate pair.
@@ -49,8 +52,8 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
         problems += check(experiment, places)
     if for_cluster:
         problems += image_faults(experiment, places)
-        problems += dijob_faults(experiment)
-        problems += argo_faults(experiment)
+        of_kind = _OF_KIND.get(experiment.workload.kind)
+        problems += of_kind(experiment) if of_kind else ()
     if problems:
         raise SpecError(problem.moved_to(written_at(written, problem.path)) for problem in problems)
     return experiment

@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from symphony_charts.placement.pools import pools_of_data
 from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.pools.readers import pools_of_data
 from tests.e2e.rig.api import Object
 
 __all__ = ["GPU", "KEYS", "MARK", "ZONES", "NodePool", "as_file", "node_objects", "of_machine", "random_pools", "read"]

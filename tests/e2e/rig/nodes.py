@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable
 from pathlib import Path
 
-from symphony_charts.placement import pools as inputs
+from symphony_charts.placement.pools import readers as inputs
 from symphony_charts.placement.pools.pool import Pool
 from tests.e2e.rig.api import Api, Object
 from tests.e2e.tools.catalog import KUBERNETES

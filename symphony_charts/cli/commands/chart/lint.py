@@ -24,39 +24,37 @@ __all__ = ["run"]
 def run(args: argparse.Namespace) -> int:
     """Print the findings; the status is 1 when one is an error, or with `--strict` a warning."""
     filled = template()
-    found: list[tuple[str, Finding]] = []
+    problems: list[tuple[str, Finding]] = []
     specs = specs_of(args.specs)
     with output.progress("linting", len(specs)) as advance:
         for path in specs:
-            said = _findings(args, path, filled)
-            found += [(str(path), finding) for finding in said if not (args.quiet and finding.severity == "info")]
+            of_spec = _findings(args, path, filled)
+            problems += [(str(path), finding) for finding in of_spec if not (args.quiet and finding.severity == "info")]
             advance(1)
-    findings.print_found(args, found, f"{len(specs)} checked", _line_finder())
-    bad = ("error", "warning") if args.strict else ("error",)
-    return int(any(finding.severity in bad for _, finding in found))
+    return findings.print_findings(args, problems, f"{len(specs)} checked", _line_finder())
 
 
 def _findings(args: argparse.Namespace, path: str, filled: ChartTemplate) -> list[Finding]:
     spec = files.read(path)
     prepared = prepared_of(args, spec, force=True)
     chart, own = prepared.chart(filled, spec.lock.version), prepared.own
-    found = lint_release(chart, own.values, own.release, own.objects, kube_version=args.kube_version)
-    said = [replace(finding, path=spec_path(finding.path, prepared.experiment)) for finding in found]
+    of_chart = lint_release(chart, own.values, own.release, own.objects, kube_version=args.kube_version)
+    problems = [replace(finding, path=spec_path(finding.path, prepared.experiment)) for finding in of_chart]
     for loss in prepared.losses:
         rule = loss.path.rpartition(".")[2]
-        said.append(Finding(rule=rule, severity="warning", path=loss.path, what=loss.what, next=loss.next))
+        problems.append(Finding(rule=rule, severity="warning", path=loss.path, what=loss.what, next=loss.next))
     refusal = own.plan.refusal() if own.plan is not None else None
     if refusal is not None:
-        said.append(Finding(rule="fit", severity="error", path="placement", what=refusal.what, next=refusal.next))
-    return said + (_by_helm(chart) if args.helm else [])
+        problems.append(Finding(rule="fit", severity="error", path="placement", what=refusal.what, next=refusal.next))
+    return problems + (_by_helm(chart) if args.helm else [])
 
 
 def _by_helm(chart: Chart) -> list[Finding]:
     ended = lint_chart(chart.name, chart.files)
     if ended.status == 0:
         return []
-    said = [line for line in ended.text.splitlines() if line.startswith(("[ERROR]", "[WARNING]"))]
-    texts = said or [ended.error_text.strip()]
+    complaints = [line for line in ended.text.splitlines() if line.startswith(("[ERROR]", "[WARNING]"))]
+    texts = complaints or [ended.error_text.strip()]
     return [Finding(rule="helm", severity="error", path="chart", what=text) for text in texts]
 
 

@@ -53,13 +53,13 @@ def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images
     """The records of all charts, in order; what has not changed since the last time is not even read."""
     cache = PackageCache(dest, {"overrides": user_values_of(args), "version": args.version})
     # What fits depends on files that the cache does not know.
-    known = [] if args.pools or images.by_base else specs
-    fresh = {spec: record for spec in known if (record := cache.fresh(spec)) is not None}
+    cached = [] if args.pools or images.by_base else specs
+    fresh = {spec: record for spec in cached if (record := cache.fresh(spec)) is not None}
     stale = [spec for spec in specs if spec not in fresh]
-    made = dict(zip(stale, _prepare_all(args, stale, dest, images), strict=True))
+    packaged = dict(zip(stale, _prepare_all(args, stale, dest, images), strict=True))
     records: dict[str, dict[str, object]] = {spec: {**record, "written": 0} for spec, record in fresh.items()}
-    with output.progress("writing", len(made)) as advance:
-        for spec, item in made.items():
+    with output.progress("writing", len(packaged)) as advance:
+        for spec, item in packaged.items():
             records[spec] = _record(item, 0 if args.dry_run else _write(item), images)
             if not args.dry_run and not item.prepared.own.fit and not images.by_base:
                 cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})

@@ -49,14 +49,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _pictures(args: argparse.Namespace, plan: Plan, experiment: Experiment) -> list[tuple[str, str]]:
     """Path and text of each picture asked for; the graph goes beside the nodes as NAME-services.svg."""
-    found: list[tuple[str, str]] = []
+    pictures: list[tuple[str, str]] = []
     if args.svg:
         colors = {group.name: group.demand for group in plan.groups}
         beside = args.svg.removesuffix(".svg") + "-services.svg"
-        found += [(args.svg, draw_nodes(plan)), (beside, draw_graph(experiment, colors))]
+        pictures += [(args.svg, draw_nodes(plan)), (beside, draw_graph(experiment, colors))]
     if args.html:
-        found.append((args.html, plan_page(plan, experiment)))
-    return found
+        pictures.append((args.html, plan_page(plan, experiment)))
+    return pictures
 
 
 def _print(args: argparse.Namespace, plan: Plan) -> None:
@@ -102,19 +102,19 @@ def _pod_named(experiment: Experiment, plan: Plan, name: str) -> str:
 
 
 def _explain(args: argparse.Namespace, plan: Plan, pod: str) -> None:
-    found = explain(plan, pod)
-    if found is None:
+    explanation = explain(plan, pod)
+    if explanation is None:
         raise NotFound(f'"{pod}" has no pods in this plan', "", "are its replicas 0?")
     if args.output in ("json", "yaml"):
-        output.print_record(args, "Explanation", found)
+        output.print_record(args, "Explanation", explanation)
         return
-    requests = found["requests"]
+    requests = explanation["requests"]
     asks = (
         ", ".join(amount_text(k, v) for k, v in requests.items() if k != "pods") if isinstance(requests, dict) else ""
     )
-    output.line(f"{found['name']}   {found['verdict']}   asks for {asks}")
-    output.line(f"  {found['why']}")
-    reasons, pools = found["reasons"], found["pools"]
+    output.line(f"{explanation['name']}   {explanation['verdict']}   asks for {asks}")
+    output.line(f"  {explanation['why']}")
+    reasons, pools = explanation["reasons"], explanation["pools"]
     for reason in reasons if isinstance(reasons, list) else []:
         output.line(f"  {reason}")
     rows = pools if isinstance(pools, list) else []
@@ -122,10 +122,6 @@ def _explain(args: argparse.Namespace, plan: Plan, pod: str) -> None:
         output.Column("POOL", "pool"),
         output.Column("PODS", "pods"),
         output.Column("PER NODE", "perNode"),
-        output.Column("WHY NOT", lambda row: "; ".join(_texts(row["obstacles"]))),
+        output.Column("WHY NOT", lambda row: "; ".join(output.texts(row["obstacles"]))),
     ]
     output.line(output.format_table(rows, columns))
-
-
-def _texts(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []

@@ -35,21 +35,21 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
     files = [{"path": entry.path, "bytes": len(entry.content)} for entry in entries if not entry.is_folder]
     with output.progress("images", len(bases)) as advance:
         for base in bases:
-            made = patch_image(base, entries, args.image_repo, platforms=args.platform, dry_run=args.dry_run)
-            state = "there already" if not made.is_new else "would be pushed" if args.dry_run else "pushed"
-            platforms = ", ".join(made.platforms)
-            layer = f"layer {made.layer_digest[:19]}… of {made.layer_bytes} bytes"
-            output.note(f"image {made.image}   {state}   tag {made.tag}   {base} for {platforms}   {layer}")
-            images.by_base[base] = made.image
+            patched = patch_image(base, entries, args.image_repo, platforms=args.platform, dry_run=args.dry_run)
+            state = "there already" if not patched.is_new else "would be pushed" if args.dry_run else "pushed"
+            platforms = ", ".join(patched.platforms)
+            layer = f"layer {patched.layer_digest[:19]}… of {patched.layer_bytes} bytes"
+            output.note(f"image {patched.image}   {state}   tag {patched.tag}   {base} for {platforms}   {layer}")
+            images.by_base[base] = patched.image
             images.records.append(
                 {
                     "base": base,
-                    "image": made.image,
-                    "tag": made.tag,
+                    "image": patched.image,
+                    "tag": patched.tag,
                     "state": state,
-                    "platforms": list(made.platforms),
-                    "layer": made.layer_digest,
-                    "bytes": made.layer_bytes,
+                    "platforms": list(patched.platforms),
+                    "layer": patched.layer_digest,
+                    "bytes": patched.layer_bytes,
                     "files": files,
                 }
             )

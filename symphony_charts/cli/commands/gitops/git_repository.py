@@ -39,8 +39,8 @@ def settings_of(args: argparse.Namespace, folder: Path | None = None) -> Setting
     given = getattr(args, "repo", None)
     if given:
         url, _, branch = given.partition("#")
-        known = settings.repository or Repository(url=url)
-        repository = msgspec.structs.replace(known, url=url, branch=branch or "main")
+        configured = settings.repository or Repository(url=url)
+        repository = msgspec.structs.replace(configured, url=url, branch=branch or "main")
         settings = msgspec.structs.replace(settings, repository=repository)
     if settings.repository is None and getattr(args, "into", None) is None:
         raise UsageError(

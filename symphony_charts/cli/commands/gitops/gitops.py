@@ -92,12 +92,10 @@ def _lint(args: argparse.Namespace) -> int:
     if not holds_anything(tree):
         what = f"{folder} holds no charts, environments, bootstrap or manifests: there is nothing to check"
         raise CheckFailed(what, "", "give a checkout of the repository, with the branch that the cluster reads")
-    found = check_repository(tree)
+    problems = check_repository(tree)
     if args.action == "doctor":
-        found += [("", finding) for finding in size_findings(files, count_refs(folder))]
-    findings.print_found(args, found, str(folder))
-    bad = ("error", "warning") if args.strict else ("error",)
-    return int(any(finding.severity in bad for _, finding in found))
+        problems += [("", finding) for finding in size_findings(files, count_refs(folder))]
+    return findings.print_findings(args, problems, str(folder))
 
 
 def _render(args: argparse.Namespace) -> int:

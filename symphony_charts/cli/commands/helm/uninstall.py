@@ -14,13 +14,13 @@ def run(args: argparse.Namespace) -> int:
     """Ask, uninstall, sweep."""
     with open_releases(args) as releases:
         namespace = args.namespace or releases.namespace
-        found = releases.uninstall(args.release, namespace, dry_run=True)
+        removal = releases.uninstall(args.release, namespace, dry_run=True)
         if not args.dry_run:
-            count = len(found.objects) + len(found.swept)
+            count = len(removal.objects) + len(removal.swept)
             output.confirm(args, f"Uninstall {args.release} from {namespace}, {count} objects?")
             wait_s = args.timeout if args.wait else None
-            found = releases.uninstall(args.release, namespace, keep_history=args.keep_history, wait_s=wait_s)
-    items = [{"name": title, "why": why} for why, titles in _by_why(found.objects, found.swept) for title in titles]
+            removal = releases.uninstall(args.release, namespace, keep_history=args.keep_history, wait_s=wait_s)
+    items = [{"name": title, "why": why} for why, titles in _by_why(removal.objects, removal.swept) for title in titles]
     if args.output == "table":
         for item in items:
             note = "   left by a failed upgrade" if item["why"] == "leftover" else ""

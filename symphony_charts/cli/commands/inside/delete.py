@@ -33,11 +33,11 @@ def _name_in_file(word: str) -> str | None:
 def delete_all(args: argparse.Namespace, watcher: Watcher, names: Sequence[str]) -> int:
     """Delete these experiments, after one question; with `--dry-run` only list what would go."""
     kind = "run" if watcher.backend == "tmux" else "object"
-    found = {name: watcher.delete(name, dry_run=True) for name in names}
-    items = [{"name": name, kind: one} for name, removed in found.items() for one in removed]
+    removals = {name: watcher.delete(name, dry_run=True) for name in names}
+    items = [{"name": name, kind: title} for name, removed in removals.items() for title in removed]
     if not args.dry_run:
         args.yes = args.yes or args.force
-        counts = ", ".join(f"{name} ({len(removed)} {kind}(s))" for name, removed in found.items())
+        counts = ", ".join(f"{name} ({len(removed)} {kind}(s))" for name, removed in removals.items())
         logs = " with their logs" if watcher.backend == "tmux" else ""
         output.confirm(args, f"Delete {counts}{logs}?")
         for name in names:

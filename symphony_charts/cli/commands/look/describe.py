@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from symphony_charts.backend.status import Event, ExperimentStatus, ProcessStatus, age, age_since
 from symphony_charts.cli import experiments, output
@@ -93,10 +93,10 @@ def _tables(status: ExperimentStatus) -> list[tuple[str, list[dict[str, object]]
             [
                 output.Column("GROUP", "group"),
                 output.Column("PROCESS", "name"),
-                output.Column("PHASE", "phase", state=lambda item: experiments.LIVE_COLORS[str(item["phase"])]),
+                output.Column("PHASE", "phase", state=experiments.phase_color),
                 *(output.Column(key.upper(), key) for key in ("active", "succeeded", "failed", "ready", "restarts")),
-                output.Column("WHERE", lambda item: ",".join(map(str, _list(item["places"])[:3]))),
-                *([output.Column("GPUS", _gpus)] if any(one.gpus for one in status.processes) else []),
+                output.Column("WHERE", lambda item: ",".join(output.texts(item["places"])[:3])),
+                *([output.Column("GPUS", experiments.gpu_ids)] if any(one.gpus for one in status.processes) else []),
                 output.Column("REASON", "reason"),
             ],
         ),
@@ -129,12 +129,3 @@ EVENT_COLUMNS = (
     output.Column("REASON", "reason"),
     output.Column("MESSAGE", "message"),
 )
-
-
-def _gpus(item: Mapping[str, object]) -> str:
-    """The beginnings of the ids, by which nvidia-smi and CUDA know a GPU as well."""
-    return ",".join(str(gpu)[:12] for gpu in _list(item["gpus"]))
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []

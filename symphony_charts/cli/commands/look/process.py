@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.cli import experiments, output
-from symphony_charts.cli.commands.look.live import Screen
+from symphony_charts.cli.commands.look.screen import Screen
 
 __all__ = ["run"]
 
@@ -64,28 +64,21 @@ def _items(status: ExperimentStatus) -> list[dict[str, object]]:
     ]
 
 
-def _gpus(item: Mapping[str, object]) -> str:
-    gpus = item["gpus"]
-    return ",".join(str(gpu)[:12] for gpu in gpus) if isinstance(gpus, list) else ""
-
-
 def _columns(args: argparse.Namespace, status: ExperimentStatus, watcher: Watcher) -> list[output.Column]:
-    def colour(item: Mapping[str, object]) -> str:
-        return experiments.LIVE_COLORS.get(str(item["phase"]), "")
-
     last = watcher.last_lines(status.name) if args.output == "wide" else {}
 
     def last_line(item: Mapping[str, object]) -> str:
         return last.get(f"{item['group']}/{item['name']}" if item["group"] else str(item["name"]), "")[:80]
 
+    gpus = output.Column("GPUS", experiments.gpu_ids, is_wide=True)
     return [
         output.Column("GROUP", "group"),
         output.Column("NAME", "name"),
         output.Column("READY", lambda item: "1" if item["ready"] else "0"),
         output.Column("RESTARTS", "restarts"),
-        output.Column("STATE", "state", state=colour),
+        output.Column("STATE", "state", state=experiments.phase_color),
         output.Column("NODE" if watcher.backend == "kube" else "ADDRESS", "place", is_wide=watcher.backend != "kube"),
         output.Column("POD", "pod", is_wide=True),
-        *([output.Column("GPUS", _gpus, is_wide=True)] if any(one.gpus for one in status.instances) else []),
+        *([gpus] if any(instance.gpus for instance in status.instances) else []),
         output.Column("LAST LINE", last_line, is_wide=True),
     ]

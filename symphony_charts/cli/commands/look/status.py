@@ -26,12 +26,12 @@ def run(args: argparse.Namespace) -> int:
     env = settings.environment(args.env) if args.env else None
     team, _, name = (args.experiment_name or "").rpartition("/")
     store = git_repository.open_store(args, settings, reads_only=True)
-    found = [
+    deployments = [
         (pointer, is_there)
         for pointer, is_there in pointers(store, env)
         if name in ("", pointer.name) and (team or args.team or pointer.team) == pointer.team
     ]
-    if name and not found:
+    if name and not deployments:
         raise NotFound(f"no environment runs {args.experiment_name}", next="symph status lists what runs")
     columns = [
         output.Column("ENV", "env"),
@@ -45,9 +45,9 @@ def run(args: argparse.Namespace) -> int:
         output.Column("NAMESPACE", "namespace", is_wide=True),
         output.Column("DIGEST", "digest", is_wide=True),
     ]
-    items = [_item(pointer, is_there) for pointer, is_there in found]
+    items = [_item(pointer, is_there) for pointer, is_there in deployments]
     output.print_items(args, "Deployment", items, columns, empty="nothing is published")
-    return int(not all(is_there for _, is_there in found))
+    return int(not all(is_there for _, is_there in deployments))
 
 
 def _item(pointer: Pointer, is_there: bool) -> dict[str, object]:

@@ -9,7 +9,7 @@ import time
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.cli import experiments, output
-from symphony_charts.cli.commands.look.live import Screen
+from symphony_charts.cli.commands.look.screen import Screen
 
 __all__ = ["run"]
 
@@ -64,7 +64,7 @@ def _memory(item: object) -> str:
 
 _COLUMNS = (
     output.Column("PROCESS", "name"),
-    output.Column("STATE", "state", state=lambda item: experiments.LIVE_COLORS.get(str(item["phase"]), "")),
+    output.Column("STATE", "state", state=experiments.phase_color),
     output.Column("RESTARTS", "restarts"),
     output.Column("CPU", lambda item: _cpu(item["cpu"])),
     output.Column("MEMORY", lambda item: _memory(item["memory"])),

@@ -26,6 +26,6 @@ def run(args: argparse.Namespace) -> int:
         output.line(name)
         return 0
     record = record_of(status) if status else {"name": name, "phase": "deleted"}
-    said = args.condition if args.process or not status else status.phase
-    output.print_record(args, "Experiment", record, f"{args.process or name} {said}")
+    reached = args.condition if args.process or not status else status.phase
+    output.print_record(args, "Experiment", record, f"{args.process or name} {reached}")
     return 0

@@ -21,38 +21,40 @@ def run(args: argparse.Namespace) -> int:
     Within a pane of the experiment it goes over to another pane. Within any other tmux it refuses, unless nested, since
     keys would go to the outer one, and says what to type there instead: nothing is asked of that server.
     """
-    found = find_run(args.experiment_name, live=True)
-    slots = find_slots(found, args.process) if args.process else []
+    live_run = find_run(args.experiment_name, live=True)
+    slots = find_slots(live_run, args.process) if args.process else []
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("attach needs a terminal", next=f"symph logs -f {found.experiment}")
+        raise UsageError("attach needs a terminal", next=f"symph logs -f {live_run.experiment}")
     terminal = os.ttyname(sys.stdin.fileno())
-    if tmux_client.is_terminal_of(found.socket, terminal):
+    if tmux_client.is_terminal_of(live_run.socket, terminal):
         if not slots:
-            raise UsageError(f"this terminal is a pane of {found.experiment}", next="-p PROCESS goes to another pane")
-        tmux_client.select(found.socket, slots[0])
+            raise UsageError(
+                f"this terminal is a pane of {live_run.experiment}", next="-p PROCESS goes to another pane"
+            )
+        tmux_client.select(live_run.socket, slots[0])
         return 0
     if not args.nested:
-        _refuse_nesting(found, args, terminal)
+        _refuse_nesting(live_run, args, terminal)
     if slots:
-        tmux_client.select(found.socket, slots[0])
+        tmux_client.select(live_run.socket, slots[0])
     if len(slots) > 1:
         output.note(f"{args.process} has {len(slots)} replicas; {args.process}/K begins with another")
-    tmux_client.attach(found.socket)
+    tmux_client.attach(live_run.socket)
     return 0
 
 
-def _refuse_nesting(found: Run, args: argparse.Namespace, terminal: str) -> None:
+def _refuse_nesting(live_run: Run, args: argparse.Namespace, terminal: str) -> None:
     """Raise UsageError within another tmux: one of the user's, or one of another experiment."""
-    others = (one.socket for one in live_runs() if one != found)
+    others = (other.socket for other in live_runs() if other != live_run)
     outer = tmux_client.surrounding_server() or next(
-        (one for one in others if tmux_client.is_terminal_of(one, terminal)), None
+        (socket for socket in others if tmux_client.is_terminal_of(socket, terminal)), None
     )
     if outer is None:
         return
-    words = ["symph", "attach", found.experiment, *(["-p", args.process] if args.process else [])]
+    words = ["symph", "attach", live_run.experiment, *(["-p", args.process] if args.process else [])]
     base = ["tmux", "-S", str(outer)]
     back = f"{shlex.join(words)}; {shlex.join([*base, 'attach'])}"
     raise UsageError(
-        f"this terminal is inside of tmux, and {found.experiment} has a tmux server of its own",
+        f"this terminal is inside of tmux, and {live_run.experiment} has a tmux server of its own",
         next=f"{shlex.join([*base, 'detach-client', '-E', back])}\n        (C-b d comes back here), or --nested",
     )

@@ -14,9 +14,9 @@ __all__ = ["run"]
 def run(args: argparse.Namespace) -> int:
     """End the runs; a process that survives makes this fail and is named."""
     runs = live_runs() if args.all else [find_run(args.experiment_name, live=True)]
-    for one in [] if args.dry_run else runs:
-        up.down(one)
-    items = [{"name": one.experiment, "run": one.run_id} for one in runs]
+    for live_run in [] if args.dry_run else runs:
+        up.down(live_run)
+    items = [{"name": live_run.experiment, "run": live_run.run_id} for live_run in runs]
     columns = [output.Column("EXPERIMENT", "name"), output.Column("RUN", "run")]
     output.print_items(args, "Run", items, columns, empty="nothing runs here")
     return 0

@@ -13,12 +13,12 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Stop each as `symph down` would, start it again, and say which."""
-    found = find_run(args.experiment_name, live=True)
-    processes = found.state()["processes"]
-    named = [slot for word in args.process for slot in find_slots(found, word)]
+    live_run = find_run(args.experiment_name, live=True)
+    processes = live_run.state()["processes"]
+    named = [slot for word in args.process for slot in find_slots(live_run, word)]
     slots = list(dict.fromkeys(named)) if args.process else [item["slot"] for item in processes]
     if not args.dry_run:
-        up.restart(found, slots)
+        up.restart(live_run, slots)
     items = [{"name": processes[slot]["name"], "group": processes[slot]["group"]} for slot in slots]
     columns = [output.Column("GROUP", "group"), output.Column("RESTARTED", "name")]
     output.print_items(args, "Process", items, columns, empty="nothing runs here")

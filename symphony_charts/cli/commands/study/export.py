@@ -24,8 +24,7 @@ def run(args: argparse.Namespace) -> int:
         _write_folder(args, exported)
     else:
         _write_objects(args, exported)
-    for note in exported.notes:
-        output.note(f"note: {note.what}\n  at:   {note.path}" + (f"\n  next: {note.next}" if note.next else ""))
+    output.print_notes(exported.notes)
     return 1 if args.strict and exported.notes else 0
 
 

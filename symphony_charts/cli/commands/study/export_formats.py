@@ -79,8 +79,8 @@ def _appwrapper_notes(whole: Whole) -> Iterator[Note]:
 
 def _dijob(spec: SpecFile, args: argparse.Namespace) -> Exported:
     """The DIJob with its ConfigMap before it, and what its pods are reached by after it."""
-    made = dijob_objects(finish(spec.experiment), args.operator)
-    return Exported(objects=made.objects, notes=made.notes)
+    exported = dijob_objects(finish(spec.experiment), args.operator)
+    return Exported(objects=exported.objects, notes=exported.notes)
 
 
 def _chart_objects(

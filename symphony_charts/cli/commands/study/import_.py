@@ -66,11 +66,11 @@ def _print_objects(args: argparse.Namespace) -> int:
     except SpecError as error:
         raise source.with_location(error) from error
     is_volcano = args.scheduler == "kubernetes" or (not args.scheduler and args.kind == "volcano")
-    made = (volcano_job if is_volcano else app_wrapper)(app, options, args.app_id)
+    rendered = (volcano_job if is_volcano else app_wrapper)(app, options, args.app_id)
     if args.output == "json":
-        output.line(json.dumps(made, indent=2))
+        output.line(json.dumps(rendered, indent=2))
     else:
-        output.line(dump(made).rstrip("\n"))
+        output.line(dump(rendered).rstrip("\n"))
     return 0
 
 
@@ -162,8 +162,7 @@ def _report(args: argparse.Namespace, imported: Imported) -> None:
         f"{experiment.name}   {count} processes in {pods} pods, {len(experiment.configs)} configs   from {args.source}"
     )
     output.note(done)
-    for note in imported.notes:
-        output.note(f"note: {note.what}\n  at:   {note.path}" + (f"\n  next: {note.next}" if note.next else ""))
+    output.print_notes(imported.notes)
     if not imported.notes:
         output.note("everything came over")
     if args.output and args.output not in ("json", "yaml") and not args.dry_run:

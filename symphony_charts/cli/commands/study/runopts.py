@@ -30,12 +30,8 @@ def run(args: argparse.Namespace) -> int:
         output.Column("TYPE", "type"),
         output.Column("DEFAULT", "default"),
         output.Column("BECOMES", "becomes"),
-        output.Column("TORCHX SCHEDULERS", lambda item: ", ".join(map(str, _list(item["schedulers"]))), is_wide=True),
+        output.Column("TORCHX SCHEDULERS", lambda item: ", ".join(output.texts(item["schedulers"])), is_wide=True),
         output.Column("MEANING", "help"),
     )
     output.print_items(args, "RunOption", items, columns)
     return 0
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []

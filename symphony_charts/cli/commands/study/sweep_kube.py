@@ -88,10 +88,10 @@ def _submit(
             name=spec.experiment.name, chart=Path(), experiment=spec.experiment, folder=folder, namespace=namespace
         )
         secrets = [source.secret(run.trial.name, namespace, run.values) for run in runs]
-        made = [*(secret for secret in secrets if secret is not None), *objects]
-        for item in made:
+        applied = [*(secret for secret in secrets if secret is not None), *objects]
+        for item in applied:
             api.apply(item, namespace, dry_run=True)
-        for item in made:
+        for item in applied:
             api.apply(item, namespace)
     finally:
         api.close()

@@ -56,7 +56,7 @@ def _import(args: argparse.Namespace) -> int:
         output.Column("GPU", _gpu_text),
         output.Column("KIND", "provisioning"),
         output.Column("KNOWN BY", "knownBy"),
-        output.Column("TAINTS", lambda row: " ".join(_texts(row["taints"]))),
+        output.Column("TAINTS", lambda row: " ".join(output.texts(row["taints"]))),
         output.Column("LABELS", lambda row: " ".join(_labels(row["labels"])), is_wide=True),
         output.Column("SOURCE", "source", is_wide=True),
     ]
@@ -73,10 +73,6 @@ def _gpu_text(row: object) -> str:
     if gpus:
         return f"{gpus} {row['gpuType']}".strip()
     return f"{chips} TPU" if chips else ""
-
-
-def _texts(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
 
 
 def _labels(value: object) -> list[str]:
@@ -120,7 +116,7 @@ def _print_machines(args: argparse.Namespace, machines: list[Machine]) -> None:
         output.Column("TPU", lambda row: f"{row['chips']} {row['tpu']}" if row.get("chips") else ""),
         output.Column("$/H", lambda row: _price(row["price"])),
         output.Column("SPOT", lambda row: _price(row["spotPrice"]), is_wide=True),
-        output.Column("SOURCES", lambda row: "+".join(_texts(list(row.get("sources") or []))), is_wide=True),  # type: ignore[call-overload]  # a list in the record
+        output.Column("SOURCES", lambda row: "+".join(output.texts(list(row.get("sources") or []))), is_wide=True),  # type: ignore[call-overload]  # a list in the record
     ]
     output.print_items(args, "Machine", rows, columns, empty="no machine type matches")
     if rows and args.output in ("table", "wide"):

@@ -20,8 +20,11 @@ _COLORS = {"ok": "good", "warning": "busy", "missing": "bad"}
 
 def run(args: argparse.Namespace) -> int:
     """List each thing with its state and, where it is not well, the step to take."""
-    found = _of_cluster(args) if args.cluster else _of_machine(args)
-    items = [{"name": one.name, "status": one.status, "detail": one.detail, "next": one.next} for one in found]
+    capabilities = _of_cluster(args) if args.cluster else _of_machine(args)
+    items = [
+        {"name": capability.name, "status": capability.status, "detail": capability.detail, "next": capability.next}
+        for capability in capabilities
+    ]
     columns = [
         output.Column("WHAT", "name"),
         output.Column("STATE", "status", state=lambda item: _COLORS[str(item["status"])]),

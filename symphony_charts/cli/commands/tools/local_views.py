@@ -11,7 +11,7 @@ from symphony_charts.cli import output
 from symphony_charts.cli.values import spec_here
 from symphony_charts.errors import Conflict, UsageError
 from symphony_charts.local import show_environment
-from symphony_charts.local.export.common import Export
+from symphony_charts.local.export.plain_files import Export
 from symphony_charts.local.export.process_compose import to_process_compose
 from symphony_charts.local.export.procfile import to_procfile
 from symphony_charts.local.export.shell import to_shell
@@ -36,19 +36,24 @@ def env(args: argparse.Namespace) -> int:
     """Print the environment of one process, of a run or of a file."""
     word = args.component_name
     if args.spec is not None:
-        found = show_environment.of_spec(args.spec, word)
+        environment = show_environment.of_spec(args.spec, word)
     else:
-        found = show_environment.of_run(args.experiment_name, word)
-    masked = frozenset() if args.show_secrets else found.secret
+        environment = show_environment.of_run(args.experiment_name, word)
+    masked = frozenset() if args.show_secrets else environment.secret
     if args.output == "shell":
-        sys.stdout.write(shell_text(found.env, masked))
+        sys.stdout.write(shell_text(environment.env, masked))
     else:
-        shown = {name: MASK if name in masked else value for name, value in found.env.items()}
-        record = {"experiment": found.experiment, "process": found.process, "env": shown, "masked": sorted(masked)}
+        shown = {name: MASK if name in masked else value for name, value in environment.env.items()}
+        record = {
+            "experiment": environment.experiment,
+            "process": environment.process,
+            "env": shown,
+            "masked": sorted(masked),
+        }
         output.print_record(args, "Environment", record)
     if masked:
         output.note(f"masked: {', '.join(sorted(masked))} (--show-secrets)")
-    if found.has_preamble:
+    if environment.has_preamble:
         output.note("its preamble runs after this and may change it")
     return 0
 

@@ -1,0 +1,62 @@
+"""Pods of services belong to a StatefulSet, which no spec asks for by name; the twin of ``statefulsets.yaml``.
+
+What others wrote may have Deployments, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from symphony_charts.formats.field_reader import Fields
+from symphony_charts.kinds.base import Kind, PodSet, count_of
+from symphony_charts.kinds.group import Group
+
+__all__ = ["Deployments", "StatefulSets", "stateful_set"]
+
+
+class StatefulSets(Kind):
+    """StatefulSets: their pods run until somebody ends them."""
+
+    gvks: tuple[tuple[str, str], ...] = (("apps/v1", "StatefulSet"),)
+    is_finite = False
+    holds_groups = False
+    mutable: tuple[str, ...] | None = (
+        "spec.replicas",
+        "spec.ordinals",
+        "spec.template",
+        "spec.updateStrategy",
+        "spec.revisionHistoryLimit",
+        "spec.persistentVolumeClaimRetentionPolicy",
+        "spec.minReadySeconds",
+    )
+
+    def pod_sets(self, item: Fields) -> Iterator[PodSet]:
+        """The replicas."""
+        spec = item.block("spec")
+        name = item.block("metadata").text("name")
+        yield PodSet(name=name, template=spec.block("template"), count=count_of(spec, "replicas"))
+
+
+class Deployments(StatefulSets):
+    """Deployments, which no chart of ours has."""
+
+    gvks = (("apps/v1", "Deployment"),)
+    mutable = None
+
+
+def stateful_set(
+    group: Group, metadata: Mapping[str, object], template: Mapping[str, object], selector: Mapping[str, str]
+) -> dict[str, object]:
+    """The StatefulSet of a group of services; all its pods start at once."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": metadata,
+        "spec": {
+            "template": template,
+            "serviceName": group.pods,
+            "podManagementPolicy": "Parallel",
+            "replicas": group.replicas,
+            "selector": {"matchLabels": selector},
+        },
+    }
