@@ -40,7 +40,7 @@ class Packaged:
 
     @property
     def archive_path(self) -> Path:
-        """Where the archive goes."""
+        """The path that the chart's archive is written to."""
         return self.folder.parent / f"{self.chart.name}-{self.chart.version}.tgz"
 
 

@@ -89,12 +89,12 @@ class Prepared:
 
     @property
     def objects(self) -> tuple[dict[str, object], ...]:
-        """What its chart makes as a release of its own name."""
+        """The objects that the chart makes as a release of the experiment's name."""
         return self.own.objects
 
     @property
     def plan(self) -> Plan | None:
-        """What runs where; None where no pools are known."""
+        """The plan of what runs where; None where no pools are known."""
         return self.own.plan
 
     def under(
@@ -166,7 +166,7 @@ def prepare_experiment(
     force: bool = False,
     version: str | None = None,
 ) -> Prepared:
-    """The same for an experiment that stands in no file; `pins` are the ports that its services keep."""
+    """`prepare` of an experiment that stands in no file; `pins` are the ports that its services keep."""
     settled, decisions = apply(finish(experiment, for_cluster=True), pools)
     services = allocate(settled, pins)
     release = Release(

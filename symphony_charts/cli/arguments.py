@@ -1,4 +1,4 @@
-"""argparse as the command line needs it: our errors, our help page, the `--` rule, near misses."""
+"""`Parser` is argparse as the command line needs it: our errors, our help page, the `--` rule, near misses."""
 
 from __future__ import annotations
 

@@ -19,6 +19,6 @@ class Symph(SymphonyParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (the process's own without `argv`) and return its exit status."""
-    # What is left at the end goes with the process; looking for garbage in it takes longer than some verbs.
+    # At exit Python looks for garbage among all objects, which takes longer than some verbs: the process ends anyway.
     atexit.register(gc.freeze)
     return Symph().main(argv)

@@ -1,4 +1,4 @@
-"""What commands print: data on stdout in the format that was asked for, everything else on stderr."""
+"""Commands print through this module: data on stdout in the format that was asked for, all else on stderr."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class _Loader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the names in."""
+        """Put the names of our module into Symphony's."""
         home = import_module(f"symphony_charts.{self._home}")
         module.__doc__ = home.__doc__
         module.__dict__.update({name: getattr(home, name) for name in home.__all__}, __all__=list(home.__all__))

@@ -77,11 +77,11 @@ class ExperimentSpec(specs.ExperimentSpec):
         return dump_experiment(self, self.backend, self.address_book.entries)
 
     def dump_yaml_str(self) -> str:
-        """The same as YAML."""
+        """The experiment as Symphony dumped it, as YAML."""
         return dump(self.dump_dict())
 
     def dump_json_str(self) -> str:
-        """The same as JSON."""
+        """The experiment as Symphony dumped it, as JSON."""
         return json.dumps(self.dump_dict(), indent=2, ensure_ascii=False) + "\n"
 
     def dump_file(self, path: str | Path) -> None:
@@ -102,7 +102,7 @@ class ExperimentSpec(specs.ExperimentSpec):
 
     @classmethod
     def load_yaml_str(cls, text: str) -> ExperimentSpec:
-        """The same from YAML or JSON; raises SpecError where the text holds anything but a map."""
+        """A builder from a dump in YAML or JSON; raises SpecError where the text holds anything but a map."""
         data = load(text)
         if not isinstance(data, dict):
             raise SpecError.one("a dumped experiment is a map")

@@ -152,7 +152,7 @@ class _Stream:
             self._file = (log_dir / f"{self._name.replace(':', '--')}.out").open("wb")
 
     def hand_on(self, *, is_last: bool = False) -> None:
-        """What is new; half a line waits for its end."""
+        """Write new output to its file and print its whole lines; half a line waits for its end."""
         new = self._read()
         if self._file is not None and new:
             self._file.write(new)
@@ -213,7 +213,7 @@ class SubprocManager:
         return self._children[name].poll()
 
     def poll_all(self) -> dict[str, int | None]:
-        """The same of all, by name."""
+        """The exit status of every process by name, None while it runs."""
         return {name: child.poll() for name, child in self._children.items()}
 
     def kill(self, name: str, signal: int = signal.SIGTERM) -> None:

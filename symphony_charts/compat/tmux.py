@@ -88,13 +88,13 @@ class TmuxBackend(OurCluster):
     def describe_process_group(
         self, experiment_name: str, process_group: str | None
     ) -> Mapping[str, Mapping[str, str]]:
-        """The same of one group (None: the lone processes)."""
+        """The status of one group's processes (None: the lone ones), by name."""
         return self.describe_experiment(experiment_name).get(process_group, {})
 
     def describe_process(
         self, experiment_name: str, process_name: str, process_group: str | None = None
     ) -> Mapping[str, str]:
-        """The same of one process; raises ValueError."""
+        """The status of one process; raises ValueError."""
         processes = self.describe_process_group(experiment_name, process_group)
         if process_name not in processes:
             raise ValueError(f'experiment "{experiment_name}" has no process "{process_name}"')

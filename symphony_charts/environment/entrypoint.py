@@ -1,4 +1,4 @@
-"""What a process starts: its entry point and arguments, the same on every backend."""
+"""A process starts the same entry point and arguments on every backend, its preamble in front."""
 
 from __future__ import annotations
 

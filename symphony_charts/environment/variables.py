@@ -1,4 +1,4 @@
-"""The environment contract: `variables_of` lists what every process is told, each variable with where it comes from.
+"""`variables_of` lists what every process is told: the environment contract, each variable with its source.
 
 The list is made here alone. A backend only answers: what it knows of a process (`Fact`) and where services are
 (`Address`); `interpret` turns list and answers into its environment. Variables that the user declares are further

@@ -37,7 +37,7 @@ class Blob:
 
     @property
     def descriptor(self) -> dict[str, object]:
-        """How a manifest names it."""
+        """The descriptor by which a manifest names the blob."""
         return {"mediaType": self.media_type, "digest": self.digest, "size": len(self.data)}
 
 

@@ -159,11 +159,11 @@ class Registry:
 
     def _finish(self, repository: str, location: str, digest: str, data: bytes) -> None:
         base = f"{'http' if self.is_local else 'https'}://{self.host}"
-        place = urlsplit(urljoin(base, location))
-        query = f"{place.query}&" if place.query else ""
-        path = f"{place.path}?{query}{urlencode({'digest': digest})}"
+        address = urlsplit(urljoin(base, location))
+        query = f"{address.query}&" if address.query else ""
+        path = f"{address.path}?{query}{urlencode({'digest': digest})}"
         headers = {"Content-Type": "application/octet-stream"}
-        self._ask("PUT", path, repository, ok=(201,), headers=headers, body=data, pushes=True, host=place.netloc)
+        self._ask("PUT", path, repository, ok=(201,), headers=headers, body=data, pushes=True, host=address.netloc)
 
     def _check(self, data: bytes, digest: str) -> None:
         if f"sha256:{hashlib.sha256(data).hexdigest()}" != digest:
@@ -223,19 +223,19 @@ class Registry:
             self._tokens[" ".join(scopes)] = f"Basic {basic}"
             return
         facts = dict(_CHALLENGE.findall(rest))
-        place = urlsplit(facts.get("realm", ""))
-        is_plain = _LOOPBACK.fullmatch(place.netloc) is not None
-        if kind.lower() != "bearer" or place.scheme not in ("https", "http" if is_plain else "https"):
+        realm = urlsplit(facts.get("realm", ""))
+        is_plain = _LOOPBACK.fullmatch(realm.netloc) is not None
+        if kind.lower() != "bearer" or realm.scheme not in ("https", "http" if is_plain else "https"):
             raise ToolFailed(f"{self.host} wants an authentication that is unknown or unsafe: {kind}")
         query = [("service", facts["service"])] if "service" in facts else []
         query += [("scope", scope) for scope in scopes]
         headers = {"Authorization": f"Basic {basic}"} if basic else {}
-        path = f"{place.path}?{urlencode(query)}"
-        answer = _exchange(self._connections, place.netloc, "GET", path, headers, None, is_plain=is_plain)
+        path = f"{realm.path}?{urlencode(query)}"
+        answer = _exchange(self._connections, realm.netloc, "GET", path, headers, None, is_plain=is_plain)
         token = _token_of(answer)
         if answer.status != 200 or not token:
             raise ToolFailed(
-                f"{place.netloc} gave no token for {self.host} ({answer.status})",
+                f"{realm.netloc} gave no token for {self.host} ({answer.status})",
                 next=f"log in: helm registry login {self.host}",
             )
         self._tokens[" ".join(scopes)] = f"Bearer {token}"
@@ -249,7 +249,7 @@ class _Answer:
 
     @property
     def text(self) -> str:
-        """What went wrong in the registry's words, shortened."""
+        """The registry's own error text, shortened."""
         try:
             errors = json.loads(self.body)["errors"]
             return "; ".join(str(error.get("message") or error.get("code")) for error in errors)
@@ -287,13 +287,15 @@ def _exchange(
         raise ToolFailed(f"cannot reach {host}: {error}", next="check the address, and that it runs") from error
     answered_headers = {name.lower(): value for name, value in response.getheaders()}
     if response.status in (301, 302, 303, 307, 308) and method == "GET" and redirects:
-        place = urlsplit(
+        address = urlsplit(
             urljoin(f"{'http' if is_plain else 'https'}://{host}{path}", answered_headers.get("location", ""))
         )
-        plain = _LOOPBACK.fullmatch(place.netloc) is not None
-        kept = {name: value for name, value in headers.items() if name != "Authorization" or place.netloc == host}
-        target = f"{place.path}?{place.query}" if place.query else place.path
-        return _exchange(connections, place.netloc, method, target, kept, None, is_plain=plain, redirects=redirects - 1)
+        plain = _LOOPBACK.fullmatch(address.netloc) is not None
+        kept = {name: value for name, value in headers.items() if name != "Authorization" or address.netloc == host}
+        target = f"{address.path}?{address.query}" if address.query else address.path
+        return _exchange(
+            connections, address.netloc, method, target, kept, None, is_plain=plain, redirects=redirects - 1
+        )
     return _Answer(status=response.status, headers=answered_headers, body=content)
 
 

@@ -43,7 +43,7 @@ class Ignore:
             places.append(places[-1].rpartition("/")[0])
         ignored = False
         for pattern in self.patterns:
-            if pattern.takes_in == ignored and any(pattern.expression.fullmatch(place) for place in places):
+            if pattern.takes_in == ignored and any(pattern.expression.fullmatch(candidate) for candidate in places):
                 ignored = not pattern.takes_in
         return ignored
 

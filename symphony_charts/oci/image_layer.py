@@ -146,8 +146,8 @@ def platforms_of(index: bytes) -> list[PlatformManifest]:
 def index_of(media_type: str, images: Sequence[tuple[PlatformManifest, Blob]]) -> Blob:
     """The index of images that took the place of others."""
     manifests = []
-    for place, blob in images:
-        manifests.append({**blob.descriptor, "platform": place.descriptor["platform"]})
+    for platform, blob in images:
+        manifests.append({**blob.descriptor, "platform": platform.descriptor["platform"]})
     return Blob(
         media_type=media_type, data=_dumped({"schemaVersion": 2, "mediaType": media_type, "manifests": manifests})
     )

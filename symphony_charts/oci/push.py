@@ -38,15 +38,15 @@ def push_chart(chart: PackedChart, target: Reference, *, dry_run: bool = False) 
     """Push a chart below `target`, as `helm push` does. Raises Conflict where its version has other content."""
     artifact = artifact_of(chart.metadata, chart.archive, chart.provenance)
     repository = f"{target.repository}/{chart.name}"
-    place = f"oci://{target.host}/{repository}:{artifact.tag}"
+    address = f"oci://{target.host}/{repository}:{artifact.tag}"
     if dry_run:
-        return Pushed(place=place, digest=artifact.manifest.digest, is_new=True)
+        return Pushed(place=address, digest=artifact.manifest.digest, is_new=True)
     manifest = Manifest(media_type=artifact.manifest.media_type, data=artifact.manifest.data)
     with Registry(target.host) as registry:
         for blob in artifact.blobs:
             registry.put_blob(repository, blob.data)
         is_new = registry.put_tag_once(repository, artifact.tag, manifest)
-    return Pushed(place=place, digest=manifest.digest, is_new=is_new)
+    return Pushed(place=address, digest=manifest.digest, is_new=is_new)
 
 
 def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool = False) -> Pushed:
@@ -54,8 +54,8 @@ def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool =
 
     `url` is where the folder will be served, empty for addresses relative to the index. Raises Conflict.
     """
-    place = f"{url.rstrip('/')}/{chart.file_name}" if url else chart.file_name
-    entry = IndexEntry(metadata=chart.metadata, archive=chart.archive, url=place)
+    address = f"{url.rstrip('/')}/{chart.file_name}" if url else chart.file_name
+    entry = IndexEntry(metadata=chart.metadata, archive=chart.archive, url=address)
     if not dry_run:
         folder.mkdir(parents=True, exist_ok=True)
     index = folder / "index.yaml"

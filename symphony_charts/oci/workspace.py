@@ -130,25 +130,25 @@ class _Patch:
     def index(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
         """The index whose images have the layer, and their platforms."""
         manifests = platforms_of(top.data)
-        wanted = [place for place in manifests if not platforms or place.platform in platforms]
-        lacking = set(platforms) - {place.platform for place in wanted}
+        wanted = [listed for listed in manifests if not platforms or listed.platform in platforms]
+        lacking = set(platforms) - {listed.platform for listed in wanted}
         if lacking or not wanted:
             raise SpecError.one(
                 f"{self.source} is not made for {', '.join(sorted(lacking)) or 'Linux'}",
-                next=f"it is made for {', '.join(place.platform for place in manifests) or 'nothing that we know'}",
+                next=f"it is made for {', '.join(listed.platform for listed in manifests) or 'nothing that we know'}",
             )
         patched = []
-        for place in wanted:
-            manifest = self.there.manifest(self.source.repository, place.digest)
+        for listed in wanted:
+            manifest = self.there.manifest(self.source.repository, listed.digest)
             if manifest is None:
-                raise NotFound(f"{self.source} lists {place.digest}, which is not there")
-            patched.append((place, self._image(manifest, ())[0]))
+                raise NotFound(f"{self.source} lists {listed.digest}, which is not there")
+            patched.append((listed, self._image(manifest, ())[0]))
         if not self.dry_run:
             for _, blob in patched:
                 self.here.put_manifest(
                     self.target.repository, blob.digest, Manifest(media_type=blob.media_type, data=blob.data)
                 )
-        return index_of(top.media_type, patched), [place.platform for place in wanted]
+        return index_of(top.media_type, patched), [listed.platform for listed in wanted]
 
     def image(self, top: Manifest, platforms: Sequence[str]) -> tuple[Blob, list[str]]:
         """The image with the layer, and its platform."""

@@ -138,9 +138,9 @@ _KEYS = '{{range $key, $_ := .data}}{{$key}}{{"\\n"}}{{end}}'
 
 def secret_keys(name: str, namespace: str | None, context: str | None = None) -> set[str] | None:
     """The keys of a Secret, None where there is none. Raises ToolMissing, and ToolFailed without a cluster."""
-    place = [f"--namespace={namespace}"] if namespace else []
-    place += [f"--context={context}"] if context else []
-    argv = ["kubectl", "get", "secret", *place, "--request-timeout=10s", "-o", f"go-template={_KEYS}", "--", name]
+    options = [f"--namespace={namespace}"] if namespace else []
+    options += [f"--context={context}"] if context else []
+    argv = ["kubectl", "get", "secret", *options, "--request-timeout=10s", "-o", f"go-template={_KEYS}", "--", name]
     ended = run(argv, timeout_s=30, check=False)
     if ended.status == 0:
         return set(ended.text.split())

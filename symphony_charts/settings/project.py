@@ -55,12 +55,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def destination(self) -> Destination:
-        """The same as a pointer says it."""
+        """The environment's destination as a pointer writes it."""
         return Destination(server=self.server, name=self.cluster, namespace=self.namespace)
 
 
 class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may stand in the file."""
+    """The keys that `.symph.yaml` may hold."""
 
     team: str = ""
     repository: Repository | None = None
@@ -93,11 +93,11 @@ def find_settings(folder: Path) -> Settings:
 
     Raises SpecError where one folder has two, or for what a file holds.
     """
-    for place in _upwards(folder):
-        files = [place / name for name in _NAMES if (place / name).is_file()]
+    for parent in _upwards(folder):
+        files = [parent / name for name in _NAMES if (parent / name).is_file()]
         if len(files) > 1:
             what = f"{files[0].name} and {files[1].name} are both there"
-            raise SpecError.one(what, at=str(place), next="keep one of them")
+            raise SpecError.one(what, at=str(parent), next="keep one of them")
         if files:
             return read_settings(files[0])
     return Settings()
@@ -149,7 +149,7 @@ def _placed(environment: Environment, folder: Path) -> Environment:
 def _upwards(folder: Path) -> Iterator[Path]:
     here = folder.absolute()
     home = Path.home()
-    for place in (here, *here.parents):
-        yield place
-        if place == home:
+    for parent in (here, *here.parents):
+        yield parent
+        if parent == home:
             return

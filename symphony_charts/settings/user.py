@@ -99,8 +99,8 @@ def find_config_file(folder: Path | None = None) -> Path | None:
     Raises SpecError where one folder has two, and NotFound if $SYMPH_GLOBAL_CONFIG names none.
     """
     here = (folder or Path.cwd()).absolute()
-    for place in (here, *here.parents):
-        if place != Path.home() and (config_file := _in(place)):
+    for parent in (here, *here.parents):
+        if parent != Path.home() and (config_file := _in(parent)):
             return config_file
     chosen = os.environ.get(_GLOBAL)
     if chosen:
@@ -111,11 +111,11 @@ def find_config_file(folder: Path | None = None) -> Path | None:
     return _in(Path.home())
 
 
-def _in(place: Path) -> Path | None:
-    files = [place / name for name in _NAMES if (place / name).is_file()]
+def _in(folder: Path) -> Path | None:
+    files = [folder / name for name in _NAMES if (folder / name).is_file()]
     if len(files) > 1:
         what = f"{files[0].name} and {files[1].name} are both there"
-        raise SpecError.one(what, at=str(place), next="keep one of them")
+        raise SpecError.one(what, at=str(folder), next="keep one of them")
     return files[0] if files else None
 
 

@@ -10,7 +10,9 @@ from typing import Literal
 
 __all__ = [
     "CONFIG_FOLDER",
+    "DI_FIRST_RANK",
     "DI_JOB_ID",
+    "DI_JOB_NAMESPACE",
     "DI_NODES",
     "DI_RANK",
     "EXPERIMENT",
@@ -42,6 +44,9 @@ RESERVED = frozenset((EXPERIMENT, GROUP, INDEX, REPLICAS, RUN))
 DI_JOB_ID = "DI_JOB_ID"
 DI_NODES = "DI_NODES"
 DI_RANK = "DI_RANK"
+# A pod carries these in their place: the namespace, which it alone knows, and the rank of its group's first replica.
+DI_JOB_NAMESPACE = "DI_JOB_NAMESPACE"
+DI_FIRST_RANK = "DI_FIRST_RANK"
 
 
 def service_prefix(service: str) -> str:

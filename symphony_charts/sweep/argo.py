@@ -54,7 +54,7 @@ def sweep_objects(
         objects, called = _of_alike(f"trial-{number}", alike)
         templates += objects
         tasks += called
-    order = {trial.name: place for place, trial in enumerate(trials)}
+    order = {trial.name: position for position, trial in enumerate(trials)}
     tasks.sort(key=lambda task: order[str(task["name"])])
     sweep: dict[str, object] = {"name": "sweep", "dag": {"failFast": False, "tasks": tasks}}
     if parallel is not None:
@@ -90,24 +90,24 @@ def _of_alike(title: str, trials: Sequence[TrialObjects]) -> tuple[list[dict[str
     holes: dict[tuple[str, ...], str] = {}
     salt = _digest(repr([trial.objects for trial in trials]))
     common = [
-        _common([trial.objects[place] for trial in trials], holes, salt) for place in range(len(trials[0].objects))
+        _common([trial.objects[index] for trial in trials], holes, salt) for index in range(len(trials[0].objects))
     ]
     inputs = {parameter(name, salt): as_json(name) for name in holes.values()}
     names = ["trial", *holes.values()]
     templates = [_trial(title, trials[0].objects, names)]
-    for place, item in enumerate(trials[0].objects):
+    for index, item in enumerate(trials[0].objects):
         resource = {
             "action": "create",
-            "manifest": manifest(_object(common[place]), inputs),
+            "manifest": manifest(_object(common[index]), inputs),
             **_waiting(item, trials[0]),
         }
-        templates.append({"name": _part(title, place, item), "inputs": _declared(names), "resource": resource})
+        templates.append({"name": _part(title, index, item), "inputs": _declared(names), "resource": resource})
     left = _left(trials[0])
     if left:
         templates.append({"name": f"{title}-end", "inputs": _declared(["trial"]), "resource": left})
     tasks: list[dict[str, object]] = []
-    for place, trial in enumerate(trials):
-        values = {"trial": trial.name, **{name: vector[place] for vector, name in holes.items()}}
+    for index, trial in enumerate(trials):
+        values = {"trial": trial.name, **{name: vector[index] for vector, name in holes.items()}}
         task: dict[str, object] = {"name": trial.name, "template": title, "arguments": _given(values)}
         if left:
             task["hooks"] = {"exit": {"template": f"{title}-end", "arguments": _given({"trial": trial.name})}}
@@ -136,10 +136,10 @@ def _json(value: object) -> str:
 def _trial(title: str, objects: Sequence[Object], names: Sequence[str]) -> dict[str, object]:
     """The template of a trial: what its workloads need comes before them."""
     passed = _given({name: as_json(name) for name in names})
-    first = [_part(title, place, item) for place, item in enumerate(objects) if _end_of(item) is None]
+    first = [_part(title, index, item) for index, item in enumerate(objects) if _end_of(item) is None]
     tasks = []
-    for place, item in enumerate(objects):
-        name = _part(title, place, item)
+    for index, item in enumerate(objects):
+        name = _part(title, index, item)
         task: dict[str, object] = {"name": name, "template": name, "arguments": passed}
         if _end_of(item) is not None and first:
             task["dependencies"] = first
@@ -218,8 +218,8 @@ def _plural(kind: str) -> str:
     return f"{lower}es" if lower.endswith("s") else f"{lower}s"
 
 
-def _part(title: str, place: int, item: Object) -> str:
-    return f"{title}-{place}-{str(item['kind']).lower()}"
+def _part(title: str, index: int, item: Object) -> str:
+    return f"{title}-{index}-{str(item['kind']).lower()}"
 
 
 def _declared(names: Sequence[str]) -> dict[str, object]:

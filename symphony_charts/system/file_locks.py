@@ -18,7 +18,7 @@ _ALONE_S = 30.0
 
 @contextlib.contextmanager
 def alone(folder: Path, timeout_s: float = _ALONE_S) -> Iterator[None]:
-    """Be the only one that makes or looks at claims in `folder`, made where absent. Raises ToolFailed when late."""
+    """Hold the lock of `folder`, made where absent, to make and read claims there. Raises ToolFailed when late."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = _open(folder / "lock")
     deadline = time.monotonic() + timeout_s
@@ -47,7 +47,7 @@ def claim(path: Path, *, shared: bool) -> int | None:
 
 
 def note(path: Path, line: str) -> None:
-    """Let others know of a claim that is held."""
+    """Append `line` to the file of a held claim, for others to read."""
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{line}\n")
 

@@ -35,7 +35,7 @@ def path(name: str) -> Path:
     """Where one folder lies on this machine; read it only. Raises NotFound if it is not there."""
     # An editable install has no _data: there the checkout's own folder is next to the package.
     places = (_PACKAGE / "_data" / name, _PACKAGE.parent / name)
-    for place in places if name in FOLDERS else ():
-        if place.is_dir():
-            return place
+    for candidate in places if name in FOLDERS else ():
+        if candidate.is_dir():
+            return candidate
     raise NotFound(f'symphony-charts has no data folder "{name}"', str(_PACKAGE), "reinstall symphony-charts")

@@ -22,7 +22,7 @@ _COMMAND_LENGTH = 70
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who listens at `address`:`port`; `pid` is 0 for processes that only their `user` may look into.
+    """The process that listens at `address`:`port`; `pid` is 0 for processes that only their `user` may look into.
 
     `experiment` is the name of the experiment of ours that the process belongs to, empty for others.
     """
@@ -62,7 +62,7 @@ def is_free(address: str, port: int) -> bool:
 
 
 def holder_of(address: str, port: int) -> Holder | None:
-    """Who keeps others from listening at `address`:`port`; None when nobody does, or it cannot be found out."""
+    """The process that keeps others off `address`:`port`; None when nobody does, or it cannot be found out."""
     for where, number, uid, inode in _listeners():
         if number == port and where in (address, "0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
             pid = _owner(inode)

@@ -36,11 +36,11 @@ class AppId:
 
 def parse(text: str) -> AppId:
     """The app id that `text` writes; any text is one."""
-    *place, name = text.split(":")
-    if place == ["chart", ""]:
+    *cluster_parts, name = text.split(":")
+    if cluster_parts == ["chart", ""]:
         return AppId(name=name, is_chart=True)
-    context = unquote(":".join(place[:-1])) or None
-    return AppId(name=name, namespace=place[-1] if place else None, context=context)
+    context = unquote(":".join(cluster_parts[:-1])) or None
+    return AppId(name=name, namespace=cluster_parts[-1] if cluster_parts else None, context=context)
 
 
 def cluster_of(namespace: str | None, context: str | None) -> Cluster:

@@ -69,7 +69,7 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
     def caching_build_workspace_and_update_role(
         self, role: Role, cfg: Mapping[str, object], build_cache: dict[object, object]
     ) -> None:
-        """The same as newer releases ask for it, with the folder in the role."""
+        """Note the workspace of a role, as newer releases of TorchX ask for it: with the folder in the role."""
         del build_cache
         if role.workspace and not role.workspace.is_unmapped_single_project():
             # TorchX would copy them to a folder that is gone by the time the application is submitted.

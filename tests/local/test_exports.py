@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.cli.main import main
 from symphony_charts.errors import SpecError
-from symphony_charts.local.export.common import Export
+from symphony_charts.local.export.plain_files import Export
 from symphony_charts.local.export.process_compose import to_process_compose
 from symphony_charts.local.export.procfile import to_procfile
 from symphony_charts.local.export.shell import to_shell

@@ -53,7 +53,7 @@ class Chart:
         return archive.pack(self.name, self.packed)
 
     def with_version(self, version: str) -> Chart:
-        """The same chart under another version. Raises SpecError for what is no semantic version."""
+        """This chart under another version. Raises SpecError for what is no semantic version."""
         check_version(version)
         lines = self.files["Chart.yaml"].decode().splitlines()
         text = "\n".join(f"version: {quote(version)}" if line.startswith("version: ") else line for line in lines)

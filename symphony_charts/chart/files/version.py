@@ -34,7 +34,7 @@ class ValuesChange:
 
     @property
     def level(self) -> Literal["major", "minor", "patch"]:
-        """What users of the chart have to expect."""
+        """The part of the version that a change raises, by what users of the chart have to expect."""
         if self.removed or self.retyped:
             return "major"
         return "minor" if self.added else "patch"

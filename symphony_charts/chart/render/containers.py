@@ -20,7 +20,7 @@ from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.kinds.group import Group
 from symphony_charts.spec.pods import ProcessRef
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
-from symphony_charts.spec.variable_names import DI_RANK, RUN
+from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_JOB_NAMESPACE, DI_RANK, RUN
 
 __all__ = ["Role", "container", "secret_volume"]
 
@@ -30,9 +30,6 @@ Role = Literal["main", "sidecar", "step"]
 _AGAINST_PRIVILEGE = ("allowPrivilegeEscalation", "capabilities")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _DIGITS = re.compile(r"[1-9][0-9]{0,9}")
-# The job's name holds the namespace, which the pod alone knows; the shell around a node's command makes its rank.
-_JOB_NAMESPACE = "DI_JOB_NAMESPACE"
-_FIRST_RANK = "DI_FIRST_RANK"
 _INDEX_OF_STATEFUL_SET = "metadata.labels['apps.kubernetes.io/pod-index']"
 
 
@@ -123,9 +120,9 @@ def _told(model: Model, group: Group, name: str, role: Role, listening: list[Liv
     own = [variable for variable in variables if not isinstance(variable.source, ServiceFact)]
     env = interpret(own, _facts(model, group), {})
     if is_node:
-        env[_JOB_NAMESPACE] = _field("metadata.namespace")
+        env[DI_JOB_NAMESPACE] = _field("metadata.namespace")
     if is_node and group.replicas > 1:
-        env[_FIRST_RANK] = env.pop(DI_RANK)
+        env[DI_FIRST_RANK] = env.pop(DI_RANK)
     return env
 
 
@@ -148,7 +145,7 @@ def _facts(model: Model, group: Group) -> dict[Fact, str | Values | None]:
         facts[Fact.RUN] = _field("metadata.labels['symph.dev/run']")
     if group.is_node:
         # Of several replicas each adds its index to the rank of the first.
-        facts |= node_facts(f"$({_JOB_NAMESPACE})/{model.fullname}-$({RUN})", group.name, 0, model.nodes)
+        facts |= node_facts(f"$({DI_JOB_NAMESPACE})/{model.fullname}-$({RUN})", group.name, 0, model.nodes)
     return facts
 
 

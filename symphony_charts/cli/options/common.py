@@ -1,4 +1,4 @@
-"""Options that several verbs share, under one spelling each.
+"""The `add_...` functions add options that several verbs share, under one spelling each.
 
 `-v` and `--color` are taken by every verb, before or after its name; the rest is added by the verbs that need it.
 """

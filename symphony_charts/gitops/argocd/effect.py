@@ -21,7 +21,7 @@ Outcome: TypeAlias = Literal["nothing", "in place", "new run", "fails"]
 
 
 def effect_of(difference: Difference) -> tuple[Effect, str]:
-    """What happens to one object, and why."""
+    """What Argo CD does with one object, and why."""
     kind = kind_called(difference.kind)
     if difference.change == "unchanged":
         return "nothing", ""

@@ -95,7 +95,7 @@ def _is_test(item: Mapping[str, object]) -> bool:
 
 
 def app_name(env: str, team: str, name: str) -> str:
-    """What the Application of an experiment is called."""
+    """The name of an experiment's Application."""
     return f"{env}-{team}-{name}"
 
 
@@ -104,7 +104,7 @@ def app_project(setup: ArgoSetup, destinations: Iterable[Destination]) -> dict[s
     spec: dict[str, object] = {
         "description": "Experiments published by symph",
         "sourceRepos": [setup.url],
-        "destinations": [_target(place) for place in destinations],
+        "destinations": [_target(destination) for destination in destinations],
         "clusterResourceWhitelist": [],
         "namespaceResourceWhitelist": [{"group": group, "kind": kind} for group, kind in _KINDS],
     }
@@ -221,9 +221,9 @@ def _integrity(setup: ArgoSetup) -> dict[str, object]:
     return {"sourceIntegrity": {"git": {"policies": [{"repos": [{"url": setup.url}], "gpg": gpg}]}}}
 
 
-def _target(place: Destination) -> dict[str, str]:
-    cluster = {"name": place.name} if place.name else {"server": place.server}
-    return {**cluster, "namespace": place.namespace}
+def _target(destination: Destination) -> dict[str, str]:
+    cluster = {"name": destination.name} if destination.name else {"server": destination.server}
+    return {**cluster, "namespace": destination.namespace}
 
 
 def _labels(name: str, team: str, env: str) -> dict[str, str]:

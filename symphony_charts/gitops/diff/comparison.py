@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """What happens, in a sentence."""
+        """What the change does, in a sentence."""
         runs = [line.difference.name for line in self.lines if line.effect == "new run"]
         fails = [line.difference.name for line in self.lines if line.effect == "fails"]
         restarts = [line.difference.name for line in self.lines if line.effect == "restarted"]

@@ -35,7 +35,7 @@ class Published:
         }
 
     def pointer(self, env: str) -> Pointer:
-        """What `env` runs. Raises NotFound."""
+        """The pointer of the experiment in `env`. Raises NotFound."""
         path = layout.pointer_path(env, self.team, self.name)
         content = self._read([layout.pointer_folder(env, self.team)], lambda _seen: [path]).read(path)
         if content is None:
@@ -45,7 +45,7 @@ class Published:
         return parse_pointer(content, path)
 
     def in_environment(self, env: str) -> Side:
-        """What `env` runs, with its own values."""
+        """The side of what `env` runs, with the environment's own values."""
         pointer = self.pointer(env)
         title = f"{pointer.version} in {env}"
         return self._side(title, pointer.chart, pointer.values, pointer.destination.namespace)

@@ -53,7 +53,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def deployed(self) -> Deployed:
-        """What runs now, as an entry of the history."""
+        """The version that runs now, as an entry of the history."""
         return Deployed(version=self.version, digest=self.digest, values=self.values, op=self.op, at=self.at)
 
     def runs(self, version: str, digest: str, values: Values) -> bool:

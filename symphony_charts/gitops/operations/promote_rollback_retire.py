@@ -21,7 +21,7 @@ __all__ = ["Promote", "Retire", "Rollback", "read_pointer"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promote:
-    """Let environment `after` run the version that `before` runs.
+    """Promotes: environment `after` runs the version that `before` runs.
 
     The values of `after` stay, unless `env_values` gives others or `copies_values` takes those of `before`; an
     environment that runs nothing yet begins with `first_values`. `version` and `expect` are what `before` and `after`
@@ -86,7 +86,7 @@ class Promote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollback:
-    """Let `env` run again what it ran before, or with `version` the newest that had it: version, digest and values."""
+    """Rolls `env` back to what it ran before, or with `version` to the newest with that: version, digest and values."""
 
     team: str
     name: str

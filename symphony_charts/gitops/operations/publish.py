@@ -84,13 +84,13 @@ class Publish:
         if after is not None:
             self.check(after.values)
         edits |= deploy_edits(tip, before, after) | self._secret_edits(tip)
-        place = f" -> {self.env}" if self.env else ""
+        environment = f" -> {self.env}" if self.env else ""
         facts: dict[str, object] = {"name": self._release, "team": self.team, "version": chart.version}
         facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
         facts |= {"change": decision.change, "was": before.version if before else None}
         facts |= {"run": self._run(tip, before, after)}
         return Change(
-            subject=f"publish {self.team}/{self._release} {chart.version}{place}",
+            subject=f"publish {self.team}/{self._release} {chart.version}{environment}",
             edits=edits,
             trailers=self._trailers(chart.version, before),
             facts=facts,

@@ -64,9 +64,9 @@ def _folders(checkout: Path, wanted: Iterable[str]) -> dict[str, Mapping[str, En
     folders: dict[str, Mapping[str, Entry]] = {}
     leaves = set(wanted)
     for path in ancestors(leaves):
-        place = checkout / path
-        if place.is_dir() and not place.is_symlink():
-            with os.scandir(place) as entries:
+        folder = checkout / path
+        if folder.is_dir() and not folder.is_symlink():
+            with os.scandir(folder) as entries:
                 # Only what an operation looks into needs real ids; above it, names and kinds are enough.
                 folders[path] = {item.name: _entry(item, path in leaves) for item in entries if item.name != ".git"}
     return folders

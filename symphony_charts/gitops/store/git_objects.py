@@ -107,11 +107,11 @@ def _build(tip: Snapshot, path: str, node: _Node, objects: dict[str, GitObject])
     for name, content in node.files.items():
         entries.pop(name, None) if content is None else entries.__setitem__(name, _blob(content, objects))
     for name, child in node.folders.items():
-        place = f"{path}/{name}" if path else name
+        child_path = f"{path}/{name}" if path else name
         if isinstance(node.files.get(name), bytes):
-            raise Conflict(f"{place} would be a file and a folder")
+            raise Conflict(f"{child_path} would be a file and a folder")
         child.is_cleared = node.is_cleared or name in node.files
-        oid = _build(tip, place, child, objects)
+        oid = _build(tip, child_path, child, objects)
         entries.pop(name, None) if oid is None else entries.__setitem__(name, Entry(mode=FOLDER, oid=oid))
     if not entries:
         return None

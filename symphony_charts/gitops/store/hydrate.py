@@ -52,20 +52,20 @@ class Render:
 
     def folders(self) -> Iterable[str]:
         """The folders of all experiments, and those above them."""
-        return [self.root, *self._teams(), *(self._at(place) for place in self.experiments)]
+        return [self.root, *self._teams(), *(self._at(experiment) for experiment in self.experiments)]
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
         """The manifests that are there."""
-        return [f"{self._at(place)}/{_MANIFEST}" for place in self.experiments]
+        return [f"{self._at(experiment)}/{_MANIFEST}" for experiment in self.experiments]
 
     def change(self, tip: Snapshot) -> Change:
         """The experiments whose manifests differ."""
         edits: dict[str, bytes | None] = {}
         changed = 0
-        for place, files in self.experiments.items():
-            if tip.read(f"{self._at(place)}/{_MANIFEST}") != files[_MANIFEST]:
+        for experiment, files in self.experiments.items():
+            if tip.read(f"{self._at(experiment)}/{_MANIFEST}") != files[_MANIFEST]:
                 changed += 1
-                edits |= {f"{self._at(place)}/{name}": content for name, content in files.items()}
+                edits |= {f"{self._at(experiment)}/{name}": content for name, content in files.items()}
         gone = list(self._gone(tip))
         edits |= dict.fromkeys(gone)
         if edits and not self.root:
@@ -91,11 +91,11 @@ class Render:
                 self._at(f"{name}/{each}") for each in tip.folder(team) if f"{name}/{each}" not in self.experiments
             )
 
-    def _at(self, place: str) -> str:
-        return f"{self.root}/{place}" if self.root else place
+    def _at(self, path: str) -> str:
+        return f"{self.root}/{path}" if self.root else path
 
     def _teams(self) -> list[str]:
-        return sorted({self._at(place.partition("/")[0]) for place in self.experiments})
+        return sorted({self._at(experiment.partition("/")[0]) for experiment in self.experiments})
 
 
 def _metadata(dry_sha: str, subject: str, date: str) -> bytes:

@@ -14,7 +14,7 @@ __all__ = ["Author", "PushResult", "Run", "all_edits", "with_lost_answer", "with
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who signs for a commit: ``Name <mail>``, and what makes a signature of the commit's bytes."""
+    """The author of a commit: ``Name <mail>``, and the function that signs the commit's bytes."""
 
     name: str
     sign: Callable[[bytes], str] | None = None

@@ -60,7 +60,7 @@ class Source:
     documents: tuple[Document, ...]
 
     def prefix(self, index: int) -> str:
-        """What the paths of a document begin with."""
+        """The text that every path of a document begins with."""
         return f"[{index}]" if len(self.documents) > 1 else ""
 
     def locate(self, path: str) -> str:

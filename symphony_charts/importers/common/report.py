@@ -52,7 +52,7 @@ class Imported:
     notes: tuple[Note, ...] = ()
 
     def with_notes(self, notes: tuple[Note, ...]) -> Imported:
-        """The same experiment with other notes."""
+        """This import with other notes."""
         return Imported(experiment=self.experiment, notes=notes)
 
 

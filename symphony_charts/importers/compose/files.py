@@ -66,10 +66,10 @@ class ComposeFiles:
                 log.note(self._configs.path, what, "use the SYMPH_<SERVICE>_HOST and _PORT variables there")
 
     def _has_place(self, mount: dict[str, object], service: Fields) -> bool:
-        place = str(mount["at"])
-        if place.startswith("/") and "\0" not in place:
+        path = str(mount["at"])
+        if path.startswith("/") and "\0" not in path:
             return True
-        service.log.fault(service.path, f"{show(place)} is no absolute path in the container", "begin it with /")
+        service.log.fault(service.path, f"{show(path)} is no absolute path in the container", "begin it with /")
         return False
 
     def _short(self, text: str, path: str, log: Log) -> dict[str, object] | None:

@@ -220,7 +220,7 @@ def _is_mounted(folder: str, mounts: object) -> bool:
     if not isinstance(mounts, list):
         return False
     places = [str(mount.get("at")).rstrip("/") for mount in mounts if isinstance(mount, dict)]
-    return any(place and (folder == place or folder.startswith(f"{place}/")) for place in places)
+    return any(mount_path and (folder == mount_path or folder.startswith(f"{mount_path}/")) for mount_path in places)
 
 
 def _texts(value: object) -> list[str]:

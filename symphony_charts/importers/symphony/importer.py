@@ -220,7 +220,7 @@ def _read_container(container_yml: Fields, volumes: Volumes) -> dict[str, object
 
 
 def _read_pod_settings(pod_yml: Fields, volumes: Volumes) -> dict[str, object]:
-    """What belongs to the pod, out of its `pod_yml`."""
+    """The pod-level settings that a `pod_yml` holds."""
     data = pod_yml.map("data") if "data" in pod_yml else pod_yml
     data.skip("apiVersion", "kind", "status")
     metadata, spec = data.map("metadata"), data.map("spec")

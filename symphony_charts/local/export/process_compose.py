@@ -1,4 +1,4 @@
-"""A plan as a file for process-compose, which knows order, readiness, restarts and grace periods.
+"""process-compose runs a plan from one file; it knows order, readiness, restarts and grace periods.
 
 Source of the format: F1bonacc1/process-compose, its documentation and its schema. Expansion of variables is switched
 off in the file, and Go templates have nothing to expand: the file holds paths and names of ours alone.
@@ -9,7 +9,14 @@ from __future__ import annotations
 import math
 
 from symphony_charts.formats.yaml_text import dump
-from symphony_charts.local.export.common import Export, check_command, command_of, label_of, mount_notes, plain_files
+from symphony_charts.local.export.plain_files import (
+    Export,
+    check_command,
+    command_of,
+    label_of,
+    mount_notes,
+    plain_files,
+)
 from symphony_charts.local.plan.records import Check, LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import check_path
 

@@ -1,11 +1,11 @@
-"""A plan as a Procfile, for honcho, foreman, overmind and their like.
+"""honcho, foreman, overmind and their like run a plan from a Procfile.
 
 Source of the format: Heroku's documentation, "The Procfile"; names are limited to what all of these runners read.
 """
 
 from __future__ import annotations
 
-from symphony_charts.local.export.common import Export, command_of, label_of, mount_notes, plain_files
+from symphony_charts.local.export.plain_files import Export, command_of, label_of, mount_notes, plain_files
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.plan.scripts import check_path
 

@@ -1,8 +1,8 @@
-"""A plan as a plain `sh` script that starts everything, waits, and ends the rest when one fails."""
+"""A plain `sh` script starts all of a plan, waits, and ends the rest when one process fails."""
 
 from __future__ import annotations
 
-from symphony_charts.local.export.common import Export, label_of, mount_notes, plain_files
+from symphony_charts.local.export.plain_files import Export, label_of, mount_notes, plain_files
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.plan.scripts import quote
 

@@ -1,4 +1,4 @@
-"""A plan as a file for tmuxp: a window for each pod, a pane for each process.
+"""tmuxp loads a plan from a file with a window for each pod and a pane for each process.
 
 Source of the format: tmuxp's documentation, "Configuration". tmuxp expands variables in every text, which nothing
 escapes; so the file holds paths and names of ours alone.
@@ -7,7 +7,7 @@ escapes; so the file holds paths and names of ours alone.
 from __future__ import annotations
 
 from symphony_charts.formats.yaml_text import dump
-from symphony_charts.local.export.common import Export, command_of, mount_notes, plain_files
+from symphony_charts.local.export.plain_files import Export, command_of, mount_notes, plain_files
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import check_path
 

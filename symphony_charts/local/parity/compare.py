@@ -1,4 +1,4 @@
-"""Whether processes see here what they see in their pods: plan, manifests and a probe in tmux, side by side."""
+"""The comparison finds where a process sees other things here than in its pod, by plan, manifests and probe."""
 
 from __future__ import annotations
 

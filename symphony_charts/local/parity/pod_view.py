@@ -1,4 +1,4 @@
-"""A small kubelet on paper: what each container of rendered manifests would see. It runs nothing.
+"""A small kubelet on paper says what each container of rendered manifests would see; it runs nothing.
 
 Source of the rules: kubernetes/kubernetes pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables) and
 third_party/forked/golang/expansion/expand.go.
@@ -18,6 +18,7 @@ from symphony_charts.kinds.dijob.children import RANK
 from symphony_charts.kinds.registry import RENDERED, kind_for
 from symphony_charts.local.parity.process_view import ProcessView, file_mark
 from symphony_charts.local.plan.replicas import replica_name
+from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_RANK
 
 __all__ = ["view_of_manifests"]
 
@@ -80,8 +81,8 @@ def _workload_views(
             words = [*_words(container, "command"), *_words(container, "args")]
             if words[3:4] == ["symph-rank"]:
                 # The shell of a node adds its index to the rank of the first, and then is what stands behind.
-                words, first = words[4:], env.pop("DI_FIRST_RANK")
-                env["DI_RANK"] = str(int(first) + index)
+                words, first = words[4:], env.pop(DI_FIRST_RANK)
+                env[DI_RANK] = str(int(first) + index)
             yield ProcessView(
                 name=f"{here}/{container['name']}",
                 argv=tuple(expand(argument, env) for argument in words),

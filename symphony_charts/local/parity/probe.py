@@ -1,4 +1,4 @@
-"""What processes really see inside tmux: a program that looks around is started in place of each of them."""
+"""A probe is started in tmux in place of each process and writes down what the process would see."""
 
 from __future__ import annotations
 

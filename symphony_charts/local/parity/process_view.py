@@ -1,4 +1,4 @@
-"""What a process sees, from three sides: the local plan, the rendered manifests, and a process that runs.
+"""A process view holds what a process sees: in the local plan, in rendered manifests, or while it runs.
 
 Two views of one process are equal but for a closed list: see `ALLOWED` and `differences`.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from symphony_charts.local.plan.mounts import original
 from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
+from symphony_charts.spec.variable_names import DI_JOB_ID, DI_JOB_NAMESPACE, RUN
 
 __all__ = ["ALLOWED", "ProcessView", "as_in_pod", "differences", "file_mark", "view_of_plan"]
 
@@ -20,7 +21,7 @@ __all__ = ["ALLOWED", "ProcessView", "as_in_pod", "differences", "file_mark", "v
 ALLOWED = frozenset(
     (
         *("PATH", "HOME", "LANG", "TERM", "HOSTNAME"),
-        *("SYMPH_RUN", "DI_JOB_ID", "DI_JOB_NAMESPACE"),
+        *(RUN, DI_JOB_ID, DI_JOB_NAMESPACE),
         *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
     )
 )

@@ -1,4 +1,4 @@
-"""Loopback addresses: each experiment has a range of its own, each pod one address in it.
+"""Each experiment has a range of loopback addresses of its own, and each pod one address in it.
 
 On Linux every address of 127.0.0.0/8 answers without being configured, so two pods can listen on the same port
 number, as they do in a cluster, and so can two experiments.

@@ -59,7 +59,7 @@ class Environments:
         listens = [service.name for service in self._services if service.listener == ref]
         is_node = isinstance(process, Process) and replica.pod.name in self._nodes
         declared = {**process.env, **self._gpus(process, gpus), **self._experiment.local.env, **local}
-        told = interpret(
+        listed = interpret(
             [
                 *own_variables(self._experiment.name, ref, listens, is_node=is_node),
                 *(Variable(key, value) for key, value in declared.items()),
@@ -70,7 +70,7 @@ class Environments:
         )
         values: dict[str, str] = {**self._caller(replica.name, tty=tty), **self._shared}
         fields = _pod_fields(self._experiment, replica, self._machine)
-        for variable, value in told.items():
+        for variable, value in listed.items():
             text = _resolve(variable, value, fields) if isinstance(value, EnvSource) else value
             if text is None:
                 values.pop(variable, None)

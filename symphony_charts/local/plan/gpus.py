@@ -1,4 +1,4 @@
-"""Which GPUs of a machine each process of a run gets.
+"""Each process of a run gets GPUs of the machine, as many as it asks for.
 
 Sources: NVIDIA, CUDA C++ Programming Guide, "CUDA Environment Variables" (CUDA_VISIBLE_DEVICES), and the MIG User
 Guide, "Running CUDA Applications"; the formats are those of ``nvidia-smi --query-gpu`` and ``nvidia-smi -L``.
@@ -68,7 +68,7 @@ def parse_gpus(query: str, listing: str) -> tuple[Gpu, ...]:
 
     A GPU that is divided stands there as its instances. Raises ValueError for other texts.
     """
-    found: list[Gpu] = []
+    gpus: list[Gpu] = []
     instances = _instances(listing)
     for line in query.splitlines():
         if not line.strip():
@@ -76,19 +76,19 @@ def parse_gpus(query: str, listing: str) -> tuple[Gpu, ...]:
         index, identity, memory = (part.strip() for part in line.split(","))
         whole = Gpu(index=int(index), id=identity, memory=memory)
         parts = [Gpu(index=whole.index, id=part) for part in instances.get(identity, ())]
-        found += parts or [whole]
-    return tuple(sorted(found, key=lambda gpu: gpu.index))
+        gpus += parts or [whole]
+    return tuple(sorted(gpus, key=lambda gpu: gpu.index))
 
 
 def _instances(listing: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    instances_of: dict[str, list[str]] = {}
     parts: list[str] = []
     for line in listing.splitlines():
         if whole := _WHOLE.match(line):
-            parts = found.setdefault(whole["id"], [])
+            parts = instances_of.setdefault(whole["id"], [])
         elif instance := _INSTANCE.match(line):
             parts.append(instance["id"])
-    return found
+    return instances_of
 
 
 def visible(gpus: Sequence[Gpu], caller: str | None) -> tuple[Gpu, ...]:
@@ -99,26 +99,26 @@ def visible(gpus: Sequence[Gpu], caller: str | None) -> tuple[Gpu, ...]:
     """
     if caller is None:
         return tuple(gpus)
-    found: list[Gpu] = []
-    for word in caller.split(","):
-        named = _named(gpus, word.strip())
+    seen: list[Gpu] = []
+    for entry in caller.split(","):
+        named = _named(gpus, entry.strip())
         if named is None:
             break
-        if named not in found:
-            found.append(named)
-    return tuple(found)
+        if named not in seen:
+            seen.append(named)
+    return tuple(seen)
 
 
-def _named(gpus: Sequence[Gpu], word: str) -> Gpu | None:
-    if word.isdecimal():
+def _named(gpus: Sequence[Gpu], name: str) -> Gpu | None:
+    if name.isdecimal():
         # CUDA numbers whole GPUs; of a divided one it takes the first instance.
-        return next((gpu for gpu in gpus if gpu.index == int(word)), None)
-    if not word.startswith(("GPU-", "MIG-")):
+        return next((gpu for gpu in gpus if gpu.index == int(name)), None)
+    if not name.startswith(("GPU-", "MIG-")):
         return None
-    fitting = [gpu for gpu in gpus if gpu.id.startswith(word)]
-    if word.startswith("MIG-GPU-") and not fitting:
+    fitting = [gpu for gpu in gpus if gpu.id.startswith(name)]
+    if name.startswith("MIG-GPU-") and not fitting:
         # The older form, MIG-GPU-<uuid>/<instance>/<instance>, which newer tools do not list.
-        return Gpu(index=-1, id=word)
+        return Gpu(index=-1, id=name)
     return fitting[0] if len(fitting) == 1 else None
 
 

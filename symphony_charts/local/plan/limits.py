@@ -1,4 +1,4 @@
-"""CPU and memory limits of processes on one machine, by systemd scopes or, for memory alone, by rlimits.
+"""Processes are limited in CPU and memory by systemd scopes or, for memory alone, by rlimits.
 
 A scope is what a container has: a control group for everything that a process starts, in which the kernel kills when
 memory is used up. RLIMIT_DATA counts what one process alone has asked for and makes the request fail; RLIMIT_AS would

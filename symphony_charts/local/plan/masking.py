@@ -1,4 +1,4 @@
-"""Secret values in texts that are shown or kept: masked for people, replaced by their names in what stays on disk."""
+"""Secret values are masked in texts for people and replaced by their names in what stays on disk."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def without_secrets(data: object, secrets: Mapping[str, bytes]) -> object:
 def with_secrets(data: object, secrets: Mapping[str, bytes]) -> object:
     """What `without_secrets` was given, with the texts that the secrets have now."""
     texts = secret_texts(secrets)
-    return _map_texts(data, lambda text: re.sub("\0([^\0]*)\0", lambda found: texts.get(found[1], ""), text))
+    return _map_texts(data, lambda text: re.sub("\0([^\0]*)\0", lambda match: texts.get(match[1], ""), text))
 
 
 def _is_secret_source(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""The files and volumes of an experiment on one machine: private folders, and the paths at which they are seen."""
+"""Processes see the files and volumes of an experiment in private folders, at the pod's paths where possible."""
 
 from __future__ import annotations
 
@@ -205,4 +205,4 @@ def _replaced(text: str, moves: dict[str, str]) -> str:
         return text
     # The longest first, or a folder would be taken for one above it.
     choices = "|".join(re.escape(path) for path in sorted(moves, key=len, reverse=True))
-    return re.sub(rf"(?<![\w./-])(?:{choices})(?![\w.-])", lambda found: moves[found[0]], text)
+    return re.sub(rf"(?<![\w./-])(?:{choices})(?![\w.-])", lambda match: moves[match[0]], text)

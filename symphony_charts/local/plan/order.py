@@ -1,4 +1,4 @@
-"""A process waits for the processes that it connects to and for those in its `after`; cycles of the former wait not."""
+"""A process waits for the listeners it connects to and for those it is `after`; a ring of dialling waits for none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What overlays ask of a cluster that nobody does on one machine, in plain words."""
+"""Overlays may ask for what only a cluster does; the notes here say so in plain words."""
 
 from __future__ import annotations
 

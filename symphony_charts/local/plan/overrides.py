@@ -1,4 +1,4 @@
-"""What `local:` changes: the experiment as it would be for a cluster if everything under `local:` were meant there too.
+"""`local:` changes an experiment into the one that runs here, as if all of `local:` were meant for a cluster, too.
 
 Comparing a local plan with the manifests of that experiment leaves exactly the differences that nobody asked for.
 """
@@ -73,10 +73,10 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     for ref, process in processes_of(experiment):
         if process.local is None:
             continue
-        found = [name for name in _FIELDS if name != "env" and getattr(process.local, name) is not None]
-        found += [f"env {name}" for name in process.local.env]
-        if found:
-            yield f"{ref}: {', '.join(found)}"
+        changed = [name for name in _FIELDS if name != "env" and getattr(process.local, name) is not None]
+        changed += [f"env {name}" for name in process.local.env]
+        if changed:
+            yield f"{ref}: {', '.join(changed)}"
 
 
 def _settled(experiment: Experiment, process: Process) -> Process:

@@ -1,4 +1,4 @@
-"""An experiment -> the plan of its processes on one machine."""
+"""The planner turns an experiment into the plan of its processes on one machine."""
 
 from __future__ import annotations
 

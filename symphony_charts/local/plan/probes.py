@@ -1,4 +1,4 @@
-"""How it is found out whether a process is ready, alive and started on one machine.
+"""A process is ready, alive or started here when the probes of its experiment say so.
 
 `ready` and ports come from the experiment; liveness and startup probes stand in a container's overlay, in Kubernetes'
 own words, as they do in the chart. Source of fields and defaults: Kubernetes API reference, Container, Probe.
@@ -53,7 +53,7 @@ def health_of(process: Process, address: str, listening: Sequence[tuple[str, int
 
 
 def _in_kubernetes_words(probe: Probe) -> dict[str, object]:
-    said: dict[str, object] = {
+    fields: dict[str, object] = {
         "initialDelaySeconds": probe.initial_delay,
         "periodSeconds": probe.period,
         "timeoutSeconds": probe.timeout,
@@ -61,12 +61,12 @@ def _in_kubernetes_words(probe: Probe) -> dict[str, object]:
         "successThreshold": probe.successes,
     }
     if probe.tcp is not None:
-        said["tcpSocket"] = {"port": probe.tcp.port}
+        fields["tcpSocket"] = {"port": probe.tcp.port}
     if probe.http is not None:
-        said["httpGet"] = {"port": probe.http.port, "path": probe.http.path, "scheme": probe.http.scheme}
+        fields["httpGet"] = {"port": probe.http.port, "path": probe.http.path, "scheme": probe.http.scheme}
     if probe.exec is not None:
-        said["exec"] = {"command": list(probe.exec.command)}
-    return said
+        fields["exec"] = {"command": list(probe.exec.command)}
+    return fields
 
 
 def _check(

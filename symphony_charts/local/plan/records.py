@@ -1,4 +1,4 @@
-"""An experiment as a plan for one machine: what each pane runs, and when.
+"""A plan records what each pane of a run starts, when, and under which policies.
 
 The records hold no clock, no process id and nothing that is found out while running. Process `slot` numbers are
 positions in `LocalPlan.processes`; they name folders and panes, so that no name of a user ever reaches a shell.

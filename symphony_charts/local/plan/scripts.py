@@ -1,4 +1,4 @@
-"""The texts that a run is made of: a start script for each process, its mounts, and the one file for tmux.
+"""A run is made of these texts: a start script for each process, its mounts, and the one file for tmux.
 
 User data appears in them only inside single quotes of `sh` (`quote`); what tmux reads holds paths of ours and names
 of pods, both from a whitelist, since tmux expands formats and runs commands inside names.

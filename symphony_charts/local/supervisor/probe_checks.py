@@ -150,7 +150,7 @@ def _ask(url: str, headers: tuple[tuple[str, str], ...]) -> Generator[tuple[int,
         connection = stack.enter_context(_new_socket())
         yield from _connected(connection, parts.hostname or "", parts.port or (443 if is_secure else 80))
         if is_secure:
-            # TLS takes 24 ms and 3 MB to load, which supervisors of runs without such a check must not spend.
+            # TLS takes 7 ms and 1.4 MB to load, which supervisors of runs without such a check must not spend.
             import ssl
 
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -141,7 +141,7 @@ def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) 
 
 
 def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
-    """Who of the `shy` may keep a pod of `demand` off nodes that it does not hold itself."""
+    """The demands among `shy` that may keep a pod of `demand` off nodes that it does not hold itself."""
     for other in shy:
         if other is not demand and _selects(other.shape.shuns, demand):
             yield f"anti-affinity of {other.name}"
@@ -173,7 +173,7 @@ def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], 
 
 
 def _anti_affine(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
-    """Who may not share a node: equal host ports, or anti-affinity in either direction."""
+    """The demands that may not share a node with each one: equal host ports, or anti-affinity in either direction."""
     with_terms = [i for i, demand in enumerate(demands) if demand.shape.ports or demand.shape.repels]
     anti_affine: list[set[int]] = [set() for _ in demands]
     for one in with_terms:

@@ -81,20 +81,20 @@ def read_taints(pool: Fields, *keys: str) -> tuple[Taint, ...]:
     return tuple(taints)
 
 
-def make_pool(facts: PoolFacts, catalog: Catalog, place: Fields) -> Pool | None:
-    """The pool that `facts` describe, or None with a fault at `place` when its machine type is unknown."""
+def make_pool(facts: PoolFacts, catalog: Catalog, machine_field: Fields) -> Pool | None:
+    """The pool that `facts` describe, or None with a fault at `machine_field` when its machine type is unknown."""
     machine = catalog.get(facts.machine_type)
     if machine is None:
         near = catalog.nearest(facts.machine_type)
         hint = f'did you mean "{near}"? ' if near else ""
-        place.fault(
+        machine_field.fault(
             f'unknown machine type "{facts.machine_type}"',
             "",
             f"{hint}`symph catalog refresh FILE` adds what gcloud lists",
         )
         return None
     gpu_type, gpus = facts.gpu_type or machine.gpu, facts.gpu_count or machine.gpus
-    tpu = _tpu(facts, machine, place)
+    tpu = _tpu(facts, machine, machine_field)
     node = _node_spec(facts, machine)
     offer = allocatable(node) | _devices(facts, machine, gpus)
     accuracy = facts.accuracy
@@ -175,14 +175,14 @@ def _parts(partition: str) -> int:
     return 4 if partition in _QUARTERS else _PARTITIONS.get(partition.split(".")[0], 1)
 
 
-def _tpu(facts: PoolFacts, machine: Machine, place: Fields) -> Tpu | None:
+def _tpu(facts: PoolFacts, machine: Machine, machine_field: Fields) -> Tpu | None:
     if not machine.chips:
         return None
     topology = facts.tpu_topology or machine.topology
     try:
         hosts = slice_hosts(topology, machine.chips)
     except ValueError as error:
-        place.fault(str(error))
+        machine_field.fault(str(error))
         hosts = 1
     return Tpu(type=machine.tpu, topology=topology, chips=machine.chips, hosts=hosts)
 

@@ -105,8 +105,8 @@ def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
         queued=item.flag("queued"),
         streaming=item.flag("streaming"),
     )
-    place = Fields({}, item.at("machine_type"), item.faults)
-    return _selected(make_pool(facts, catalog, place), item)
+    machine_field = Fields({}, item.at("machine_type"), item.faults)
+    return _selected(make_pool(facts, catalog, machine_field), item)
 
 
 def _selected(pool: Pool | None, item: Fields) -> Pool | None:

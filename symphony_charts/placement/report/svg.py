@@ -26,8 +26,8 @@ def text(
 ) -> str:
     """A line of text with its baseline at (x, y)."""
     weight = " font-weight='600'" if bold else ""
-    place = f"x='{x:g}' y='{y:g}' font-size='{size}' fill='{fill}' text-anchor='{anchor}'"
-    return f"<text {place}{weight}>{escape(content)}</text>"
+    attributes = f"x='{x:g}' y='{y:g}' font-size='{size}' fill='{fill}' text-anchor='{anchor}'"
+    return f"<text {attributes}{weight}>{escape(content)}</text>"
 
 
 def box(

@@ -17,7 +17,7 @@ __all__ = ["OverlayView", "ViewedList"]
 
 
 class Recorder(Protocol):
-    """What a view reads from and writes to."""
+    """The builder that a view reads from and writes to."""
 
     def rendered(self, kind: str) -> dict[str, object]:
         """The ``pod`` or ``container`` as it will be emitted, earlier edits included."""

@@ -77,7 +77,7 @@ def _made_by(module: ModuleType, path: Path) -> object:
 
 @contextmanager
 def _imports_beside(path: Path, module: ModuleType) -> Iterator[None]:
-    """Let the file import its neighbours; afterwards they are forgotten, so that another file finds its own."""
+    """Let a spec file import its neighbours; they are forgotten afterwards, so that the next file finds its own."""
     folder = str(path.absolute().parent)
     before = set(sys.modules)
     sys.path.insert(0, folder)

@@ -49,7 +49,7 @@ class Cache:
         return self._held("lock", timeout_s)
 
     def pushing(self, timeout_s: float) -> contextlib.AbstractContextManager[None]:
-        """Be the one process that pushes; taken before `locked` where both are."""
+        """Hold the lock of the one process that pushes; taken before `locked` where both are."""
         return self._held("push", timeout_s)
 
     @contextlib.contextmanager

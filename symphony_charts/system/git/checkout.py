@@ -25,8 +25,8 @@ def read_checkout(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
     files: dict[str, bytes] = {}
     links: list[str] = []
     try:
-        for place, folders, names in os.walk(folder):
-            here = Path(place)
+        for walked, folders, names in os.walk(folder):
+            here = Path(walked)
             links += [(here / name).relative_to(folder).as_posix() for name in folders if (here / name).is_symlink()]
             folders[:] = sorted(name for name in folders if name not in _SKIPPED and not (here / name).is_symlink())
             for name in names:
@@ -67,13 +67,13 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
     """
     git_version()
     url = check_url(repository)
-    place = (f"--work-tree={folder}",)
+    options = (f"--work-tree={folder}",)
     repo = folder / ".git"
     git(None, "init", "-q", "--", str(folder))
     git(repo, "remote", "add", "origin", url)
     fetched = git(repo, "fetch", "-q", "--depth", "1", "origin", revision, timeout_s=_TIMEOUT_S, check=False)
     if fetched.status == 0:
-        git(repo, *place, "checkout", "-q", "--detach", "-f", "FETCH_HEAD", timeout_s=_TIMEOUT_S)
+        git(repo, *options, "checkout", "-q", "--detach", "-f", "FETCH_HEAD", timeout_s=_TIMEOUT_S)
     else:
         # The server gives no single commits, or names none so: then everything, in which an abbreviation counts, too.
         every = ("+refs/heads/*:refs/remotes/origin/*",)
@@ -81,7 +81,7 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
         if fetched.status:
             what = f"the repository {repository} cannot be read: {stderr_tail(fetched)}"
             raise fetched.failure(what, next="check its address, and that git may read it: git ls-remote")
-        done = git(repo, *place, "checkout", "-q", "--detach", "-f", revision, timeout_s=_TIMEOUT_S, check=False)
+        done = git(repo, *options, "checkout", "-q", "--detach", "-f", revision, timeout_s=_TIMEOUT_S, check=False)
         if done.status:
             raise done.failure(f'the repository {repository} has no revision "{revision}": {stderr_tail(done)}')
     return git(repo, "rev-parse", "HEAD").text.strip()

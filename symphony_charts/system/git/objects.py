@@ -69,11 +69,11 @@ def write_pack(folder: Path, objects: Iterable[tuple[str, str, bytes]]) -> Path:
     parts[0] = struct.pack(">4sII", b"PACK", 2, len(entries))
     body = b"".join(parts)
     checksum = hashlib.sha1(body, usedforsecurity=False).digest()
-    place = folder / "objects" / "pack" / f"pack-{checksum.hex()}"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    _place(place.with_suffix(".pack"), body + checksum)
-    _place(place.with_suffix(".idx"), _index(entries, checksum))
-    return place.with_suffix(".pack")
+    path = folder / "objects" / "pack" / f"pack-{checksum.hex()}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _place(path.with_suffix(".pack"), body + checksum)
+    _place(path.with_suffix(".idx"), _index(entries, checksum))
+    return path.with_suffix(".pack")
 
 
 def _size_header(kind: int, size: int) -> bytes:

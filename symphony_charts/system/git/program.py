@@ -41,8 +41,8 @@ def git(
     folder: Path | None, *args: str, input: bytes | None = None, timeout_s: float = 60.0, check: bool = True
 ) -> Completed:
     """Run git on the bare repository `folder` (None: on none). Raises ToolMissing, and ToolFailed if `check`."""
-    place = () if folder is None else (f"--git-dir={folder}",)
-    return run(["git", *place, *_OPTIONS, *args], input=input, timeout_s=timeout_s, env=_ENV, check=check)
+    options = () if folder is None else (f"--git-dir={folder}",)
+    return run(["git", *options, *_OPTIONS, *args], input=input, timeout_s=timeout_s, env=_ENV, check=check)
 
 
 @lru_cache(maxsize=1)

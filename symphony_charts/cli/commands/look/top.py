@@ -9,7 +9,7 @@ import time
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.cli import experiments, output
-from symphony_charts.cli.commands.look.live import Screen
+from symphony_charts.cli.commands.look.screen import Screen
 
 __all__ = ["run"]
 

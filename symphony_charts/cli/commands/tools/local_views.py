@@ -11,7 +11,7 @@ from symphony_charts.cli import output
 from symphony_charts.cli.values import spec_here
 from symphony_charts.errors import Conflict, UsageError
 from symphony_charts.local import show_environment
-from symphony_charts.local.export.common import Export
+from symphony_charts.local.export.plain_files import Export
 from symphony_charts.local.export.process_compose import to_process_compose
 from symphony_charts.local.export.procfile import to_procfile
 from symphony_charts.local.export.shell import to_shell

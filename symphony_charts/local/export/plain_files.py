@@ -1,4 +1,4 @@
-"""A plan as plain files that other runners start: a script for each process, and what it reads.
+"""Other runners start a plan from plain files: a script for each process, and what it reads.
 
 No value of a user ever stands in a file of such a runner: those expand variables, templates and formats in what they
 read, each in its own way. They are given paths to scripts of ours, which hold the values inside quotes of `sh`.

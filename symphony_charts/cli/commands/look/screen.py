@@ -1,4 +1,4 @@
-"""A text that is redrawn in place on a terminal, and printed again after each change anywhere else."""
+"""`Screen` redraws a text in place on a terminal, and prints it again after each change anywhere else."""
 
 from __future__ import annotations
 
