@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -16,7 +15,7 @@ from symphony_charts.errors import NotFound
 from symphony_charts.local.machine.git_volumes import with_commits
 from symphony_charts.local.plan.masking import with_secrets, without_secrets
 from symphony_charts.local.plan.mounts import key_of
-from symphony_charts.local.runs import Run, runs_of, write_json
+from symphony_charts.local.runs import Run, read_json, runs_of, write_json
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile
@@ -70,8 +69,8 @@ def load_saved(run: Run) -> SavedRun:
     Raises NotFound for runs without it.
     """
     try:
-        data = json.loads((run.folder / _SPEC).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        data = read_json(run.folder / _SPEC)
+    except NotFound:
         raise NotFound(
             "the run does not say what it was started from", str(run.folder), "start it from its file: symph up SPEC"
         ) from None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.errors import NotFound
+from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.system.processes import is_alive
 from symphony_charts.system.user_folders import runtime_dir, state_dir
 
@@ -27,6 +27,7 @@ __all__ = [
     "find_slots",
     "live_runs",
     "process_items",
+    "read_json",
     "runs_of",
     "write_json",
 ]
@@ -63,11 +64,11 @@ class Run:
 
     def plan(self) -> dict[str, Any]:
         """The plan as the supervisor needs it; no environment and no secrets."""
-        return _read(self.folder / "plan.json")
+        return read_json(self.folder / "plan.json")
 
     def state(self) -> dict[str, Any]:
         """What the supervisor wrote last."""
-        return _read(self.folder / "state.json")
+        return read_json(self.folder / "state.json")
 
     @property
     def is_live(self) -> bool:
@@ -134,12 +135,22 @@ def write_json(path: Path, data: object) -> None:
     beside.rename(path)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """The map in a file of a run. Raises NotFound where it is not there, and ToolFailed where it is damaged."""
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise NotFound(f"the run has no {path.name}", str(path.parent)) from None
+    except ValueError as error:
+        raise _damaged(path, str(error)) from error
+    if not isinstance(data, dict):
+        raise _damaged(path, "it holds no map")
     return data
+
+
+def _damaged(path: Path, why: str) -> ToolFailed:
+    step = "look whether its processes still run, then move the folder of this run away"
+    return ToolFailed(f"{path.name} of a run is damaged: {why}", at=str(path), next=step)
 
 
 def process_items(run: Run) -> list[dict[str, Any]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from symphony_charts.errors import NotFound
+from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local import up
 from symphony_charts.local.history import (
     all_runs,
@@ -19,7 +20,7 @@ from symphony_charts.local.history import (
     remove,
     save_spec,
 )
-from symphony_charts.local.runs import Run, runs_of, write_json
+from symphony_charts.local.runs import Run, find_run, runs_of, write_json
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from tests.local.runs import log_of, python, start
@@ -104,3 +105,19 @@ def test_a_replayed_run_says_the_same(tmp_path: Path) -> None:
     assert up.wait(second) == 0
     assert log_of(second, "a") == log_of(first, "a") == "7000 $x' input\n"
     assert past_run(second).can_replay
+
+
+@pytest.mark.parametrize("text", ["", '{"phase": "fin', "\0\0", "[]", "null"])
+@pytest.mark.parametrize("name", ["state.json", "plan.json", "spec.json"])
+def test_a_damaged_file_of_a_run_is_named_with_a_way_out(private_places: Path, name: str, text: str) -> None:
+    run = ended(private_places, "a", "20260101")
+    for file in ("state.json", "plan.json", "spec.json"):
+        (run.folder / file).write_text(text if file == name else "{}")
+    read: dict[str, Callable[[], object]] = {
+        "state.json": lambda: find_run(None),
+        "plan.json": run.plan,
+        "spec.json": lambda: load_saved(run),
+    }
+    with pytest.raises(ToolFailed, match=f"{name} of a run is damaged") as failure:
+        read[name]()
+    assert (failure.value.at, bool(failure.value.next)) == (str(run.folder / name), True)
