@@ -103,7 +103,7 @@ _CHECKS = (
 
 def leaves_of(data: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of all values in `data` that hold no others."""
-    if isinstance(data, (dict, list)) and data:
+    if isinstance(data, dict) or (isinstance(data, list) and data):
         items = data.items() if isinstance(data, dict) else enumerate(data)
         for key, value in items:
             yield from leaves_of(value, (*path, key))
