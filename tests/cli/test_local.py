@@ -124,6 +124,17 @@ def test_parity_fails_with_the_field_when_one_side_is_broken(
     assert (found["process"], found["sides"]) == ("a/a", "plan, manifests")
 
 
+def test_parity_says_a_difference_of_all_replicas_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "experiment.yaml"
+    node = "{NODE: {field: spec.nodeName}}"
+    path.write_text(f"name: e\nimage: busybox\nprocesses:\n  a: {{command: [a], replicas: 8, env: {node}}}\n")
+    assert symph("local", "diff", str(path)) == 1
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("a-0/a, a-1/a and 6 more: env NODE: ")
+    assert symph("local", "diff", str(path), "-o", "json") == 1
+    assert len(json.loads(capsys.readouterr().out)["differences"]) == 8
+
+
 def test_history_replay_and_gc_of_a_run(running: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = runs_of("exp")[-1]
     assert symph("local", "replay", "exp", "--force") == 0

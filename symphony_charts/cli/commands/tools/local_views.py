@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from symphony_charts.cli import output
@@ -74,9 +74,11 @@ def diff(args: argparse.Namespace) -> int:
         ],
         "overridden": wanted,
     }
-    lines = [
-        f"{item.process}: {item.text}" + (f"  [{item.sides}]" if args.probe else "") for item in result.differences
-    ]
+    # What all replicas of a process see otherwise is one fault, said once.
+    processes: dict[str, list[str]] = {}
+    for item in result.differences:
+        processes.setdefault(f"{item.text}  [{item.sides}]" if args.probe else item.text, []).append(item.process)
+    lines = [f"{_some_of(names)}: {text}" for text, names in processes.items()]
     how_many = "1 process sees" if result.processes == 1 else f"{result.processes} processes see"
     if not lines:
         lines = [f"{spec.experiment.name}: {how_many} the same in {', '.join(result.sides)}"]
@@ -169,3 +171,9 @@ def _write(folder: Path, export: Export, *, replaces: bool) -> None:
     for name, (content, mode) in export.files.items():
         write_file(folder / name, content, mode=mode)
         (folder / name).chmod(mode)
+
+
+def _some_of(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - 2
+    return ", ".join(names[:2]) + (f" and {more} more" if more > 0 else "")
