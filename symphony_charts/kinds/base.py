@@ -152,6 +152,17 @@ class Kind(Protocol):
         """How a live object ended, by its own word; None before that."""
         return _ENDS.get(self.state(item))
 
+    def replicas(self, item: Object) -> int:
+        """How many replicas of one template a live object runs; none where it has a template for each part."""
+        spec = item["spec"]
+        return int(spec.get("replicas", 1)) if "template" in spec else 0
+
+    def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
+        """Whether a live object runs all that it should, as it says itself or as its pods do."""
+        return bool(pods) and all(
+            (pod.get("status") or {}).get("phase") == "Succeeded" or "Ready" in conditions_of(pod) for pod in pods
+        )
+
 
 @runtime_checkable
 class Restartable(Protocol):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.kinds.base import Kind, PodSet, at_a_time
+from symphony_charts.kinds.base import Kind, Object, PodSet, at_a_time
 from symphony_charts.kinds.group import Group, Unit
 
 __all__ = ["FAILED", "SUCCEEDED", "Jobs", "job_fields"]
@@ -56,6 +56,17 @@ class Jobs(Kind):
             metadata = {"name": member.name, **member.metadata, "labels": {**unit.labels, **member.labels}}
             spec = {"template": member.template, **member.fields}
             yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+    def replicas(self, item: Object) -> int:
+        """One for each completion."""
+        spec = item["spec"]
+        return int(spec.get("completions") or spec.get("parallelism") or 1)
+
+    def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
+        """As the Job counts its pods."""
+        status = item.get("status") or {}
+        count = int(status.get("ready") or 0) + int(status.get("succeeded") or 0)
+        return count >= int(item["spec"].get("parallelism", 1))
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
         """The Job's pods."""

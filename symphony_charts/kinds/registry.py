@@ -17,7 +17,7 @@ from symphony_charts.kinds.jobset import JobSet
 from symphony_charts.kinds.service import Deployments, StatefulSets
 from symphony_charts.kinds.volcano import VolcanoJob
 
-__all__ = ["ALL", "KINDS", "RENDERED", "kind_called", "kind_for", "kind_of"]
+__all__ = ["ALL", "KINDS", "RENDERED", "kind_called", "kind_for", "kind_of", "workload_kind"]
 
 _NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob(), ArgoWorkflow(), DIJob())
 
@@ -52,6 +52,12 @@ def kind_for(item: Mapping[str, object]) -> Kind | None:
 def kind_called(word: str) -> Kind | None:
     """The kind whose runs are objects that `kind_of` calls so; None for any other object."""
     return _BY_OWN_WORD.get(word)
+
+
+def workload_kind(item: Mapping[str, object]) -> Kind | None:
+    """The kind of an object of our charts that runs pods; None for templates of later ones, and for all others."""
+    kind = kind_for(item)
+    return kind if kind in RENDERED and item.get("kind") in {word for _, word in kind.gvks} else None
 
 
 _BY_OWN_WORD = {kind_of({"apiVersion": api, "kind": word}): kind for kind in ALL for api, word in kind.gvks}

@@ -5,10 +5,10 @@ What others wrote may have Deployments, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.kinds.base import Kind, PodSet, count_of
+from symphony_charts.kinds.base import Kind, Object, PodSet, count_of
 from symphony_charts.kinds.group import Group
 
 __all__ = ["Deployments", "StatefulSets", "stateful_set"]
@@ -29,6 +29,12 @@ class StatefulSets(Kind):
         "spec.persistentVolumeClaimRetentionPolicy",
         "spec.minReadySeconds",
     )
+
+    def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
+        """As its controller counts the pods of the newest template."""
+        status, replicas = item.get("status") or {}, int(item["spec"].get("replicas", 1))
+        is_seen = status.get("observedGeneration", 0) >= item["metadata"].get("generation", 0)
+        return is_seen and all(status.get(count, 0) >= replicas for count in ("readyReplicas", "updatedReplicas"))
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
         """The replicas."""

@@ -8,7 +8,7 @@ Source: volcano-sh/volcano v1.15.1, pkg/controllers/job (states, plugins), pkg/w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.field_reader import Fields
@@ -69,6 +69,12 @@ class VolcanoJob(Kind):
             metadata = {"name": f"{name}-{task.get('name')}"}
             spec = {"template": sub(task, "template"), "backoffLimit": 0, "completions": task.get("replicas", 1)}
             yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+    def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
+        """As the Job counts the pods of all its tasks."""
+        status = item.get("status") or {}
+        wanted = sum(int(task.get("replicas", 1)) for task in item["spec"].get("tasks") or [])
+        return int(status.get("running") or 0) + int(status.get("succeeded") or 0) >= wanted
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
         """The pods of each task."""

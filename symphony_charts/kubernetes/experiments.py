@@ -12,24 +12,19 @@ from pathlib import Path
 from symphony_charts.backend.status import Event, ExperimentStatus
 from symphony_charts.errors import NotFound, ToolFailed, UsageError
 from symphony_charts.kinds.dijob import pods as kube_dijob
+from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.kubernetes import kueue
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, name_of, status_of
 from symphony_charts.kubernetes.watches import Kind, changes
 
-__all__ = ["POD", "KubeExperiments", "selector_of"]
+__all__ = ["PLAIN", "POD", "KubeExperiments", "selector_of"]
 
 POD: Kind = ("v1", "Pod")
 # What runs pods in our charts; those of other groups are asked for where the cluster serves them.
-_PLAIN = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"))
-_FURTHER = (
-    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
-    ("workload.codeflare.dev/v1beta2", "AppWrapper"),
-    ("workload.codeflare.dev/v1beta1", "AppWrapper"),
-    ("batch.volcano.sh/v1alpha1", "Job"),
-    *kube_dijob.KINDS,
-    ("argoproj.io/v1alpha1", "Workflow"),
-)
+_ALL = [gvk for kind in RENDERED for gvk in kind.gvks]
+PLAIN = tuple(gvk for gvk in _ALL if "." not in gvk[0])
+_FURTHER = tuple(gvk for gvk in _ALL if gvk not in PLAIN)
 _LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
@@ -189,7 +184,7 @@ class KubeExperiments:
         return []
 
     def _kinds(self) -> Iterator[Kind]:
-        yield from _PLAIN
+        yield from PLAIN
         for version, kind in _FURTHER:
             if self.api.serves(version, kind):
                 yield version, kind

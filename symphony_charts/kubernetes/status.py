@@ -13,6 +13,7 @@ from symphony_charts.backend.status import (
     overall,
 )
 from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
+from symphony_charts.kinds.registry import kind_for
 from symphony_charts.kubernetes.container_phase import judge, judge_failure, moment_of, phase_of_workload
 from symphony_charts.kubernetes.kueue import reasons_of
 from symphony_charts.kubernetes.ownership import held_by
@@ -195,7 +196,7 @@ def _of_workload(
             state=state,
             reason="" if phase == "succeeded" else state.partition(": ")[2] or state,
             is_step=kind == "step",
-            is_service=kind == "sidecar" or workload["kind"] == "StatefulSet",
+            is_service=kind == "sidecar" or not _is_finite(workload),
         )
         for container, kind in _containers(template["spec"])
     ]
@@ -217,7 +218,12 @@ def _is_alone(pod: Object, container: str) -> bool:
 
 
 def _is_endless(pod: Object) -> bool:
-    return any(owner.get("kind") == "StatefulSet" for owner in pod["metadata"].get("ownerReferences") or [])
+    return not all(map(_is_finite, pod["metadata"].get("ownerReferences") or []))
+
+
+def _is_finite(item: Object) -> bool:
+    kind = kind_for(item)
+    return kind is None or kind.is_finite
 
 
 def _numbered(name: str, index: int, count: int) -> str:
@@ -225,12 +231,8 @@ def _numbered(name: str, index: int, count: int) -> str:
 
 
 def _replicas(workload: Object) -> int:
-    spec = workload["spec"]
-    if workload["kind"] == "Job":
-        return int(spec.get("completions") or spec.get("parallelism") or 1)
-    if workload["kind"] == "DIJob":
-        return 0
-    return int(spec.get("replicas", 1)) if "template" in spec else 0
+    kind = kind_for(workload)
+    return kind.replicas(workload) if kind else 0
 
 
 def _replica_of(pod: Object) -> tuple[str, int]:

@@ -14,13 +14,11 @@ NAMES = {
 }
 # They read and write what other projects call their kinds, or are told so by the user of another tool.
 FOREIGN = {"importers", "torchx_scheduler", "compat"}
-# How often names are still compared, at most: words of other tools and backends, and two engines of status.
+# How often names are still compared, at most: words of other tools and backends.
 REMAINING = {
     "cli/commands/study/import_": 2,
     "cli/commands/study/sweep": 1,
     "clusters/hera_flows": 1,
-    "kubernetes/releases/wait": 12,
-    "kubernetes/status": 4,
 }
 
 

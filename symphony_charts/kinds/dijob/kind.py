@@ -69,6 +69,14 @@ class DIJob(Kind):
         """The same."""
         return (Fields.of(created, item.path, item.faults) for created in children.tasks_of(item.data))
 
+    def replicas(self, item: Object) -> int:
+        """None: its tasks have a template each, also where version 1.0 calls one so."""
+        return 0
+
+    def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
+        """By its phase."""
+        return self.state(item) == "Running"
+
     def jobs(self, item: Object) -> list[Object]:
         """A Job for each task; with the DIJob all of them succeed, but under operator v0 its coordinator alone."""
         return [self._job(item, name, task) for name, task in pods.tasks_of(item)]

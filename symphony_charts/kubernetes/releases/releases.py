@@ -13,7 +13,7 @@ from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.kubernetes.ownership import refuse_protected
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
 from symphony_charts.kubernetes.releases.rehearsal import judge
-from symphony_charts.kubernetes.releases.wait import FINITE, Progress, look, run_in, wait_for, wait_gone
+from symphony_charts.kubernetes.releases.wait import Progress, is_finite, look, run_in, wait_for, wait_gone
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
 
@@ -103,7 +103,7 @@ class Releases:
         """The Jobs that a rollback to `revision` would start again from their beginning."""
         now = {_title(item) for item in self._helm.manifest(name, namespace)}
         then = self._helm.manifest(name, namespace, revision)
-        return [item["metadata"]["name"] for item in then if item["kind"] in FINITE and _title(item) not in now]
+        return [item["metadata"]["name"] for item in then if is_finite(item) and _title(item) not in now]
 
     def run_of(self, name: str, namespace: str) -> str:
         """Which run the release is in; empty where there is none."""

@@ -8,32 +8,32 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
+from symphony_charts.kinds.dijob.pods import KINDS as DIJOBS
 from symphony_charts.kinds.dijob.pods import selectors_of
-from symphony_charts.kinds.outcome import end_of, is_whole, word_of
+from symphony_charts.kinds.outcome import is_whole, word_of
+from symphony_charts.kinds.registry import KINDS, kind_for, workload_kind
 from symphony_charts.kubernetes import kueue, watches
 from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.container_phase import end_of_job, reason_unscheduled, reason_waiting
-from symphony_charts.kubernetes.experiments import POD, KubeExperiments, selector_of
+from symphony_charts.kubernetes.experiments import PLAIN, POD, KubeExperiments, selector_of
 from symphony_charts.kubernetes.watches import Kind
 
-__all__ = ["FINITE", "Progress", "look", "progress_of", "run_in", "wait_for", "wait_gone"]
+__all__ = ["Progress", "is_finite", "look", "progress_of", "run_in", "wait_for", "wait_gone"]
 
 State = Literal["queued", "waiting", "ready", "finished", "failed"]
 
-# Kinds that end; a StatefulSet runs until it is removed.
-FINITE = ("Job", "JobSet", "Workflow", "DIJob", "AppWrapper")
-_PLAIN = (("batch/v1", "Job"), ("apps/v1", "StatefulSet"))
 _SUSPENDED = "suspended until somebody resumes it"
 _TIME_IS_UP = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far one workload is; `why` says what holds it up or made it fail."""
+    """How far one workload is; `why` says what holds it up or made it fail, `is_endless` that it ends only by hand."""
 
     title: str
     state: State
     why: str = ""
+    is_endless: bool = False
 
 
 def wait_for(
@@ -48,7 +48,7 @@ def wait_for(
 
     Raises CheckFailed as soon as one has failed, and ToolFailed with what is missing after `timeout_s`.
     """
-    kinds = dict.fromkeys([*_PLAIN, *_workload_kinds(manifest)])
+    kinds = dict.fromkeys([*PLAIN, *_workload_kinds(manifest)])
     served = [kind for kind in kinds if experiments.api.serves(*kind)]
     with contextlib.closing(experiments.object_changes(name, timeout_s, served)) as changes:
         missing = _missing(look(experiments, manifest, name), name, namespace, finished)
@@ -71,20 +71,28 @@ def _missing(workloads: Sequence[Progress], name: str, namespace: str, finished:
 
 def run_in(manifest: Sequence[Object]) -> str:
     """The run that the objects of a release are of, as its workloads say; empty where none does."""
-    labels = (item["metadata"].get("labels") or {} for item in manifest if item["kind"] in (*FINITE, "StatefulSet"))
+    labels = (item["metadata"].get("labels") or {} for item in manifest if workload_kind(item))
     return next((str(label["symph.dev/run"]) for label in labels if "symph.dev/run" in label), "")
 
 
+def is_finite(item: Object) -> bool:
+    """Whether an object of a release runs pods and ends by itself."""
+    kind = workload_kind(item)
+    return kind is not None and kind.is_finite
+
+
 def _is_done(workload: Progress, *, finished: bool) -> bool:
-    is_endless = workload.title.partition("/")[0] == "StatefulSet"
-    return workload.state == "finished" or (workload.state == "ready" and (is_endless or not finished))
+    return workload.state == "finished" or (workload.state == "ready" and (workload.is_endless or not finished))
 
 
 def wait_gone(
     experiments: KubeExperiments, manifest: Sequence[Object], name: str, namespace: str, timeout_s: float
 ) -> None:
     """Return when the release `name` has no pod any more, nor a DIJob of `manifest`; Conflict after `timeout_s`."""
-    selectors = (selector_of(name), *selectors_of([item for item in manifest if item["kind"] == "DIJob"]))
+    selectors = (
+        selector_of(name),
+        *selectors_of([item for item in manifest if (item["apiVersion"], item["kind"]) in DIJOBS]),
+    )
 
     def pods() -> list[Object]:
         return [pod for labels in selectors for pod in experiments.listed(*POD, labels)]
@@ -109,13 +117,13 @@ def look(experiments: KubeExperiments, manifest: Sequence[Object], name: str) ->
     return [
         progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods), waits)
         for item in manifest
-        if item["kind"] in (*FINITE, "StatefulSet")
+        if workload_kind(item)
     ]
 
 
 def _workload_kinds(manifest: Sequence[Object]) -> list[Kind]:
     """The kinds of what runs pods in a manifest, as API version and kind."""
-    pairs = ((item["apiVersion"], item["kind"]) for item in manifest if item["kind"] in (*FINITE, "StatefulSet"))
+    pairs = ((item["apiVersion"], item["kind"]) for item in manifest if workload_kind(item))
     return list(dict.fromkeys(pairs))
 
 
@@ -130,19 +138,20 @@ def progress_of(
     if live is None:
         return Progress(title=title, state="waiting", why="not there yet")
     end, condition = end_of_job(live)
-    if end is None and is_whole(wanted):
-        end = end_of({**live, "apiVersion": wanted.get("apiVersion", "")})
+    kind = kind_for(wanted) or KINDS["jobs"]
+    if end is None and kind.holds_groups:
+        end = kind.outcome(live)
     exits = _bad_exits(pods)
     # MCAD calls a run complete whose Jobs have ended, whichever way, and may count failures that were made good.
-    if word_of(live) == "Completed" and live["kind"] == "AppWrapper" and pods:
+    if kind.ends_either_way and word_of(live) == "Completed" and pods:
         end = "failed" if _bad_exits(_newest(pods)) else "succeeded"
     if end == "failed":
         why = _text_of(condition) or _text_of(_state_of(live)) or word_of(live)
         return Progress(title=title, state="failed", why="; ".join([why, *exits]))
     if end == "succeeded":
         return Progress(title=title, state="finished")
-    if _is_ready(live, pods):
-        return Progress(title=title, state="ready")
+    if kind.is_ready(live, pods):
+        return Progress(title=title, state="ready", is_endless=not kind.is_finite)
     if kueue.is_suspended(live):
         queued = (waits or {}).get(live["metadata"].get("uid"))
         return Progress(title=title, state="queued" if queued else "waiting", why=queued or _SUSPENDED)
@@ -165,31 +174,11 @@ def _text_of(condition: Mapping[str, Any]) -> str:
     return f"{condition.get('reason', '')}: {condition.get('message', '')}".strip(": ")
 
 
-def _is_ready(live: Object, pods: Sequence[Object]) -> bool:
-    spec, status = live["spec"], live.get("status") or {}
-    if live["kind"] == "Job" and "tasks" in spec:
-        wanted = sum(int(task.get("replicas", 1)) for task in spec["tasks"])
-        return int(status.get("running") or 0) + int(status.get("succeeded") or 0) >= wanted
-    if live["kind"] == "DIJob":
-        return status.get("phase") == "Running"
-    if live["kind"] == "Job":
-        return bool(
-            int(status.get("ready") or 0) + int(status.get("succeeded") or 0) >= int(spec.get("parallelism", 1))
-        )
-    if live["kind"] == "StatefulSet":
-        replicas = int(spec.get("replicas", 1))
-        is_seen = status.get("observedGeneration", 0) >= live["metadata"].get("generation", 0)
-        return bool(
-            is_seen and status.get("readyReplicas", 0) >= replicas and status.get("updatedReplicas", 0) >= replicas
-        )
-    return bool(pods) and all(pod["status"].get("phase") == "Succeeded" or _has(pod, "Ready") for pod in pods)
-
-
 def _pods_of(workload: Object, pods: Sequence[Object]) -> list[Object]:
     """The pods that `workload` made, as far as owners or labels tell; those of other kinds by their group."""
     name = workload["metadata"]["name"]
     owned = [pod for pod in pods if any(o["name"] == name for o in pod["metadata"].get("ownerReferences") or [])]
-    if owned or workload["kind"] in ("Job", "StatefulSet"):
+    if owned or not is_whole(workload):
         return owned
     # Those of an AppWrapper are its Jobs', which bear the run that it is called after.
     run = (workload["metadata"].get("labels") or {}).get("symph.dev/run")
@@ -199,7 +188,11 @@ def _pods_of(workload: Object, pods: Sequence[Object]) -> list[Object]:
 def _is_of_run(pod: Object, run: str | None) -> bool:
     """Whether a Job of the run made the pod."""
     labels, owners = pod["metadata"].get("labels") or {}, pod["metadata"].get("ownerReferences") or []
-    return run is not None and labels.get("symph.dev/run") == run and any(owner["kind"] == "Job" for owner in owners)
+    return (
+        run is not None
+        and labels.get("symph.dev/run") == run
+        and any(kind_for(owner) is KINDS["jobs"] for owner in owners)
+    )
 
 
 def _newest(pods: Sequence[Object]) -> list[Object]:
@@ -245,9 +238,3 @@ def _pending_reasons(pods: Sequence[Object]) -> list[str]:
 def _containers(pod: Object) -> list[Object]:
     status = pod.get("status") or {}
     return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-
-
-def _has(pod: Object, condition: str) -> bool:
-    return any(
-        entry["type"] == condition and entry["status"] == "True" for entry in pod["status"].get("conditions") or []
-    )
