@@ -19,6 +19,7 @@ from symphony_charts.chart.compile.experiment import compile_values
 from symphony_charts.chart.files.chart import ChartTemplate
 from symphony_charts.chart.lint import lint_release
 from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
@@ -41,7 +42,7 @@ SPEC = {
     },
     "configs": {"a.yaml": {"text": "x: 1\ny: 2\n" * 10}},
 }
-BUDGET_MS, BUDGET_MANY_S, BUDGET_AGAIN_S = 3.0, 4.0, 0.5
+BUDGET_MS, BUDGET_DEMAND_MS, BUDGET_MANY_S, BUDGET_AGAIN_S = 3.0, 2.0, 4.0, 0.5
 
 
 def cpu_ms(work: Callable[[], object], rounds: int = 10, times: int = 30) -> float:
@@ -78,6 +79,17 @@ def in_process() -> None:
     print(f"all with lint, pack  {total:.2f} ms   budget {BUDGET_MS} {_verdict(total, BUDGET_MS)}")
 
 
+def demand() -> None:
+    """What a hundred pods of different requests ask of the cluster, read from their objects."""
+    processes = {
+        f"p{number}": {"command": ["run"], "requests": {"cpu": f"{100 + number}m", "memory": f"{64 + number}Mi"}}
+        for number in range(100)
+    }
+    objects = prepare_experiment(from_data({**SPEC, "processes": processes})).objects
+    took = cpu_ms(lambda: demands_of(objects), times=10)
+    print(f"100 pods -> demand   {took:.2f} ms   budget {BUDGET_DEMAND_MS} {_verdict(took, BUDGET_DEMAND_MS)}")
+
+
 MANY = """\
 name: e{number}
 image: busybox:1.37.0
@@ -110,4 +122,5 @@ def _verdict(measured: float, budget: float) -> str:
 
 if __name__ == "__main__":
     in_process()
+    demand()
     thousand()

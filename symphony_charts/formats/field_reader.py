@@ -52,7 +52,8 @@ def as_text(value: object) -> str | None:
     return str(value) if isinstance(value, (str, int, float)) else None
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, which would double what it costs to make one: a plan makes twenty for each pod.
+@dataclass(slots=True, eq=False)
 class Fields:
     """One object of the input, at `path`. A field that is absent or null gives the getter's empty value."""
 
@@ -84,7 +85,7 @@ class Fields:
     def has(self, key: str) -> bool:
         """Whether `key` is there and not null, empty list or empty text."""
         value = self.data.get(key)
-        return value is not None and (bool(value) or value == 0)
+        return bool(value) or value == 0
 
     def text(self, *keys: str, required: bool = False) -> str:
         """The text of the first of `keys` that is there; numbers and booleans are turned into text."""
@@ -147,8 +148,9 @@ class Fields:
     def block(self, *keys: str) -> Fields:
         """The object of the first of `keys` that is there (a list of one counts as its element), else an empty one."""
         for key in keys:
-            if self.has(key):
-                return Fields.of(self.data[key], self.at(key), self.faults)
+            value = self.data.get(key)
+            if value or value == 0:
+                return Fields.of(value, self.at(key), self.faults)
         return Fields({}, self.at(keys[0]), self.faults)
 
     def blocks(self, *keys: str) -> Iterator[Fields]:

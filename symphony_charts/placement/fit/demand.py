@@ -126,7 +126,7 @@ def _pods(item: Fields) -> Iterator[tuple[str, Fields, int]]:
 
 
 def _named(template: Fields, name: str) -> str:
-    return template.block("metadata").mapping("labels").get(_GROUP_LABEL) or name
+    return template.block("metadata").block("labels").text(_GROUP_LABEL) or name
 
 
 def _shape(template: Fields, schedulers: frozenset[str], *, with_labels: bool) -> Shape:

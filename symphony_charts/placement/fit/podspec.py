@@ -51,7 +51,7 @@ def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
     inits = [(_container(item), _is_sidecar(item)) for item in spec.blocks("initContainers")]
     if not with_steps:
         inits = [(amounts, is_sidecar) for amounts, is_sidecar in inits if is_sidecar]
-    overhead = _amounts(spec.block("overhead"))
+    overhead = _amounts(spec.block("overhead")) if spec.has("overhead") else {}
     total = _effective_requests(containers, inits, overhead)
     for name, amount in _container(spec).items():
         total[name] = amount + overhead.get(name, 0)
@@ -112,6 +112,8 @@ def _is_sidecar(init: Fields) -> bool:
 
 def _container(container: Fields) -> Amounts:
     """Requests of one container; a limit without a request is the request."""
+    if not container.has("resources"):
+        return {}
     resources = container.block("resources")
     return _amounts(resources.block("limits")) | _amounts(resources.block("requests"))
 
