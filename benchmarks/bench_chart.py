@@ -68,7 +68,7 @@ def in_process() -> None:
     def everything() -> None:
         prepared = prepare_experiment(experiment)
         chart, own = prepared.chart(template), prepared.own
-        lint_release(chart, own.values, own.release, own.objects)
+        lint_release(chart, own.values, own.model, own.objects)
         _ = chart.archive, chart.digest
 
     print(f"objects              {len(assemble(values, release))}")

@@ -12,6 +12,7 @@ from functools import cached_property
 from symphony_charts.chart.compile.experiment import compile_values, losses, with_digest
 from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
 from symphony_charts.chart.files.version import FIRST_VERSION
+from symphony_charts.chart.render.model import Model
 from symphony_charts.chart.render.release import Release, render_release
 from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.merge import merge
@@ -35,10 +36,11 @@ __all__ = ["Prepared", "Rendering", "prepare", "prepare_experiment"]
 
 @dataclass(frozen=True, kw_only=True)
 class Rendering:
-    """A release: merged `values`, the `objects` that they make, and the node pools that they are to fit on."""
+    """A release: merged `values`, the `model` and `objects` they make, and the node pools that they are to fit on."""
 
     values: Values
     release: Release
+    model: Model
     objects: tuple[dict[str, object], ...]
     pools: Pools | None = None
     decisions: tuple[Decision, ...] = ()
@@ -116,10 +118,8 @@ class Prepared:
             chart_version=version or own.chart_version,
         )
         merged = merge(self.values, values)
-        objects = tuple(render_release(merged, there))
-        return Rendering(
-            values=merged, release=there, objects=objects, pools=self.own.pools, decisions=self.own.decisions
-        )
+        model, objects = render_release(merged, there)
+        return replace(self.own, values=merged, release=there, model=model, objects=tuple(objects))
 
     def chart(
         self,
@@ -177,11 +177,18 @@ def prepare_experiment(
     )
     if has_shares(settled):
         bare = compile_values(without_shares(settled), services)
-        settled = share_out(settled, running_requests(render_release(bare, release)))
+        settled = share_out(settled, running_requests(render_release(bare, release)[1]))
     defaults = compile_values(settled, services)
     values = with_digest(merge(defaults, overrides)) if overrides else defaults
-    objects = tuple(render_release(values, release))
-    own = Rendering(values=values, release=release, objects=objects, pools=pools, decisions=tuple(decisions))
+    model, objects = render_release(values, release)
+    own = Rendering(
+        values=values,
+        release=release,
+        model=model,
+        objects=tuple(objects),
+        pools=pools,
+        decisions=tuple(decisions),
+    )
     if not force:
         own.refuse_unschedulable()
     return Prepared(experiment=settled, services=services, defaults=defaults, own=own, losses=tuple(losses(settled)))

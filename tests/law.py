@@ -119,7 +119,7 @@ def _install(spec: str, case: Case, pools: Sequence[str]) -> Answer:
             defaults = load((source.chart / "values.yaml").read_text())
             assert isinstance(defaults, dict)
             release = Release(name=source.name, chart_name=source.name)
-            made = render_release(merge(defaults, values), release)
+            _, made = render_release(merge(defaults, values), release)
             return Answer(status=0, data={"items": json.loads(json.dumps(made))}, error="")
     except SymphError as error:
         return Answer(status=error.exit_code, data=None, error=f"error: {error}\n")

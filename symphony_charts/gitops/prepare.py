@@ -123,7 +123,7 @@ def _checker(
 
     def check(env_values: Values) -> None:
         rendering = prepared.under(env_values, namespace=namespace)
-        findings = lint_release(chart, rendering.values, rendering.release, rendering.objects)
+        findings = lint_release(chart, rendering.values, rendering.model, rendering.objects)
         errors = [finding for finding in findings if finding.severity == "error"]
         if errors:
             more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""

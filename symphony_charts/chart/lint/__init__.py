@@ -14,7 +14,7 @@ from symphony_charts.chart.lint.resource_rules import check_resources
 from symphony_charts.chart.lint.security import check_security
 from symphony_charts.chart.lint.value_rules import check_values
 from symphony_charts.chart.lint.workload_rules import check_images, check_sizes, check_workloads
-from symphony_charts.chart.render.model import build_model
+from symphony_charts.chart.render.model import Model
 from symphony_charts.chart.render.release import Release, render_release
 from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.merge import merge
@@ -33,19 +33,18 @@ def lint(
     """
     values = merge(chart.values, overrides or {})
     installed = Release(name=release or chart.name, chart_name=chart.name, chart_version=chart.version)
-    return lint_release(chart, values, installed, render_release(values, installed), kube_version=kube_version)
+    return lint_release(chart, values, *render_release(values, installed), kube_version=kube_version)
 
 
 def lint_release(
     chart: Chart,
     values: Mapping[str, object],
-    release: Release,
+    model: Model,
     objects: Sequence[dict[str, object]],
     *,
     kube_version: str | None = None,
 ) -> list[Finding]:
-    """The same for merged `values` whose `objects` are rendered already."""
-    model = build_model(values, release)
+    """The same for merged `values` whose `objects` are rendered already from `model`."""
     seen = opened(objects)
     findings = [
         *check_release(model),

@@ -19,7 +19,7 @@ from symphony_charts.formats.data import sub
 from symphony_charts.kinds import gang
 from symphony_charts.kinds.service import stateful_set
 
-__all__ = ["Release", "Run", "assemble", "run_of"]
+__all__ = ["Release", "Run", "assemble", "objects_of", "run_of"]
 
 
 def assemble(values: Mapping[str, object], release: Release) -> list[dict[str, object]]:
@@ -27,7 +27,11 @@ def assemble(values: Mapping[str, object], release: Release) -> list[dict[str, o
 
     Raises SpecError where the templates fail.
     """
-    model = build_model(values, release)
+    return objects_of(build_model(values, release))
+
+
+def objects_of(model: Model) -> list[dict[str, object]]:
+    """All objects of the release that `model` is computed for."""
     run = run_of(model)
     return [
         *_config_maps(model),

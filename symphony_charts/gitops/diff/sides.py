@@ -67,8 +67,8 @@ class Published:
         if not isinstance(values, dict):
             raise SpecError.one("values.yaml holds no map", at=path)
         release = Release(name=self.name, namespace=namespace, chart_name=chart.split("/")[2])
-        objects = tuple(render_release(merge(values, env_values), release, schema=seen.read(schema)))
-        return Side(title=title, objects=objects, notes=self._notes(title, seen, templates))
+        _, objects = render_release(merge(values, env_values), release, schema=seen.read(schema))
+        return Side(title=title, objects=tuple(objects), notes=self._notes(title, seen, templates))
 
     def _notes(self, title: str, seen: Snapshot, templates: str) -> tuple[str, ...]:
         files = {name: entry for name, entry in seen.folder(templates).items() if not entry.is_folder}

@@ -30,9 +30,8 @@ def rendered_files(pointer: Pointer, values: object, dry_sha: str, schema: bytes
     release = Release(
         name=pointer.name, namespace=pointer.destination.namespace, chart_name=pointer.chart.split("/")[2]
     )
-    objects = [
-        item for item in render_release(merge(values, pointer.values), release, schema=schema) if not _is_hook(item)
-    ]
+    _, rendered = render_release(merge(values, pointer.values), release, schema=schema)
+    objects = [item for item in rendered if not _is_hook(item)]
     subject = f"{pointer.op} {pointer.team}/{pointer.name} {pointer.version} in {pointer.env}"
     return {_MANIFEST: dump_all(objects).encode(), _METADATA: _metadata(dry_sha, subject, pointer.at)}
 

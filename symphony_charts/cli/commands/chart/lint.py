@@ -38,7 +38,7 @@ def _findings(args: argparse.Namespace, path: str, filled: ChartTemplate) -> lis
     spec = files.read(path)
     prepared = prepared_of(args, spec, force=True)
     chart, own = prepared.chart(filled, spec.lock.version), prepared.own
-    of_chart = lint_release(chart, own.values, own.release, own.objects, kube_version=args.kube_version)
+    of_chart = lint_release(chart, own.values, own.model, own.objects, kube_version=args.kube_version)
     problems = [replace(finding, path=spec_path(finding.path, prepared.experiment)) for finding in of_chart]
     for loss in prepared.losses:
         rule = loss.path.rpartition(".")[2]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from symphony_charts.chart.files.package_cache import PackageCache
-from symphony_charts.chart.render.model import build_model
 from symphony_charts.cli import output
 from symphony_charts.cli.options import common
 from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
@@ -113,7 +112,7 @@ def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
 
 
 def _runs_on(item: Packaged) -> list[str]:
-    model = build_model(item.prepared.values, item.prepared.own.release)
+    model = item.prepared.own.model
     left = runs_on(model.values, model.groups, model.kind_name)
     return [group if group == process else f"{group}/{process}" for group, process in left]
 
