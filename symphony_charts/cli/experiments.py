@@ -88,9 +88,9 @@ def some_instances(status: ExperimentStatus, word: str) -> list[InstanceStatus]:
     found = find_instances(status, word)
     if found:
         return found
-    loose, _ = match_processes(((one.group or None, one.name) for one in status.instances), word)
+    loose, _ = match_processes(((instance.group or None, instance.name) for instance in status.instances), word)
     if not loose:
-        known = ", ".join(one.path for one in status.instances if not one.is_step) or "none"
+        known = ", ".join(instance.path for instance in status.instances if not instance.is_step) or "none"
         raise NotFound(f'experiment "{status.name}" has no process "{word}"', next=f"its processes: {known}")
     chosen = choose([f"{group}/{name}" if group else name for group, name in loose], word, "process")
     return find_instances(status, chosen)

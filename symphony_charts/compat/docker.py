@@ -127,7 +127,7 @@ def _words(process: Process) -> dict[str, object]:
     if process.command:
         words["entrypoint"] = [word.replace("$", "$$") for word in process.command]
     if process.args:
-        words["command"] = [word.replace("$", "$$") for word in process.args]
+        words["command"] = [arg.replace("$", "$$") for arg in process.args]
     return words
 
 

@@ -197,5 +197,5 @@ def _wrapped_items(spec: Object) -> list[Object]:
 
 
 def _has_retries(wrapper: Object) -> bool:
-    specs = [one.get("spec") or {} for one in _wrapped_items(wrapper.get("spec") or {})]
+    specs = [item.get("spec") or {} for item in _wrapped_items(wrapper.get("spec") or {})]
     return any(spec.get("backoffLimit") or spec.get("backoffLimitPerIndex") for spec in specs)

@@ -194,7 +194,7 @@ def described_job(item: Object, end: End | None, name: str, template: Object) ->
 def conditions_of(item: Object) -> set[str]:
     """The conditions that a live object has now."""
     conditions = (item.get("status") or {}).get("conditions") or []
-    return {one["type"] for one in conditions if one.get("status") == "True"}
+    return {condition["type"] for condition in conditions if condition.get("status") == "True"}
 
 
 def count_of(spec: Fields, key: str) -> int:

@@ -76,7 +76,7 @@ class JobSet(Kind):
         """The Job of each member, which the set makes late, takes away early and hides while it is queued."""
         name, end = item["metadata"]["name"], self.outcome(item)
         members = item["spec"].get("replicatedJobs") or []
-        return [described_job(item, end, f"{name}-{one['name']}-0", one["template"]) for one in members]
+        return [described_job(item, end, f"{name}-{member['name']}-0", member["template"]) for member in members]
 
     def restarts(self, item: Object) -> bool:
         """Whether it may, however often it has: the failed Job of its last attempt is there for a moment longer."""

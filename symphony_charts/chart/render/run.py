@@ -153,7 +153,9 @@ def _of_run(group: Group, template: Values, run: str, settings: Values, made: li
 def _fixed(model: Model, group: Group, template: Values) -> Values:
     """What cannot change of a pod template in a run: all but what follows from the replicas of a group scaled live."""
     moving = [name for name, one in model.groups.items() if one.is_scaled_live]
-    dropped = [service_variable(one.name, "HOSTS") for one in model.services.values() if one.group in moving]
+    dropped = [
+        service_variable(service.name, "HOSTS") for service in model.services.values() if service.group in moving
+    ]
     dropped += [REPLICAS] if group.is_scaled_live else []
     if not dropped and not group.selector_patterns:
         return template
@@ -167,7 +169,7 @@ def _without(template: Values, env: Mapping[str, str | None]) -> Values:
     for key in ("initContainers", "containers"):
         containers = spec.get(key)
         if isinstance(containers, list):
-            spec[key] = [{**one, "env": list(_filled(one, env))} for one in containers]
+            spec[key] = [{**container, "env": list(_filled(container, env))} for container in containers]
     return {"spec": spec}
 
 

@@ -105,11 +105,11 @@ def _is_overfull(cluster: Cluster, nodes: frozenset[int], demands: list[int]) ->
 
 def _are_anti_affine_too_many(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
     """Pods that all keep each other away need a node each."""
-    for one in demands:
-        if one not in cluster.anti_affine[one]:
+    for demand in demands:
+        if demand not in cluster.anti_affine[demand]:
             continue
-        clique = [one]
-        for other in sorted(cluster.anti_affine[one] & set(demands)):
+        clique = [demand]
+        for other in sorted(cluster.anti_affine[demand] & set(demands)):
             if other in cluster.anti_affine[other] and all(other in cluster.anti_affine[member] for member in clique):
                 clique.append(other)
         clique = sorted(set(clique))

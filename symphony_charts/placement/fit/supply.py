@@ -176,16 +176,16 @@ def _anti_affine(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
     """The demands that may not share a node with each one: equal host ports, or anti-affinity in either direction."""
     with_terms = [i for i, demand in enumerate(demands) if demand.shape.ports or demand.shape.repels]
     anti_affine: list[set[int]] = [set() for _ in demands]
-    for one in with_terms:
+    for index in with_terms:
         for other in range(len(demands)):
-            a, b = demands[one].shape, demands[other].shape
+            a, b = demands[index].shape, demands[other].shape
             if (
                 ports_conflict(a.ports, b.ports)
                 or _selects(a.repels, demands[other])
-                or _selects(b.repels, demands[one])
+                or _selects(b.repels, demands[index])
             ):
-                anti_affine[one].add(other)
-                anti_affine[other].add(one)
+                anti_affine[index].add(other)
+                anti_affine[other].add(index)
     return tuple(frozenset(group) for group in anti_affine)
 
 

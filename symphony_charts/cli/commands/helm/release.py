@@ -108,7 +108,7 @@ def helm_status(args: argparse.Namespace) -> int:
             output.Column("WHY", "why"),
         ]
         output.print_items(args, "Workload", workloads, columns)
-    return int(any(one["state"] == "failed" for one in workloads))
+    return int(any(workload["state"] == "failed" for workload in workloads))
 
 
 _COLORS = {"ready": "good", "finished": "good", "queued": "busy", "waiting": "busy", "failed": "bad"}

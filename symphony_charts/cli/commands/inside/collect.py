@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher, events=True)
     folder = Path(args.to or f"{status.name}-{status.run or 'run'}")
-    chosen = [one for word in args.process for one in experiments.some_instances(status, word)] or list(
+    chosen = [instance for word in args.process for instance in experiments.some_instances(status, word)] or list(
         status.instances
     )
     write_file(folder / "experiment.json", (json.dumps(record_of(status), indent=2) + "\n").encode())

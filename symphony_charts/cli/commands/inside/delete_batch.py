@@ -16,7 +16,7 @@ def run(args: argparse.Namespace) -> int:
     """List what fits, ask, remove it. Only experiments of ours can fit."""
     watcher = experiments.watcher_of(args)
     patterns = [_compiled(text) for text in args.patterns]
-    every = sorted({one.name for one in watcher.experiments(ended=True)})
+    every = sorted({experiment.name for experiment in watcher.experiments(ended=True)})
     names = [name for name in every if any(pattern.fullmatch(name) for pattern in patterns)]
     if not names:
         begun = [name for name in every if any(pattern.match(name) for pattern in patterns)]

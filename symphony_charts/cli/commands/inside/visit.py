@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _only(status: ExperimentStatus) -> str:
-    names = [one.name for one in status.services]
+    names = [service.name for service in status.services]
     if not names:
         raise NotFound(f"{status.name} has no services", next="give a process `binds` or `exposes`")
     if len(names) > 1:

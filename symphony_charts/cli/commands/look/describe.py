@@ -35,18 +35,21 @@ def record_of(status: ExperimentStatus) -> dict[str, object]:
         "run": status.run,
         "namespace": status.namespace,
         "heldBy": list(status.held_by),
-        "processes": [_process_record(one) for one in status.processes],
-        "services": [{"name": one.name, "address": one.address, "outside": one.outside} for one in status.services],
+        "processes": [_process_record(process) for process in status.processes],
+        "services": [
+            {"name": service.name, "address": service.address, "outside": service.outside}
+            for service in status.services
+        ],
         "events": [
             {
-                "time": one.time,
-                "kind": one.kind,
-                "about": one.about,
-                "reason": one.reason,
-                "message": one.message,
-                "count": one.count,
+                "time": event.time,
+                "kind": event.kind,
+                "about": event.about,
+                "reason": event.reason,
+                "message": event.message,
+                "count": event.count,
             }
-            for one in status.events
+            for event in status.events
         ],
     }
 
@@ -82,9 +85,9 @@ def _text(args: argparse.Namespace, status: ExperimentStatus) -> str:
 
 
 def _tables(status: ExperimentStatus) -> list[tuple[str, list[dict[str, object]], Sequence[output.Column]]]:
-    processes = [_process_record(one) for one in status.processes]
+    processes = [_process_record(process) for process in status.processes]
     services: list[dict[str, object]] = [
-        {"name": one.name, "address": one.address, "outside": one.outside} for one in status.services
+        {"name": service.name, "address": service.address, "outside": service.outside} for service in status.services
     ]
     return [
         (
@@ -96,7 +99,11 @@ def _tables(status: ExperimentStatus) -> list[tuple[str, list[dict[str, object]]
                 output.Column("PHASE", "phase", state=experiments.phase_color),
                 *(output.Column(key.upper(), key) for key in ("active", "succeeded", "failed", "ready", "restarts")),
                 output.Column("WHERE", lambda item: ",".join(output.texts(item["places"])[:3])),
-                *([output.Column("GPUS", experiments.gpu_ids)] if any(one.gpus for one in status.processes) else []),
+                *(
+                    [output.Column("GPUS", experiments.gpu_ids)]
+                    if any(process.gpus for process in status.processes)
+                    else []
+                ),
                 output.Column("REASON", "reason"),
             ],
         ),
@@ -109,16 +116,16 @@ def event_items(events: Sequence[object]) -> list[dict[str, object]]:
     """Events as rows."""
     return [
         {
-            "time": one.time,
-            "age": age_since(one.time),
-            "kind": one.kind,
-            "about": one.about,
-            "reason": one.reason,
-            "message": one.message + (f" (x{one.count})" if one.count > 1 else ""),
-            "count": one.count,
+            "time": event.time,
+            "age": age_since(event.time),
+            "kind": event.kind,
+            "about": event.about,
+            "reason": event.reason,
+            "message": event.message + (f" (x{event.count})" if event.count > 1 else ""),
+            "count": event.count,
         }
-        for one in events
-        if isinstance(one, Event)
+        for event in events
+        if isinstance(event, Event)
     ]
 
 

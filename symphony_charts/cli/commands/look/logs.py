@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--regex is no regular expression: {error}") from error
     watcher = experiments.watcher_of(args)
     status, words = _choose(args, watcher)
-    chosen = [one for word in words for one in experiments.some_instances(status, word)]
+    chosen = [instance for word in words for instance in experiments.some_instances(status, word)]
     paths = tuple(dict.fromkeys(one.path for one in chosen))
     query = LogQuery(
         instances=paths,
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         follow=args.follow,
         previous=args.previous,
     )
-    printer = _Printer(args, paths or tuple(one.path for one in status.instances))
+    printer = _Printer(args, paths or tuple(instance.path for instance in status.instances))
     for line in watcher.logs(status.name, query):
         printer.print(line)
     return 0

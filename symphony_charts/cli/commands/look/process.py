@@ -46,21 +46,21 @@ def _print(args: argparse.Namespace, status: ExperimentStatus, watcher: Watcher)
 def _items(status: ExperimentStatus) -> list[dict[str, object]]:
     return [
         {
-            "name": one.name,
-            "group": one.group,
-            "process": one.process,
-            "index": one.index,
-            "phase": one.phase,
-            "state": one.state,
-            "ready": one.ready,
-            "restarts": one.restarts,
-            "status": one.status,
-            "reason": one.reason,
-            "place": one.place,
-            "pod": one.pod,
-            "gpus": list(one.gpus),
+            "name": instance.name,
+            "group": instance.group,
+            "process": instance.process,
+            "index": instance.index,
+            "phase": instance.phase,
+            "state": instance.state,
+            "ready": instance.ready,
+            "restarts": instance.restarts,
+            "status": instance.status,
+            "reason": instance.reason,
+            "place": instance.place,
+            "pod": instance.pod,
+            "gpus": list(instance.gpus),
         }
-        for one in status.instances
+        for instance in status.instances
     ]
 
 

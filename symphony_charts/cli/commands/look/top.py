@@ -38,17 +38,17 @@ def run(args: argparse.Namespace) -> int:
 def _items(watcher: Watcher, status: ExperimentStatus) -> list[dict[str, object]]:
     usage, last = watcher.usage(status.name), watcher.last_lines(status.name)
     items: list[dict[str, object]] = []
-    for one in status.instances:
-        used = usage.get(one.path)
+    for instance in status.instances:
+        used = usage.get(instance.path)
         items.append(
             {
-                "name": one.path,
-                "phase": one.phase,
-                "state": one.state,
-                "restarts": one.restarts,
+                "name": instance.path,
+                "phase": instance.phase,
+                "state": instance.state,
+                "restarts": instance.restarts,
                 "cpu": used.cpu if used else None,
                 "memory": used.memory if used else None,
-                "lastLine": last.get(one.path, ""),
+                "lastLine": last.get(instance.path, ""),
             }
         )
     return items

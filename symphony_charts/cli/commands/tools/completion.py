@@ -58,5 +58,5 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):
-            for inner in {id(one): one for one in action.choices.values()}.values():
+            for inner in {id(choice): choice for choice in action.choices.values()}.values():
                 yield from _actions(inner)

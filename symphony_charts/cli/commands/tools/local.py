@@ -55,7 +55,7 @@ def _replay(args: argparse.Namespace) -> int:
 def _history(args: argparse.Namespace) -> int:
     if args.experiment_name is not None:
         find_past(args.experiment_name)
-    items = [_item(past_run(one)) for one in all_runs(args.experiment_name)]
+    items = [_item(past_run(run)) for run in all_runs(args.experiment_name)]
     output.print_items(args, "Run", items, _COLUMNS, empty="no runs are remembered here", name="run")
     return 0
 

@@ -157,7 +157,7 @@ def _fill(plan: LocalPlan) -> None:
     """Make the folders of volumes and check out those from Git, but for those that an earlier render has filled."""
     for place in plan.folders:
         Path(place).mkdir(parents=True, exist_ok=True, mode=0o700)
-    check_out_all([one for one in plan.checkouts if not any(Path(one.folder).iterdir())])
+    check_out_all([checkout for checkout in plan.checkouts if not any(Path(checkout.folder).iterdir())])
 
 
 def _write(folder: Path, export: Export, *, replaces: bool) -> None:
