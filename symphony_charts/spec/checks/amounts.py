@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from symphony_charts.errors import Problem
 from symphony_charts.formats.paths import join
 from symphony_charts.formats.quantity import MOST, QuantityOverflowError, amount_of, is_quantity, quantity
+from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.checks.pods import is_label_key
-from symphony_charts.spec.checks.process_paths import Place
 from symphony_charts.spec.model import Experiment, Process, Step
 
 __all__ = ["amount_faults", "resource_faults"]
@@ -16,12 +16,12 @@ __all__ = ["amount_faults", "resource_faults"]
 _FORM = 'write it as Kubernetes does: "500m", "1.5", "2Gi"'
 
 
-def resource_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+def resource_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """Faults of the amounts that processes, steps and pods ask for."""
-    for place in places:
-        yield from _fields_faults(place.process, place.path)
-        yield from _container_faults(place.process.container_overlay, f"{place.path}.container_overlay")
-        yield from _pod_faults(place.process.pod_overlay, f"{place.path}.pod_overlay")
+    for entry in entries:
+        yield from _fields_faults(entry.process, entry.path)
+        yield from _container_faults(entry.process.container_overlay, f"{entry.path}.container_overlay")
+        yield from _pod_faults(entry.process.pod_overlay, f"{entry.path}.pod_overlay")
     for name, step in experiment.prepare.items():
         yield from _fields_faults(step, f"prepare.{name}")
     for name, group in experiment.groups.items():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from symphony_charts.errors import Problem
-from symphony_charts.spec.checks.process_paths import Place
+from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import EnvSource, EnvValue
 from symphony_charts.spec.variable_names import RESERVED
@@ -18,14 +18,14 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
 
-def env_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+def env_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """Faults of all variables of processes, steps and the local mode."""
-    for place in places:
-        if place.process.env:
-            yield from _faults(place.process.env, f"{place.path}.env")
-        local = place.process.local
+    for entry in entries:
+        if entry.process.env:
+            yield from _faults(entry.process.env, f"{entry.path}.env")
+        local = entry.process.local
         if local is not None and local.env:
-            yield from _faults({**place.process.env, **local.env}, f"{place.path}.local.env", only=local.env)
+            yield from _faults({**entry.process.env, **local.env}, f"{entry.path}.local.env", only=local.env)
     for name, step in experiment.prepare.items():
         yield from _faults(step.env, f"prepare.{name}.env")
     yield from _faults(experiment.local.env, "local.env")

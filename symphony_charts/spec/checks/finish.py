@@ -13,10 +13,10 @@ from symphony_charts.formats.paths import join
 from symphony_charts.spec.checks.amounts import resource_faults
 from symphony_charts.spec.checks.argo import argo_faults
 from symphony_charts.spec.checks.dijob import dijob_faults
+from symphony_charts.spec.checks.entries import ProcessEntry, entries_of
 from symphony_charts.spec.checks.env import env_faults
 from symphony_charts.spec.checks.names import name_faults, with_clean_names
 from symphony_charts.spec.checks.pods import image_faults, pod_faults
-from symphony_charts.spec.checks.process_paths import Place, places_of
 from symphony_charts.spec.checks.references import reference_faults
 from symphony_charts.spec.checks.services import network_faults
 from symphony_charts.spec.checks.storage import storage_faults
@@ -45,13 +45,13 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
     written, problems = with_clean_names(exp)
     experiment = with_overlays_as_fields(written)
     problems += name_faults(experiment)
-    places = places_of(experiment)
-    if not places:
+    entries = entries_of(experiment)
+    if not entries:
         problems.append(Problem(what="the experiment has no process", path="processes", next="add one"))
     for check in _CHECKS:
-        problems += check(experiment, places)
+        problems += check(experiment, entries)
     if for_cluster:
-        problems += image_faults(experiment, places)
+        problems += image_faults(experiment, entries)
         of_kind = _OF_KIND.get(experiment.workload.kind)
         problems += of_kind(experiment) if of_kind else ()
     if problems:
@@ -59,14 +59,14 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
     return experiment
 
 
-def _text_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+def _text_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """Characters that cannot travel, anywhere; and what overlays hold beside plain data."""
-    for place in places:
-        process = place.process
+    for entry in entries:
+        process = entry.process
         if process.container_overlay:
-            yield from _overlay_faults(process.container_overlay, f"{place.path}.container_overlay")
+            yield from _overlay_faults(process.container_overlay, f"{entry.path}.container_overlay")
         if process.pod_overlay:
-            yield from _overlay_faults(process.pod_overlay, f"{place.path}.pod_overlay")
+            yield from _overlay_faults(process.pod_overlay, f"{entry.path}.pod_overlay")
     for name, group in experiment.groups.items():
         if group.pod_overlay:
             yield from _overlay_faults(group.pod_overlay, f"groups.{name}.pod_overlay")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from symphony_charts.errors import Problem
-from symphony_charts.spec.checks.process_paths import Place
+from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup, Step, Toleration
 
 __all__ = ["OUR_DOMAINS", "image_faults", "is_in_domain", "is_label_key", "pod_faults"]
@@ -20,7 +20,7 @@ _MOST_REPLICAS = 100_000
 _POD_DEFAULTS = PodSettings()
 
 
-def pod_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+def pod_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """Faults of groups, processes and steps that stand in one of them alone."""
     yield from _label_faults(experiment.labels, "labels", with_values=True, ours=OUR_DOMAINS)
     yield from _label_faults(experiment.annotations, "annotations", with_values=False, ours=OUR_DOMAINS[:1])
@@ -28,10 +28,10 @@ def pod_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]
         path = f"groups.{name}"
         yield from _settings_faults(group, path, any(p.lifecycle == "finite" for p in group.processes.values()))
         yield from _pool_faults(name, group)
-    for place in places:
-        process, path = place.process, place.path
-        if place.in_group:
-            yield from _grouped_faults(place)
+    for entry in entries:
+        process, path = entry.process, entry.path
+        if entry.in_group:
+            yield from _grouped_faults(entry)
         else:
             yield from _settings_faults(process, path, process.lifecycle == "finite")
         yield from _command_faults(process, path)
@@ -48,14 +48,14 @@ def is_in_domain(key: str, domains: Iterable[str]) -> bool:
     return bool(slash) and any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
 
 
-def image_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+def image_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """What only a cluster needs: an image for everything that runs, and restarts that its controllers can do."""
     if not experiment.image:
-        for place in places:
-            if not place.process.image:
-                what = f'process "{place.ref}" has no image'
-                next_step = f"set `{place.path}.image`, or `image` for the whole experiment"
-                yield Problem(what=what, path=f"{place.path}.image", next=next_step)
+        for entry in entries:
+            if not entry.process.image:
+                what = f'process "{entry.ref}" has no image'
+                next_step = f"set `{entry.path}.image`, or `image` for the whole experiment"
+                yield Problem(what=what, path=f"{entry.path}.image", next=next_step)
         for name, step in experiment.prepare.items():
             if not step.image:
                 yield Problem(what=f'step "{name}" has no image', path=f"prepare.{name}.image", next="set it")
@@ -70,15 +70,15 @@ def image_faults(experiment: Experiment, places: list[Place]) -> Iterator[Proble
             yield Problem(what=what, path=f"{path}.restart", next="drop it, or make the process finite")
 
 
-def _grouped_faults(place: Place) -> Iterator[Problem]:
-    process, group = place.process, place.ref.pod
+def _grouped_faults(entry: ProcessEntry) -> Iterator[Problem]:
+    process, group = entry.process, entry.ref.pod
     for field in PodSettings.__struct_fields__:
         if getattr(process, field) != getattr(_POD_DEFAULTS, field):
-            what = f'`{field}` belongs to a pod, and "{place.ref.process}" shares its pod with group "{group}"'
-            yield Problem(what=what, path=f"{place.path}.{field}", next=f"move it to groups.{group}.{field}")
+            what = f'`{field}` belongs to a pod, and "{entry.ref.process}" shares its pod with group "{group}"'
+            yield Problem(what=what, path=f"{entry.path}.{field}", next=f"move it to groups.{group}.{field}")
     if process.local is not None and process.local.replicas is not None:
-        what = f'`replicas` belongs to a pod, and "{place.ref.process}" shares its pod with group "{group}"'
-        yield Problem(what=what, path=f"{place.path}.local.replicas", next=f"set groups.{group}.replicas")
+        what = f'`replicas` belongs to a pod, and "{entry.ref.process}" shares its pod with group "{group}"'
+        yield Problem(what=what, path=f"{entry.path}.local.replicas", next=f"set groups.{group}.replicas")
 
 
 def _pool_faults(name: str, group: ProcessGroup) -> Iterator[Problem]:

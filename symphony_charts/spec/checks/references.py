@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.errors import Problem
 from symphony_charts.formats.paths import nearest
-from symphony_charts.spec.checks.process_paths import Place
+from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.model import Experiment
 
 __all__ = ["reference_faults"]
 
 
-def reference_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """References that mean nothing, or two things, or go round in a circle."""
-    table = _Table(places)
-    graph: dict[str, list[Place]] = {}
-    for place in places:
-        if place.process.after:
-            targets = [table.find(ref, f"{place.path}.after[{i}]") for i, ref in enumerate(place.process.after)]
-            graph[place.path] = [other for other in targets if other is not None]
+    table = _Table(entries)
+    graph: dict[str, list[ProcessEntry]] = {}
+    for entry in entries:
+        if entry.process.after:
+            targets = [table.find(ref, f"{entry.path}.after[{i}]") for i, ref in enumerate(entry.process.after)]
+            graph[entry.path] = [other for other in targets if other is not None]
     for index, ref in enumerate(experiment.done_when):
         end = table.find(ref, f"done_when[{index}]")
         if end is not None and end.process.lifecycle == "service":
@@ -40,26 +40,26 @@ def reference_faults(experiment: Experiment, places: list[Place]) -> Iterator[Pr
             what = f'no group or lone process is called "{pod}"'
             yield Problem(what=what, path=f"workload.dijob.tasks.{pod}", next=_hint(pod, pods))
     yield from table.problems
-    yield from _circle_faults(graph, [place for place in places if place.path in graph])
+    yield from _circle_faults(graph, [entry for entry in entries if entry.path in graph])
 
 
 class _Table:
     """Processes by bare name and by ``group/process``."""
 
-    def __init__(self, places: list[Place]) -> None:
+    def __init__(self, entries: list[ProcessEntry]) -> None:
         self.problems: list[Problem] = []
-        self._by_name: dict[str, list[Place]] = {}
-        for place in places:
-            self._by_name.setdefault(place.ref.process, []).append(place)
-            self._by_name.setdefault(f"{place.ref.pod}/{place.ref.process}", []).append(place)
+        self._by_name: dict[str, list[ProcessEntry]] = {}
+        for entry in entries:
+            self._by_name.setdefault(entry.ref.process, []).append(entry)
+            self._by_name.setdefault(f"{entry.ref.pod}/{entry.ref.process}", []).append(entry)
 
-    def find(self, ref: str, path: str) -> Place | None:
+    def find(self, ref: str, path: str) -> ProcessEntry | None:
         """The process that `ref` means; None, and a problem, unless that is exactly one."""
         matches = self._by_name.get(ref, [])
         if len(matches) == 1:
             return matches[0]
         if matches:
-            choices = ", ".join(f"{place.ref.pod}/{place.ref.process}" for place in matches)
+            choices = ", ".join(f"{entry.ref.pod}/{entry.ref.process}" for entry in matches)
             what = f'"{ref}" fits several processes: {choices}'
             self.problems.append(Problem(what=what, path=path, next="name it as group/process"))
         else:
@@ -72,15 +72,15 @@ class _Table:
 def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, ref in enumerate(order):
-        place = table.find(ref, f"order[{index}]")
-        if place is None:
+        entry = table.find(ref, f"order[{index}]")
+        if entry is None:
             continue
-        if place.path in seen:
+        if entry.path in seen:
             yield Problem(what=f'"{ref}" stands twice in the order', path=f"order[{index}]", next="drop one of them")
-        seen.add(place.path)
+        seen.add(entry.path)
 
 
-def _circle_faults(graph: Mapping[str, Sequence[Place]], starts: Sequence[Place]) -> Iterator[Problem]:
+def _circle_faults(graph: Mapping[str, Sequence[ProcessEntry]], starts: Sequence[ProcessEntry]) -> Iterator[Problem]:
     """One fault for each circle of `after`, at the first process of it.
 
     `graph` is keyed by path. It is walked with a stack of its own: chains may be longer than Python's.
@@ -103,9 +103,9 @@ def _circle_faults(graph: Mapping[str, Sequence[Place]], starts: Sequence[Place]
                 branches.append(iter(graph.get(following.path, ())))
 
 
-def _circle(trail: list[Place], again: Place) -> Problem:
-    first = next(index for index, place in enumerate(trail) if place.path == again.path)
-    names = " -> ".join(str(place.ref) for place in [*trail[first:], again])
+def _circle(trail: list[ProcessEntry], again: ProcessEntry) -> Problem:
+    first = next(index for index, entry in enumerate(trail) if entry.path == again.path)
+    names = " -> ".join(str(entry.ref) for entry in [*trail[first:], again])
     what = f"processes wait for each other: {names}"
     return Problem(what=what, path=f"{again.path}.after", next="let one of them start first")
 

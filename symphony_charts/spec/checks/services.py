@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from symphony_charts.errors import Problem
 from symphony_charts.formats.names import SERVICE_NAME
 from symphony_charts.formats.paths import nearest
-from symphony_charts.spec.checks.process_paths import Place
+from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.model import Experiment, Probe
 from symphony_charts.spec.variable_names import service_variable
 
@@ -18,21 +18,21 @@ _SERVICE_LENGTH = 40
 _LAST_PORT = 65535
 
 
-def network_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+def network_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """Faults of `binds`, `connects`, `exposes`, `ready` and of the ports they stand on."""
-    listeners: dict[str, Place] = {}
+    listeners: dict[str, ProcessEntry] = {}
     bound: set[str] = set()
-    for place in places:
-        yield from _listener_faults(place, listeners)
-        bound.update(place.process.binds)
-    for place in places:
-        yield from _connect_faults(place, bound, listeners)
-        if place.process.ready is not None:
-            yield from _probe_faults(place.process.ready, place)
-    yield from _pod_port_faults(places)
+    for entry in entries:
+        yield from _listener_faults(entry, listeners)
+        bound.update(entry.process.binds)
+    for entry in entries:
+        yield from _connect_faults(entry, bound, listeners)
+        if entry.process.ready is not None:
+            yield from _probe_faults(entry.process.ready, entry)
+    yield from _pod_port_faults(entries)
     yield from _variable_faults(listeners)
-    yield from _range_faults(experiment, places)
-    exposed = {name for place in places for name in place.process.exposes}
+    yield from _range_faults(experiment, entries)
+    exposed = {name for entry in entries for name in entry.process.exposes}
     for name in experiment.expose:
         if name not in exposed:
             meant = nearest(name, exposed)
@@ -40,18 +40,18 @@ def network_faults(experiment: Experiment, places: list[Place]) -> Iterator[Prob
             yield Problem(what=f'no process exposes "{name}"', path=f"expose.{name}", next=next_step)
 
 
-def _listener_faults(place: Place, listeners: dict[str, Place]) -> Iterator[Problem]:
-    process = place.process
+def _listener_faults(entry: ProcessEntry, listeners: dict[str, ProcessEntry]) -> Iterator[Problem]:
+    process = entry.process
     for verb, services in (("binds", process.binds), ("exposes", process.exposes)):
         for index, (name, port) in enumerate(services.items()):
-            path = f"{place.path}.{verb}[{index}]"
+            path = f"{entry.path}.{verb}[{index}]"
             yield from _name_faults(name, path)
             if port is not None and not 1 <= port <= _LAST_PORT:
                 what = f'the port {port} of "{name}" is no port'
                 yield Problem(what=what, path=path, next=f"use 1 to {_LAST_PORT}, or leave it out to have one chosen")
-            other = listeners.setdefault(name, place)
-            if other is not place:
-                what = f'"{name}" is {"bound" if verb == "binds" else "exposed"} by "{place.ref}" and by "{other.ref}"'
+            other = listeners.setdefault(name, entry)
+            if other is not entry:
+                what = f'"{name}" is {"bound" if verb == "binds" else "exposed"} by "{entry.ref}" and by "{other.ref}"'
                 next_step = "let one process listen, and `replicas` make it many; or give each its own service"
                 yield Problem(what=what, path=path, next=next_step)
             if verb == "exposes" and _differ(process.binds.get(name), port):
@@ -72,10 +72,10 @@ def _name_faults(name: str, path: str) -> Iterator[Problem]:
         yield Problem(what=what, path=path, next="shorten it")
 
 
-def _connect_faults(place: Place, bound: set[str], listeners: Mapping[str, Place]) -> Iterator[Problem]:
+def _connect_faults(entry: ProcessEntry, bound: set[str], listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]:
     seen: set[str] = set()
-    for index, name in enumerate(place.process.connects):
-        path = f"{place.path}.connects[{index}]"
+    for index, name in enumerate(entry.process.connects):
+        path = f"{entry.path}.connects[{index}]"
         if name in seen:
             yield Problem(what=f'"{name}" stands twice among the connects', path=path, next="drop one of them")
         elif name not in bound:
@@ -84,44 +84,44 @@ def _connect_faults(place: Place, bound: set[str], listeners: Mapping[str, Place
             next_step = f"add `binds: {name}` to a process, or fix the name{hint}"
             if name in listeners:
                 next_step = f'add `binds: {name}` to "{listeners[name].ref}", which only exposes it'
-            what = f'process "{place.ref}" connects to "{name}", which nobody binds'
+            what = f'process "{entry.ref}" connects to "{name}", which nobody binds'
             yield Problem(what=what, path=path, next=next_step)
         seen.add(name)
 
 
-def _pod_port_faults(places: list[Place]) -> Iterator[Problem]:
+def _pod_port_faults(entries: list[ProcessEntry]) -> Iterator[Problem]:
     """One port, two services, one pod: the second cannot listen."""
-    taken: dict[tuple[str, int], tuple[str, Place]] = {}
-    for place in places:
-        for verb, services in (("binds", place.process.binds), ("exposes", place.process.exposes)):
+    taken: dict[tuple[str, int], tuple[str, ProcessEntry]] = {}
+    for entry in entries:
+        for verb, services in (("binds", entry.process.binds), ("exposes", entry.process.exposes)):
             for index, (name, port) in enumerate(services.items()):
                 if port is None:
                     continue
-                other, where = taken.setdefault((place.ref.pod, port), (name, place))
+                other, where = taken.setdefault((entry.ref.pod, port), (name, entry))
                 if other != name:
-                    what = f'port {port} of pod "{place.ref.pod}" is given to "{name}" and to "{other}"'
-                    path = f"{place.path}.{verb}[{index}]"
+                    what = f'port {port} of pod "{entry.ref.pod}" is given to "{name}" and to "{other}"'
+                    path = f"{entry.path}.{verb}[{index}]"
                     yield Problem(what=what, path=path, next=f'"{where.ref}" has it: take another, or leave it open')
 
 
-def _variable_faults(listeners: Mapping[str, Place]) -> Iterator[Problem]:
+def _variable_faults(listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]:
     """``x`` has SYMPH_X_BIND_HOST, and so would a service ``x-bind`` for its HOST."""
-    for name, place in listeners.items():
+    for name, entry in listeners.items():
         if name.endswith("-bind") and name.removesuffix("-bind") in listeners:
             other = name.removesuffix("-bind")
             what = f'the services "{other}" and "{name}" would share a variable, {service_variable(name, "HOST")}'
-            yield Problem(what=what, path=place.path, next="rename one of them")
+            yield Problem(what=what, path=entry.path, next="rename one of them")
 
 
-def _range_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+def _range_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     low, high = experiment.port_range
     if not 1 <= low <= high <= _LAST_PORT:
         next_step = f"write the lowest and the highest port, 1 to {_LAST_PORT}"
         yield Problem(what=f"{low} to {high} is no range of ports", path="port_range", next=next_step)
         return
     ports: dict[str, int | None] = {}
-    for place in places:
-        for services in (place.process.exposes, place.process.binds):
+    for entry in entries:
+        for services in (entry.process.exposes, entry.process.binds):
             for name, port in services.items():
                 ports[name] = port if port is not None else ports.get(name)
     fixed = {port for port in ports.values() if port is not None}
@@ -132,8 +132,8 @@ def _range_faults(experiment: Experiment, places: list[Place]) -> Iterator[Probl
         yield Problem(what=what, path="port_range", next="widen `port_range`")
 
 
-def _probe_faults(probe: Probe, place: Place) -> Iterator[Problem]:
-    path = f"{place.path}.ready"
+def _probe_faults(probe: Probe, entry: ProcessEntry) -> Iterator[Problem]:
+    path = f"{entry.path}.ready"
     kinds = [kind for kind in ("tcp", "http", "exec") if getattr(probe, kind) is not None]
     if len(kinds) != 1:
         given = " and ".join(kinds) or "none of tcp, http and exec"
@@ -141,7 +141,7 @@ def _probe_faults(probe: Probe, place: Place) -> Iterator[Problem]:
     for kind in ("tcp", "http"):
         asked = getattr(probe, kind)
         if asked is not None:
-            yield from _probe_port_faults(asked.port, place, f"{path}.{kind}.port")
+            yield from _probe_port_faults(asked.port, entry, f"{path}.{kind}.port")
     if probe.exec is not None and not probe.exec.command:
         yield Problem(what="the probe's command is empty", path=f"{path}.exec.command", next="say what to run")
     if probe.http is not None and not probe.http.path.startswith("/"):
@@ -155,14 +155,14 @@ def _probe_faults(probe: Probe, place: Place) -> Iterator[Problem]:
             )
 
 
-def _probe_port_faults(port: int | str, place: Place, path: str) -> Iterator[Problem]:
+def _probe_port_faults(port: int | str, entry: ProcessEntry, path: str) -> Iterator[Problem]:
     if isinstance(port, int):
         if not 1 <= port <= _LAST_PORT:
             yield Problem(what=f"{port} is no port", path=path, next=f"use 1 to {_LAST_PORT}")
         return
-    own = [*place.process.binds, *place.process.exposes]
+    own = [*entry.process.binds, *entry.process.exposes]
     if port not in own:
         meant = nearest(port, own)
         next_step = f'did you mean "{meant}"?' if meant else "use a number, or a service that this process listens on"
-        what = f'process "{place.ref}" listens on no service "{port}"'
+        what = f'process "{entry.ref}" listens on no service "{port}"'
         yield Problem(what=what, path=path, next=next_step)

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from symphony_charts.errors import Problem
 from symphony_charts.formats.paths import nearest
 from symphony_charts.spec.checks.amounts import amount_faults
-from symphony_charts.spec.checks.process_paths import Place
+from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import (
     CONFIG_DIR,
@@ -38,16 +38,16 @@ _PERM = re.compile(r"[rwm]{1,3}")
 _HOST_PATH_KINDS = ("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
 
 
-def storage_faults(experiment: Experiment, places: list[Place]) -> Iterator[Problem]:
+def storage_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """Faults of everything that processes find in their file systems."""
     for name, volume in experiment.volumes.items():
         yield from _volume_faults(volume, f"volumes.{name}")
     ours = {CONFIG_DIR} if experiment.configs else set()
     if experiment.secrets:
         ours.add(SECRETS_DIR)
-    for place in places:
-        if place.process.mounts:
-            yield from _mount_faults(place.process.mounts, experiment.volumes, f"{place.path}.mounts", ours)
+    for entry in entries:
+        if entry.process.mounts:
+            yield from _mount_faults(entry.process.mounts, experiment.volumes, f"{entry.path}.mounts", ours)
     for name, step in experiment.prepare.items():
         yield from _mount_faults(step.mounts, experiment.volumes, f"prepare.{name}.mounts", ours)
     for name, config in experiment.configs.items():

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import ProcessRef
 
-__all__ = ["Place", "places_of"]
+__all__ = ["ProcessEntry", "entries_of"]
 
 
-class Place(NamedTuple):
+class ProcessEntry(NamedTuple):
     """A process with its `ref` and its `path` in the experiment; `in_group` if it shares its pod."""
 
     ref: ProcessRef
@@ -19,15 +19,15 @@ class Place(NamedTuple):
     in_group: bool
 
 
-def places_of(experiment: Experiment) -> list[Place]:
+def entries_of(experiment: Experiment) -> list[ProcessEntry]:
     """All processes, groups first."""
     grouped = [
-        Place(ProcessRef(group, name), f"groups.{group}.processes.{name}", process, True)
+        ProcessEntry(ProcessRef(group, name), f"groups.{group}.processes.{name}", process, True)
         for group, settings in experiment.groups.items()
         for name, process in settings.processes.items()
     ]
     lone = [
-        Place(ProcessRef(name, name), f"processes.{name}", process, False)
+        ProcessEntry(ProcessRef(name, name), f"processes.{name}", process, False)
         for name, process in experiment.processes.items()
     ]
     return grouped + lone
