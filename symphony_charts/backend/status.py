@@ -5,10 +5,13 @@ Light on purpose: `symph process` imports this and nothing heavier. Times are se
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+from symphony_charts.formats.age import age
 
 __all__ = [
     "FINAL",
@@ -164,6 +167,14 @@ class LogQuery:
     follow: bool = False
     previous: bool = False
 
+    def wants(self, line: LogLine) -> bool:
+        """Whether a line is of the asked time, and has what is looked for in it."""
+        if self.since is not None and line.time < self.since:
+            return False
+        if self.until is not None and line.time > self.until:
+            return False
+        return not self.regex or re.search(self.regex, line.text) is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
@@ -196,17 +207,6 @@ def overall(instances: Iterable[InstanceStatus]) -> Phase:
     if {"running", "succeeded"} & set(finite):
         return "running"
     return "queued" if set(finite) == {"queued"} else "pending"
-
-
-def age(seconds: float) -> str:
-    """`75` -> ``1m``, in Symphony's units: seconds, minutes, hours with a decimal, days and hours."""
-    if seconds < 60:
-        return f"{max(0, int(seconds))}s"
-    if seconds < 3600:
-        return f"{int(seconds // 60)}m"
-    if seconds < 86400:
-        return f"{seconds / 3600:.1f}h"
-    return f"{int(seconds // 86400)}d{int(seconds % 86400 // 3600)}h"
 
 
 def age_since(moment: float) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from symphony_charts.backend.status import Phase, age
+from symphony_charts.backend.status import Phase
+from symphony_charts.formats.age import age
 from symphony_charts.kinds.outcome import STOPPED
 
 __all__ = [

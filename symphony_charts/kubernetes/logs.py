@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -49,14 +48,11 @@ def read_lines(experiments: KubeExperiments, name: str, query: LogQuery) -> Iter
 def _lines(
     experiments: KubeExperiments, name: str, query: LogQuery, sources: dict[tuple[str, str, int], _Source]
 ) -> Iterator[LogLine]:
-    wanted = re.compile(query.regex) if query.regex else None
     history = [line for source in sources.values() for line in _read(experiments, source, query)]
-    history = [line for line in sorted(history, key=_moment) if _is_wanted(line, query, wanted)]
+    history = [line for line in sorted(history, key=_moment) if query.wants(line)]
     yield from history[-query.tail :] if query.tail > 0 else history if query.tail else []
     if query.follow:
-        yield from (
-            line for line in _Follower(experiments, name, query, sources).lines() if _is_wanted(line, query, wanted)
-        )
+        yield from (line for line in _Follower(experiments, name, query, sources).lines() if query.wants(line))
 
 
 class _Follower:
@@ -180,7 +176,6 @@ def _previous(
     experiments: KubeExperiments, namespace: str, chosen: Sequence[InstanceStatus], query: LogQuery
 ) -> list[LogLine]:
     """The lines of the containers before these: in the same pod, or in the pod before it."""
-    wanted = re.compile(query.regex) if query.regex else None
     lines: list[LogLine] = []
     is_any = False
     for container in chosen:
@@ -196,7 +191,7 @@ def _previous(
     if not is_any:
         names = ", ".join(instance.path for instance in chosen)
         raise NotFound(f"nothing ran before these containers: {names}", next="leave out --previous")
-    lines = [line for line in sorted(lines, key=_moment) if _is_wanted(line, query, wanted)]
+    lines = [line for line in sorted(lines, key=_moment) if query.wants(line)]
     return lines[-query.tail :] if query.tail > 0 else lines if query.tail else []
 
 
@@ -206,14 +201,6 @@ def _source(namespace: str, instance: InstanceStatus) -> _Source:
 
 def _key(instance: InstanceStatus) -> tuple[str, str, int]:
     return instance.pod, instance.process, instance.restarts
-
-
-def _is_wanted(line: LogLine, query: LogQuery, wanted: re.Pattern[str] | None) -> bool:
-    if query.since is not None and line.time < query.since:
-        return False
-    if query.until is not None and line.time > query.until:
-        return False
-    return wanted is None or wanted.search(line.text) is not None
 
 
 def _moment(line: LogLine) -> float:

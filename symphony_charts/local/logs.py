@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -32,13 +31,12 @@ def read_lines(name: str, query: LogQuery) -> Iterator[LogLine]:
 
 
 def _lines(run: Run, query: LogQuery) -> Iterator[LogLine]:
-    wanted = re.compile(query.regex) if query.regex else None
     reader = _Reader(run, query)
-    first = [line for line in reader.read(partial=not query.follow) if _is_wanted(line, query, wanted)]
+    first = [line for line in reader.read(partial=not query.follow) if query.wants(line)]
     yield from first[-query.tail :] if query.tail > 0 else first if query.tail else []
     while query.follow and not query.previous:
         with Changes([*reader.logs, run.folder, run.folder.parent]) as watched:
-            yield from (line for line in _until_over(reader, watched, query) if _is_wanted(line, query, wanted))
+            yield from (line for line in _until_over(reader, watched, query) if query.wants(line))
         newer = _newer(run)
         if newer is None or _is_past(query):
             return
@@ -98,14 +96,6 @@ class _Reader:
                 self._offsets[slot] = offset
                 lines.append(LogLine(time=moment, process=self._names[slot], text=text))
         return sorted(lines, key=lambda line: line.time)
-
-
-def _is_wanted(line: LogLine, query: LogQuery, wanted: re.Pattern[str] | None) -> bool:
-    if query.since is not None and line.time < query.since:
-        return False
-    if query.until is not None and line.time > query.until:
-        return False
-    return wanted is None or wanted.search(line.text) is not None
 
 
 def _is_past(query: LogQuery) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.formats.age import age
 from symphony_charts.system.processes import is_alive
 from symphony_charts.system.user_folders import runtime_dir, state_dir
 
@@ -189,17 +190,6 @@ def describe_process(process: dict[str, Any], state: dict[str, Any]) -> str:
     if (phase in ("waiting", "starting") and state["phase"] not in LIVE) or (phase == "stopped" and not started):
         return "never started"
     return f"{phase}{took}"
-
-
-def age(seconds: float) -> str:
-    """`75` -> ``1m``, in Symphony's units: seconds, minutes, hours with a decimal, days and hours."""
-    if seconds < 60:
-        return f"{max(0, int(seconds))}s"
-    if seconds < 3600:
-        return f"{int(seconds // 60)}m"
-    if seconds < 86400:
-        return f"{seconds / 3600:.1f}h"
-    return f"{int(seconds // 86400)}d{int(seconds % 86400 // 3600)}h"
 
 
 def find_slots(run: Run, name: str) -> list[int]:

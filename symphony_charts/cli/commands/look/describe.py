@@ -6,8 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from symphony_charts.backend.status import Event, ExperimentStatus, ProcessStatus, age, age_since
+from symphony_charts.backend.status import Event, ExperimentStatus, ProcessStatus, age_since
 from symphony_charts.cli import experiments, output
+from symphony_charts.formats.age import age
 
 __all__ = ["EVENT_COLUMNS", "event_items", "record_of", "run"]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.tools import local_views
 from symphony_charts.errors import UsageError
+from symphony_charts.formats.age import age
 from symphony_charts.local import up
 from symphony_charts.local.history import PastRun, all_runs, find_past, load_saved, past_run, removable, remove
-from symphony_charts.local.runs import age
 from symphony_charts.spec.services import allocate
 
 __all__ = ["run"]
