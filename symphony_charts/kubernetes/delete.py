@@ -8,6 +8,7 @@ from pathlib import Path
 from symphony_charts.chart.render.assemble import Release
 from symphony_charts.chart.render.names import fullname, join
 from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.kubernetes.ownership import held_by, refuse_managed, refuse_protected
@@ -31,8 +32,7 @@ _OTHERS = (
     ("external-secrets.io/v1", "ExternalSecret"),
     ("rbac.authorization.k8s.io/v1", "Role"),
     ("rbac.authorization.k8s.io/v1", "RoleBinding"),
-    ("argoproj.io/v1alpha1", "CronWorkflow"),
-    ("argoproj.io/v1alpha1", "WorkflowTemplate"),
+    *(gvk for kind in RENDERED for gvk in kind.further),
     ("scheduling.k8s.io/v1alpha2", "PodGroup"),
     ("scheduling.k8s.io/v1beta1", "PodGroup"),
     ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),

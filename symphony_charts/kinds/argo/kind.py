@@ -23,7 +23,7 @@ class ArgoWorkflow(Kind):
     runs_as = "Job of a Workflow"
     controller = "Argo Workflows"
     gvks = ((_API, "Workflow"),)
-    further = ((_API, "WorkflowTemplate"), (_API, "CronWorkflow"))
+    further = ((_API, "CronWorkflow"), (_API, "WorkflowTemplate"))
     is_repeated = True
     is_workflow = True
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.kubernetes.client import KubeApi
-from symphony_charts.kubernetes.experiments import KubeExperiments
+from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
 from symphony_charts.kubernetes.ownership import refuse_protected
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
 from symphony_charts.kubernetes.releases.rehearsal import judge
@@ -26,8 +26,7 @@ _RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _ARGO = "argocd.argoproj.io/tracking-id"
 # What our charts may make; the kinds of the release's own manifest are looked at as well.
 _KINDS = (
-    ("batch/v1", "Job"),
-    ("apps/v1", "StatefulSet"),
+    *PLAIN,
     ("v1", "Service"),
     ("v1", "ConfigMap"),
     ("networking.k8s.io/v1", "NetworkPolicy"),
