@@ -178,7 +178,7 @@ def _reasons(shape: Shape, nodes: list[_Node]) -> list[str]:
 _PART = re.compile(r"(\d+) (.+?)(?:, (?=\d+ )|$)")
 _WORDS = (
     (re.compile(r"node\(s\) were unschedulable"), "unschedulable"),
-    (re.compile(r"node\(s\) had untolerated_taint taint"), "taint"),
+    (re.compile(r"node\(s\) had untolerated taint"), "taint"),
     (re.compile(r"node\(s\) didn't match Pod's node affinity/selector"), "affinity"),
     (re.compile(r"node\(s\) didn't have free ports for the requested pod ports"), "ports"),
 )
