@@ -183,6 +183,8 @@ class Fields:
 
     def mapping(self, key: str) -> dict[str, str]:
         """The map of texts under `key`; numbers and booleans become what a node label shows."""
+        if not self.has(key):
+            return {}
         fields, result = self.block(key), {}
         for name, value in fields.data.items():
             text = as_text(value)
