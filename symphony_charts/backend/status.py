@@ -167,6 +167,10 @@ class LogQuery:
     follow: bool = False
     previous: bool = False
 
+    def __post_init__(self) -> None:
+        """Raises re.error for a text that is no regular expression, before anything is read."""
+        re.compile(self.regex)
+
     def wants(self, line: LogLine) -> bool:
         """Whether a line is of the asked time, and has what is looked for in it."""
         if self.since is not None and line.time < self.since:

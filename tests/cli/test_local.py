@@ -135,6 +135,16 @@ def test_parity_says_a_difference_of_all_replicas_once(tmp_path: Path, capsys: p
     assert len(json.loads(capsys.readouterr().out)["differences"]) == 8
 
 
+def test_a_regex_that_is_none_is_refused_with_a_way_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert symph("logs", "a", "exp", "--regex", "[") == 2
+    what, where, step = capsys.readouterr().err.splitlines()
+    assert (what.startswith("error: --regex is no regular expression"), where, "backslash" in step) == (
+        True,
+        "  at:   --regex",
+        True,
+    )
+
+
 def test_history_replay_and_gc_of_a_run(running: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = runs_of("exp")[-1]
     assert symph("local", "replay", "exp", "--force") == 0

@@ -28,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         re.compile(args.regex)
     except re.error as error:
-        raise UsageError(f"--regex is no regular expression: {error}") from error
+        step = r"write a character that means itself with a backslash, as in '\['"
+        raise UsageError(f"--regex is no regular expression: {error}", "--regex", step) from error
     watcher = experiments.watcher_of(args)
     status, words = _choose(args, watcher)
     chosen = [instance for word in words for instance in experiments.some_instances(status, word)]
