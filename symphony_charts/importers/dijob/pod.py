@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from symphony_charts.formats.shell import command_lines, script_of
 from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.heredoc import lift
 from symphony_charts.importers.common.names import UniqueNames
 from symphony_charts.importers.common.pod import PodParts, read_pod
+from symphony_charts.importers.common.shell import command_lines, script_of
 from symphony_charts.importers.dijob.draft import Draft
 from symphony_charts.spec.sources import CONFIG_DIR
 from symphony_charts.spec.variable_names import is_ours

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from symphony_charts.formats.shell import command_lines, script_of
+from symphony_charts.importers.common.shell import command_lines, script_of
 
 
 def lines(text: str, shell: str = "bash", flag: str = "-c") -> list[str]:
