@@ -1,7 +1,8 @@
-"""The names of the variables that every process is told are formed here, and nowhere else in Python.
+"""The names of the variables that every process is told are formed here.
 
 `environment.variables` says what each of them holds. The chart's templates (``_containers.tpl``, ``_model.tpl``) spell
-the same names, since values that users set decide there which of them a pod gets; tests compare both.
+the same names, since values that users set decide there which of them a pod gets; tests compare both. `system.sockets`,
+which knows no experiments, finds a process by RUN and EXPERIMENT in its environment.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from symphony_charts.formats.data import sub
 from symphony_charts.kinds.gang import GANGS_OF_PODS
 from symphony_charts.kinds.group import Group
 from symphony_charts.kinds.leftovers import runs_on
+from symphony_charts.spec import variable_names
 from symphony_charts.spec.model import CMDS_SHELL
 
 __all__ = ["check_release", "promised_level"]
@@ -22,7 +23,7 @@ _SECRET_NAME = re.compile(
 )
 _SHELL_WORDS = ("cd ", "export ", "set ", "exec ", "#", "exit", "wait")
 # What DI-orchestrator since v1.0 adds to every container.
-_OWNED = {"DI_JOB_ID", "DI_NODES", "DI_RANK", "DI_SERVER_URL"}
+_OWNED = {variable_names.DI_JOB_ID, variable_names.DI_NODES, variable_names.DI_RANK, "DI_SERVER_URL"}
 # What Kubernetes takes for a Job that says nothing, and we for a pod that restarts on failure.
 _BACKOFF_LIMIT = 6
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.formats.data import maps, sub
+from symphony_charts.spec import variable_names
 
 __all__ = ["RANK", "group_of", "tasks_of"]
 
@@ -40,7 +41,9 @@ def tasks_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
 
 def group_of(pod: Mapping[str, object], task: str) -> str:
     """The group whose pod has this spec; the name of a task may be cut, so its processes say it."""
-    named = (entry for one in maps(pod, "containers") for entry in maps(one, "env") if entry["name"] == "SYMPH_GROUP")
+    named = (
+        entry for one in maps(pod, "containers") for entry in maps(one, "env") if entry["name"] == variable_names.GROUP
+    )
     return next((str(entry["value"]) for entry in named if entry.get("value")), task)
 
 
@@ -76,9 +79,9 @@ def _with_ranks(
     name = str(task.get("name"))
     added = [
         {"name": "DI_JOB_ID", "value": job},
-        {"name": "DI_NODES", "value": ",".join(host for each in hosts.values() for host in each)},
+        {"name": variable_names.DI_NODES, "value": ",".join(host for each in hosts.values() for host in each)},
         {"name": f"DI_{name.upper().replace('-', '_')}_NODES", "value": ",".join(hosts[name])},
-        {"name": "DI_RANK", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{RANK}']"}}},
+        {"name": variable_names.DI_RANK, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{RANK}']"}}},
     ]
     spec = sub(template, "spec")
     containers = [{**one, "env": [*maps(one, "env"), *added]} for one in maps(spec, "containers")]

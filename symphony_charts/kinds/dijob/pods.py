@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from symphony_charts.kinds.dijob.children import group_of
+
 __all__ = ["KINDS", "OPERATOR", "dressed", "pods_of_jobs", "selectors_of", "tasks_of"]
 
 Object = Mapping[str, Any]
@@ -49,7 +51,7 @@ def dressed(jobs: Iterable[Object], pods: Iterable[Object], label: str) -> Itera
         job = by_place.get((meta.get("namespace"), name))
         if job is None:
             continue
-        group = _group_of(pod["spec"], str((meta.get("labels") or {}).get("diengine/task-name", "")))
+        group = group_of(pod["spec"], str((meta.get("labels") or {}).get("diengine/task-name", "")))
         place = (str(meta.get("namespace")), str(name), group)
         counts[place] = counts.get(place, -1) + 1
         notes = meta.get("annotations") or {}
@@ -72,7 +74,7 @@ def tasks_of(job: Object) -> list[tuple[str, Object]]:
 
 
 def _task(job: Object, name: str, count: int, pod: Object) -> Object:
-    labels = _labels(job, pod, _group_of(pod, name))
+    labels = _labels(job, pod, group_of(pod, name))
     template = {"metadata": {"labels": labels}, "spec": {"containers": [], **pod}}
     return {"metadata": {"labels": labels}, "spec": {"completions": count, "template": template}}
 
@@ -83,12 +85,3 @@ def _labels(job: Object, pod: Object, group: str) -> dict[str, str]:
     labels = {key: str(own[key]) for key in _INHERITED if key in own}
     labels |= {_GROUP: group, "app.kubernetes.io/component": "experiment"}
     return {**labels, _PROCESS: str(containers[0]["name"])} if len(containers) == 1 else labels
-
-
-def _group_of(pod: Object, task: str) -> str:
-    """The group that a pod runs: its processes are told, since the name of a task may be cut."""
-    for container in pod.get("containers") or []:
-        for entry in container.get("env") or []:
-            if entry["name"] == "SYMPH_GROUP" and entry.get("value"):
-                return str(entry["value"])
-    return task

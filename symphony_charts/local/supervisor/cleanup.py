@@ -13,6 +13,7 @@ from pathlib import Path
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run
+from symphony_charts.spec import variable_names
 from symphony_charts.system import processes
 
 __all__ = ["kill_everything", "remove_private"]
@@ -27,7 +28,7 @@ _WRITE_S = 20.0
 
 def kill_everything(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> list[int]:
     """Kill everything of `run`, its tmux server (`server` at its start) last; the pids of what survives even that."""
-    cookie = f"SYMPH_RUN={run.run_id}".encode()
+    cookie = f"{variable_names.RUN}={run.run_id}".encode()
     mount = str(run.folder / "scratch") if has_namespace else ""
     # Where a namespace tells who belongs to the run, sessions need not, and their numbers may be others' by now.
     sessions = set() if has_namespace else sessions
