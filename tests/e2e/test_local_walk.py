@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.e2e.local_walk.walk import Step, Walk, walked
 from tests.e2e.local_walk.world import World, why_not
@@ -123,7 +123,15 @@ class Steps(RuleBasedStateMachine):
             _COUNTED[self.number] = _COUNTED.get(self.number, 0) + 1
             self._walk.do(step)
 
-    @rule(machine=_MACHINES, name=_NAMES, shape=_SHAPES, number=_NUMBERS, options=st.sampled_from([[], [], ["--force"]]))
+    @initialize(shape=_SHAPES)
+    def begin(self, shape: str) -> None:
+        self.up("A", "a", shape, 1, [])
+
+    @rule(machine=_MACHINES, name=_NAMES, shape=_SHAPES, number=_NUMBERS)
+    def start(self, machine: str, name: str, shape: str, number: int) -> None:
+        self.up(machine, name, shape, number, [])
+
+    @rule(machine=_MACHINES, name=_NAMES, shape=_SHAPES, number=_NUMBERS, options=st.sampled_from([[], ["--force"]]))
     def up(self, machine: str, name: str, shape: str, number: int, options: list[str]) -> None:
         wait = ["--wait"] if shape in ("finite", "failing") else []
         self._do("up", machine, name, shape, number, *options, *wait)

@@ -1,4 +1,7 @@
-"""A process waits for the listeners it connects to and for those it is `after`; a ring of dialling waits for none."""
+"""A process waits for the listeners it connects to and for those it is `after`; a ring of dialling waits for none.
+
+With ``local: {start: together}`` only `after` counts, which somebody has written down for its own sake.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ class Order:
         self._slots: dict[ProcessRef, list[int]] = {}
         for slot, ref in enumerate(in_order):
             self._slots.setdefault(ref, []).append(slot)
-        self._dialled_first = self._listeners_to_await({service.name: service.listener for service in services})
+        is_ordered = experiment.local.start == "in-order"
+        listeners = {service.name: service.listener for service in services if is_ordered}
+        self._dialled_first = self._listeners_to_await(listeners)
 
     def waits_of(self, ref: ProcessRef) -> Iterator[Wait]:
         """What a process waits for: the end of what it is `after` (a service: until it is ready), and its listeners."""

@@ -34,7 +34,7 @@ def _mount(*words: str) -> None:
     subprocess.run(["mount", *words], check=True)
 
 
-def _build_world(size: str, shown: list[str]) -> None:
+def _build_world(user: int, size: str, shown: list[str]) -> None:
     """Make everything read-only, and lay folders of our own over those that something may be written to."""
     _mount("-t", "proc", "proc", "/proc")
     attributes = struct.pack("QQQQ", _RDONLY, 0, 0, 0)
@@ -42,7 +42,13 @@ def _build_world(size: str, shown: list[str]) -> None:
     if libc.syscall(_MOUNT_SETATTR, -100, b"/", _RECURSIVE, attributes, len(attributes)):
         raise OSError(ctypes.get_errno(), "mount_setattr")
     _mount("-t", "tmpfs", "-o", "mode=1777", "walk", "/tmp")
-    _mount("-t", "tmpfs", "-o", f"mode=0755,size={size}", "walk", "/home")
+    _mount("-t", "tmpfs", "-o", "mode=0755,size=64m", "walk", "/home")
+    # A disk of its own, so that it can be full.
+    state = Path("/home/me/.local/state")
+    state.mkdir(parents=True)
+    _mount("-t", "tmpfs", "-o", f"mode=0755,size={size}", "walk", str(state))
+    for place in (state, *list(state.parents)[:2]):
+        os.chown(place, user, user)
     _open(shown)
 
 
@@ -129,10 +135,6 @@ class Machine:
         own.mkdir(parents=True)
         own.chmod(0o700)
         os.chown(own, request["uid"], request["uid"])
-        home = Path("/home/me")
-        if not home.exists():
-            home.mkdir()
-            os.chown(home, request["uid"], request["uid"])
         _raise_loopback()
         for pid in sorted(request["pids"]):
             self._add_canary(request["uid"], pid)
@@ -271,7 +273,7 @@ def main(role: str, words: list[str]) -> None:
     """Answer requests until there are no more."""
     machine, world = Machine() if role == "machine" else None, World() if role == "world" else None
     if world:
-        _build_world(words[0], words[1:])
+        _build_world(int(words[0]), words[1], words[2:])
     buffer = b""
     while True:
         while b"\n" not in buffer:

@@ -156,10 +156,10 @@ class Walk:
 
     def _fill(self) -> None:
         self.is_troubled = True
-        self.world.shell(self._any(), "cat /dev/zero >/home/ballast 2>/dev/null || :")
+        self.world.shell(self._any(), 'mkdir -p "$1"; cat /dev/zero >"$1/../ballast" 2>/dev/null || :', STATE)
 
     def _free(self) -> None:
-        self.world.shell(self._any(), "rm -f /home/ballast")
+        self.world.shell(self._any(), 'rm -f "$1/../ballast"', STATE)
         self.is_troubled = False
 
     def _shut(self, machine: str) -> None:

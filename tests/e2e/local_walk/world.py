@@ -81,14 +81,14 @@ class World:
 
     command: str
     user: int = 0
-    size: str = "64m"
+    size: str = "16m"
     booted: set[str] = field(default_factory=set)
     env: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> World:
         checkout = str(Path(self.command).parents[2])
         shown = [sys.base_prefix, checkout]
-        argv = [*_OUTER, sys.executable, "-I", "-S", str(_INSIDE), "world", self.size, *shown]
+        argv = [*_OUTER, sys.executable, "-I", "-S", str(_INSIDE), "world", str(self.user), self.size, *shown]
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 
