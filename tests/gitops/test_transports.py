@@ -90,7 +90,7 @@ def untrusted(tmp_path: Path) -> Iterator[str]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     listener.socket = context.wrap_socket(listener.socket, server_side=True)
-    listener.handle_error = lambda *_request: None  # type: ignore[method-assign,assignment]  # the client hangs up
+    listener.handle_error = lambda *_request: None  # type: ignore[method-assign]  # the client hangs up
     thread = threading.Thread(target=listener.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     yield f"https://localhost:{listener.server_address[1]}/charts.git"
