@@ -11,7 +11,7 @@ _STAY = "exec sleep 1000000"
 _CLAIM = {"claim": "ckpt", "at": "/ckpt"}
 
 # By name: what a shell does, which more a process has, and what it promises to keep besides its own file and its log.
-SHAPES = {
+SHAPES: dict[str, tuple[str, dict[str, object]]] = {
     "plain": (_WRITE + _STAY, {}),
     "pair": (_WRITE + _STAY, {}),
     "claim": (_WRITE + 'echo "$T" >"/ckpt/claim.$T"; ' + _STAY, {"mounts": [_CLAIM]}),

@@ -30,7 +30,7 @@ from tests.e2e.local_walk.specs import own_file, spec
 from tests.e2e.local_walk.world import HOME, Answer, Process, Sight, World
 from tests.local import nvidia
 
-__all__ = ["Fault", "Step", "Walk", "walked"]
+__all__ = ["Step", "Walk", "WalkError", "walked"]
 
 Step = Sequence[str | int]
 STATE = f"{HOME}/.local/state/symph"
@@ -41,7 +41,7 @@ _KNOWN = {0, 1, 2, 3, 4, 5, 6, 7, 8}
 _SETTLE_S = 15.0
 
 
-class Fault(AssertionError):
+class WalkError(AssertionError):
     """Something is as it must not be; says after which steps."""
 
     def __init__(self, steps: Sequence[Step], faults: Sequence[str], answers: Sequence[Answer]) -> None:
@@ -73,14 +73,14 @@ class Walk:
         self._canaries = {path: files[path] for path in ("/home/other/f", f"{HOME}/precious", f"{HOME}/exp/code.py")}
 
     def do(self, step: Step) -> None:
-        """Take a step. Raises Fault when anything is wrong then."""
+        """Take a step. Raises WalkError when anything is wrong then."""
         self.steps.append(step)
         before = len(self.answers)
         getattr(self, "_" + str(step[0]).replace("-", "_"))(*step[1:])
         self._check([fault for answer in self.answers[before:] if (fault := _misbehaved(answer))])
 
     def finish(self) -> None:
-        """All troubles over, everything can be ended by name; nothing is left then. Raises Fault."""
+        """All troubles over, everything can be ended by name; nothing is left then. Raises WalkError."""
         for machine in sorted(self.world.booted):
             self._open(machine)
         self._free()
@@ -201,17 +201,17 @@ class Walk:
         files = self._sight(machine).files
         wanted = {f"{process.token}\n" for process in self._sight(machine).processes if process.token}
         if files.get(f"{HOME}/exp/fetched") not in wanted:
-            raise Fault(self.steps, ["what stands behind a link was not copied"], self.answers)
+            raise WalkError(self.steps, ["what stands behind a link was not copied"], self.answers)
 
     # What must hold
 
     def _check(self, faults: list[str]) -> None:
         if faults:
-            raise Fault(self.steps, faults, self.answers)
+            raise WalkError(self.steps, faults, self.answers)
         sights = {machine: self._sight(machine) for machine in sorted(self.world.booted)}
         lost = [fault for machine, sight in sights.items() for fault in self._lost_on(machine, sight)]
         if lost:
-            raise Fault(self.steps, lost, self.answers)
+            raise WalkError(self.steps, lost, self.answers)
         if self.is_looking and not self.is_troubled:
             self._await(lambda: [fault for machine in sights for fault in self._untrue(machine)])
 
@@ -220,7 +220,7 @@ class Walk:
         deadline = time.monotonic() + _SETTLE_S
         while found := faults():
             if time.monotonic() > deadline:
-                raise Fault(self.steps, found, self.answers)
+                raise WalkError(self.steps, found, self.answers)
             time.sleep(0.1)
 
     def _lost_on(self, machine: str, sight: Sight) -> list[str]:
@@ -290,7 +290,7 @@ class Walk:
 
 
 def walked(world: World, steps: Sequence[Step], *, is_looking: bool = True) -> Walk:
-    """Walk these steps in `world`, to the end. Raises Fault."""
+    """Walk these steps in `world`, to the end. Raises WalkError."""
     walk = Walk(world, is_looking)
     walk.begin()
     for step in steps:

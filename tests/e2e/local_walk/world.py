@@ -151,7 +151,12 @@ class World:
         self._ask(machine, "signal", pid=pid, number=int(number))
 
     def _run(
-        self, machine: str, commands: Sequence[Sequence[str]], user: int, kill_after_s: float | None, env: dict[str, str]
+        self,
+        machine: str,
+        commands: Sequence[Sequence[str]],
+        user: int,
+        kill_after_s: float | None,
+        env: dict[str, str],
     ) -> list[Answer]:
         whole = {
             "PATH": os.environ["PATH"],
