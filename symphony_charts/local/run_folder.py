@@ -13,7 +13,7 @@ from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import enter_script, mounts_script, start_script, tmux_commands
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.system import package_data, remover
-from symphony_charts.system.user_folders import runtime_dir
+from symphony_charts.system.user_folders import make_runtime_dir
 
 __all__ = ["first_state", "lay_out", "lay_out_shared", "make_folder", "public", "remove_folder", "write_private"]
 
@@ -31,7 +31,7 @@ def remove_folder(run: Run) -> None:
 
 def lay_out_shared(run: Run, plan: LocalPlan) -> None:
     """Write what all processes see into the folder of the run, readable by its owner alone."""
-    runtime_dir().mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_runtime_dir()
     for name, content in package_data.folder("local").items():
         if name.endswith(".sh"):
             write_private(run.folder / name, content)
