@@ -133,6 +133,7 @@ TOUCHES_THE_WORLD = (
     "local/history",
     "local/logs",
     "local/machine",
+    "local/mounts",
     "local/parity/probe",
     "local/reload",
     "local/restart_changed",

@@ -20,9 +20,8 @@ from symphony_charts.local.mounts import syscalls
 from symphony_charts.local.mounts.place import Placer, Target
 from symphony_charts.local.mounts.points import Journal
 
-__all__ = ["REFUSED", "main"]
+__all__ = ["main"]
 
-REFUSED = 125
 # A tmux built with utempter starts this helper twice for each pane, so that `who` shows it as a login.
 _UTEMPTER = ("/usr/lib/*/utempter/utempter", "/usr/lib/utempter/utempter", "/usr/libexec/utempter/utempter")
 
@@ -38,7 +37,9 @@ def main() -> None:
     placer.place_all(_targets(plan["targets"]), [_targets(rows) for rows in plan["prepare"]])
     if placer.refusals:
         sys.stderr.write(json.dumps(list({(row["what"], row["path"]): row for row in placer.refusals}.values())))
-        raise SystemExit(REFUSED)
+        raise SystemExit(125)
+    # Python itself adds this where there is no locale; whoever starts this never does.
+    os.environ.pop("LC_CTYPE", None)
     os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606 - there is no shell
 
 

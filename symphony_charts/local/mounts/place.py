@@ -17,16 +17,18 @@ import time
 from collections.abc import Iterator, Sequence
 
 from symphony_charts.local.mounts import syscalls
-from symphony_charts.local.mounts.points import Journal
+from symphony_charts.local.mounts.points import Journal, is_locked_point
+from symphony_charts.local.mounts.sources import open_beneath, remount_read_only
 
-__all__ = ["Placer", "RefusedError", "Target", "open_beneath"]
+__all__ = ["Placer", "RefusedError", "Target"]
 
 _AUTOFS = 0x187
 # Each entry of a skeleton is a mount; a folder of thousands (homes of a whole institute) would be no skeleton any more.
 _MOST_ENTRIES = 1000
 # As few files as these are mounted one by one, more are links to where all of them are mounted at once.
 _FEW_FILES = 8
-_PATIENCE_S = 2.0
+_OLD_ROOT = "/.symph-root"
+_PATIENCE_S = 0.5
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _TMPFS = syscalls.MS_NOSUID | syscalls.MS_NODEV
 
@@ -71,6 +73,7 @@ class Placer:
     def __init__(self, scratch: str, journal: Journal | None, *, classic: bool = False) -> None:
         self._scratch, self._journal, self._classic = scratch, journal, classic
         self._skeletons: list[str] = []
+        self._has_old_root = False
         self._devices: set[int] = set()
         self._known = {(point["dev"], point["ino"]) for point in journal.points()} if journal else set()
         self.refusals: list[dict[str, str]] = []
@@ -107,7 +110,8 @@ class Placer:
         except RefusedError as error:
             self.refusals.append({"what": error.what, "next": error.next_step, "path": target.path})
         except OSError as error:
-            what = f"{target.shown} cannot be shown at {target.at}: {error.strerror}"
+            why = "a link leads out of the volume" if error.errno in (errno.EXDEV, errno.ELOOP) else error.strerror
+            what = f"{target.shown} cannot be shown at {target.at}: {why}"
             step = "mount it elsewhere, or look at both: ls -ld " + target.shown
             self.refusals.append({"what": what, "next": step, "path": target.path})
 
@@ -136,7 +140,7 @@ class Placer:
             return
         syscalls.mount(f"/proc/self/fd/{tree}", path, flags=syscalls.MS_BIND | syscalls.MS_REC)
         if target.read_only:
-            _remount_read_only(path)
+            remount_read_only(path)
 
     def _hold(self, target: Target) -> int:
         """A descriptor of the mounts at the source, which stays what it is when its path is covered."""
@@ -151,6 +155,9 @@ class Placer:
 
     def _seal(self) -> None:
         """Let nobody write into the skeletons, where writing was not allowed before either."""
+        if self._has_old_root:
+            syscalls.unmount(_OLD_ROOT, syscalls.MNT_DETACH)
+            os.rmdir(_OLD_ROOT)
         for path in self._skeletons:
             if self._classic:
                 flags = syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY | _TMPFS
@@ -169,7 +176,9 @@ class Placer:
             path = os.path.realpath(target.at)
             above = _existing(path)
             if path == "/":
-                raise RefusedError(f"{target.at} is the root of the machine, where nothing can be mounted", "mount it below")
+                raise RefusedError(
+                    f"{target.at} is the root of the machine, where nothing can be mounted", "mount it below"
+                )
             if os.path.islink(above):
                 raise RefusedError(f"{target.at}: {above} is a link that leads nowhere", f"look at it: ls -l {above}")
             if above == path and os.path.isdir(path) != is_folder:
@@ -178,7 +187,9 @@ class Placer:
                     f"{target.at} is a {kind} on this machine, and the volume is a {wanted}", "mount it elsewhere"
                 )
             if above != path and not os.path.isdir(above):
-                raise RefusedError(f"{target.at} cannot be made: {above} is no folder on this machine", "mount it elsewhere")
+                raise RefusedError(
+                    f"{target.at} cannot be made: {above} is no folder on this machine", "mount it elsewhere"
+                )
             try:
                 if above != path and not self._make(path, is_folder=is_folder):
                     self._lay_skeleton(above, target.at)
@@ -192,7 +203,9 @@ class Placer:
                 # Another run that has ended took its mount points away meanwhile.
                 pass
             if time.monotonic() > deadline:
-                raise RefusedError(f"{target.at} is made and removed all the time by somebody", "try again")
+                raise RefusedError(
+                    f"{target.at} cannot be made on this machine: {above} takes nothing", "mount it elsewhere"
+                )
             time.sleep(0.01)
 
     def _make(self, path: str, *, is_folder: bool) -> bool:
@@ -248,7 +261,7 @@ class Placer:
             return True
         facts = os.fstat(own)
         is_made = (facts.st_dev, facts.st_ino) in self._known
-        if facts.st_dev in self._devices or not (is_made or _is_locked(own, facts)):
+        if facts.st_dev in self._devices or not (is_made or is_locked_point(own, facts)):
             os.close(own)
             return True
         try:
@@ -295,10 +308,11 @@ class Placer:
         os.close(old)
         os.close(new)
         if above == "/":
-            os.chdir(place)
-            syscalls.pivot_root(".", ".")
-            syscalls.unmount(".", syscalls.MNT_DETACH)
+            # The old root stays until all is done: sources that are held may lie in it.
+            os.mkdir(place + _OLD_ROOT)
+            syscalls.pivot_root(place, place + _OLD_ROOT)
             os.chdir("/")
+            self._has_old_root = True
         else:
             syscalls.mount(place, above, flags=syscalls.MS_MOVE)
         syscalls.mount("", above, flags=syscalls.MS_PRIVATE)
@@ -341,54 +355,6 @@ def _outer_of(target: Target, targets: Sequence[Target]) -> Target | None:
     return max(outer, key=lambda one: one.depth, default=None)
 
 
-def open_beneath(folder: str, path: str, *, make: bool = True) -> int:
-    """A descriptor (O_PATH) of `path` inside `folder`, whose links may not lead out of it.
-
-    With `make` folders that are missing are made, as the kubelet makes those of a subPath. Raises OSError.
-    """
-    top = os.open(folder, os.O_PATH | os.O_CLOEXEC)
-    if not path:
-        return top
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            return _open_inside(top, path)
-        if not make:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        done = ""
-        for name in path.split("/"):
-            inner = _open_inside(top, done) if done else os.dup(top)
-            try:
-                os.mkdir(name, 0o755, dir_fd=inner)
-            except FileExistsError:
-                pass
-            finally:
-                os.close(inner)
-            done = f"{done}/{name}".lstrip("/")
-        return _open_inside(top, path)
-    finally:
-        os.close(top)
-
-
-def _open_inside(top: int, path: str) -> int:
-    try:
-        return syscalls.open_beneath_once(top, path)
-    except OSError as error:
-        if error.errno != errno.ENOSYS:
-            raise
-    # Linux before 5.6: then no link at all.
-    inner = os.dup(top)
-    for name in path.split("/"):
-        try:
-            deeper = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inner)
-        finally:
-            os.close(inner)
-        inner = deeper
-    if stat.S_ISLNK(os.fstat(inner).st_mode):
-        os.close(inner)
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-    return inner
-
-
 def _existing(path: str) -> str:
     """The lowest part of `path` that is there."""
     while not os.path.lexists(path):
@@ -403,41 +369,3 @@ def _is_folder(target: Target) -> bool:
         return stat.S_ISDIR(os.fstat(opened).st_mode)
     finally:
         os.close(opened)
-
-
-def _is_locked(own: int, facts: os.stat_result) -> bool:
-    """Whether what is open looks like the mount point of another run: empty, ours, and locked."""
-    is_empty = facts.st_size == 0 if stat.S_ISREG(facts.st_mode) else _is_empty_folder(own, facts)
-    if not is_empty or facts.st_uid != os.geteuid():
-        return False
-    try:
-        fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        fcntl.flock(own, fcntl.LOCK_UN)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _is_empty_folder(own: int, facts: os.stat_result) -> bool:
-    return stat.S_ISDIR(facts.st_mode) and not os.listdir(own)
-
-
-def _remount_read_only(path: str) -> None:
-    """Let nothing be written through the mount at `path` and all mounts below, which keep their own flags."""
-    words = {"nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21}
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        rows = [line.split(" ") for line in file]
-    for row in rows:
-        at = _unescaped(row[4])
-        if at == path or at.startswith(f"{path}/"):
-            flags = syscalls.MS_BIND | syscalls.MS_REMOUNT | syscalls.MS_RDONLY
-            syscalls.mount("", at, flags=flags | sum(words.get(word, 0) for word in row[5].split(",")))
-
-
-def _unescaped(text: str) -> str:
-    """A path of mountinfo, where blanks, newlines and backslashes stand as octal numbers."""
-    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        text = text.replace(code, character)
-    return text

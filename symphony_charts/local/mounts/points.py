@@ -15,7 +15,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-__all__ = ["Journal", "Point", "remove_points"]
+__all__ = ["Journal", "Point", "is_locked_point", "remove_points"]
 
 Point = dict[str, "str | int"]
 
@@ -143,3 +143,22 @@ def _remove_locked(folder: int, name: str, facts: os.stat_result) -> str:
         return ""
     finally:
         os.close(own)
+
+
+def is_locked_point(own: int, facts: os.stat_result) -> bool:
+    """Whether what is open looks like the mount point of another run: empty, ours, and locked."""
+    is_empty = facts.st_size == 0 if stat.S_ISREG(facts.st_mode) else _is_empty_folder(own, facts)
+    if not is_empty or facts.st_uid != os.geteuid():
+        return False
+    try:
+        fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(own, fcntl.LOCK_UN)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _is_empty_folder(own: int, facts: os.stat_result) -> bool:
+    return stat.S_ISDIR(facts.st_mode) and not os.listdir(own)

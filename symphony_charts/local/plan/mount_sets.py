@@ -14,7 +14,7 @@ from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
 __all__ = ["MountSets", "helper_plan", "is_for_mount", "mount_sets"]
 
 # tmux itself runs where these are seen, and starts its programs from them: a volume there is for the processes alone.
-_OF_TMUX = ("/bin", "/dev", "/etc/passwd", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var/run")
+_OF_TMUX = ("/bin", "/dev", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var/run")  # noqa: S108
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +41,11 @@ def mount_sets(plan: LocalPlan, run_dir: str, socket_dir: str) -> MountSets:
 
 
 def _is_blocked(bind: Bind, common: Sequence[Bind], sees: Sequence[Sequence[Bind]], needed: Sequence[str]) -> bool:
-    """Whether `bind` would hide something that tmux needs, or lies in a volume that is not there for all."""
+    """Whether `bind` would hide what tmux or other volumes need, or lies in a volume that is not there for all."""
     own = [other for binds in sees for other in binds if other not in common]
-    return any(_holds(bind, path) for path in needed) or any(_holds(other, _path(bind)) for other in own)
+    if any(_holds(bind, path) for path in needed):
+        return True
+    return any(_holds(other, _path(bind)) or _holds(bind, other.source) for other in own)
 
 
 def _own(process: PlannedProcess, shared: Sequence[Bind]) -> tuple[Bind, ...]:

@@ -67,10 +67,11 @@ class Limiter:
 class Machine:
     """What a plan needs to know of the machine and of this run.
 
-    `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder, `claims_dir` the
-    folder of what outlives it; `secrets` the content of each declared secret file by key. `has_namespace` says whether private mounts are possible, `enter` is
-    the command through which a process then becomes an ordinary one. `moved` has for services whose port is another
-    here the port at each replica; `notes` is what users must know of the machine.
+    `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder, `claims_dir`
+    that of the volumes which outlive it; `secrets` the content of each declared secret file by key. `has_namespace`
+    says whether private mounts are possible, `enter` is the command through which a process then becomes an ordinary
+    one. `moved` has for services whose port is another here the port at each replica; `notes` is what users must know
+    of the machine.
     """
 
     run_id: str
