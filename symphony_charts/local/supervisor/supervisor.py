@@ -168,7 +168,7 @@ class Supervisor:
         self.clock.note()
         self.file.old["stuck"] = remove_mount_points(server)
         self._save(survivors=left)
-        remove_private(self.run.folder, len(self.slots))
+        remove_private(self.run, len(self.slots))
 
     def _save(self, survivors: list[int] | None = None) -> None:
         """Write the state where it has changed; with `survivors` for the last time."""
