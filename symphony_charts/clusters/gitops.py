@@ -96,7 +96,7 @@ class GitopsCluster(Cluster):
             pools=self._settings.pools,
             at=datetime.fromtimestamp(now, timezone.utc).strftime(_TIME),
         )
-        store = self._store(guard_of([spec]))
+        store = self._store(guard_of([spec], self._settings.allowed_leaks))
         if dry_run:
             _, changes = store.preview([candidate.operation])
             paths = sorted(path for change in changes for path in change.edits)
@@ -147,7 +147,7 @@ class GitopsCluster(Cluster):
             author=Author(
                 name=repository.author or author(), sign=signer(repository.sign) if repository.sign else None
             ),
-            guard=(guard or Guard({})).refuse,
+            guard=(guard or Guard({}, allowed=self._settings.allowed_leaks)).refuse,
         )
 
 
