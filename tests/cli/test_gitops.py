@@ -129,7 +129,7 @@ def test_init_refuses_to_replace_another_bootstrap_unless_forced(project: Projec
 
 
 def test_init_for_flux_gives_each_publish_its_helm_release(project: Project) -> None:
-    project.symph(*INIT, "--flux")
+    project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git")
     project.symph("publish", "rl.yaml", "--env", "dev")
     assert "bootstrap/applicationset.yaml" not in paths(project)
     assert "./charts/ml/rl/0.1.0" in project.show("flux/dev/ml/rl.yaml")
