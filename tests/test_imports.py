@@ -128,6 +128,7 @@ TOUCHES_THE_WORLD = (
     "gitops/store/store",
     "importers/torchx/components",
     "kubernetes",
+    "local/adoption",
     "local/backend",
     "local/completion_names",
     "local/history",
