@@ -237,7 +237,7 @@ def test_gc_keeps_what_runs_what_can_be_rolled_back_to_and_the_newest(project: P
 
 
 def test_flux_is_told_which_keys_open_encrypted_secrets(project: Project) -> None:
-    project.symph(*INIT, "--flux", "--sops-secret", "sops-gpg")
+    project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git", "--sops-secret", "sops-gpg")
     assert "provider: sops" in project.show("bootstrap/flux-releases.yaml")
     assert "name: sops-gpg" in project.show("bootstrap/flux-releases.yaml")
 
