@@ -22,11 +22,21 @@ _NAMES = (".symph.yaml", ".symph.yml")
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace."""
+    """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace.
+
+    Flux reaches another cluster by the Secret `kubeconfig`, and installs as `service_account` where one is named.
+    """
 
     server: str = _IN_CLUSTER
     name: str = ""
     namespace: str = "default"
+    kubeconfig: str = ""
+    service_account: str = ""
+
+    @property
+    def is_own_cluster(self) -> bool:
+        """Whether it is the cluster in which Argo CD or Flux itself runs."""
+        return not self.name and self.server == _IN_CLUSTER
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +54,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     `certificate` is what secrets are sealed with there: a file beside the settings, an address, or ``cluster``.
     `context` is the kubeconfig's context of the cluster, by which a publish can look whether secrets are there.
+    `kubeconfig` and `service_account` are for Flux: a Secret and a service account beside its HelmReleases.
     """
 
     certificate: str | None = None
@@ -51,12 +62,20 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     server: str = _IN_CLUSTER
     cluster: str = ""
     namespace: str = "default"
+    kubeconfig: str = ""
+    service_account: str = ""
     values: Values = {}
 
     @property
     def destination(self) -> Destination:
         """The environment's destination as a pointer writes it."""
-        return Destination(server=self.server, name=self.cluster, namespace=self.namespace)
+        return Destination(
+            server=self.server,
+            name=self.cluster,
+            namespace=self.namespace,
+            kubeconfig=self.kubeconfig,
+            service_account=self.service_account,
+        )
 
 
 class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
