@@ -141,6 +141,7 @@ TOUCHES_THE_WORLD = (
     "local/run_folder",
     "local/runs",
     "local/show_environment",
+    "local/status",
     "local/supervisor",
     "local/tmux_client",
     "local/up",
