@@ -135,6 +135,7 @@ TOUCHES_THE_WORLD = (
     "local/log_tail",
     "local/logs",
     "local/machine",
+    "local/mounts",
     "local/parity/probe",
     "local/reload",
     "local/restart_changed",

@@ -21,7 +21,7 @@ from symphony_charts.local.machine.gpu_locks import restore_gpu_locks
 from symphony_charts.local.plan.records import Check
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
+from symphony_charts.local.supervisor.cleanup import kill_everything, remove_mount_points, remove_private
 from symphony_charts.local.supervisor.decisions import Phase, State, step
 from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.events import Act, Event
@@ -168,6 +168,7 @@ class Supervisor:
         server, has_namespace = int(self.old.get("tmux", 0)), self.plan["has_namespace"]
         left = kill_everything(self.run, self.panes.sessions, has_namespace=has_namespace, server=server)
         self.clock.note()
+        self.file.old["stuck"] = remove_mount_points(server)
         self._save(survivors=left)
         remove_private(self.run, len(self.slots))
 
