@@ -90,16 +90,8 @@ def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
     # Each terminal is called as it likes, and a pane of tmux is none of them.
     differing = [name for name in FROM_CALLER if now.get(name) != then.get(name)]
     names = " and ".join(filter(None, [", ".join(differing[:-1]), *differing[-1:]]))
-    notes = (
-        (
-            (
-                f"{names} of {run.experiment} stay as they were when it was started, and differ here; "
-                "to start it with yours: symph up --force"
-            ),
-        )
-        if differing
-        else ()
-    )
+    text = f"{names} of {run.experiment} stay as they were when it was started, and differ here"
+    notes = (f"{text}; to start it with yours: symph up --force",) if differing else ()
     return {**{name: value for name, value in os.environ.items() if name not in kept}, **then}, notes
 
 
