@@ -63,7 +63,7 @@ class Snapshot:
                 kind = "a symbolic link" if entry.mode == SYMLINK else "no folder"
                 raise Conflict(f"{path} is {kind} in the repository", next="remove it: charts and pointers stand there")
         if path not in self.folders:
-            if not path:
+            if not self.commit:
                 return _EMPTY
             raise NotLoadedError(path, is_folder=True)
         return self.folders[path]
