@@ -57,7 +57,11 @@ WAYS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("rollback", {"who": 0, "env": "dev", "team": "ml", "name": "rl"}),
         ("publish", {"label": "3"}),
     ],
-    "a rewound branch": [("publish", {"label": "2"}), ("rewind", {"back": 1}), ("publish", {"name": "es", "label": "1"})],
+    "a rewound branch": [
+        ("publish", {"label": "2"}),
+        ("rewind", {"back": 1}),
+        ("publish", {"name": "es", "label": "1"}),
+    ],
     "a history that was begun anew": [
         ("publish", {"label": "2"}),
         ("purge", {"back": 1}),

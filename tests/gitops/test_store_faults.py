@@ -281,9 +281,7 @@ def test_a_rewritten_branch_is_followed(store: MakeStore, bare: Path) -> None:
 
 
 @pytest.mark.parametrize("transport", ["file", "http"])
-def test_what_was_taken_back_does_not_return(
-    store: MakeStore, server: HttpServer, bare: Path, transport: str
-) -> None:
+def test_what_was_taken_back_does_not_return(store: MakeStore, server: HttpServer, bare: Path, transport: str) -> None:
     mine = store(url=f"{server.url}/charts.git" if transport == "http" else "")
     for number in (1, 2):
         apply(mine, small_publish("rl", number))
@@ -401,7 +399,7 @@ def test_a_full_disk_is_said_and_leaves_the_repository_alone(store: MakeStore, b
 def test_promotion_carries_the_version_and_keeps_the_values(store: MakeStore, bare: Path) -> None:
     mine = store()
     apply(mine, small_publish("rl", 1))
-    apply(mine, Promote(team="team", name="rl", before="dev", after="prod", env_values={"number": 7}))
+    apply(mine, Promote(team="team", name="rl", before="dev", after="prod", settings={"number": 7}))
     apply(mine, small_publish("rl", 2))
     apply(mine, Promote(team="team", name="rl", before="dev", after="prod"))
     pointer = git(bare, "show", "main:envs/prod/team/rl.symph-app.yaml")
@@ -412,9 +410,9 @@ def test_promotion_carries_the_version_and_keeps_the_values(store: MakeStore, ba
 
 def test_rollback_restores_version_digest_and_values(store: MakeStore, bare: Path) -> None:
     mine = store()
-    apply(mine, small_publish("rl", 1, env_values={"number": 5}))
+    apply(mine, small_publish("rl", 1, settings={"number": 5}))
     before = git(bare, "show", "main:envs/dev/team/rl.symph-app.yaml").split("history:")[0]
-    apply(mine, small_publish("rl", 2, env_values={"number": 6}))
+    apply(mine, small_publish("rl", 2, settings={"number": 6}))
     apply(mine, Rollback(team="team", name="rl", env="dev"))
     after = git(bare, "show", "main:envs/dev/team/rl.symph-app.yaml").split("history:")[0]
     assert after.replace("op: rollback", "op: publish").replace('source:\n  from: "0.1.1"', "source: {}") == before

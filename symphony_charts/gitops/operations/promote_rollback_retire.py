@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -11,7 +11,8 @@ from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Change
-from symphony_charts.gitops.operations.pointer import Pointer, chart_files, pointer_faults
+from symphony_charts.gitops.operations.environment_values import Given, environment_values
+from symphony_charts.gitops.operations.pointer import Deployed, Pointer, chart_files, move_of, pointer_faults
 from symphony_charts.gitops.operations.pointer_files import deploy_edits, deploy_folders, pointer_or_none
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
@@ -23,23 +24,22 @@ __all__ = ["Promote", "Retire", "Rollback", "read_pointer"]
 class Promote:
     """Promotes: environment `after` runs the version that `before` runs.
 
-    The values of `after` stay, unless `env_values` gives others or `copies_values` takes those of `before`; an
-    environment that runs nothing yet begins with `first_values`. `version` and `expect` are what `before` and `after`
-    must run now, where they are given (``""``: nothing yet).
+    The values of `after` stay its own, over the `settings` of today, unless `copies_values` takes those of `before`.
+    `version` and `expect` are what `before` and `after` must run now, where they are given (``""``: nothing yet).
     """
 
     team: str
     name: str
     before: str
     after: str
-    env_values: Values | None = None
-    first_values: Values = field(default_factory=dict)
+    settings: Values | None = None
     copies_values: bool = False
     destination: Destination | None = None
     project: str = "symph"
     version: str | None = None
     expect: str | None = None
     at: str = ""
+    by: str = ""
 
     def folders(self) -> Iterable[str]:
         """The pointers of both environments, and the versions that are there."""
@@ -56,30 +56,38 @@ class Promote:
         _expect(self.version, source.version, self.before, self.name)
         _expect(self.expect, target.version if target else "", self.after, self.name)
         _need_chart(tip, source, source.version)
-        values = source.values if self.copies_values else self.env_values
-        moved = self._moved(source, target, values)
+        moved = self._moved(source, target)
         subject = f"promote {self.team}/{self.name} {source.version} {self.before} -> {self.after}"
         return _change(tip, subject, "promote", target, moved, (("Symph-From", self.before), ("Symph-To", self.after)))
 
-    def _moved(self, source: Pointer, target: Pointer | None, values: Values | None) -> Pointer:
+    def _moved(self, source: Pointer, target: Pointer | None) -> Pointer:
+        values, settings = (target.values, target.settings) if target else ({}, {})
+        kept = environment_values(values, settings, self.settings, Given())
+        after = Deployed(
+            version=source.version,
+            digest=source.digest,
+            values=source.values if self.copies_values else kept,
+            settings=settings if self.settings is None else self.settings,
+            op="promote",
+            at=self.at,
+            by=self.by,
+        )
         if target is not None:
-            kept = target.values if values is None else values
-            moved = target.moved(
-                source.version, source.digest, kept, op="promote", at=self.at, source={"from": self.before}
-            )
-            return _at(moved, self.destination)
+            return target.moved(after, self.destination, {"from": self.before})
         return Pointer(
             name=self.name,
             team=self.team,
             env=self.after,
-            version=source.version,
-            digest=source.digest,
+            version=after.version,
+            digest=after.digest,
             chart=source.chart,
-            values=self.first_values if values is None else values,
+            values=after.values,
+            settings=after.settings,
             destination=self.destination or source.destination,
             project=self.project,
-            op="promote",
-            at=self.at,
+            op=after.op,
+            at=after.at,
+            by=after.by,
             source={"from": self.before},
         )
 
@@ -94,6 +102,7 @@ class Rollback:
     version: str | None = None
     expect: str | None = None
     at: str = ""
+    by: str = ""
 
     def folders(self) -> Iterable[str]:
         """The environment's pointers, and the versions that are there."""
@@ -109,8 +118,8 @@ class Rollback:
         _expect(self.expect, pointer.version, self.env, self.name)
         entry = pointer.find(self.version)
         _need_chart(tip, pointer, entry.version)
-        source = {"from": pointer.version}
-        moved = pointer.moved(entry.version, entry.digest, entry.values, op="rollback", at=self.at, source=source)
+        after = msgspec.structs.replace(entry, op="rollback", at=self.at, by=self.by)
+        moved = pointer.moved(after, None, {"from": pointer.version})
         subject = f"rollback {self.team}/{self.name} {pointer.version} -> {entry.version} in {self.env}"
         trailers = (("Symph-From", pointer.version), ("Symph-To", self.env))
         return _change(tip, subject, "rollback", pointer, moved, trailers)
@@ -198,19 +207,13 @@ def _check_values(tip: Snapshot, after: Pointer) -> None:
         raise SpecError(problems, at=f"the values of {after.env} for {after.chart}")
 
 
-def _at(pointer: Pointer, destination: Destination | None) -> Pointer:
-    if destination is None or destination == pointer.destination:
-        return pointer
-    return msgspec.structs.replace(pointer, destination=destination)
-
-
 def _change(
     tip: Snapshot, subject: str, op: str, before: Pointer | None, after: Pointer, extra: tuple[tuple[str, str], ...]
 ) -> Change:
     _check_values(tip, after)
     chart = f"{after.team}/{after.name}@{after.version}"
     facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
-    facts |= {"digest": after.digest, "was": before.version if before else None}
+    facts |= {"digest": after.digest, "was": before.version if before else None, "moves": move_of(before, after)}
     return Change(
         subject=subject,
         edits=deploy_edits(tip, before, after),

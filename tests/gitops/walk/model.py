@@ -114,7 +114,7 @@ class Tree:
 
 
 def merged(before: Deployed | None, settings: Values, given: Mapping[str, object]) -> Values:
-    """The settings, over them what the environment has of its own, over that what is given; null clears."""
+    """The settings, over them what the environment has of its own, over that what is given; None takes its own away."""
     own = {} if before is None else {k: v for k, v in before.values.items() if before.settings.get(k) != v}
     dropped = set() if before is None else before.settings.keys() - before.values.keys()
     kept = {k: v for k, v in settings.items() if k not in dropped or k in given}

@@ -64,7 +64,9 @@ class GitWalk(RuleBasedStateMachine):
 
     # What people do.
 
-    @rule(who=machines, env=envs, team=teams, name=names, label=labels, given=given_values, way=st.sampled_from("   vrcd"))
+    @rule(
+        who=machines, env=envs, team=teams, name=names, label=labels, given=given_values, way=st.sampled_from("   vrcd")
+    )
     def publish(self, who: int, env: str, team: str, name: str, label: str, given: Values, way: str) -> None:
         """Publish; `way` is v for a named version, r for a branch, c for the chart alone, d to be only shown it."""
         self.version += 1
@@ -80,7 +82,8 @@ class GitWalk(RuleBasedStateMachine):
         words += ["--branch", ref] if ref != "main" else []
         words += ["--dry-run"] if way == "d" else []
         if way != "c":
-            words += [word for path, value in given.items() for word in ("--env-set", f"{path}={_json(value)}")]
+            for path, value in given.items():
+                words += ["--env-unset", path] if value is None else ["--env-set", f"{path}={value}"]
         before = tree.runs.get(env, {}).get(key)
         answer = self.change(who, words, lambda: self._published(tree, key, version, env, label, given, way), ref)
         if answer.status:
@@ -151,7 +154,9 @@ class GitWalk(RuleBasedStateMachine):
         answer = self.machine(who).symph("status", "--env", env, "-o", "json")
         assert answer.status == 0, answer.err
         rows = {(row["team"], row["name"]): row for row in answer.record["items"]}
-        assert {key: row["version"] for key, row in rows.items()} == {key: each.now.version for key, each in runs.items()}
+        assert {key: row["version"] for key, row in rows.items()} == {
+            key: each.now.version for key, each in runs.items()
+        }
         for team, name in list(runs)[:1]:
             answer = self.machine(who).symph("history", name, "--team", team, "--env", env, "-o", "json")
             assert answer.status == 0, answer.err
@@ -169,6 +174,7 @@ class GitWalk(RuleBasedStateMachine):
         assert answer.status == 0, answer.err
         if before.place != self.places[env]:
             assert answer.record["outcome"] == "new run"
+            assert self.places[env][1] in answer.record["summary"], "it is said where it goes"
 
     # What else happens.
 
@@ -358,7 +364,11 @@ class GitWalk(RuleBasedStateMachine):
         for machine in self.world.machines:
             machine.configure(
                 {
-                    env: {"namespace": namespace, "values": nested(self.settings[env]), **({"cluster": cluster} if cluster else {})}
+                    env: {
+                        "namespace": namespace,
+                        "values": nested(self.settings[env]),
+                        **({"cluster": cluster} if cluster else {}),
+                    }
                     for env, (cluster, namespace) in self.places.items()
                 }
             )
@@ -366,9 +376,3 @@ class GitWalk(RuleBasedStateMachine):
 
 def _pointer(env: str, key: Key) -> str:
     return f"envs/{env}/{key[0]}/{key[1]}.symph-app.yaml"
-
-
-def _json(value: object) -> str:
-    return "null" if value is None else str(value)
-
-

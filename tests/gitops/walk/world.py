@@ -84,7 +84,9 @@ class Machine:
         if BINARY:
             env = {**os.environ, "SYMPH_STATE_DIR": str(self.state)}
             argv = [BINARY, *words]
-            done = subprocess.run(argv, cwd=self.folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+            done = subprocess.run(
+                argv, cwd=self.folder, env=env, capture_output=True, text=True, timeout=120, check=False
+            )
             return Answer(status=done.returncode, out=done.stdout, err=done.stderr)
         out, err = io.StringIO(), io.StringIO()
         with _inside(self.folder, self.state), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

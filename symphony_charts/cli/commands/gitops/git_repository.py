@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.cli import output
-from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.gitops.layout import POINTER_SUFFIX, check_names, pointer_folder
 from symphony_charts.gitops.operations.base import Change, Operation
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
@@ -22,9 +22,11 @@ from symphony_charts.system.signing import signer
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
+    "author_of",
     "branch_of",
     "carry_out",
     "find_team",
+    "move_text",
     "now_text",
     "open_store",
     "print_changes",
@@ -75,6 +77,21 @@ def open_store(
         author=Author(name="" if reads_only else repository.author or author(), sign=signer(key) if key else None),
         guard=guard or Guard({}).refuse,
     )
+
+
+def author_of(settings: Settings) -> str:
+    """Who makes the change, as pointers write it; empty where nobody knows, and a commit by hand will say."""
+    configured = settings.repository.author if settings.repository else ""
+    try:
+        return configured or author()
+    except SpecError:
+        return ""
+
+
+def move_text(facts: Mapping[str, object]) -> str:
+    """What a change of destination does, behind the line of a change; empty where there is none."""
+    moves = facts.get("moves")
+    return f"   ends in {moves['from']}, starts in {moves['to']}" if isinstance(moves, Mapping) else ""
 
 
 def store_or_none(args: argparse.Namespace, settings: Settings) -> Store | None:
