@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from symphony_charts.gitops.argocd.objects import ArgoSetup
@@ -47,12 +46,4 @@ def setup_files(
     if uses_flux:
         return {**files, **flux_files(setup.url, setup.branch, names, sops_secret)}
     checks = health_checks(package_data.folder("gitops"), suspended_as=suspended_as)
-    return {**files, **argo_files(setup, _unique(list(environments.values())), checks)}
-
-
-def _unique(places: Sequence[Destination]) -> list[Destination]:
-    unique_places: list[Destination] = []
-    for place in places:
-        if place not in unique_places:
-            unique_places.append(place)
-    return unique_places
+    return {**files, **argo_files(setup, environments, checks)}

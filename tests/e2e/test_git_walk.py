@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def test_no_order_of_commands_leads_where_the_model_does_not(server: Server) -> 
         database=None,
     )
     run_state_machine_as_test(seed(SEED)(GitWalk), settings=how)  # type: ignore[no-untyped-call]  # Hypothesis leaves it so
-    print(f"{GitWalk.steps} steps with SYMPH_SEED={SEED}, by SSH too: {bool(server.ssh)}")
+    sys.stdout.write(f"{GitWalk.steps} steps with SYMPH_SEED={SEED}, by SSH too: {bool(server.ssh)}\n")
     assert GitWalk.steps >= WALKS * STEPS * 0.9
 
 

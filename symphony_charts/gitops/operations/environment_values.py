@@ -1,7 +1,7 @@
-"""The values of an environment are those of the settings, over them what it has of its own, then what a command gives.
+"""The values of an environment are those of the settings, over them its own, over them what a command gives.
 
-A pointer keeps both: `values` is what runs, `settings` the part that the settings said when it was written. What differs
-between the two is the environment's own, whoever wrote it, so later settings count wherever it says nothing itself.
+A pointer keeps both: `values` is what runs, `settings` the part that the settings said when it was written. What
+differs between the two is the environment's own, whoever wrote it, so later settings count wherever it says nothing.
 """
 
 from __future__ import annotations

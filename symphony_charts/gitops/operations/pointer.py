@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from symphony_charts.chart.files.archive import content_digest
 from symphony_charts.chart.files.values_schema import schema_faults
 from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.merge import merge
@@ -25,16 +26,17 @@ __all__ = [
     "parse_pointer",
     "place_of",
     "pointer_faults",
+    "published_digest",
     "render_pointer",
 ]
 
 _MAX_HISTORY = 10
 
-_HEADER = "# Written by symph, which keeps no comments. To change values: symph publish --env-set, or `values` in .symph.yaml.\n"
+_HEADER = "# Written by symph, which keeps no comments. Change values by `publish --env-set`, or in .symph.yaml.\n"
 
 
 class Deployed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ran, and why: version, content digest and values, the operation that began it, when (ISO 8601, UTC), and who.
+    """What ran, and why: version, content digest and values, the operation that began it, when (ISO 8601) and by whom.
 
     `settings` are the part of `values` that settings said when it was written.
     """
@@ -146,6 +148,12 @@ def render_pointer(pointer: Pointer) -> bytes:
 def chart_files(chart: str) -> tuple[str, str]:
     """The paths of a published chart's values, and of their schema."""
     return f"{chart}/values.yaml", f"{chart}/values.schema.json"
+
+
+def published_digest(chart: str, files: Mapping[str, bytes]) -> str:
+    """The digest of the published chart in the folder `chart` with `files`; empty for what no longer is one."""
+    own = {path: content for path, content in files.items() if not path.startswith("ci/")}
+    return content_digest(chart.split("/")[2], own) if "Chart.yaml" in own else ""
 
 
 def pointer_faults(pointer: Pointer, values: bytes | None, schema: bytes | None) -> list[Problem]:

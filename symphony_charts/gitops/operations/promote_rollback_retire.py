@@ -8,12 +8,27 @@ from dataclasses import dataclass
 import msgspec
 
 from symphony_charts.chart.render.values import Values
-from symphony_charts.errors import Conflict, NotFound, SpecError
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
+from symphony_charts.formats.data import sub
+from symphony_charts.formats.yaml_text import load
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.operations.environment_values import Given, environment_values
-from symphony_charts.gitops.operations.pointer import Deployed, Pointer, chart_files, move_of, pointer_faults
-from symphony_charts.gitops.operations.pointer_files import deploy_edits, deploy_folders, pointer_or_none
+from symphony_charts.gitops.operations.pointer import (
+    Deployed,
+    Pointer,
+    chart_files,
+    move_of,
+    pointer_faults,
+    published_digest,
+)
+from symphony_charts.gitops.operations.pointer_files import (
+    deploy_edits,
+    deploy_folders,
+    deploy_warnings,
+    pointer_or_none,
+)
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
 
@@ -199,21 +214,45 @@ def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
         )
 
 
+def _check_chart(tip: Snapshot, after: Pointer) -> None:
+    """Raise Conflict where the chart is no longer what was published: somebody changed it in Git."""
+    if published_digest(after.chart, tip.below(after.chart)) != after.digest:
+        raise Conflict(
+            f"{after.chart} holds other content than was published",
+            f"the digest of {after.version} in {after.env} would be {after.digest}",
+            "restore the folder from Git's history, or publish again: a changed chart becomes a new version",
+        )
+
+
 def _check_values(tip: Snapshot, after: Pointer) -> None:
     """Raise SpecError where the chart refuses the values that it would run with: another version may have had them."""
     values, schema = (tip.read(path) for path in chart_files(after.chart))
-    problems = pointer_faults(after, values, schema)
+    problems = [*pointer_faults(after, values, schema), *_sealed_faults(after, values)]
     if problems:
         raise SpecError(problems, at=f"the values of {after.env} for {after.chart}")
+
+
+def _sealed_faults(after: Pointer, content: bytes | None) -> list[Problem]:
+    """The sealed secrets of the chart that the environment has no ciphertext for: its pods would wait for ever."""
+    defaults = load((content or b"").decode())
+    secrets = sub(merge(defaults if isinstance(defaults, dict) else {}, after.values), "secrets")
+    lacking = sorted(sub(secrets, "files").keys() - sub(secrets, "encryptedData").keys())
+    if secrets.get("source") != "sealed" or not lacking:
+        return []
+    what = f"{after.env} has nothing sealed for {', '.join(lacking)}"
+    next_step = f"seal for it: symph publish SPEC --env {after.env} --version {after.version} --cert CERTIFICATE"
+    return [Problem(what=what, path="secrets.encryptedData", next=next_step)]
 
 
 def _change(
     tip: Snapshot, subject: str, op: str, before: Pointer | None, after: Pointer, extra: tuple[tuple[str, str], ...]
 ) -> Change:
+    _check_chart(tip, after)
     _check_values(tip, after)
     chart = f"{after.team}/{after.name}@{after.version}"
     facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
     facts |= {"digest": after.digest, "was": before.version if before else None, "moves": move_of(before, after)}
+    facts |= {"warnings": deploy_warnings(tip, after)}
     return Change(
         subject=subject,
         edits=deploy_edits(tip, before, after),

@@ -16,7 +16,12 @@ from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.operations.environment_values import Given, environment_values
 from symphony_charts.gitops.operations.pointer import Deployed, Pointer, move_of
-from symphony_charts.gitops.operations.pointer_files import deploy_edits, deploy_folders, pointer_or_none
+from symphony_charts.gitops.operations.pointer_files import (
+    deploy_edits,
+    deploy_folders,
+    deploy_warnings,
+    pointer_or_none,
+)
 from symphony_charts.gitops.operations.publish_version import Decision, decide_version, newest
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
@@ -89,7 +94,7 @@ class Publish:
         facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
         facts |= {"change": decision.change, "was": before.version if before else None}
         facts |= {"wasBy": before.by or None if before else None, "moves": move_of(before, after)}
-        facts |= {"run": self._run(tip, before, after)}
+        facts |= {"run": self._run(tip, before, after), "warnings": deploy_warnings(tip, after)}
         return Change(
             subject=f"publish {self.team}/{self._release} {chart.version}{environment}",
             edits=edits,

@@ -324,8 +324,9 @@ def load(
 
 def load_more(cache: Cache, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
     """The snapshot with what a question missed in it. Raises ToolFailed where the repository lacks what it names."""
-    folders = [item.path for item in missing if item.is_folder]
-    files = [item.path for item in missing if not item.is_folder]
+    missing = list(missing)
+    folders = [path for item in missing for path in item.folders]
+    files = [path for item in missing for path in item.files]
     more = _with_folders(cache, snapshot, [*ancestors(folders), *_folders_of(files)])
     more = _with_files(cache, more, files)
     absent = [path for path in folders if path not in more.folders] + [path for path in files if path not in more.files]

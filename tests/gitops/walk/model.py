@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-__all__ = ["Deployed", "Key", "Place", "Refused", "Runs", "Tree", "Values", "merged"]
+__all__ = ["Deployed", "Key", "Place", "RefusedError", "Runs", "Tree", "Values", "merged"]
 
 Key: TypeAlias = tuple[str, str]
 Place: TypeAlias = tuple[str, str]
@@ -18,7 +18,7 @@ Values: TypeAlias = dict[str, object]
 _MAX_HISTORY = 10
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The command ends with `status`, and nothing changes."""
 
     def __init__(self, status: int) -> None:
@@ -67,9 +67,9 @@ class Tree:
         return replace(self, runs={**self.runs, env: {**rest, key: what} if what else rest})
 
     def running(self, env: str, key: Key) -> Runs:
-        """What runs in an environment. Raises Refused where nothing does."""
+        """What runs in an environment. Raises RefusedError where nothing does."""
         if key not in self.runs.get(env, {}):
-            raise Refused(8)
+            raise RefusedError(8)
         return self.runs[env][key]
 
     def promoted(self, key: Key, before: str, after: str, settings: Values, place: Place, *, copies: bool) -> Tree:
@@ -84,7 +84,7 @@ class Tree:
         """What ran before runs again, where the experiment runs now."""
         runs = self.running(env, key)
         if not runs.history or runs.history[0].version not in self.charts.get(key, {}):
-            raise Refused(8)
+            raise RefusedError(8)
         return self.run(env, key, runs.moved(runs.history[0]))
 
     def tidied(self, keep: int) -> Tree:
@@ -102,7 +102,7 @@ class Tree:
         versions = self.charts.get(key, {})
         if wanted:
             if wanted in versions and labels.get(versions[wanted]) != label:
-                raise Refused(7)
+                raise RefusedError(7)
             return wanted
         same = [version for version, oid in versions.items() if labels.get(oid) == label]
         if same:

@@ -1,4 +1,4 @@
-"""The world of a walk: one real repository behind file, HTTP and SSH, and machines that know it by caches of their own."""
+"""The world of a walk: one real repository behind file, HTTP and SSH, and machines with caches of their own."""
 
 from __future__ import annotations
 

@@ -184,6 +184,9 @@ def print_changes(
         _print_markdown(changes, receipt, texts)
         return
     output.print_record(args, "Change", record, "\n".join(texts))
+    listed = [change.facts.get("warnings") for change in changes]
+    for warning in dict.fromkeys(text for each in listed if isinstance(each, list) for text in each):
+        output.warn(warning)
     if args.output != "table":
         return
     if args.dry_run:
