@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import sys
 import threading
@@ -26,7 +25,7 @@ from symphony_charts.local.plan.gpus import wishes_of
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.scripts import check_path, quote
 from symphony_charts.local.restart_changed import changes_of, rewrite
-from symphony_charts.local.run_folder import lay_out, lay_out_shared
+from symphony_charts.local.run_folder import lay_out, lay_out_shared, make_folder, remove_folder
 from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.local.supervisor.cleanup import kill_everything
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
@@ -92,7 +91,7 @@ def _begin(
     spare: SupervisorProcess | None,
 ) -> None:
     check_path(str(run.folder))
-    run.folder.mkdir(parents=True, mode=0o700)
+    make_folder(run)
     # It starts while everything else is prepared.
     supervisor, server = spare or SupervisorProcess.ahead(), None
     try:
@@ -114,7 +113,7 @@ def _begin(
     except BaseException:
         # Whatever one of them says, the others are done as well, the last one first.
         with contextlib.ExitStack() as left:
-            left.callback(shutil.rmtree, run.folder, ignore_errors=True)
+            left.callback(remove_folder, run)
             if server is not None:
                 left.callback(server.kill)
             left.callback(supervisor.kill)

@@ -100,7 +100,7 @@ def test_nothing_is_left_of_a_run_that_has_ended(tmp_path: Path, private_places:
     assert survivors_of(run) == []
     assert list((private_places / "run").iterdir()) == []
     left = sorted(path.name for path in run.folder.rglob("*") if path.is_file())
-    assert left == ["log", "log.idx", "plan.json", "spec.json", "state.json", "supervisor.log"]
+    assert left == [".symph.json", "log", "log.idx", "plan.json", "spec.json", "state.json", "supervisor.log"]
 
 
 def test_stopping_ends_whole_trees_of_stubborn_processes(tmp_path: Path) -> None:

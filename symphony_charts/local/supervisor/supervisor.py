@@ -167,7 +167,7 @@ class Supervisor:
         left = kill_everything(self.run, self.panes.sessions, has_namespace=has_namespace, server=server)
         self.clock.note()
         self._save(survivors=left)
-        remove_private(self.run.folder, len(self.slots))
+        remove_private(self.run, len(self.slots))
 
     def _save(self, survivors: list[int] | None = None) -> None:
         """Write the state where it has changed; with `survivors` for the last time."""

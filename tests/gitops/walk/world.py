@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import getpass
 import io
 import json
 import os
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +17,7 @@ from symphony_charts.cli.main import main
 from symphony_charts.formats.yaml_text import dump, load
 from tests.gitops.servers import git, make_bare
 
-__all__ = ["BINARY", "Answer", "Machine", "Server", "World", "flat", "nested", "sshd"]
+__all__ = ["BINARY", "Answer", "Machine", "Server", "World", "flat", "nested"]
 
 BINARY = os.environ.get("SYMPH_WALK_BINARY", "")
 """The `symph` to try; this one, in the process of the tests, unless another is named."""
@@ -57,7 +54,7 @@ class Server:
 
     def urls(self, name: str) -> list[str]:
         """Every address of a repository."""
-        return [f"file://{self.root}/{name}", f"{self.http}/{name}", *([f"{self.ssh}/{name}"] if self.ssh else [])]
+        return [f"file://{self.root}/{name}", f"{self.http}/{name}", f"{self.ssh}/{name}"]
 
 
 @dataclass(slots=True)
@@ -177,59 +174,6 @@ def nested(values: Mapping[str, object]) -> dict[str, object]:
             node = node.setdefault(folder, {})
         node[last] = value
     return result
-
-
-@contextlib.contextmanager
-def sshd(folder: Path) -> Iterator[tuple[str, str]]:
-    """A real SSH server for this user: its address, and the command by which git reaches it; empty without sshd."""
-    program = shutil.which("sshd") or "/usr/sbin/sshd"
-    if not Path(program).is_file() or not shutil.which("ssh"):
-        yield "", ""
-        return
-    folder.mkdir(parents=True)
-    for name in ("host", "user"):
-        argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
-        subprocess.run(argv, check=True, timeout=30)
-    (folder / "authorized").write_text((folder / "user.pub").read_text())
-    with socket.create_server(("127.0.0.1", 0)) as holder:
-        port = holder.getsockname()[1]
-    words = {
-        "Port": port,
-        "ListenAddress": "127.0.0.1",
-        "HostKey": folder / "host",
-        "AuthorizedKeysFile": folder / "authorized",
-        "PidFile": folder / "pid",
-        "StrictModes": "no",
-        "UsePAM": "no",
-        "PermitRootLogin": "yes",
-        "PasswordAuthentication": "no",
-    }
-    (folder / "config").write_text("".join(f"{key} {value}\n" for key, value in words.items()))
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
-    with contextlib.suppress(PermissionError):
-        Path("/run/sshd").mkdir(exist_ok=True)
-    options = {"UserKnownHostsFile": folder / "known", "StrictHostKeyChecking": "yes", "IdentitiesOnly": "yes"}
-    command = " ".join(["ssh", "-F", "none", "-i", str(folder / "user"), *(f"-o {k}={v}" for k, v in options.items())])
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "config")], stdout=log, stderr=log)
-    try:
-        _wait_for_port(port)
-        yield f"ssh://{getpass.getuser()}@127.0.0.1:{port}", command
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def _wait_for_port(port: int) -> None:
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert time.monotonic() < deadline, "sshd does not listen"
-            time.sleep(0.05)
-        else:
-            return
 
 
 @contextlib.contextmanager

@@ -54,7 +54,7 @@ def publish(
     changes, receipt = git_repository.carry_out(args, store, operations, now, guard.refuse)
     if not args.dry_run and args.branch is None:
         _write_locks(candidates, changes)
-    by = git_repository.author_of(settings)
+    by = git_repository.author_name(settings)
     texts = [_text(change, env, by) for change in changes]
     git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
     if args.output == "table" and not args.dry_run and args.into is None:
@@ -74,7 +74,7 @@ def _candidates(
     filled = template()
     place = settings.environments.get(env) if env else None
     given = _given(args)
-    by = git_repository.author_of(settings)
+    by = git_repository.author_name(settings)
 
     def candidate(path: str) -> Candidate:
         spec = with_images(specfile.read(path), images)
