@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _MAX_HISTORY = 10
+_ALWAYS = ("server", "name", "namespace")
 
 _HEADER = "# Written by symph, which keeps no comments. Change values by `publish --env-set`, or in .symph.yaml.\n"
 
@@ -142,7 +143,10 @@ def parse_pointer(content: bytes, path: str) -> Pointer:
 
 def render_pointer(pointer: Pointer) -> bytes:
     """The file of a pointer, the same bytes for equal pointers."""
-    return (_HEADER + dump(msgspec.to_builtins(pointer))).encode()
+    data = msgspec.to_builtins(pointer)
+    # What Flux alone reads is left out where nobody named it.
+    data["destination"] = {key: value for key, value in data["destination"].items() if value or key in _ALWAYS}
+    return (_HEADER + dump(data)).encode()
 
 
 def chart_files(chart: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from symphony_charts.system.git.failures import reason_of
 from symphony_charts.system.git.program import check_url, git, git_version
 from symphony_charts.system.subprocess_runner import run
 
-__all__ = ["changed_since", "check_out_volume", "count_refs", "read_checkout"]
+__all__ = ["changed_since", "check_out_volume", "count_refs", "origin_of", "read_checkout"]
 
 _SKIPPED = {".git", ".venv", "node_modules", "__pycache__"}
 _MAX_BYTES = 8 * 1024 * 1024
@@ -55,6 +55,12 @@ def count_refs(folder: Path) -> int | None:
     """How many branches and tags there are; None for what is no repository."""
     ended = run(["git", "-C", str(folder), "for-each-ref", "--format=%(refname)"], timeout_s=60, check=False)
     return None if ended.status else len(ended.text.splitlines())
+
+
+def origin_of(folder: Path) -> str:
+    """The address that `folder` was cloned from; empty where git knows none."""
+    ended = run(["git", "-C", str(folder), "config", "--get", "remote.origin.url"], timeout_s=10, check=False)
+    return ended.text.strip()
 
 
 _TIMEOUT_S = 600.0
