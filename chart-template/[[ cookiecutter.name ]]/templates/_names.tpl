@@ -18,11 +18,12 @@
 {{- printf "%s-%s" (include "symph.fit" (list (index . 0) $room)) $suffix -}}
 {{- end -}}
 
+{{- /* symph.fullname: what all names start with. A release may bear the names of several charts in an umbrella at once. */ -}}
 {{- define "symph.fullname" -}}
 {{- $name := .Values.nameOverride | default .Chart.Name -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
-{{- else if contains $name .Release.Name -}}
+{{- else if and .Chart.IsRoot (contains $name .Release.Name) -}}
 {{- .Release.Name -}}
 {{- else -}}
 {{- printf "%s-%s" .Release.Name $name -}}

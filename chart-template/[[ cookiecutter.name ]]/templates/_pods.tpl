@@ -1,28 +1,35 @@
-{{- /* symph.podTemplate (dict "model" "group"): the pod template of a group, without the label of the run, as JSON. */ -}}
-{{- define "symph.podTemplate" -}}
+{{- /* symph.setPodTemplate (dict "model" "group"): gives the group its pod template, without the label of the run. */ -}}
+{{- define "symph.setPodTemplate" -}}
 {{- $model := .model -}}
 {{- $group := .group -}}
 {{- $g := .group.values -}}
 {{- $defaults := .model.values.defaults -}}
-{{- $spec := dict "enableServiceLinks" false -}}
-{{- $_ := set $spec "automountServiceAccountToken" (eq (toString ($g.automountServiceAccountToken | default $defaults.automountServiceAccountToken)) "true") -}}
-{{- $containers := include "symph.podContainers" . | fromJson -}}
-{{- with $containers.init -}}
+{{- include "symph.setContainers" . -}}
+{{- $spec := dict "enableServiceLinks" false "containers" .main -}}
+{{- with .init -}}
 {{- $_ := set $spec "initContainers" . -}}
 {{- end -}}
-{{- $_ := set $spec "containers" $containers.main -}}
 {{- with (include "symph.podVolumes" . | fromJsonArray) -}}
 {{- $_ := set $spec "volumes" . -}}
 {{- end -}}
 {{- range $key := list "serviceAccountName" "priorityClassName" "schedulerName" "affinity" "topologySpreadConstraints" "tolerations" -}}
-{{- with (index $g $key | default (index $defaults $key)) -}}
+{{- with (index (ternary $g $defaults (hasKey $g $key)) $key) -}}
 {{- $_ := set $spec $key . -}}
 {{- end -}}
 {{- end -}}
-{{- with (include "symph.overlay" (dict "base" (include "symph.strings" $defaults.nodeSelector | fromJson) "over" (include "symph.strings" $g.nodeSelector | fromJson)) | fromJson) -}}
+{{- $key := "automountServiceAccountToken" -}}
+{{- $_ := set $spec $key (eq (toString (index (ternary $g $defaults (hasKey $g $key)) $key)) "true") -}}
+{{- $selector := dict "defaults" .model.plain "own" dict "key" "nodeSelector" -}}
+{{- if hasKey $g "nodeSelector" -}}
+{{- $_ := set $selector.own "nodeSelector" (include "symph.strings" $g.nodeSelector | fromJson) -}}
+{{- end -}}
+{{- include "symph.said" $selector -}}
+{{- with $selector.out -}}
 {{- $_ := set $spec "nodeSelector" . -}}
 {{- end -}}
-{{- with (include "symph.overlay" (dict "base" (deepCopy ($defaults.podSecurityContext | default dict)) "over" ($g.securityContext | default dict)) | fromJson) -}}
+{{- $security := dict "defaults" $defaults "own" $g "key" "podSecurityContext" "ownKey" "securityContext" -}}
+{{- include "symph.said" $security -}}
+{{- with $security.out -}}
 {{- $_ := set $spec "securityContext" . -}}
 {{- end -}}
 {{- with $defaults.imagePullSecrets -}}
@@ -41,19 +48,26 @@
 {{- if and $group.isIndexed (not $group.selector) -}}
 {{- $_ := set $spec "subdomain" $group.pods -}}
 {{- end -}}
-{{- $metadata := dict "labels" (include "symph.podLabels" . | fromJson) "annotations" (include "symph.podAnnotations" (dict "model" $model "group" $group "first" (index $containers.main 0).name) | fromJson) -}}
-{{- include "symph.overlay" (dict "base" (dict "metadata" $metadata "spec" $spec) "over" ($g.overlay | default dict)) -}}
+{{- $metadata := dict "labels" (include "symph.podLabels" . | fromJson) "annotations" (include "symph.podAnnotations" (dict "model" $model "group" $group "first" (first .main).name) | fromJson) -}}
+{{- $template := dict "metadata" $metadata "spec" $spec -}}
+{{- with $g.overlay -}}
+{{- $template = deepCopy $template -}}
+{{- include "symph.merge" (dict "base" $template "over" .) -}}
+{{- end -}}
+{{- $_ := set $group "template" $template -}}
 {{- end -}}
 
-{{- /* symph.podContainers: steps and, in a pod that ends, its services come first, as init containers. */ -}}
-{{- define "symph.podContainers" -}}
+{{- /* symph.setContainers: sets `init` and `main`: steps and, in a pod that ends, its services come first, as init containers. */ -}}
+{{- define "symph.setContainers" -}}
 {{- $model := .model -}}
 {{- $group := .group -}}
 {{- $init := list -}}
 {{- $main := list -}}
 {{- $steps := $group.values.initContainers | default dict -}}
 {{- range $name := (include "symph.ordered" (dict "map" $steps "order" $group.values.initOrder) | fromJsonArray) -}}
-{{- $init = append $init (include "symph.container" (dict "model" $model "group" $group "name" $name "container" (index $steps $name) "role" "step") | fromJson) -}}
+{{- $call := dict "model" $model "group" $group "name" $name "container" (index $steps $name) "role" "step" -}}
+{{- include "symph.setContainer" $call -}}
+{{- $init = append $init $call.out -}}
 {{- end -}}
 {{- $containers := $group.values.containers | default dict -}}
 {{- if not $containers -}}
@@ -61,13 +75,17 @@
 {{- end -}}
 {{- range $name := (include "symph.ordered" (dict "map" $containers "order" $group.values.order) | fromJsonArray) -}}
 {{- $container := index $containers $name -}}
-{{- if and $group.isFinite (eq ($container.lifecycle | default "finite") "service") -}}
-{{- $init = append $init (include "symph.container" (dict "model" $model "group" $group "name" $name "container" $container "role" "sidecar") | fromJson) -}}
+{{- $isSidecar := and $group.isFinite (eq ($container.lifecycle | default "finite") "service") -}}
+{{- $call := dict "model" $model "group" $group "name" $name "container" $container "role" (ternary "sidecar" "main" $isSidecar) -}}
+{{- include "symph.setContainer" $call -}}
+{{- if $isSidecar -}}
+{{- $init = append $init $call.out -}}
 {{- else -}}
-{{- $main = append $main (include "symph.container" (dict "model" $model "group" $group "name" $name "container" $container "role" "main") | fromJson) -}}
+{{- $main = append $main $call.out -}}
 {{- end -}}
 {{- end -}}
-{{- dict "init" $init "main" $main | toJson -}}
+{{- $_ := set . "init" $init -}}
+{{- $_ := set . "main" $main -}}
 {{- end -}}
 
 {{- define "symph.podVolumes" -}}
@@ -95,8 +113,8 @@
 {{- end -}}
 
 {{- define "symph.podLabels" -}}
-{{- $labels := include "symph.strings" .model.values.labels | fromJson -}}
-{{- $labels = include "symph.overlay" (dict "base" $labels "over" (include "symph.strings" .group.values.labels | fromJson)) | fromJson -}}
+{{- $labels := deepCopy .model.plain.labels -}}
+{{- include "symph.merge" (dict "base" $labels "over" (include "symph.strings" .group.values.labels | fromJson)) -}}
 {{- $labels = mergeOverwrite $labels .model.identity -}}
 {{- $_ := set $labels "app.kubernetes.io/component" "experiment" -}}
 {{- $_ := set $labels "symph.dev/experiment" .model.experiment -}}
@@ -113,8 +131,9 @@
 {{- with .model.values.networks -}}
 {{- $_ := set $out "k8s.v1.cni.cncf.io/networks" (include "symph.list" . | fromJsonArray | join ",") -}}
 {{- end -}}
-{{- $out = include "symph.overlay" (dict "base" $out "over" (include "symph.strings" .model.values.annotations | fromJson)) | fromJson -}}
-{{- include "symph.overlay" (dict "base" $out "over" (include "symph.strings" .group.values.annotations | fromJson)) -}}
+{{- include "symph.merge" (dict "base" $out "over" .model.plain.annotations) -}}
+{{- include "symph.merge" (dict "base" $out "over" (include "symph.strings" .group.values.annotations | fromJson)) -}}
+{{- toJson $out -}}
 {{- end -}}
 
 {{- /* symph.jobFields: the fields of a Job beside its pod template. */ -}}
