@@ -118,7 +118,7 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         _DIJOB,
         _RANKS,
     ),
-    "_containers.tpl": (_DIJOB, _RANKS),
+    "_containers.tpl": (_DIJOB, _RANKS, ("groups.keep.containers.keep.securityContext.privileged=true",)),
     "_workloads.tpl": (_DIJOB, _RANKS),
     "_tasks.tpl": (_DIJOB,),
     "_argo.tpl": (_ARGO,),

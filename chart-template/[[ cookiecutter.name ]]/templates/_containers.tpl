@@ -19,8 +19,14 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- with (index (ternary $c $defaults (hasKey $c "imagePullPolicy")) "imagePullPolicy") -}}
 {{- $_ := set $out "imagePullPolicy" . -}}
 {{- end -}}
-{{- $command := include "symph.list" $c.command | fromJsonArray -}}
-{{- $args := include "symph.list" $c.args | fromJsonArray -}}
+{{- $command := list -}}
+{{- if not (kindIs "invalid" $c.command) -}}
+{{- $command = include "symph.list" $c.command | fromJsonArray -}}
+{{- end -}}
+{{- $args := list -}}
+{{- if not (kindIs "invalid" $c.args) -}}
+{{- $args = include "symph.list" $c.args | fromJsonArray -}}
+{{- end -}}
 {{- if and .group.isNode (gt .group.replicas 1) (ne .role "step") -}}
 {{- if not $command -}}
 {{- fail (printf "groups.%s: container %s needs a command, so that its replicas learn their ranks" .group.name .name) -}}
@@ -47,11 +53,11 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- with .model.addresses -}}
 {{- $_ := set $out "envFrom" (list (dict "configMapRef" (dict "name" .name))) -}}
 {{- end -}}
-{{- with (include "symph.resources" . | fromJson) -}}
-{{- $_ := set $out "resources" . -}}
-{{- end -}}
+{{- include "symph.setResources" (dict "container" $c "plain" $model.plain "into" $out) -}}
+{{- if or $c.mounts $model.configs $model.values.secrets.files -}}
 {{- with (include "symph.mounts" . | fromJsonArray) -}}
 {{- $_ := set $out "volumeMounts" . -}}
+{{- end -}}
 {{- end -}}
 {{- /* What is privileged cannot forbid escalation at the same time, nor would Kubernetes take it. */ -}}
 {{- $security := dict "own" $c "key" "securityContext" "defaults" $defaults -}}
@@ -103,7 +109,7 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- else if or .model.hasRunHosts .group.isNode -}}
 {{- $_ := set $env "SYMPH_RUN" (dict "fieldRef" (dict "fieldPath" "metadata.labels['symph.dev/run']")) -}}
 {{- end -}}
-{{- if ne .role "step" -}}
+{{- if and .container.connects (ne .role "step") -}}
 {{- range (include "symph.list" .container.connects | fromJsonArray) -}}
 {{- with (index $.model.services .) -}}
 {{- $_ := set $env (printf "%s_HOSTS" .prefix) .hosts -}}
@@ -147,39 +153,45 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- toJson $values -}}
 {{- end -}}
 
-{{- /* symph.resources: a stated default request where there is none; memory is limited to what was asked for. */ -}}
-{{- define "symph.resources" -}}
+{{- /* symph.setResources: a stated default request where there is none; memory is limited to what was asked for. */ -}}
+{{- define "symph.setResources" -}}
 {{- $own := .container.resources | default dict -}}
 {{- $isCleared := and (hasKey .container "resources") (not $own) -}}
-{{- $requests := include "symph.strings" $own.requests | fromJson -}}
-{{- $limits := include "symph.strings" $own.limits | fromJson -}}
-{{- range $key, $value := $requests -}}
-{{- if and (or (eq $key "memory") (contains "/" $key)) (not (hasKey $limits $key)) -}}
-{{- $_ := set $limits $key $value -}}
+{{- $requests := dict -}}
+{{- $limits := dict -}}
+{{- range $key, $value := $own.requests -}}
+{{- $_ := set $requests $key (include "symph.scalar" $value) -}}
+{{- if or (eq $key "memory") (contains "/" $key) -}}
+{{- $_ := set $limits $key (index $requests $key) -}}
 {{- end -}}
+{{- end -}}
+{{- range $key, $value := $own.limits -}}
+{{- $_ := set $limits $key (include "symph.scalar" $value) -}}
 {{- end -}}
 {{- if not (or $isCleared (and (hasKey $own "limits") (not $own.limits))) -}}
-{{- range $key, $value := .model.plain.limits -}}
+{{- range $key, $value := .plain.limits -}}
 {{- if not (hasKey $limits $key) -}}
 {{- $_ := set $limits $key $value -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if not (or $isCleared (and (hasKey $own "requests") (not $own.requests))) -}}
-{{- range $key, $value := .model.plain.requests -}}
+{{- range $key, $value := .plain.requests -}}
 {{- if and (not (hasKey $requests $key)) (not (hasKey $limits $key)) -}}
 {{- $_ := set $requests $key $value -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- $out := dict -}}
+{{- $resources := dict -}}
 {{- with $requests -}}
-{{- $_ := set $out "requests" . -}}
+{{- $_ := set $resources "requests" . -}}
 {{- end -}}
 {{- with $limits -}}
-{{- $_ := set $out "limits" . -}}
+{{- $_ := set $resources "limits" . -}}
 {{- end -}}
-{{- toJson $out -}}
+{{- with $resources -}}
+{{- $_ := set $.into "resources" . -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "symph.mounts" -}}

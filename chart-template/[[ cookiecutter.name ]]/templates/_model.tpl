@@ -252,8 +252,8 @@ and their gang, which would make the hash circular.
 {{- end -}}
 {{- $fields := dict "isFinite" $group.isFinite "template" $template -}}
 {{- if $group.inUnit -}}
-{{- $job := include "symph.jobFields" $group | fromJson -}}
-{{- $_ := set $group "fields" $job -}}
+{{- include "symph.setJobFields" $group -}}
+{{- $job := $group.fields -}}
 {{- if hasKey $kind "fixed" -}}
 {{- $fixed := dict -}}
 {{- range $kind.fixed -}}

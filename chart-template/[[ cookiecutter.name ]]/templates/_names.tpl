@@ -43,6 +43,8 @@
 {{- $_ := set $labels $key (include "symph.scalar" $value) -}}
 {{- end -}}
 {{- end -}}
+{{- /* Objects of a group and of a service bear these beside the labels of all. */ -}}
+{{- $labels = omit $labels "symph.dev/group" "symph.dev/service" "symph.dev/run" -}}
 {{- $labels = mergeOverwrite $labels (include "symph.identity" . | fromJson) -}}
 {{- $_ := set $labels "app.kubernetes.io/managed-by" .Release.Service -}}
 {{- $_ := set $labels "helm.sh/chart" (include "symph.fit" (list (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") 63)) -}}

@@ -9,8 +9,10 @@
 {{- with .init -}}
 {{- $_ := set $spec "initContainers" . -}}
 {{- end -}}
+{{- if or $g.volumes .model.configs .model.values.secrets.files -}}
 {{- with (include "symph.podVolumes" . | fromJsonArray) -}}
 {{- $_ := set $spec "volumes" . -}}
+{{- end -}}
 {{- end -}}
 {{- range $key := list "serviceAccountName" "priorityClassName" "schedulerName" "affinity" "topologySpreadConstraints" "tolerations" -}}
 {{- with (index (ternary $g $defaults (hasKey $g $key)) $key) -}}
@@ -48,8 +50,9 @@
 {{- if and $group.isIndexed (not $group.selector) -}}
 {{- $_ := set $spec "subdomain" $group.pods -}}
 {{- end -}}
-{{- $metadata := dict "labels" (include "symph.podLabels" . | fromJson) "annotations" (include "symph.podAnnotations" (dict "model" $model "group" $group "first" (first .main).name) | fromJson) -}}
-{{- $template := dict "metadata" $metadata "spec" $spec -}}
+{{- $template := dict "metadata" dict "spec" $spec -}}
+{{- include "symph.setPodLabels" (dict "model" $model "group" $group "metadata" $template.metadata) -}}
+{{- include "symph.setPodAnnotations" (dict "model" $model "group" $group "metadata" $template.metadata "first" (first .main).name) -}}
 {{- with $g.overlay -}}
 {{- $template = deepCopy $template -}}
 {{- include "symph.merge" (dict "base" $template "over" .) -}}
@@ -63,17 +66,22 @@
 {{- $group := .group -}}
 {{- $init := list -}}
 {{- $main := list -}}
-{{- $steps := $group.values.initContainers | default dict -}}
+{{- with $steps := $group.values.initContainers -}}
 {{- range $name := (include "symph.ordered" (dict "map" $steps "order" $group.values.initOrder) | fromJsonArray) -}}
 {{- $call := dict "model" $model "group" $group "name" $name "container" (index $steps $name) "role" "step" -}}
 {{- include "symph.setContainer" $call -}}
 {{- $init = append $init $call.out -}}
 {{- end -}}
+{{- end -}}
 {{- $containers := $group.values.containers | default dict -}}
 {{- if not $containers -}}
 {{- fail (printf "groups.%s has no containers; set its replicas to 0 to leave it out" $group.name) -}}
 {{- end -}}
-{{- range $name := (include "symph.ordered" (dict "map" $containers "order" $group.values.order) | fromJsonArray) -}}
+{{- $names := keys $containers -}}
+{{- if gt (len $names) 1 -}}
+{{- $names = include "symph.ordered" (dict "map" $containers "order" $group.values.order) | fromJsonArray -}}
+{{- end -}}
+{{- range $name := $names -}}
 {{- $container := index $containers $name -}}
 {{- $isSidecar := and $group.isFinite (eq ($container.lifecycle | default "finite") "service") -}}
 {{- $call := dict "model" $model "group" $group "name" $name "container" $container "role" (ternary "sidecar" "main" $isSidecar) -}}
@@ -112,32 +120,43 @@
 {{- toJson $out -}}
 {{- end -}}
 
-{{- define "symph.podLabels" -}}
-{{- $labels := deepCopy .model.plain.labels -}}
-{{- include "symph.merge" (dict "base" $labels "over" (include "symph.strings" .group.values.labels | fromJson)) -}}
-{{- $labels = mergeOverwrite $labels .model.identity -}}
+{{- define "symph.setPodLabels" -}}
+{{- $labels := dict -}}
+{{- range $key, $value := .model.plain.labels -}}
+{{- $_ := set $labels $key $value -}}
+{{- end -}}
+{{- range $key, $value := .group.values.labels -}}
+{{- $_ := set $labels $key (include "symph.scalar" $value) -}}
+{{- end -}}
+{{- range $key, $value := .model.identity -}}
+{{- $_ := set $labels $key $value -}}
+{{- end -}}
 {{- $_ := set $labels "app.kubernetes.io/component" "experiment" -}}
 {{- $_ := set $labels "symph.dev/experiment" .model.experiment -}}
 {{- $_ := set $labels "symph.dev/group" .group.name -}}
-{{- $containers := keys (.group.values.containers | default dict) -}}
+{{- $containers := keys .group.values.containers -}}
 {{- if eq (len $containers) 1 -}}
 {{- $_ := set $labels "symph.dev/process" (first $containers) -}}
 {{- end -}}
-{{- toJson $labels -}}
+{{- $_ := set .metadata "labels" $labels -}}
 {{- end -}}
 
-{{- define "symph.podAnnotations" -}}
-{{- $out := dict "kubectl.kubernetes.io/default-container" .first -}}
+{{- define "symph.setPodAnnotations" -}}
+{{- $annotations := dict "kubectl.kubernetes.io/default-container" .first -}}
 {{- with .model.values.networks -}}
-{{- $_ := set $out "k8s.v1.cni.cncf.io/networks" (include "symph.list" . | fromJsonArray | join ",") -}}
+{{- $_ := set $annotations "k8s.v1.cni.cncf.io/networks" (include "symph.list" . | fromJsonArray | join ",") -}}
 {{- end -}}
-{{- include "symph.merge" (dict "base" $out "over" .model.plain.annotations) -}}
-{{- include "symph.merge" (dict "base" $out "over" (include "symph.strings" .group.values.annotations | fromJson)) -}}
-{{- toJson $out -}}
+{{- range $key, $value := .model.plain.annotations -}}
+{{- $_ := set $annotations $key $value -}}
+{{- end -}}
+{{- range $key, $value := .group.values.annotations -}}
+{{- $_ := set $annotations $key (include "symph.scalar" $value) -}}
+{{- end -}}
+{{- $_ := set .metadata "annotations" $annotations -}}
 {{- end -}}
 
-{{- /* symph.jobFields: the fields of a Job beside its pod template. */ -}}
-{{- define "symph.jobFields" -}}
+{{- /* symph.setJobFields: gives a group the fields of its Job beside its pod template. */ -}}
+{{- define "symph.setJobFields" -}}
 {{- $retries := include "symph.int" (list .values.backoffLimit 0 (printf "groups.%s.backoffLimit" .name)) | int -}}
 {{- $out := dict -}}
 {{- if .isIndexed -}}
@@ -154,5 +173,5 @@
 {{- if not (kindIs "invalid" .values.activeDeadlineSeconds) -}}
 {{- $_ := set $out "activeDeadlineSeconds" (include "symph.int" (list .values.activeDeadlineSeconds nil (printf "groups.%s.activeDeadlineSeconds" .name)) | int) -}}
 {{- end -}}
-{{- toJson $out -}}
+{{- $_ := set . "fields" $out -}}
 {{- end -}}

@@ -81,7 +81,7 @@ no more is escaped than has to be. The two code points are those that JSON takes
 {{- index . 1 -}}
 {{- else -}}
 {{- $text := include "symph.scalar" $value -}}
-{{- if not (regexMatch "^(?:0|[1-9][0-9]{0,9})$" $text) -}}
+{{- if or (ne (int64 $text | toString) $text) (hasPrefix "-" $text) (gt (len $text) 10) -}}
 {{- fail (printf "%s must be a whole number, not %s" (index . 2) $text) -}}
 {{- end -}}
 {{- int64 $text -}}
