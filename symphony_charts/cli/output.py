@@ -12,10 +12,12 @@ from typing import Protocol, TextIO
 from unicodedata import combining, east_asian_width
 
 from symphony_charts.errors import UsageError
+from symphony_charts.formats.printable import printable_line
 
 __all__ = [
     "API_VERSION",
     "Column",
+    "ask",
     "can_ask",
     "confirm",
     "format_table",
@@ -71,7 +73,7 @@ class Column:
     def cell(self, item: Mapping[str, object]) -> str:
         """The text of this column for one item; ``-`` where there is none."""
         value = item.get(self.text) if isinstance(self.text, str) else self.text(item)
-        return "-" if value is None or value == "" else _safe(str(value))
+        return "-" if value is None or value == "" else printable_line(str(value))
 
 
 def print_items(
@@ -94,7 +96,7 @@ def print_items(
         )
     elif form == "name":
         for item in items:
-            line(_safe(str(item[name])))
+            line(printable_line(str(item[name])))
     elif items:
         shown = [column for column in columns if form == "wide" or not column.is_wide]
         headers = not getattr(args, "no_headers", False)
@@ -196,6 +198,13 @@ def confirm(args: argparse.Namespace, question: str) -> None:
         raise UsageError("nothing was done: the answer was no")
 
 
+def ask(question: str, default: str) -> str:
+    """What the user types; `default` for an empty line. Only to be asked where `can_ask`."""
+    sys.stderr.write(f"{question} [{default}]: ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip() or default
+
+
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """A function that advances a progress bar by so many steps; a bar is drawn on a terminal only, never in CI."""
@@ -220,15 +229,6 @@ def _print_document(document: Mapping[str, object], form: str) -> None:
         from symphony_charts.formats import yaml_text
 
         sys.stdout.write(yaml_text.dump(document))
-
-
-def _safe(text: str) -> str:
-    """The text on one line and without control characters: log lines and names must not drive the terminal."""
-    return (
-        text
-        if text.isprintable()
-        else "".join(c if c.isprintable() else " " if c in "\t\n\r" else "\ufffd" for c in text)
-    )
 
 
 def _width(text: str) -> int:

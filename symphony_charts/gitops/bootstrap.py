@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from symphony_charts.errors import Conflict
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application_set, health_config
-from symphony_charts.gitops.flux import git_repository, release_kustomization
+from symphony_charts.gitops.flux import folder_keeper, git_repository, release_kustomization
+from symphony_charts.gitops.layout import flux_keeper_path
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
@@ -43,12 +44,15 @@ def argo_files(setup: ArgoSetup, destinations: Iterable[Destination], checks: Ma
     }
 
 
-def flux_files(url: str, branch: str, environments: Sequence[str], sops_secret: str = "") -> dict[str, bytes]:
-    """The files below ``bootstrap/`` for Flux: the repository, and what applies each environment's HelmReleases."""
+def flux_files(
+    url: str, branch: str, environments: Sequence[str], *, git_secret: str = "", sops_secret: str = ""
+) -> dict[str, bytes]:
+    """The files for Flux: the repository as a source, what applies each environment's HelmReleases, and its folder."""
     releases = [release_kustomization(env, sops_secret=sops_secret) for env in environments]
     return {
-        "bootstrap/flux-source.yaml": dump(git_repository(url, branch)).encode(),
+        "bootstrap/flux-source.yaml": dump(git_repository(url, branch, secret=git_secret)).encode(),
         "bootstrap/flux-releases.yaml": "".join(f"---\n{dump(item)}" for item in releases).encode(),
+        **{flux_keeper_path(env): folder_keeper(env) for env in environments},
     }
 
 

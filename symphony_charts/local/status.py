@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, Phase, ServiceStatus, overall
-from symphony_charts.local.runs import Run, describe_process
+from symphony_charts.formats.age import age
+from symphony_charts.local.log_tail import tail_of
+from symphony_charts.local.runs import LIVE, Run, describe_process
+from symphony_charts.local.waiting import LONG_S, wait_words, waiting_since
 
 __all__ = ["path_of", "run_events", "run_status"]
 
@@ -31,7 +35,8 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
     """The run in the layout of every backend."""
     state, plan = run.state(), run.plan()
     instances = tuple(
-        _instance(item, planned, state) for item, planned in zip(state["processes"], plan["processes"], strict=True)
+        _instance(run, item, planned, state, plan)
+        for item, planned in zip(state["processes"], plan["processes"], strict=True)
     )
     return ExperimentStatus(
         name=run.experiment,
@@ -48,9 +53,14 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
     )
 
 
-def _instance(item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[str, Any]) -> InstanceStatus:
+def _instance(
+    run: Run, item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[str, Any], plan: Mapping[str, Any]
+) -> InstanceStatus:
     words = describe_process(dict(item), state)
     never = words == "never started"
+    awaited = wait_words(item["slot"], state, plan) if state["phase"] in LIVE else ""
+    if awaited:
+        words = f"{awaited}, {age(time.time() - waiting_since(item, state))}"
     return InstanceStatus(
         name=item["name"],
         process=planned["process"],
@@ -61,7 +71,7 @@ def _instance(item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[s
         ready=bool(item["ready"]),
         restarts=item["restarts"],
         status=item["status"],
-        reason=words if item["phase"] in ("failed", "backoff") else _not_ready(item),
+        reason=(words if awaited else "") or _why_failed(run, item, words) or _not_ready(item),
         place=planned["address"],
         pod=item["pod"],
         started=item.get("started"),
@@ -70,6 +80,13 @@ def _instance(item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[s
         is_service=planned["is_service"],
         gpus=tuple(planned.get("gpus", ())),
     )
+
+
+def _why_failed(run: Run, item: Mapping[str, Any], words: str) -> str:
+    """What is said of a process that failed, and what that said last."""
+    if item["phase"] not in ("failed", "backoff"):
+        return ""
+    return ": ".join([words, *(line[:200] for line in tail_of(run.process_dir(item["slot"]) / "log", 1))])
 
 
 def _not_ready(item: Mapping[str, Any]) -> str:
@@ -108,12 +125,23 @@ def run_events(run: Run) -> list[Event]:
             message = f"exit status {item['status']}"
             kind = "Warning" if is_bad else "Normal"
             events.append(Event(time=item["ended"], kind=kind, about=about, reason=reason, message=message))
+    events += _long_waits(run, state)
     if state.get("ended"):
         kind = "Warning" if state["phase"] == "failed" else "Normal"
-        message = str(state["phase"])
+        message = f"{state['phase']}: {state['cause']}" if state.get("cause") else str(state["phase"])
         about = f"Run/{run.run_id}"
         events.append(Event(time=state["ended"], kind=kind, about=about, reason="Ended", message=message))
     return sorted(events, key=lambda event: event.time)
+
+
+def _long_waits(run: Run, state: Mapping[str, Any]) -> Iterator[Event]:
+    """Who has waited for long, and for whom."""
+    plan = run.plan() if state["phase"] in LIVE else {}
+    for item in state["processes"] if plan else ():
+        since, words = waiting_since(item, state), wait_words(item["slot"], state, plan)
+        if words and time.time() - since >= LONG_S:
+            about = f"Process/{path_of(item)}"
+            yield Event(time=since, kind="Warning", about=about, reason="Waiting", message=words)
 
 
 def path_of(item: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from symphony_charts.errors import ToolFailed, ToolMissing
 from symphony_charts.system import subprocess_runner
+from symphony_charts.system.user_folders import check_private
 
 __all__ = [
     "Pane",
@@ -133,12 +134,14 @@ def surrounding_server() -> Path | None:
 
 def attach(socket: Path) -> None:
     """Become a tmux client of the server; returns only by an error."""
+    check_private(socket.parent)
     env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
     argv = ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"]
     os.execvpe("tmux", argv, env)  # noqa: S606 - there is no shell; this process becomes the client
 
 
 def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> subprocess_runner.Completed:
+    check_private(socket.parent)
     return subprocess_runner.run(
         ["tmux", "-S", str(socket), "-f", "/dev/null", *words], timeout_s=timeout_s, check=False
     )

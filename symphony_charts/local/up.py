@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import sys
 import threading
@@ -22,11 +21,13 @@ from symphony_charts.local.machine.capacity import make_room_for
 from symphony_charts.local.machine.git_volumes import check_out_all
 from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
 from symphony_charts.local.machine.machine import namespace_prefix, plan_here
+from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
+from symphony_charts.local.mounts.points import remove_points
 from symphony_charts.local.plan.gpus import wishes_of
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.scripts import check_path, quote
 from symphony_charts.local.restart_changed import changes_of, rewrite
-from symphony_charts.local.run_folder import lay_out, lay_out_shared
+from symphony_charts.local.run_folder import lay_out, lay_out_shared, make_folder, remove_folder
 from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.local.supervisor.cleanup import kill_everything
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
@@ -92,7 +93,9 @@ def _begin(
     spare: SupervisorProcess | None,
 ) -> None:
     check_path(str(run.folder))
-    run.folder.mkdir(parents=True, mode=0o700)
+    make_folder(run)
+    # Those of a run that was killed with all of its supervisors, too.
+    remove_points(str(points_journal()))
     # It starts while everything else is prepared.
     supervisor, server = spare or SupervisorProcess.ahead(), None
     try:
@@ -114,8 +117,9 @@ def _begin(
     except BaseException:
         # Whatever one of them says, the others are done as well, the last one first.
         with contextlib.ExitStack() as left:
-            left.callback(shutil.rmtree, run.folder, ignore_errors=True)
+            left.callback(remove_folder, run)
             if server is not None:
+                left.callback(remove_points, str(points_journal()))
                 left.callback(server.kill)
             left.callback(supervisor.kill)
         raise
@@ -172,7 +176,7 @@ def wait(run: Run) -> int:
         ensure_supervised(run)
         _await_end(run, None)
     state = run.state()
-    return int(state["failed"]["status"]) if state.get("failed") else 0
+    return int(state["failed"]["status"]) if state.get("failed") else int(bool(state.get("cause")))
 
 
 def _restore_supervisors(experiment: Experiment) -> None:
@@ -248,7 +252,8 @@ class Server:
     def __init__(self, run: Run, plan: LocalPlan) -> None:
         self._run = run
         self._error: Exception | None = None
-        self._prefix = [*namespace_prefix(), "/bin/sh", str(run.folder / "enter")] if plan.has_namespace else []
+        helper = helper_command(run.folder / "mounts.json")
+        self._prefix = [*namespace_prefix(), *helper] if plan.has_namespace else []
         self._thread = threading.Thread(target=self._start)
         self._thread.start()
 
@@ -274,5 +279,7 @@ class Server:
         env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         try:
             tmux_client.start(self._run.socket, self._prefix, {**env, "TERM": "tmux-256color"})
+        except ToolFailed as error:
+            self._error = refusals_in(error) or error
         except Exception as error:
             self._error = error

@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.chart.render.values import Values
-from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.errors import Problem, SpecError, UsageError
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.files import with_location
 from symphony_charts.spec.type_errors import record_faults
 
-__all__ = ["Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
+__all__ = ["AllowedLeak", "Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
 
 _IN_CLUSTER = "https://kubernetes.default.svc"
 
@@ -22,11 +22,21 @@ _NAMES = (".symph.yaml", ".symph.yml")
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace."""
+    """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace.
+
+    Flux reaches another cluster by the Secret `kubeconfig`, and installs as `service_account` where one is named.
+    """
 
     server: str = _IN_CLUSTER
     name: str = ""
     namespace: str = "default"
+    kubeconfig: str = ""
+    service_account: str = ""
+
+    @property
+    def is_own_cluster(self) -> bool:
+        """Whether it is the cluster in which Argo CD or Flux itself runs."""
+        return not self.name and self.server == _IN_CLUSTER
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +54,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     `certificate` is what secrets are sealed with there: a file beside the settings, an address, or ``cluster``.
     `context` is the kubeconfig's context of the cluster, by which a publish can look whether secrets are there.
+    `kubeconfig` and `service_account` are for Flux: a Secret and a service account beside its HelmReleases.
     """
 
     certificate: str | None = None
@@ -51,12 +62,27 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     server: str = _IN_CLUSTER
     cluster: str = ""
     namespace: str = "default"
+    kubeconfig: str = ""
+    service_account: str = ""
     values: Values = {}
 
     @property
     def destination(self) -> Destination:
         """The environment's destination as a pointer writes it."""
-        return Destination(server=self.server, name=self.cluster, namespace=self.namespace)
+        return Destination(
+            server=self.server,
+            name=self.cluster,
+            namespace=self.namespace,
+            kubeconfig=self.kubeconfig,
+            service_account=self.service_account,
+        )
+
+
+class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the leak guard found and is no secret: the `fingerprint` that the refusal named, and why it may go out."""
+
+    fingerprint: str
+    reason: str
 
 
 class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,12 +92,18 @@ class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     repository: Repository | None = None
     environments: dict[str, Environment] = {}
     pools: list[str] = []
+    allow_leaks: list[AllowedLeak] = []
 
 
 class Settings(_Keys, frozen=True, kw_only=True):
     """What holds for every experiment of a project; `path` is the file, None where there is none."""
 
     path: Path | None = None
+
+    @property
+    def allowed_leaks(self) -> frozenset[str]:
+        """The fingerprints of what the leak guard lets out."""
+        return frozenset(each.fingerprint for each in self.allow_leaks)
 
     def environment(self, name: str | None) -> str:
         """The environment `name`, or the only one where none is named. Raises UsageError where that is unclear."""
@@ -134,7 +166,14 @@ def _settings_in(data: object) -> Settings:
         data["environments"] = {name: value or {} for name, value in data["environments"].items()}
     if isinstance(data.get("pools"), str):
         data["pools"] = [data["pools"]]
-    if faults := list(record_faults(data, _Keys)):
+    faults = list(record_faults(data, _Keys))
+    listed = data.get("allow_leaks")
+    faults += [
+        Problem(what="no reason is given", path=f"allow_leaks[{index}].reason", next="say why it is no secret")
+        for index, each in enumerate(listed if isinstance(listed, list) else [])
+        if isinstance(each, dict) and isinstance(each.get("reason"), str) and not each["reason"].strip()
+    ]
+    if faults:
         raise SpecError(faults)
     return msgspec.convert(data, Settings)
 

@@ -1,40 +1,221 @@
-"""A locked file gives one process at a time a thing of this machine; the lock is gone with whoever holds it."""
+"""A locked file gives one process at a time a thing of this machine; the lock is gone with whoever holds it.
+
+Experiments and runs are locked by open file descriptions (F_OFD_SETLK): a lock belongs to a descriptor with its copies,
+not to a process, is seen from every namespace and mount, and anybody may ask who reads the file.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import hashlib
 import os
+import stat
+import struct
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from symphony_charts.errors import ToolFailed
+from symphony_charts.errors import Conflict, ToolFailed
+from symphony_charts.system.file_systems import file_system_of
+from symphony_charts.system.user_folders import make_runtime_dir, open_own, runtime_dir, runtime_folder, state_dir
 
-__all__ = ["alone", "claim", "claimants", "note"]
+__all__ = [
+    "alone",
+    "claim",
+    "claimants",
+    "experiment_lock",
+    "hold_life",
+    "is_life_held",
+    "is_locked_across_machines",
+    "note",
+]
 
 _ALONE_S = 30.0
+_EXPERIMENT_S = 5.0
+# How a file system says that it has no such locks.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+# Options with which NFS and Lustre keep locks to themselves.
+_LOCKS_OF_ONE_MACHINE = frozenset({"local_lock=all", "local_lock=posix", "localflock", "nolock"})
 
 
 @contextlib.contextmanager
-def alone(folder: Path, timeout_s: float = _ALONE_S) -> Iterator[None]:
-    """Hold the lock of `folder`, made where absent, to make and read claims there. Raises ToolFailed when late."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = _open(folder / "lock")
+def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> Iterator[None]:
+    """Let nobody else start, end or remove runs of the experiment `name` meanwhile, on any machine with these files.
+
+    `doing` (``symph up``) is what others are told. The lock is held by this thread's `with`, by no program started in
+    it, and is free as soon as this program is gone, however that came. Where the file system of the state folder has
+    no locks, those of this machine hold. Raises Conflict naming the holder when it is not free within `timeout_s`.
+    """
+    path = state_dir() / "locks" / name
+    try:
+        descriptor = _take(path, timeout_s)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise _unusable(path, error) from error
+        of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
+        path = make_runtime_dir() / "locks" / f"{of_this_state}.{name}"
+        try:
+            descriptor = _take(path, timeout_s)
+        except OSError as failure:
+            raise _unusable(path, failure) from failure
+    if descriptor is None:
+        raise Conflict(
+            f'experiment "{name}" is being worked on by {_holder(path)}',
+            str(path),
+            "wait until that is done, then try again",
+        )
+    try:
+        _note_holder(descriptor, doing)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(path: Path, timeout_s: float) -> int | None:
+    """A descriptor with the lock of the file `path`, which is made where absent and never removed; None when late.
+
+    Were it removed, one could hold the old file and another a new one. Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Without O_NONBLOCK a pipe that somebody has put there would stop this for ever.
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "it is no file of yours")
+        deadline = time.monotonic() + timeout_s
+        while not _has_set(descriptor, fcntl.F_WRLCK):
+            if time.monotonic() >= deadline:
+                os.close(descriptor)
+                return None
+            time.sleep(0.02)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _unusable(path: Path, error: OSError) -> ToolFailed:
+    what = f"the lock {path.name} cannot be used: {error.strerror}"
+    return ToolFailed(what, str(path), "symph doctor says which folders are used, and how to choose others")
+
+
+def _note_holder(descriptor: int, doing: str) -> None:
+    """Write down who has the lock, for others to be told; on a full disk they are told less."""
+    line = f"{doing} (pid {os.getpid()} on {os.uname().nodename}, since {time.strftime('%H:%M:%S')})\n"
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, line.encode(), 0)
+
+
+def _holder(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        line = path.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
+        # It may be read in the moment in which it is written.
+        if line.isprintable() and line:
+            return line
+    return "another symph"
+
+
+def hold_life(path: Path) -> int | None:
+    """A descriptor that says that the run of the file `path` lives, until it and all its copies are closed.
+
+    Any number of programs may hold it. None where the file system has no locks; raises OSError where the file is not
+    to be had.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        if _has_set(descriptor, fcntl.F_RDLCK):
+            return descriptor
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            os.close(descriptor)
+            raise
+    os.close(descriptor)
+    return None
+
+
+def is_life_held(path: Path) -> bool | None:
+    """Whether anybody holds the life of the file `path`, here or elsewhere; takes and writes nothing.
+
+    None where the file system does not say. A file that is not there is held by nobody.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return None
+    try:
+        answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    kind: int = struct.unpack(_FLOCK, answer)[0]
+    return kind != fcntl.F_UNLCK
+
+
+def is_locked_across_machines() -> bool:
+    """Whether `experiment_lock` keeps out also the other machines that have this state folder."""
+    folder = state_dir()
+    while not folder.exists():
+        folder = folder.parent
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            _has_set(file.fileno(), fcntl.F_WRLCK)
+        return not file_system_of(folder).options & _LOCKS_OF_ONE_MACHINE
+    except OSError as error:
+        # What cannot be written has no locks that matter.
+        return error.errno not in _NO_LOCKS
+
+
+# struct flock of fcntl(2): type, whence, start, length, pid.
+_FLOCK = "hhqqi0q"
+
+
+def _lock(kind: int) -> bytes:
+    return struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
+
+
+def _has_set(descriptor: int, kind: int) -> bool:
+    """Whether the whole file could be locked now. Raises OSError where it never can be."""
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _lock(kind))
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def alone(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
+    """Hold the lock of a folder in the runtime folder, to make and read claims there. Raises ToolFailed when late."""
+    with runtime_folder(folder) as opened:
+        descriptor = open_own(opened, "lock")
     deadline = time.monotonic() + timeout_s
     try:
         while not _locked(descriptor, fcntl.LOCK_EX):
             if time.monotonic() > deadline:
-                raise ToolFailed(f"somebody has held the claims for {timeout_s:g} s", str(folder))
+                raise ToolFailed(f"somebody has held the claims for {timeout_s:g} s", str(runtime_dir() / folder))
             time.sleep(0.01)
         yield
     finally:
         os.close(descriptor)
 
 
-def claim(path: Path, *, shared: bool) -> int | None:
-    """A descriptor that holds the claim until it and all its copies are closed; None when somebody else has it."""
-    descriptor = _open(path)
+def claim(folder: str, name: str, *, shared: bool) -> int | None:
+    """A descriptor that holds a claim until it and all its copies are closed; None when somebody else has it.
+
+    The claim is a file of that name in a folder of the runtime folder.
+    """
+    with runtime_folder(folder) as opened:
+        descriptor = open_own(opened, name)
     if _locked(descriptor, fcntl.LOCK_EX):
         # Nobody else is here: what the file says is of the past.
         os.truncate(descriptor, 0)
@@ -46,26 +227,19 @@ def claim(path: Path, *, shared: bool) -> int | None:
     return None
 
 
-def note(path: Path, line: str) -> None:
+def note(folder: str, name: str, line: str) -> None:
     """Append `line` to the file of a held claim, for others to read."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"{line}\n")
+    with runtime_folder(folder) as opened, os.fdopen(open_own(opened, name, os.O_WRONLY | os.O_APPEND), "ab") as file:
+        file.write(f"{line}\n".encode())
 
 
-def claimants(path: Path) -> list[str]:
+def claimants(folder: str, name: str) -> list[str]:
     """The lines of those who have a claim; of a shared one also those who had it and are gone."""
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        with runtime_folder(folder) as opened, os.fdopen(open_own(opened, name, os.O_RDONLY), "rb") as file:
+            return file.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         return []
-
-
-def _open(path: Path) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        what = f"cannot write {path.name}: {error.strerror}"
-        raise ToolFailed(what, str(path.parent), "set SYMPH_RUNTIME_DIR to a folder that can be written") from error
 
 
 def _locked(descriptor: int, kind: int) -> bool:

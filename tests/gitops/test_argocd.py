@@ -18,7 +18,6 @@ from symphony_charts.gitops.argocd.objects import (
     parse_version,
     refused_kinds,
 )
-from symphony_charts.gitops.flux import git_repository, helm_release
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.settings.project import Destination
@@ -146,16 +145,3 @@ def test_signatures_are_asked_for_in_the_words_of_the_version(version: tuple[int
 def test_an_unknown_argo_cd_is_refused(text: str) -> None:
     with pytest.raises(SpecError, match="no objects for Argo CD"):
         parse_version(text)
-
-
-def test_flux_never_waits_for_jobs_nor_uninstalls_them() -> None:
-    spec: Any = helm_release(POINTER)["spec"]
-    for step in (spec["install"], spec["upgrade"]):
-        assert (step["disableWait"], step["disableWaitForJobs"], step["remediation"]) == (True, True, {"retries": 0})
-    assert spec["chart"]["spec"]["reconcileStrategy"] == "Revision"
-    assert spec["values"] == POINTER.values
-
-
-def test_flux_checks_out_no_more_than_it_needs() -> None:
-    spec: Any = git_repository("https://git.example.org/x.git", "main")["spec"]
-    assert spec["sparseCheckout"] == ["charts", "flux"]

@@ -146,6 +146,12 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         "absolute",
     ),
     (
+        "mount of the root",
+        lambda: one(mounts=[{"at": "/", "claim": "c"}]),
+        "processes.a.mounts[0].at",
+        "root of a machine",
+    ),
+    (
         "mount twice",
         lambda: one(mounts=[{"at": "/x", "claim": "c"}, {"at": "/x/", "claim": "d"}]),
         "processes.a.mounts[1].at",

@@ -20,6 +20,7 @@ from symphony_charts.settings.project import Destination
 __all__ = ["Deployed", "Pointer", "chart_files", "parse_pointer", "pointer_faults", "render_pointer"]
 
 _MAX_HISTORY = 10
+_ALWAYS = ("server", "name", "namespace")
 
 _HEADER = "# Written by symph: promote, rollback and retire change it. Environment values may be edited here.\n"
 
@@ -104,7 +105,10 @@ def parse_pointer(content: bytes, path: str) -> Pointer:
 
 def render_pointer(pointer: Pointer) -> bytes:
     """The file of a pointer, the same bytes for equal pointers."""
-    return (_HEADER + dump(msgspec.to_builtins(pointer))).encode()
+    data = msgspec.to_builtins(pointer)
+    # What Flux alone reads is left out where nobody named it.
+    data["destination"] = {key: value for key, value in data["destination"].items() if value or key in _ALWAYS}
+    return (_HEADER + dump(data)).encode()
 
 
 def chart_files(chart: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.gitops import layout
-from symphony_charts.gitops.flux import helm_release
+from symphony_charts.gitops.flux import folder_keeper, helm_release
 from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer, render_pointer
 from symphony_charts.gitops.operations.snapshot import Snapshot
 
@@ -33,9 +33,13 @@ def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -
     where = (pointer.env, pointer.team, pointer.name)
     edits: dict[str, bytes | None] = {layout.pointer_path(*where): None if after is None else render_pointer(after)}
     flux = layout.flux_path(*where)
+    is_flux = tip.entry(_FLUX_MARK) is not None or tip.entry(flux) is not None
     if after is not None and tip.entry(_FLUX_MARK) is not None:
         edits[flux] = dump(helm_release(after)).encode()
     if after is None:
         gone = (flux, layout.flux_secret_path(*where))
         edits |= {path: None for path in gone if tip.entry(path) is not None}
+    keeper = layout.flux_keeper_path(pointer.env)
+    if is_flux and tip.entry(keeper) is None:
+        edits[keeper] = folder_keeper(pointer.env)
     return edits

@@ -17,7 +17,8 @@ from symphony_charts.local.machine.gpus import gpus_seen
 from symphony_charts.local.machine.limits import find_limiter
 from symphony_charts.local.machine.machine import namespace_prefix
 from symphony_charts.system import subprocess_runner
-from symphony_charts.system.user_folders import runtime_dir, state_dir
+from symphony_charts.system.file_locks import is_locked_across_machines
+from symphony_charts.system.user_folders import check_private, runtime_dir, state_dir
 
 __all__ = ["examine"]
 
@@ -41,7 +42,8 @@ def examine() -> list[Capability]:
         *_gpus(),
         _descriptors(),
         _folder("state", state_dir()),
-        _folder("runtime", runtime_dir()),
+        _runtime(),
+        _locks(),
         *_linger(),
     ]
 
@@ -123,6 +125,23 @@ def _folder(name: str, path: Path) -> Capability:
         return Capability(name=f"{name} folder", status="ok", detail=str(path))
     variable = f"SYMPH_{name.upper()}_DIR"
     return Capability(name=f"{name} folder", status="missing", detail=f"{path}: not writable", next=f"set {variable}")
+
+
+def _runtime() -> Capability:
+    """Whether sockets and locks can be kept where nobody else gets at them."""
+    try:
+        check_private(runtime_dir())
+    except ToolFailed as error:
+        return Capability(name="runtime folder", status="missing", detail=f"{error.at}: {error.what}", next=error.next)
+    return _folder("runtime", runtime_dir())
+
+
+def _locks() -> Capability:
+    """Whether two machines with one state folder keep out of each other's way."""
+    if is_locked_across_machines():
+        return Capability(name="locks", status="ok", detail="one symph at a time changes an experiment")
+    detail = "one symph at a time changes an experiment, but not across machines: the state folder has no such locks"
+    return Capability(name="locks", status="warning", detail=detail, next="set SYMPH_STATE_DIR to a local folder")
 
 
 def _linger() -> list[Capability]:

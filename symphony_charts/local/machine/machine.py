@@ -25,11 +25,8 @@ from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["namespace_prefix", "plan_here"]
 
-# What showing files at a pod's paths takes: a private tmpfs, and an overlay over a folder of the machine.
-_PROBE = (
-    "mount -t tmpfs symph /mnt && mkdir /mnt/u /mnt/w"
-    " && mount -t overlay -o lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w symph /etc"
-)
+# What showing files at a pod's paths takes: some machines give a namespace and then forbid to mount in it.
+_PROBE = "mount -t tmpfs symph /tmp"
 
 
 def plan_here(
@@ -64,6 +61,7 @@ def plan_here(
     machine = Machine(
         run_id=run_id,
         run_dir=str(run_dir or state_dir() / "local" / experiment.name / run_id),
+        claims_dir=str(run_dir / "volumes" / "shared" if run_dir else state_dir() / "claims" / experiment.name),
         spec_dir=str(folder.resolve()),
         hostname=socket.gethostname(),
         addresses=addresses.addresses,
@@ -81,14 +79,21 @@ def plan_here(
 
 @cache
 def namespace_prefix() -> list[str]:
-    """The command that gives a program a mount namespace of its own here; empty where that is not allowed."""
+    """The command that gives a program a mount namespace of its own here; empty where that is not allowed.
+
+    What the machine mounts and unmounts meanwhile is seen there, too (a disk, an automounted home), and nothing of
+    what is mounted there is seen elsewhere.
+    """
     if sys.platform != "linux" or shutil.which("unshare") is None:
         return []
-    prefix = ["unshare", "--mount", "--propagation", "private"]
-    if os.geteuid() != 0:
-        prefix[1:1] = ["--user", "--map-current-user", "--keep-caps"]
-    done = subprocess_runner.run([*prefix, "/bin/sh", "-c", _PROBE], timeout_s=10, check=False)
-    return prefix if done.status == 0 else []
+    plain = ["unshare", "--mount", "--propagation", "slave"]
+    own = ["unshare", "--user", "--map-current-user", "--keep-caps", *plain[1:]]
+    # Root of a container may not mount, but often may have a user namespace as others do.
+    for prefix in [plain, own] if os.geteuid() == 0 else [own]:
+        done = subprocess_runner.run([*prefix, "/bin/sh", "-c", _PROBE], timeout_s=10, check=False)
+        if done.status == 0:
+            return prefix
+    return []
 
 
 def _without_rights() -> tuple[str, ...]:

@@ -58,7 +58,8 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     context = _Context(experiment, tuple(services), machine, replicas, files.binds)
     planned = context.plan_all()
     binds = [*files.binds, *(bind for process in planned for bind in process.binds)]
-    folders = {bind.source for bind in binds if bind.source.startswith(machine.run_dir)}
+    ours = (f"{machine.run_dir}/", f"{machine.claims_dir}/")
+    folders = {bind.volume for bind in binds if bind.volume.startswith(ours)}
     limits = limits_note(experiment, machine.limiter) if experiment.local.limits else ()
     return LocalPlan(
         experiment=experiment.name,

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.events import Act, Action, Deed, Event, Later
 from symphony_charts.local.supervisor.policy import Backoff, Decision, judge
+from symphony_charts.local.waiting import unmet
 
 __all__ = ["Phase", "State", "hopeless", "startable", "step", "verdict"]
 
@@ -24,7 +25,8 @@ _ENDED = ("done", "failed", "stopped")
 class State:
     """How a run is. `live` are the slots whose programs run; `failed` is what `state.json` says of the first failure.
 
-    `phase` is ``over`` once nothing runs any more, and `reason` what the run is called from then on.
+    `phase` is ``over`` once nothing runs any more, and `reason` what the run is called from then on; `cause` is what
+    ended it when that was none of its processes.
     """
 
     processes: Sequence[Process]
@@ -32,6 +34,7 @@ class State:
     phase: Phase = "running"
     reason: str = ""
     failed: Mapping[str, Any] | None = None
+    cause: str = ""
 
 
 def step(
@@ -49,12 +52,12 @@ class _Turn:
     def __init__(self, state: State, plan: Mapping[str, Any], backoff: Backoff, now: float) -> None:
         self._planned, self._aims, self._backoff, self._now = plan["processes"], plan["done_when"], backoff, now
         self._processes, self._live = list(state.processes), state.live
-        self._phase, self._reason, self._failed = state.phase, state.reason, state.failed
+        self._phase, self._reason, self._failed, self._cause = state.phase, state.reason, state.failed, state.cause
         self.actions: list[Action] = []
 
     def state(self) -> State:
         """The state as it is now."""
-        return State(self._processes, self._live, self._phase, self._reason, self._failed)
+        return State(self._processes, self._live, self._phase, self._reason, self._failed, self._cause)
 
     def take(self, event: Event) -> None:
         """Do what `event` asks for."""
@@ -64,6 +67,8 @@ class _Turn:
                     self._note_start(slot)
             case events.TakenOver(stopping):
                 self._take_over(stopping)
+            case events.TmuxGone():
+                self._lose_tmux()
             case events.Ended():
                 self._ended(event)
             case events.Readiness(slot, is_ready, why):
@@ -136,6 +141,12 @@ class _Turn:
                 self._end(slot)
             else:
                 self._follow_up(slot, judge(process, self._planned[slot], process["status"], self._backoff))
+
+    def _lose_tmux(self) -> None:
+        """End what has lost its terminal: nothing of it is logged any more, and nothing can be started again."""
+        if self._phase == "running":
+            self._cause = "tmux was killed"
+            self._stop("failed")
 
     def _stop(self, reason: str) -> None:
         """End the run as the kubelet ends a pod: TERM to the main processes, grace, KILL to everything."""
@@ -256,18 +267,11 @@ class _Turn:
 
 
 def startable(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The slots of the waiting processes that wait for nothing any more.
-
-    One that is started afresh (`is_fresh_start`) waits only for what is on its way itself, in that order.
-    """
+    """The slots of the waiting processes that wait for nothing any more."""
     return [
         slot
         for slot, process in enumerate(processes)
-        if process["phase"] == "waiting"
-        and all(
-            not _is_on_its_way(wait, processes) if process.get("is_fresh_start") else _is_met(wait, processes)
-            for wait in planned[slot]["waits"]
-        )
+        if process["phase"] == "waiting" and not unmet(slot, processes, planned)
     ]
 
 
@@ -301,15 +305,3 @@ def verdict(
         return "finished"
     finite = [slot for slot, process in enumerate(planned) if not process["is_service"]] or range(len(processes))
     return "ended" if all(processes[slot]["phase"] in _ENDED for slot in finite) else None
-
-
-def _is_met(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> bool:
-    other = processes[wait["slot"]]
-    return bool(other["phase"] == "done" or (wait["until"] == "ready" and other["ready"]))
-
-
-def _is_on_its_way(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> bool:
-    other = processes[wait["slot"]]
-    if other.get("is_restart_asked") or other["phase"] in ("waiting", "starting", "backoff"):
-        return True
-    return bool(other["phase"] == "running" and not (wait["until"] == "ready" and other["ready"]))

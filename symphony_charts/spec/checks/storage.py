@@ -70,6 +70,9 @@ def _mount_faults(
         if not _is_absolute(mount.at) or ":" in mount.at:
             what = f'"{mount.at}" is no absolute path'
             yield Problem(what=what, path=f"{here}.at", next="write it from / on, without .. and colons")
+        elif not at:
+            what = "a volume cannot be the root of a machine"
+            yield Problem(what=what, path=f"{here}.at", next="mount it at a folder below /")
         elif at in seen:
             owner = " by symph itself" if at in ours else ""
             yield Problem(what=f'"{at}" is mounted already{owner}', path=f"{here}.at", next="choose another path")

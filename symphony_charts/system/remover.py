@@ -1,0 +1,327 @@
+"""The one remover takes away folders that this program made, and nothing else.
+
+Such a folder stands below a *home* (``<state>/local``), and both bear a marker that says which folder they are. The
+remover goes there by descriptors, a name at a time: never through a link, never over a mount, never into what belongs
+to somebody else or can be written by them. What is to go is first moved into the home's ``.trash``, so that nobody
+meets half of it; whatever is left of it there the next `empty_trash` takes.
+
+The supervisor imports this module, which must stay light.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count, groupby
+from pathlib import Path
+
+from symphony_charts.errors import Conflict, NotFound, ToolFailed
+from symphony_charts.system.emptying import FOLDER, empty, mount_of, remove_entry
+
+__all__ = ["MARKER", "NotOurs", "adopt", "check", "empty_trash", "make", "remove", "remove_parts", "trash"]
+
+MARKER = ".symph.json"
+_TRASH = ".trash"
+
+
+class NotOurs(NotFound):
+    """A folder that this program did not make, or of which it cannot be sure; nothing was touched."""
+
+
+def make(home: Path, *names: str, exist_ok: bool = False) -> Path:
+    """The folder `home`/`names`, made for its owner alone, with its marker as its first file.
+
+    Raises NotOurs where one of the folders above is not ours, or `home` holds what this program did not put there,
+    Conflict where the folder is there already, unless `exist_ok`, when it must bear its marker, and ToolFailed where
+    the file system refuses.
+    """
+    try:
+        return _made(home, names, exist_ok=exist_ok)
+    except OSError as error:
+        raise ToolFailed(f"cannot make the folder: {error.strerror}", str(home.joinpath(*names))) from error
+
+
+def _made(home: Path, names: Sequence[str], *, exist_ok: bool) -> Path:
+    home.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _make_home(home)
+    with _reached(home, names[:-1], is_making=True) as folders:
+        try:
+            os.mkdir(names[-1], 0o700, dir_fd=folders[-1])
+        except FileExistsError:
+            if not exist_ok:
+                raise Conflict("the folder is there already", str(home.joinpath(*names))) from None
+        with _entered(folders[-1], names[-1]) as folder:
+            if exist_ok and os.listdir(folder):
+                _check_marker(folder, home.name, names)
+            else:
+                _mark(folder, home.name, names)
+    return home.joinpath(*names)
+
+
+def check(home: Path, *names: str) -> None:
+    """Raises what `remove` would, before it does anything: NotOurs, or Conflict where something is mounted there."""
+    with _reached(home, names) as folders:
+        _check_removable(folders, home.name, names)
+
+
+def remove(home: Path, *names: str) -> list[str]:
+    """Remove the folder `home`/`names` with everything in it, and folders above it that are empty then.
+
+    What could not be removed, in words; it stands in the home's trash. Whoever calls this has made sure that nobody
+    uses the folder. Raises NotOurs and Conflict, and then nothing was touched.
+    """
+    with _reached(home, names) as folders:
+        if not os.listdir(folders[-1]):
+            # Whoever made it did not live to put a marker there.
+            os.rmdir(names[-1], dir_fd=folders[-2])
+            left = []
+        else:
+            _check_removable(folders, home.name, names)
+            left = _remove_over_trash(folders, names)
+        for above, name in reversed(list(zip(folders, names[:-1], strict=False))):
+            with contextlib.suppress(OSError):
+                os.rmdir(name, dir_fd=above)
+    return left
+
+
+def remove_parts(home: Path, names: Sequence[str], parts: Sequence[str]) -> list[str]:
+    """Remove only these files and folders, by their paths in the folder; what could not be removed, in words."""
+    left = []
+    with _reached(home, names) as folders:
+        _check_marker(folders[-1], home.name, names)
+        for above, paths in groupby(map(Path, parts), lambda path: path.parent):
+            try:
+                with contextlib.ExitStack() as stack:
+                    folder = folders[-1]
+                    for name in above.parts:
+                        folder = stack.enter_context(_entered(folder, name))
+                    for path in paths:
+                        left += remove_entry(folder, path.name, str(path))
+            except NotOurs as error:
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    left.append(f"{error.at}: {error.what}")
+    return left
+
+
+def trash(home: Path) -> list[Path]:
+    """What removals have begun to remove and left there."""
+    try:
+        return sorted((home / _TRASH).iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def empty_trash(home: Path) -> list[str]:
+    """Remove what is in the trash of `home`; what could not be removed, in words. Raises NotOurs."""
+    left = []
+    with _reached(home, (_TRASH,)) as folders:
+        for name in sorted(os.listdir(folders[-1])):
+            try:
+                with _entered(folders[-1], name) as folder:
+                    if os.listdir(folder):
+                        names = _read_marker(folder, home.name)
+                        if not f"{name}.".startswith(f"{'.'.join(names)}."):
+                            raise NotOurs("its marker is of another folder", str(home / _TRASH / name))
+                    left += _empty_marked(folder) or _rmdir(folders[-1], name)
+            except NotOurs as error:
+                left.append(f"{error.at}: {error.what}")
+    return left
+
+
+def adopt(home: Path, *names: str, proof: Callable[[int], bool]) -> None:
+    """Give a folder of an older version its marker (without `names`: give `home` its own) and take it from others.
+
+    `proof` gets a descriptor of the folder and says whether it is what it should be. Raises NotOurs where not.
+    """
+    with contextlib.ExitStack() as stack:
+        folders = [stack.enter_context(_opened(home.parent))]
+        for name in (home.name, *names):
+            folders.append(stack.enter_context(_entered(folders[-1], name, is_private=False)))
+        if not proof(folders[-1]):
+            raise NotOurs("it is not what an older version would have made", str(home.joinpath(*names)))
+        for folder in folders[1:]:
+            os.fchmod(folder, stat.S_IMODE(os.fstat(folder).st_mode) & ~0o022)
+        try:
+            _mark(folders[-1], home.name, names)
+        except FileExistsError:
+            _check_marker(folders[-1], home.name, names)
+
+
+# Markers
+
+
+def _mark(folder: int, kind: str, names: Sequence[str]) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    marker = os.open(MARKER, flags, 0o600, dir_fd=folder)
+    try:
+        os.write(marker, json.dumps({"symph": kind, "names": list(names)}).encode())
+        os.fsync(marker)
+        os.fsync(folder)
+    except OSError:
+        os.unlink(MARKER, dir_fd=folder)
+        raise
+    finally:
+        os.close(marker)
+
+
+def _check_marker(folder: int, kind: str, names: Sequence[str]) -> None:
+    if _read_marker(folder, kind) != list(names):
+        raise NotOurs("its marker is of another folder", _path_of(folder))
+
+
+def _read_marker(folder: int, kind: str) -> list[str]:
+    """The names in the marker of a folder. Raises NotOurs unless there is one that we wrote, for that kind of home."""
+    try:
+        marker = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError as error:
+        is_home = Path(_path_of(folder)).name == kind
+        other = "set SYMPH_STATE_DIR to a folder for symph alone" if is_home else "move or remove it by hand"
+        step = f"if an older version made it: symph local adopt; else {other}"
+        raise NotOurs(f"nothing says that symph made it: there is no {MARKER} in it", _path_of(folder), step) from error
+    with open(marker, "rb") as file:
+        facts = os.fstat(marker)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_nlink != 1:
+            raise NotOurs(f"its {MARKER} is not ours", _path_of(folder))
+        text = file.read(4096)
+    try:
+        said = json.loads(text)
+    except ValueError as error:
+        step = "see what it is and remove it by hand"
+        raise NotOurs(f"its {MARKER} is damaged", _path_of(folder), step) from error
+    names = said.get("names") if isinstance(said, dict) and said.get("symph") == kind else None
+    if not isinstance(names, list):
+        raise NotOurs(f"its {MARKER} is of something else", _path_of(folder))
+    return [str(name) for name in names]
+
+
+# Ways to a folder
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """The folder that holds a home; users may have a link there."""
+    try:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise NotOurs(f"cannot look into the folder: {error.strerror}", str(path)) from error
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def _entered(above: int, name: str, *, is_private: bool = True) -> Iterator[int]:
+    """The folder `name` in `above`; raises NotOurs for links, mount points and what others own or may write."""
+    if not name or "/" in name or name in (".", ".."):
+        raise NotOurs(f"{name!r} is no name of a folder", _path_of(above))
+    try:
+        folder = os.open(name, FOLDER, dir_fd=above)
+    except OSError as error:
+        is_other = error.errno in (errno.ELOOP, errno.ENOTDIR)
+        what = "it is a link, or no folder" if is_other else f"cannot look into it: {error.strerror}"
+        raise NotOurs(what, f"{_path_of(above)}/{name}") from error
+    try:
+        facts = os.fstat(folder)
+        if mount_of(folder) != mount_of(above):
+            raise NotOurs("something is mounted there", _path_of(folder))
+        if facts.st_uid != os.geteuid():
+            raise NotOurs(f"it belongs to user {facts.st_uid}", _path_of(folder))
+        if is_private and facts.st_mode & 0o022:
+            raise NotOurs("others may write there", _path_of(folder), f"chmod go-w {_path_of(folder)}")
+        yield folder
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def _reached(home: Path, names: Sequence[str], *, is_making: bool = False) -> Iterator[list[int]]:
+    """Descriptors of `home`, which must bear its marker, and of each folder from there along `names`."""
+    with contextlib.ExitStack() as stack:
+        top = stack.enter_context(_opened(home.parent))
+        folders = [stack.enter_context(_entered(top, home.name))]
+        _check_marker(folders[0], home.name, ())
+        for name in names:
+            if is_making:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=folders[-1])
+            folders.append(stack.enter_context(_entered(folders[-1], name)))
+        yield folders
+
+
+def _make_home(home: Path) -> None:
+    """Put a folder with its marker in the place of `home`, where there is nothing or an empty folder."""
+    beside = f".{home.name}.{os.urandom(4).hex()}"
+    with _opened(home.parent) as top:
+        with contextlib.suppress(NotOurs), _entered(top, home.name) as folder:
+            if os.listdir(folder):
+                return
+        os.mkdir(beside, 0o700, dir_fd=top)
+        with _entered(top, beside) as folder:
+            _mark(folder, home.name, ())
+            try:
+                # It is there with its marker at once, since others may do the same at this moment.
+                os.rename(beside, home.name, src_dir_fd=top, dst_dir_fd=top)
+            except OSError:
+                # Whoever wants to use what stands there says what is wrong with it.
+                os.unlink(MARKER, dir_fd=folder)
+                os.rmdir(beside, dir_fd=top)
+
+
+def _path_of(folder: int) -> str:
+    return os.readlink(f"/proc/self/fd/{folder}")
+
+
+def _check_removable(folders: Sequence[int], kind: str, names: Sequence[str]) -> None:
+    _check_marker(folders[-1], kind, names)
+    path = _path_of(folders[-1])
+    with open("/proc/self/mountinfo", "rb") as file:
+        points = [re.sub(rb"\\([0-7]{3})", _character, line.split()[4]) for line in file]
+    mounted = sorted(os.fsdecode(point) for point in points if point.startswith(os.fsencode(path) + b"/"))
+    if mounted:
+        raise Conflict("something is mounted in the folder", path, f"umount {' '.join(mounted)}")
+
+
+def _character(octal: re.Match[bytes]) -> bytes:
+    return bytes([int(octal[1], 8)])
+
+
+# Removing
+
+
+def _remove_over_trash(folders: Sequence[int], names: Sequence[str]) -> list[str]:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(_TRASH, 0o700, dir_fd=folders[0])
+    with _entered(folders[0], _TRASH) as bin:
+        for number in count():
+            gone = ".".join([*names, *([str(number)] if number else [])])
+            try:
+                os.rename(names[-1], gone, src_dir_fd=folders[-2], dst_dir_fd=bin)
+                break
+            except OSError as error:
+                # Something of that name could not be removed once.
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise Conflict(f"cannot move it to the trash: {error.strerror}", _path_of(folders[-1])) from error
+        return _empty_marked(folders[-1]) or _rmdir(bin, gone)
+
+
+def _empty_marked(folder: int) -> list[str]:
+    """Empty a folder, its marker last and only when nothing else is left."""
+    left = empty(folder, keep=(MARKER,))
+    if not left:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(MARKER, dir_fd=folder)
+    return left
+
+
+def _rmdir(above: int, name: str) -> list[str]:
+    try:
+        os.rmdir(name, dir_fd=above)
+    except OSError as error:
+        return [f"{name}: {error.strerror}"]
+    return []

@@ -1,0 +1,101 @@
+"""The remover takes what is ours, and no attack brings it to touch anything else (`remover_attacks`)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.errors import Conflict, ToolFailed
+from symphony_charts.system import remover
+from tests.namespace import run_alone
+from tests.system.remover_attacks import ATTACKS
+
+NO_MARKER = "NotOurs: nothing says that symph made it: there is no .symph.json in it"
+LINK = "NotOurs: it is a link, or no folder"
+OUT = ["NotOurs: '..'", "NotOurs: '..'", "NotOurs: '1/../../../canary'", "NotOurs: '.'", "NotOurs: ''", "NotOurs: ''"]
+# What the remover says of each attack, and whether the folder of the run is still in its place then.
+EXPECTED: dict[str, tuple[object, bool]] = {
+    "plain": ([], False),
+    "another_stays": ([[], True], False),
+    "no_marker": (NO_MARKER, True),
+    "copied_marker": ("NotOurs: its marker is of another folder", True),
+    "empty_marker": ("NotOurs: its .symph.json is damaged", True),
+    "linked_marker": (NO_MARKER, True),
+    "hard_linked_marker": ("NotOurs: its .symph.json is not ours", True),
+    "piped_marker": ("NotOurs: its .symph.json is not ours", True),
+    "run_is_a_link": ([LINK, True], True),
+    "experiment_is_a_link": ([LINK, True], True),
+    "home_is_a_link": (LINK, True),
+    "names_that_lead_out": ([f"{start} is no name of a folder" for start in OUT], True),
+    "group_writable": ("NotOurs: others may write there", True),
+    "somebody_elses": ("NotOurs: it belongs to user 12345", True),
+    "mounted_inside": ("Conflict: something is mounted in the folder", True),
+    "mounted_inside_unseen": (["volumes/x/y: Device or resource busy"], True),
+    "mounted_and_closed": ([["volumes: Device or resource busy"], 0o500], True),
+    "mounted_over": ("NotOurs: something is mounted there", True),
+    "parts_through_a_link": ([1, True, False], True),
+    "somebody_elses_home": (f"{NO_MARKER} {NO_MARKER}", False),
+    "empty_home_becomes_ours": ([], False),
+    "closed_folders": (0, False),
+    "maker_died": ([[], False], True),
+    "remover_died": ([2, ["foreign", "link"]], False),
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    """What became of every attack, each tried once on a machine of its own."""
+    folder = tmp_path_factory.mktemp("attacks", numbered=True)
+    # Folders above it are closed to the ordinary user that one of them is.
+    for above in (folder, folder.parent, folder.parent.parent):
+        if above.stat().st_uid == os.geteuid():
+            above.chmod(0o755)
+    reports: dict[str, dict[str, Any]] = json.loads(run_alone("tests.system.remover_attacks", str(folder)))
+    return reports
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_attack_reaches_the_canary(told: dict[str, dict[str, Any]], name: str) -> None:
+    said, is_there = EXPECTED[name]
+    if name == "somebody_elses" and os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    assert told[name] == {"said": said, "canary": 2, "run": is_there}
+
+
+def test_what_is_made_is_its_owners_alone_and_bears_its_marker_first(tmp_path: Path) -> None:
+    run = remover.make(tmp_path / "state" / "local", "rl", "1")
+    places = [run, run.parent, run.parent.parent, tmp_path / "state"]
+    assert [path.stat().st_mode & 0o777 for path in places] == [0o700] * 4
+    assert json.loads((run / remover.MARKER).read_text()) == {"symph": "local", "names": ["rl", "1"]}
+    assert [path.name for path in run.iterdir()] == [remover.MARKER]
+    with pytest.raises(Conflict, match="there already"):
+        remover.make(tmp_path / "state" / "local", "rl", "1")
+    assert remover.make(tmp_path / "state" / "local", "rl", "1", exist_ok=True) == run
+
+
+def test_where_no_folder_can_be_made_the_reason_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ToolFailed, match=r"cannot make the folder: (Not a directory|File exists)"):
+        remover.make(tmp_path / "file" / "local", "rl", "1")
+
+
+def test_a_folder_of_an_older_version_is_adopted_when_it_is_proven_to_be_one(tmp_path: Path) -> None:
+    run = tmp_path / "local" / "rl" / "1"
+    run.mkdir(parents=True)
+    (run / "plan.json").write_text("{}")
+    run.parent.chmod(0o775)
+
+    def holds(name: str) -> Callable[[int], bool]:
+        return lambda folder: name in [entry.name for entry in os.scandir(folder)]
+
+    with pytest.raises(remover.NotOurs):
+        remover.adopt(tmp_path / "local", "rl", "1", proof=holds("state.json"))
+    assert (run.parent.stat().st_mode & 0o777, (run / remover.MARKER).exists()) == (0o775, False)
+    remover.adopt(tmp_path / "local", proof=holds("rl"))
+    remover.adopt(tmp_path / "local", "rl", "1", proof=holds("plan.json"))
+    remover.check(tmp_path / "local", "rl", "1")
