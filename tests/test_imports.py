@@ -135,6 +135,7 @@ TOUCHES_THE_WORLD = (
     "local/logs",
     "local/machine",
     "local/mounts",
+    "local/process_files",
     "local/parity/probe",
     "local/reload",
     "local/restart_changed",
