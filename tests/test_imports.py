@@ -132,6 +132,8 @@ TOUCHES_THE_WORLD = (
     "local/backend",
     "local/completion_names",
     "local/history",
+    "local/log_file",
+    "local/log_tail",
     "local/logs",
     "local/machine",
     "local/mounts",

@@ -176,7 +176,7 @@ def wait(run: Run) -> int:
         ensure_supervised(run)
         _await_end(run, None)
     state = run.state()
-    return int(state["failed"]["status"]) if state.get("failed") else 0
+    return int(state["failed"]["status"]) if state.get("failed") else int(bool(state.get("cause")))
 
 
 def _restore_supervisors(experiment: Experiment) -> None:
