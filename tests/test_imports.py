@@ -148,6 +148,7 @@ TOUCHES_THE_WORLD = (
     "local/supervisor",
     "local/tmux_client",
     "local/up",
+    "local/volumes",
     "oci/client",
     "oci/push",
     "oci/workspace",
