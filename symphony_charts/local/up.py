@@ -149,6 +149,7 @@ def _restart_changed(
     sys.stdout.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes) if dry_run else "")
     if dry_run:
         sys.stdout.write("" if changes else "nothing has changed\n")
+        sys.stdout.write("".join(f"note: {note}\n" for note in plan.notes))
         return None
     sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
     rewrite(run, plan, folder)

@@ -10,6 +10,7 @@ import msgspec
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Problem, SpecError, UsageError
 from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.urls import address_fault, repository_fault
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.files import with_location
 from symphony_charts.spec.type_errors import record_faults
@@ -48,6 +49,12 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     author: str = ""
     sign: str = ""
 
+    def __post_init__(self) -> None:
+        """Raise SpecError for an address that git may not be given, wherever it comes from."""
+        fault = repository_fault(self.url, "repository.url")
+        if fault:
+            raise SpecError([fault])
+
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where an environment runs: a cluster by `server` or by the name Argo CD gives it, a namespace, values for all.
@@ -65,6 +72,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     kubeconfig: str = ""
     service_account: str = ""
     values: Values = {}
+
+    def __post_init__(self) -> None:
+        """Raise SpecError for an address with a password in it, wherever it comes from."""
+        fault = address_fault(self.server, "server")
+        if fault:
+            raise SpecError([fault])
 
     @property
     def destination(self) -> Destination:
@@ -167,6 +180,13 @@ def _settings_in(data: object) -> Settings:
     if isinstance(data.get("pools"), str):
         data["pools"] = [data["pools"]]
     faults = list(record_faults(data, _Keys))
+    url = data["repository"].get("url") if isinstance(data.get("repository"), dict) else None
+    if isinstance(url, str) and (fault := repository_fault(url, "repository.url")):
+        faults.append(fault)
+    for name, each in data["environments"].items() if isinstance(data.get("environments"), dict) else ():
+        server = each.get("server") if isinstance(each, dict) else None
+        if isinstance(server, str) and (fault := address_fault(server, f"environments.{name}.server")):
+            faults.append(fault)
     listed = data.get("allow_leaks")
     faults += [
         Problem(what="no reason is given", path=f"allow_leaks[{index}].reason", next="say why it is no secret")

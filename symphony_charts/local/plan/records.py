@@ -208,6 +208,7 @@ class LocalPlan:
     """All processes of a run. `done_when` lists the slots whose success ends it; `notes` is what users must know.
 
     `ports` are the pod's; services in `moved` have others here, one for each replica.
+    `caller` is what every process has of the environment of whoever started the run, whatever the experiment says.
     `folders` are private folders to make and `binds` the paths that all processes see in place; both are absolute.
     """
 
@@ -223,4 +224,5 @@ class LocalPlan:
     ports: dict[str, int]
     moved: dict[str, tuple[int, ...]]
     is_sharing_gpus: bool
+    caller: dict[str, str]
     notes: tuple[str, ...]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from symphony_charts.chart.files.read import PackedChart, read_chart
 from symphony_charts.cli import output
+from symphony_charts.errors import SpecError
+from symphony_charts.formats.urls import address_fault
 from symphony_charts.oci.chart_artifact import provenance_text
 from symphony_charts.oci.client import parse_reference
 from symphony_charts.oci.push import add_to_folder, push_chart
@@ -20,6 +22,8 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Push every chart, in order; what is there already is left alone."""
+    if fault := address_fault(args.url, "--url"):
+        raise SpecError([fault])
     charts = [read_chart(Path(path).expanduser()) for path in args.charts]
     guard = Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
     for chart in charts:
