@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -40,13 +41,17 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The Git repository of charts: `url`, `branch`, Argo CD's `project`; `sign` is an SSH key or ``gpg:KEYID``."""
+    """The Git repository of charts: `url`, `branch`, Argo CD's `project`; `sign` is an SSH key or ``gpg:KEYID``.
+
+    `forge` says what kind of server it is (github, gitlab, gitea) where its name does not.
+    """
 
     url: str
     branch: str = "main"
     project: str = "symph"
     author: str = ""
     sign: str = ""
+    forge: Literal["", "github", "gitlab", "gitea"] = ""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
