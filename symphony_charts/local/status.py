@@ -8,6 +8,7 @@ from typing import Any
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, Phase, ServiceStatus, overall
 from symphony_charts.formats.age import age
+from symphony_charts.local.log_tail import tail_of
 from symphony_charts.local.runs import LIVE, Run, describe_process
 from symphony_charts.local.waiting import LONG_S, wait_words, waiting_since
 
@@ -34,7 +35,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
     """The run in the layout of every backend."""
     state, plan = run.state(), run.plan()
     instances = tuple(
-        _instance(item, planned, state, plan)
+        _instance(run, item, planned, state, plan)
         for item, planned in zip(state["processes"], plan["processes"], strict=True)
     )
     return ExperimentStatus(
@@ -53,7 +54,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
 
 
 def _instance(
-    item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[str, Any], plan: Mapping[str, Any]
+    run: Run, item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[str, Any], plan: Mapping[str, Any]
 ) -> InstanceStatus:
     words = describe_process(dict(item), state)
     never = words == "never started"
@@ -70,7 +71,7 @@ def _instance(
         ready=bool(item["ready"]),
         restarts=item["restarts"],
         status=item["status"],
-        reason=words if awaited or item["phase"] in ("failed", "backoff") else _not_ready(item),
+        reason=(words if awaited else "") or _why_failed(run, item, words) or _not_ready(item),
         place=planned["address"],
         pod=item["pod"],
         started=item.get("started"),
@@ -79,6 +80,13 @@ def _instance(
         is_service=planned["is_service"],
         gpus=tuple(planned.get("gpus", ())),
     )
+
+
+def _why_failed(run: Run, item: Mapping[str, Any], words: str) -> str:
+    """What is said of a process that failed, and what that said last."""
+    if item["phase"] not in ("failed", "backoff"):
+        return ""
+    return ": ".join([words, *(line[:200] for line in tail_of(run.process_dir(item["slot"]) / "log", 1))])
 
 
 def _not_ready(item: Mapping[str, Any]) -> str:
@@ -120,7 +128,7 @@ def run_events(run: Run) -> list[Event]:
     events += _long_waits(run, state)
     if state.get("ended"):
         kind = "Warning" if state["phase"] == "failed" else "Normal"
-        message = str(state["phase"])
+        message = f"{state['phase']}: {state['cause']}" if state.get("cause") else str(state["phase"])
         about = f"Run/{run.run_id}"
         events.append(Event(time=state["ended"], kind=kind, about=about, reason="Ended", message=message))
     return sorted(events, key=lambda event: event.time)

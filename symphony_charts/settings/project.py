@@ -9,13 +9,14 @@ from typing import Literal
 import msgspec
 
 from symphony_charts.chart.render.values import Values
-from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.errors import Problem, SpecError, UsageError
 from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.urls import address_fault, repository_fault
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.files import with_location
 from symphony_charts.spec.type_errors import record_faults
 
-__all__ = ["Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
+__all__ = ["AllowedLeak", "Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
 
 _IN_CLUSTER = "https://kubernetes.default.svc"
 
@@ -53,6 +54,12 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     sign: str = ""
     forge: Literal["", "github", "gitlab", "gitea"] = ""
 
+    def __post_init__(self) -> None:
+        """Raise SpecError for an address that git may not be given, wherever it comes from."""
+        fault = repository_fault(self.url, "repository.url")
+        if fault:
+            raise SpecError([fault])
+
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where an environment runs: a cluster by `server` or by the name Argo CD gives it, a namespace, values for all.
@@ -71,6 +78,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     service_account: str = ""
     values: Values = {}
 
+    def __post_init__(self) -> None:
+        """Raise SpecError for an address with a password in it, wherever it comes from."""
+        fault = address_fault(self.server, "server")
+        if fault:
+            raise SpecError([fault])
+
     @property
     def destination(self) -> Destination:
         """The environment's destination as a pointer writes it."""
@@ -83,6 +96,13 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         )
 
 
+class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the leak guard found and is no secret: the `fingerprint` that the refusal named, and why it may go out."""
+
+    fingerprint: str
+    reason: str
+
+
 class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys that `.symph.yaml` may hold."""
 
@@ -90,12 +110,18 @@ class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     repository: Repository | None = None
     environments: dict[str, Environment] = {}
     pools: list[str] = []
+    allow_leaks: list[AllowedLeak] = []
 
 
 class Settings(_Keys, frozen=True, kw_only=True):
     """What holds for every experiment of a project; `path` is the file, None where there is none."""
 
     path: Path | None = None
+
+    @property
+    def allowed_leaks(self) -> frozenset[str]:
+        """The fingerprints of what the leak guard lets out."""
+        return frozenset(each.fingerprint for each in self.allow_leaks)
 
     def environment(self, name: str | None) -> str:
         """The environment `name`, or the only one where none is named. Raises UsageError where that is unclear."""
@@ -158,7 +184,21 @@ def _settings_in(data: object) -> Settings:
         data["environments"] = {name: value or {} for name, value in data["environments"].items()}
     if isinstance(data.get("pools"), str):
         data["pools"] = [data["pools"]]
-    if faults := list(record_faults(data, _Keys)):
+    faults = list(record_faults(data, _Keys))
+    url = data["repository"].get("url") if isinstance(data.get("repository"), dict) else None
+    if isinstance(url, str) and (fault := repository_fault(url, "repository.url")):
+        faults.append(fault)
+    for name, each in data["environments"].items() if isinstance(data.get("environments"), dict) else ():
+        server = each.get("server") if isinstance(each, dict) else None
+        if isinstance(server, str) and (fault := address_fault(server, f"environments.{name}.server")):
+            faults.append(fault)
+    listed = data.get("allow_leaks")
+    faults += [
+        Problem(what="no reason is given", path=f"allow_leaks[{index}].reason", next="say why it is no secret")
+        for index, each in enumerate(listed if isinstance(listed, list) else [])
+        if isinstance(each, dict) and isinstance(each.get("reason"), str) and not each["reason"].strip()
+    ]
+    if faults:
         raise SpecError(faults)
     return msgspec.convert(data, Settings)
 

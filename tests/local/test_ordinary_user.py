@@ -101,7 +101,7 @@ def test_files_and_volumes_stand_where_a_pod_has_them(free: Person) -> None:
     seen = json.loads(log_of(free, "a"))
     assert (seen["config"], seen["secret"]) == ("conf", "s3cret")
     assert log_of(free, "b").strip() == "shared"
-    assert not Path("/etc/symph").exists()
+    assert not Path("/etc/symph/config/a.txt").exists()
     assert not Path("/mnt/from-a").exists()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import select
 import signal
 import time
 from collections.abc import Callable
@@ -31,6 +32,7 @@ class Panes:
         self.run, self._slots, self._loop, self._ended = run, slots, loop, ended
         self._fds: dict[int, int] = {}
         self._noted: dict[int, float] = {}
+        self._look: Callable[[], None] | None = None
         self.server = 0
         self.sessions: set[int] = set()
 
@@ -68,6 +70,26 @@ class Panes:
             # As a supervisor that did not live to see its end would have left it.
             self._slots[slot]["phase"] = "running"
         return len(panes)
+
+    def watch_server(self, gone: Callable[[], None]) -> None:
+        """Call `gone` when the tmux server is no longer there, which may be now."""
+        try:
+            descriptor = os.pidfd_open(self.server) if self.server else -1
+        except ProcessLookupError:
+            descriptor = -1
+        if descriptor < 0:
+            gone()
+            return
+
+        def look() -> None:
+            if self._look is look and select.select([descriptor], [], [], 0)[0]:
+                self._look = None
+                self._loop.forget(descriptor)
+                os.close(descriptor)
+                gone()
+
+        self._look = look
+        self._loop.watch(descriptor, look)
 
     def ended_at(self, slot: int) -> float:
         """When the end of a program became known, in seconds since 1970: noted before, or now."""
@@ -153,6 +175,9 @@ class Panes:
         descriptor = self._fds.pop(slot)
         self._loop.forget(descriptor)
         os.close(descriptor)
+        if self._look:
+            # Programs may end because they have no terminal any more, and that be known first.
+            self._look()
         ended(slot)
 
     def _note(self, slot: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.system.git.failures import reason_of
-from symphony_charts.system.git.program import check_url, git, git_version
+from symphony_charts.system.git.program import git, git_version
 from symphony_charts.system.subprocess_runner import run
 
 __all__ = ["changed_since", "check_out_volume", "count_refs", "origin_of", "read_checkout"]
@@ -73,11 +73,10 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
     do. Raises ToolFailed when there is no such repository or revision, ToolMissing without git.
     """
     git_version()
-    url = check_url(repository)
     options = (f"--work-tree={folder}",)
     repo = folder / ".git"
     git(None, "init", "-q", "--", str(folder))
-    git(repo, "remote", "add", "origin", url)
+    git(repo, "remote", "add", "--", "origin", repository)
     fetched = git(repo, "fetch", "-q", "--depth", "1", "origin", revision, timeout_s=_TIMEOUT_S, check=False)
     if fetched.status == 0:
         git(repo, *options, "checkout", "-q", "--detach", "-f", "FETCH_HEAD", timeout_s=_TIMEOUT_S)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -55,7 +55,7 @@ def settings_of(args: argparse.Namespace, folder: Path | None = None) -> Setting
 def open_store(
     args: argparse.Namespace,
     settings: Settings,
-    guard: Callable[[Mapping[str, bytes]], None] | None = None,
+    guard: Guard | None = None,
     *,
     reads_only: bool = False,
     begins_empty: bool = False,
@@ -69,13 +69,16 @@ def open_store(
     repository = settings.repository
     assert repository is not None  # noqa: S101 - settings_of has seen to it
     review = getattr(args, "branch", None)
+    guard = guard or Guard({}, allowed=settings.allowed_leaks)
+    if review and not reads_only:
+        guard.refuse_names([review])
     return Store(
         repository.url,
         review or repository.branch,
         base=("-" if begins_empty else repository.branch) if review else "",
         root=state_dir() / "git",
         author=Author(name="") if reads_only else author_of(repository, getattr(args, "sign", None)),
-        guard=guard or Guard({}).refuse,
+        guard=guard.refuse,
         notice=output.note,
     )
 
@@ -149,17 +152,18 @@ def carry_out(
     store: Store | None,
     operations: Sequence[Operation],
     now: int,
-    guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
+    guard: Guard | None = None,
 ) -> tuple[tuple[Change, ...], PushResult | None]:
     """Push the operations' changes, or write them into `--into`, or with `--dry-run` only ask for them.
 
-    `guard` sees what is written into a checkout; what is pushed, the store shows to its own.
+    `guard` sees what is written into a checkout and what would be; what is pushed, the store shows to its own.
     """
+    guard = guard or Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
     if args.into is not None:
         checkout = Path(args.into).expanduser()
         changes = preview_in_checkout(checkout, operations)
         for change in changes:
-            guard({path: content for path, content in change.edits.items() if content is not None})
+            guard.refuse({path: content for path, content in change.edits.items() if content is not None})
             if not args.dry_run:
                 apply_to_checkout(checkout, change.edits)
         return changes, None
@@ -167,7 +171,10 @@ def carry_out(
     if args.branch:
         _refresh(store, operations, now, is_dry=args.dry_run)
     if args.dry_run:
-        return store.preview(operations)[1], None
+        changes = store.preview(operations)[1]
+        edits = [(path, content) for change in changes for path, content in change.edits.items()]
+        guard.refuse({path: content for path, content in edits if content is not None})
+        return changes, None
     receipt = store.apply(operations, now=now)
     return receipt.changes, receipt
 

@@ -17,8 +17,9 @@ import msgspec
 
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.gitops import git_repository
-from symphony_charts.errors import Conflict, UsageError
+from symphony_charts.errors import Conflict, SpecError, UsageError
 from symphony_charts.formats.names import DNS_LABEL, sanitize
+from symphony_charts.formats.urls import repository_fault
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.gitops.argocd.objects import DEFAULT_VERSION, ArgoSetup, parse_version
 from symphony_charts.gitops.bootstrap import Initialise
@@ -45,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
     repository = settings.repository
     assert repository is not None  # noqa: S101 - _completed has seen to it
     read_url = args.cluster_url or repository.url
+    if fault := repository_fault(read_url, "--cluster-url"):
+        raise SpecError([fault])
     setup = ArgoSetup(
         url=read_url,
         branch=repository.branch,

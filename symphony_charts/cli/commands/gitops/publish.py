@@ -47,10 +47,10 @@ def publish(
     candidates = _candidates(args, settings, paths, overrides, env, now, images or {})
     if env is not None:
         _check_secrets(candidates, settings, env)
-    guard = guard_of([candidate.spec for candidate in candidates])
-    store = None if args.into is not None else git_repository.open_store(args, settings, guard.refuse)
+    guard = guard_of([candidate.spec for candidate in candidates], settings.allowed_leaks)
+    store = None if args.into is not None else git_repository.open_store(args, settings, guard)
     operations = [candidate.operation for candidate in candidates]
-    changes, receipt = git_repository.carry_out(args, store, operations, now, guard.refuse)
+    changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
     if not args.dry_run and args.branch is None:
         _write_locks(candidates, changes)
     texts = [_text(change, env) for change in changes]

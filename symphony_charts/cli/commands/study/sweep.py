@@ -102,9 +102,9 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
         replace(candidate.operation, release=run.trial.name, env_values=merge(common_values, run.values))
         for run in runs
     ]
-    guard = guard_of([spec])
-    store = None if args.into is not None else git_repository.open_store(args, settings, guard.refuse)
-    changes, receipt = git_repository.carry_out(args, store, operations, now, guard.refuse)
+    guard = guard_of([spec], settings.allowed_leaks)
+    store = None if args.into is not None else git_repository.open_store(args, settings, guard)
+    changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
     items = [
         record_of(run.trial) | {"version": change.facts["version"], "env": env}
         for run, change in zip(runs, changes, strict=True)
