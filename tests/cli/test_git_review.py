@@ -71,7 +71,7 @@ def test_after_a_push_for_review_the_server_s_link_is_printed_without_its_escape
     link = "https://git.example.org/t/c/compare/main...review"
     set_hook(project.repo, "post-receive", f"printf 'Visit \\033[1m{link}\\033[0m to open a pull request\\n' >&2")
     status, _, err = publish(project, 3, *REVIEW)
-    assert status == 0
+    assert status == 0, err
     assert f"review: {link}\nnext: symph status rl\n" in err
     project.write(SPEC.replace("replicas: 2", "replicas: 4"))
     assert project.json("publish", "rl.yaml", "--env", "dev", *REVIEW)["review"] == link

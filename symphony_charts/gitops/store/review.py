@@ -111,7 +111,7 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
             raise Conflict(f"the branch and {cache.base} both changed {shown}", where, step)
         message = f"merge {cache.base} into {cache.branch}\n\nSymph-Op: merge\n"
         commit = store.write_commit(tree, [stale.tip, stale.base], message, now)
-        answer = push(cache, commit)
+        answer = push(cache, commit, stale.tip)
         if not answer.is_done:
             raise answer.ended.failure(f"{cache.url} does not take the commit: {answer.text}", where, answer.next)
 

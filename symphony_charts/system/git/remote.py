@@ -18,7 +18,16 @@ from symphony_charts.system.git.merge import merge_base
 from symphony_charts.system.git.program import git
 from symphony_charts.system.subprocess_runner import Completed
 
-__all__ = ["Answer", "ToolUnreachable", "fetch_branch_and_base", "fetch_files", "fetch_heads", "fetch_tip", "push"]
+__all__ = [
+    "Answer",
+    "ToolUnreachable",
+    "fetch_branch_and_base",
+    "fetch_files",
+    "fetch_heads",
+    "fetch_tip",
+    "is_reachable",
+    "push",
+]
 
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
 _HEADS = "refs/symph/heads/"
@@ -54,11 +63,13 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     Raises NotFound where only this branch is missing, ToolUnreachable where trying again may help, else ToolFailed.
     """
     ended = _fetch_branch(cache, cache.branch, depth, timeout_s)
-    if ended.status and cache.base and _NO_BRANCH.search(ended.error_text):
+    is_of_base = bool(ended.status and cache.base and _NO_BRANCH.search(ended.error_text))
+    if is_of_base:
         ended = _fetch_branch(cache, cache.base, depth, timeout_s)
     if ended.status:
         if _NO_BRANCH.search(ended.error_text):
             if cache.begins_empty or not _has_branches(cache, timeout_s):
+                cache.remember_tip("")
                 return ""
             what = f"the repository has no branch {cache.base or cache.branch}"
             raise NotFound(what, cache.url, "symph gitops init makes one; or name another with --branch")
@@ -66,7 +77,7 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     if _NO_FILTER in ended.error_text:
         cache.note_all_files()
     tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
-    cache.remember_tip(tip)
+    cache.remember_tip(tip, is_of_base=is_of_base)
     return tip
 
 
@@ -111,7 +122,10 @@ def fetch_heads(cache: Cache, timeout_s: float = 60.0) -> dict[str, str]:
     Raises ToolUnreachable and ToolFailed.
     """
     argv = ("fetch", "--quiet", "--no-tags", "--prune", "--depth=1", "--filter=tree:0", "origin")
-    _check(cache, git(cache.repo, *argv, f"+refs/heads/*:{_HEADS}*", timeout_s=timeout_s, check=False))
+    ended = git(cache.repo, *argv, f"+refs/heads/*:{_HEADS}*", timeout_s=timeout_s, check=False)
+    if ended.status and not _has_branches(cache, timeout_s):
+        return {}  # A shallow fetch of nothing is a failure to git.
+    _check(cache, ended)
     text = git(cache.repo, "for-each-ref", "--format=%(refname)%00%(contents)%00", _HEADS).text
     parts = text.split("\0")
     names = [name.strip().removeprefix(_HEADS) for name in parts[:-1:2]]
@@ -137,13 +151,15 @@ def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> 
     cache.note_blobs(wanted)
 
 
-def push(cache: Cache, commit: str, *, timeout_s: float = 60.0) -> Answer:
-    """Ask the server to move the branch to `commit`; it does so only from the commit's parent. Never forces."""
-    refspec = f"{commit}:refs/heads/{cache.branch}"
+def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> Answer:
+    """Ask the server to move the branch from `lease` (empty: it is not there yet) to `commit`, which descends from it.
+
+    A plain push would also move a branch that was rewound, from an older commit of its own history.
+    """
+    ref = f"refs/heads/{cache.branch}"
+    argv = ["push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{lease}", "origin", f"{commit}:{ref}"]
     try:
-        ended = git(
-            cache.repo, "push", "--porcelain", "--no-verify", "origin", refspec, timeout_s=timeout_s, check=False
-        )
+        ended = git(cache.repo, *argv, timeout_s=timeout_s, check=False)
     except ToolFailed as error:
         # It took too long and was stopped; the server may still be at it.
         late = Completed(argv=tuple(error.argv), status=-1, stdout=b"", stderr=b"", seconds=error.seconds)
@@ -164,6 +180,12 @@ def push(cache: Cache, commit: str, *, timeout_s: float = 60.0) -> Answer:
         heard=_heard(ended),
         ended=ended,
     )
+
+
+def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
+    """Whether git reads the remote where it does without the cache: then the cache is what fails."""
+    ended = git(None, "ls-remote", "--quiet", "--heads", "--", cache.url, timeout_s=timeout_s, check=False)
+    return ended.status == 0
 
 
 def _has_branches(cache: Cache, timeout_s: float) -> bool:

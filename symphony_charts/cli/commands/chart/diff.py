@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts.chart.files.version import FIRST_VERSION
@@ -21,6 +22,8 @@ from symphony_charts.cli.values import prepared_of
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.gitops.diff.comparison import Comparison, Side, compare_sides
 from symphony_charts.gitops.diff.sides import Published, Read
+from symphony_charts.gitops.operations.environment_values import Given, environment_values
+from symphony_charts.gitops.operations.pointer import place_of
 from symphony_charts.gitops.prepare import team_of
 from symphony_charts.package import template
 from symphony_charts.placement.pools.files import read_pool_files
@@ -75,11 +78,16 @@ def _sides_of_spec(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
         return before, Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
     env = settings.environment(args.env)
     pointer = published.pointer(env)
-    namespace = pointer.destination.namespace
-    after = Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
     if args.versions:
+        namespace = pointer.destination.namespace
+        after = Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
         return published.version(args.versions[0], pointer.values, namespace), after
-    return published.in_environment(env), after
+    # As a publish would have it: the settings of today count, and where they say that it runs.
+    configured = settings.environments.get(env)
+    place = configured.destination if configured else pointer.destination
+    values = environment_values(pointer.values, pointer.settings, configured.values if configured else None, Given())
+    objects = _objects(prepared, values, place.namespace)
+    return published.in_environment(env), Side(title=str(spec.path), objects=objects, place=place_of(place))
 
 
 def _objects(prepared: Prepared, values: Values, namespace: str) -> tuple[dict[str, object], ...]:
@@ -96,7 +104,9 @@ def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
     if args.before and args.after and not args.versions:
         envs = [settings.environment(args.before), settings.environment(args.after)]
         published = Published(_reader(args, settings), _team(args, settings, envs[0]), args.experiment_name, template())
-        return published.in_environment(envs[0]), published.in_environment(envs[1])
+        # Side by side: between environments nothing moves.
+        before, after = (replace(published.in_environment(env), place="") for env in envs)
+        return before, after
     if len(args.versions) != 2 or args.before or args.after:
         raise UsageError("compare what with what?", next="two VERSIONs, or --from ENV --to ENV, or a spec file")
     env = settings.environment(args.env) if args.env else next(iter(settings.environments), "")
@@ -123,6 +133,7 @@ def _record(comparison: Comparison) -> dict[str, object]:
         "after": comparison.after,
         "outcome": comparison.outcome,
         "summary": comparison.summary,
+        "move": {"from": comparison.move[0], "to": comparison.move[1]} if comparison.move else None,
         "objects": [
             {
                 "kind": line.difference.kind,

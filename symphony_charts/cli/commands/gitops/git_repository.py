@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.cli import output
-from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.gitops.layout import POINTER_SUFFIX, check_names, pointer_folder
 from symphony_charts.gitops.operations.base import Change, Operation
 from symphony_charts.gitops.review_links import review_link
@@ -21,13 +21,16 @@ from symphony_charts.gitops.store.review import bring_up_to_date, find_stale
 from symphony_charts.gitops.store.store import PushResult, Store
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
+from symphony_charts.system.git.identity import identity
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
     "Target",
+    "author_name",
     "branch_of",
     "carry_out",
     "find_team",
+    "move_text",
     "now_text",
     "open_store",
     "print_changes",
@@ -81,6 +84,21 @@ def open_store(
         guard=guard.refuse,
         notice=output.note,
     )
+
+
+def author_name(settings: Settings) -> str:
+    """Who makes the change, as pointers write it; empty where nobody knows, and a commit by hand will say."""
+    configured = settings.repository.author if settings.repository else ""
+    try:
+        return configured or identity().author
+    except SpecError:
+        return ""
+
+
+def move_text(facts: Mapping[str, object]) -> str:
+    """What a change of destination does, behind the line of a change; empty where there is none."""
+    moves = facts.get("moves")
+    return f"   ends in {moves['from']}, starts in {moves['to']}" if isinstance(moves, Mapping) else ""
 
 
 def store_or_none(args: argparse.Namespace, settings: Settings) -> Store | None:
@@ -212,6 +230,9 @@ def print_changes(
         _print_markdown(changes, receipt, texts, branch)
         return
     output.print_record(args, "Change", record, "\n".join(texts))
+    listed = [change.facts.get("warnings") for change in changes]
+    for warning in dict.fromkeys(text for each in listed if isinstance(each, list) for text in each):
+        output.warn(warning)
     if args.output != "table":
         return
     if args.dry_run:
