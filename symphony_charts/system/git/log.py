@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.system.git.cache import TIP_REF, Cache, bare_repository
@@ -16,11 +17,11 @@ __all__ = ["Commit", "Log"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """One commit: id, author as ``Name <mail>``, time in seconds since 1970, and message."""
+    """One commit: id, author as ``Name <mail>``, time as ISO 8601 in UTC, and message."""
 
     oid: str
     author: str
-    time: int
+    at: str
     message: str
 
 
@@ -39,7 +40,7 @@ class Log:
             argv = ["log", "--fixed-strings", f"--grep={text}", f"--format={fields}", TIP_REF, "--"]
             records = git(self._repo, *argv, timeout_s=timeout_s).text.split("\x01")
         parts = [record.strip("\n").split("\0") for record in records if record.strip("\n")]
-        return [Commit(oid=part[0], author=part[1], time=int(part[2]), message=part[3]) for part in parts]
+        return [Commit(oid=part[0], author=part[1], at=_text(int(part[2])), message=part[3]) for part in parts]
 
     def read(self, names: Sequence[str], timeout_s: float = 120.0) -> list[bytes | None]:
         """Files of old commits, as ``COMMIT:PATH``; None for what is not there."""
@@ -56,3 +57,7 @@ class Log:
         if ended.status:
             reason = reason_of(ended)
             raise ToolFailed(f"cannot read the history of {self._cache.url}: {reason.text}", next=reason.next)
+
+
+def _text(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
