@@ -32,6 +32,7 @@ class FileWatch:
 
     def wait(self, run: Run) -> set[Path]:
         """What has changed, once it has settled; empty when instead the run has ended, or has lost its supervisor."""
+        points = _mount_points(run)
         supervisor = int(run.state()["supervisor"]) if run.is_live else 0
         descriptors = [self._tree.descriptor]
         try:
@@ -43,6 +44,7 @@ class FileWatch:
             while True:
                 ready, _, _ = select.select(descriptors, [], [])
                 changed = self._settled() if self._tree.descriptor in ready else set()
+                changed = {path for path in changed if not any(point.is_relative_to(path) for point in points)}
                 if changed or len(ready) > 1 or self._tree.descriptor not in ready:
                     return changed
         finally:
@@ -64,6 +66,12 @@ class FileWatch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._tree.__exit__(kind, error, trace)
+
+
+def _mount_points(run: Run) -> list[Path]:
+    """Where volumes of a run are shown: what is made for that, and removed at its end, is no change of anybody's."""
+    mounts = run.plan()["mounts"]
+    return [Path(at) for at in (*mounts["targets"], *(bind["target"] for bind in mounts["shared"]))]
 
 
 def parse_watched(text: str) -> Watched:
