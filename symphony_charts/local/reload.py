@@ -43,8 +43,7 @@ class FileWatch:
         try:
             while True:
                 ready, _, _ = select.select(descriptors, [], [])
-                changed = self._settled() if self._tree.descriptor in ready else set()
-                changed = {path for path in changed if not any(point.is_relative_to(path) for point in points)}
+                changed = self._settled() - points if self._tree.descriptor in ready else set()
                 if changed or len(ready) > 1 or self._tree.descriptor not in ready:
                     return changed
         finally:
@@ -68,10 +67,10 @@ class FileWatch:
         self._tree.__exit__(kind, error, trace)
 
 
-def _mount_points(run: Run) -> list[Path]:
-    """Where volumes of a run are shown: what is made for that, and removed at its end, is no change of anybody's."""
+def _mount_points(run: Run) -> set[Path]:
+    """Where volumes of a run are shown: a file made for that, and removed at its end, is no change of anybody's."""
     mounts = run.plan()["mounts"]
-    return [Path(at) for at in (*mounts["targets"], *(bind["target"] for bind in mounts["shared"]))]
+    return {Path(at) for at in (*mounts["targets"], *(bind["target"] for bind in mounts["shared"]))}
 
 
 def parse_watched(text: str) -> Watched:

@@ -14,7 +14,7 @@ import pytest
 from symphony_charts.errors import Conflict
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
-from symphony_charts.local.runs import read_json
+from symphony_charts.local.runs import Run, read_json
 from tests.local.conftest import tmux  # noqa: F401 - a fixture
 from tests.local.mounts.test_placing import attempt, check_case
 from tests.local.runs import log_of, start, until
@@ -92,16 +92,19 @@ def test_a_volume_above_the_run_itself_hides_none_of_its_files(tmp_path: Path, p
 def test_another_mount_point_needs_a_new_run_and_another_volume_does_not(tmp_path: Path) -> None:
     volumes = {"v": {"type": "empty_dir"}, "w": {"type": "empty_dir"}}
 
+    def begin(folder: Path, **data: object) -> Run:
+        return start(folder, "exp", **data)
+
     def spec(volume: str, at: str) -> dict[str, object]:
         show = {"cmds": [f"findmnt -no SOURCE {tmp_path}/{at}; exec sleep 300"], "grace_period": 1}
         return {"volumes": volumes, "processes": {"a": {**show, **mounted(tmp_path / at, volume)}, "b": FOREVER}}
 
-    run = start(tmp_path, **spec("v", "out"))
+    run = begin(tmp_path, **spec("v", "out"))
     until(lambda: "volumes/a/v" in log_of(run, "a"))
-    assert start(tmp_path, **spec("w", "out")) == run
+    assert begin(tmp_path, **spec("w", "out")) == run
     until(lambda: "volumes/a/w" in log_of(run, "a"))
     with pytest.raises(Conflict, match="needs a new run"):
-        start(tmp_path, **spec("w", "other"))
+        begin(tmp_path, **spec("w", "other"))
 
 
 @pytest.mark.usefixtures("tmux")

@@ -97,8 +97,13 @@ def test_the_program_mount_does_only_what_it_does_right(binds: list[Bind], is_si
 
 
 def test_mount_points_that_go_are_no_change_to_watch(tmp_path: Path) -> None:
-    run = start(tmp_path, volumes=SCRATCH, processes={"a": {**FOREVER, **mounted(tmp_path / "out" / "deep")}})
-    with FileWatch([Watched(path=tmp_path)], tmp_path / "experiment.yaml") as files:
+    watched, source = tmp_path / "watched", tmp_path / "source"
+    watched.mkdir()
+    source.write_text("settings")
+    volumes = {"v": {"type": "host_path", "path": str(source), "kind": "File"}}
+    run = start(watched, volumes=volumes, processes={"a": {**FOREVER, **mounted(watched / "settings")}})
+    with FileWatch([Watched(path=watched)], tmp_path / "experiment.yaml") as files:
         local_run.down(run)
-        (tmp_path / "code").touch()
-        assert files.wait(run) == {tmp_path / "code"}
+        assert not (watched / "settings").exists()
+        (watched / "code").touch()
+        assert files.wait(run) == {watched / "code"}
