@@ -172,7 +172,11 @@ class Retire:
         return Change(
             subject=subject,
             edits=edits,
-            trailers=(("Symph-Op", "retire"), ("Symph-Chart", f"{self.team}/{self.name}@{pointer.version}")),
+            trailers=(
+                ("Symph-Op", "retire"),
+                ("Symph-Chart", f"{self.team}/{self.name}@{pointer.version}"),
+                ("Symph-From", self.env),
+            ),
             facts={"name": self.name, "team": self.team, "env": self.env, "was": pointer.version},
         )
 

@@ -265,7 +265,8 @@ class Store:
     def _write(self, snapshot: Snapshot, edits: Edits, changes: Sequence[Change], run: Run) -> str:
         self._guard({path: content for path, content in edits.items() if content is not None})
         snapshot, (tree,) = ask(snapshot, [lambda seen: build_tree(seen, edits)], self._load_more)
-        commit = self._commit(tree.oid, snapshot.commit, message_of(changes, self._trailers), run.time)
+        parents = [snapshot.commit] if snapshot.commit else []
+        commit = self._commit(tree.oid, parents, message_of(changes, self._trailers), run.time)
         objects = [(item.kind, item.oid, item.data) for item in (*tree.objects, commit)]
         try:
             write_pack(self.cache.repo, objects)
@@ -275,11 +276,22 @@ class Store:
             raise ToolFailed(what, str(self.cache.folder), "make room on the disk, or set SYMPH_STATE_DIR") from error
         return commit.oid
 
-    def _commit(self, tree: str, parent: str, message: str, when: int) -> GitObject:
+    def write_commit(self, tree: str, parents: Sequence[str], message: str, now: int) -> str:
+        """A commit in the cache, of a tree that it holds; its id. Needs the lock of the cache."""
+        commit = self._commit(tree, parents, message, now)
+        write_pack(self.cache.repo, [(commit.kind, commit.oid, commit.data)])
+        return commit.oid
+
+    def tree_at(self, commit: str, path: str) -> str:
+        """The id of what stands at `path` of a commit in the cache; empty where nothing does."""
+        (found,) = read_objects(self.cache.repo, [f"{commit}:{path}"])
+        return found[1] if found else ""
+
+    def _commit(self, tree: str, parents: Sequence[str], message: str, when: int) -> GitObject:
         make = partial(
             commit_object,
             tree=tree,
-            parents=[parent] if parent else [],
+            parents=parents,
             author=self._author.name,
             committer=self._author.committer,
             time=when,

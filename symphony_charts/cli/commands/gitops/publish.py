@@ -58,7 +58,10 @@ def publish(
     texts = [_text(change, env, by) for change in changes]
     git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
     if args.output == "table" and not args.dry_run and args.into is None:
-        output.next_step(f"symph status {candidates[0].chart.name}" + (f" --env {env}" if env else ""))
+        # What waits for review is shown without an environment: it runs in none yet.
+        output.next_step(
+            f"symph status {candidates[0].chart.name}" + (f" --env {env}" if env and not args.branch else "")
+        )
 
 
 def _candidates(
