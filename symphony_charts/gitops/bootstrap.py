@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from symphony_charts.errors import Conflict
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_text import dump, dump_all
 from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application_set, health_config
+from symphony_charts.gitops.argocd.projects import PROJECT_FILE
 from symphony_charts.gitops.flux import folder_keeper, git_repository, release_kustomization
 from symphony_charts.gitops.layout import flux_keeper_path
 from symphony_charts.gitops.operations.base import Change
@@ -35,10 +36,13 @@ def health_checks(template: Mapping[str, bytes], *, suspended_as: str = "Suspend
     return dict(sorted(checks.items()))
 
 
-def argo_files(setup: ArgoSetup, destinations: Iterable[Destination], checks: Mapping[str, str]) -> dict[str, bytes]:
-    """The files below ``bootstrap/`` for Argo CD."""
+def argo_files(
+    setup: ArgoSetup, environments: Mapping[str, Destination], checks: Mapping[str, str]
+) -> dict[str, bytes]:
+    """The files below ``bootstrap/`` for Argo CD: a project for each of the `environments`, and what they share."""
+    projects = [app_project(setup, env, [place]) for env, place in environments.items()]
     return {
-        "bootstrap/project.yaml": dump(app_project(setup, destinations)).encode(),
+        PROJECT_FILE: dump_all(projects).encode(),
         "bootstrap/applicationset.yaml": dump(application_set(setup)).encode(),
         "bootstrap/argocd-cm.yaml": dump(health_config(checks, setup.namespace)).encode(),
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,8 +61,4 @@ def setup_files(
         secrets = {"git_secret": flux.git_secret, "sops_secret": flux.sops_secret}
         return {**files, **flux_files(setup.url, setup.branch, names, **secrets)}
     checks = health_checks(package_data.folder("gitops"), suspended_as=suspended_as)
-    return {**files, **argo_files(setup, _unique(list(environments.values())), checks)}
-
-
-def _unique(places: Sequence[Destination]) -> list[Destination]:
-    return list({(place.server, place.name, place.namespace): place for place in places}.values())
+    return {**files, **argo_files(setup, environments, checks)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -41,13 +42,17 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The Git repository of charts: `url`, `branch`, Argo CD's `project`; `sign` is an SSH key or ``gpg:KEYID``."""
+    """The Git repository of charts: `url`, `branch`, Argo CD's `project`; `sign` is an SSH key or ``gpg:KEYID``.
+
+    `forge` says what kind of server it is (github, gitlab, gitea) where its name does not.
+    """
 
     url: str
     branch: str = "main"
     project: str = "symph"
     author: str = ""
     sign: str = ""
+    forge: Literal["", "github", "gitlab", "gitea"] = ""
 
     def __post_init__(self) -> None:
         """Raise SpecError for an address that git may not be given, wherever it comes from."""

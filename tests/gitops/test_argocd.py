@@ -86,14 +86,18 @@ def test_a_destination_has_a_server_or_a_name(place: Destination, target: dict[s
 def test_the_application_set_makes_the_application_that_we_would_write() -> None:
     template: Any = application_set(SETUP)["spec"]
     text = json.dumps(template["template"])
-    for name, value in {"env": "dev", "team": "ml", "name": "rl", "chart": POINTER.chart}.items():
-        text = text.replace(f"{{{{ .{name} }}}}", value)
+    in_path = {"index .path.segments 1": "dev", "index .path.segments 2": "ml"}
+    in_path['trimSuffix \\".symph-app.yaml\\" .path.filename'] = "rl"
+    for name, value in {**in_path, ".chart": POINTER.chart}.items():
+        assert f"{{{{ {name} }}}}" in text
+        text = text.replace(f"{{{{ {name} }}}}", value)
+    assert all(f"{{{{ .{name} }}}}" not in text for name in ("env", "team", "name")), "never by what a pointer says"
     made, written = json.loads(text), app()
     assert made["metadata"]["name"] == written["metadata"]["name"]
     assert made["metadata"]["annotations"] == written["metadata"]["annotations"]
     assert made["spec"]["source"]["path"] == written["spec"]["source"]["path"]
     assert made["spec"]["syncPolicy"] == written["spec"]["syncPolicy"]
-    assert made["spec"]["project"] == "symph"
+    assert made["spec"]["project"] == written["spec"]["project"] == "symph-dev"
 
 
 def test_files_are_found_by_a_suffix_that_nothing_else_has() -> None:
@@ -107,7 +111,7 @@ def test_protection_keeps_what_runs_when_a_pointer_vanishes() -> None:
 
 
 def test_the_project_allows_our_repository_namespaces_and_kinds_alone() -> None:
-    spec: Any = app_project(SETUP, [Destination(namespace="a")])["spec"]
+    spec: Any = app_project(SETUP, "dev", [Destination(namespace="a")])["spec"]
     assert spec["sourceRepos"] == [SETUP.url]
     assert [place["namespace"] for place in spec["destinations"]] == ["a"]
     assert spec["clusterResourceWhitelist"] == []
@@ -136,7 +140,7 @@ def test_nobody_gives_rights_by_way_of_git() -> None:
     ("version", "field"), [((3, 4), "signatureKeys"), ((3, 5), "sourceIntegrity"), ((3, 6), "sourceIntegrity")]
 )
 def test_signatures_are_asked_for_in_the_words_of_the_version(version: tuple[int, int], field: str) -> None:
-    spec = app_project(ArgoSetup(url="u", version=version, gpg_keys=("AB",)), [])["spec"]
+    spec = app_project(ArgoSetup(url="u", version=version, gpg_keys=("AB",)), "dev", [])["spec"]
     assert isinstance(spec, dict)
     assert {"signatureKeys", "sourceIntegrity"} & set(spec) == {field}
 

@@ -39,11 +39,20 @@ _ENV = {"GIT_TERMINAL_PROMPT": "0", "GCM_INTERACTIVE": "never", "GIT_OPTIONAL_LO
 
 
 def git(
-    folder: Path | None, *args: str, input: bytes | None = None, timeout_s: float = 60.0, check: bool = True
+    folder: Path | None,
+    *args: str,
+    input: bytes | None = None,
+    timeout_s: float = 60.0,
+    check: bool = True,
+    index: Path | None = None,
 ) -> Completed:
-    """Run git on the bare repository `folder` (None: on none). Raises ToolMissing, and ToolFailed if `check`."""
+    """Run git on the bare repository `folder` (None: on none), with the file `index` as its index.
+
+    Raises ToolMissing, and ToolFailed if `check`.
+    """
     options = () if folder is None else (f"--git-dir={folder}",)
-    return run(["git", *options, *_OPTIONS, *args], input=input, timeout_s=timeout_s, env=_ENV, check=check)
+    env = _ENV if index is None else {**_ENV, "GIT_INDEX_FILE": str(index)}
+    return run(["git", *options, *_OPTIONS, *args], input=input, timeout_s=timeout_s, env=env, check=check)
 
 
 @lru_cache(maxsize=1)

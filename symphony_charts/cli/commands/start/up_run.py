@@ -10,6 +10,7 @@ from typing import Any
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.start.up_wait import wait_and_tell
 from symphony_charts.cli.commands.start.up_watch import follow
+from symphony_charts.cli.commands.tools.local_volumes import say_what_is_kept
 from symphony_charts.cli.values import spec_here
 from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.local import up as local_run
@@ -68,6 +69,7 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
         output.next_step(f"symph process {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
         return 0
     status = wait_and_tell(started)
+    say_what_is_kept(started)
     _fail_if_failed(args.spec, started, plan)
     return status
 
