@@ -50,7 +50,7 @@ def artifact(content: str) -> Manifest:
 def content_of(host: str, repository: str) -> bytes | None:
     with Registry(host) as registry:
         manifest = registry.manifest(repository, "0.1.0")
-        return manifest and manifest.data
+        return manifest.data if manifest else None
 
 
 def meeting() -> Callable[[Passed], bool]:
