@@ -51,7 +51,9 @@ class Supervisor:
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended)
         self.checks = Checks(run, self.loop, self._changed, self._dead)
-        self.clock = LogClock([run.process_dir(slot) / "log" for slot in range(len(self.slots))])
+        logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
+        # A plan of an older version has no limits.
+        self.clock = LogClock(logs, [planned.get("log_bytes", 0) for planned in self.plan["processes"]])
         make_room(len(self.slots))
         self.gpus = restore_gpu_locks(run, self.plan)
         self.backoff = Backoff(**self.plan.get("backoff", {}))
