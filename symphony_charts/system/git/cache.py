@@ -101,12 +101,24 @@ class Cache:
             return
         self.drop()
         try:
-            git(None, "init", "--quiet", "--bare", "--template=", "--", str(self.repo), timeout_s=30)
-            (self.repo / "config").write_text(_config(self.url, self.branch))
+            made = ("init", "--quiet", "--bare", "--template=", f"--object-format={self.hash_name}")
+            git(None, *made, "--", str(self.repo), timeout_s=30)
+            (self.repo / "config").write_text(_config(self.url, self.branch, self.hash_name))
             (self.repo / "objects" / "pack").mkdir(exist_ok=True)
             write_file(self.folder / "made", self.url.encode() + b"\n", mode=0o600)
         except OSError as error:
             raise ToolFailed(f"cannot make the cache: {error.strerror}", str(self.folder)) from error
+
+    @property
+    def hash_name(self) -> str:
+        """What the remote names its objects by, as far as is known: sha1, or sha256."""
+        return self._read("format").strip() or "sha1"
+
+    def begin_anew(self, hash_name: str) -> None:
+        """Make the repository again for a remote that names its objects by `hash_name`; needs the lock."""
+        write_file(self.folder / "format", f"{hash_name}\n".encode(), mode=0o600)
+        self.drop()
+        self.prepare()
 
     def drop(self) -> None:
         """Forget everything; needs the lock."""
@@ -207,7 +219,7 @@ def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:
             return
 
 
-def _config(url: str, branch: str) -> str:
+def _config(url: str, branch: str, hash_name: str) -> str:
     quoted = url.replace("\\", "\\\\").replace('"', '\\"')
     return f"""\
 [core]
@@ -216,6 +228,7 @@ def _config(url: str, branch: str) -> str:
 \tcompression = 1
 [extensions]
 \tpartialClone = origin
+\tobjectFormat = {hash_name}
 [remote "origin"]
 \turl = "{quoted}"
 \tfetch = +refs/heads/{branch}:{TIP_REF}
