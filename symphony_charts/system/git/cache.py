@@ -20,7 +20,7 @@ from symphony_charts.errors import ToolFailed
 from symphony_charts.system.files import write_file
 from symphony_charts.system.git.program import check_branch, check_url, git
 
-__all__ = ["TIP_REF", "Cache"]
+__all__ = ["TIP_REF", "Cache", "bare_repository"]
 
 TIP_REF = "refs/symph/tip"
 
@@ -101,10 +101,7 @@ class Cache:
             return
         self.drop()
         try:
-            made = ("init", "--quiet", "--bare", "--template=", f"--object-format={self.hash_name}")
-            git(None, *made, "--", str(self.repo), timeout_s=30)
-            (self.repo / "config").write_text(_config(self.url, self.branch, self.hash_name))
-            (self.repo / "objects" / "pack").mkdir(exist_ok=True)
+            bare_repository(self.repo, self.url, self.branch, self.hash_name)
             write_file(self.folder / "made", self.url.encode() + b"\n", mode=0o600)
         except OSError as error:
             raise ToolFailed(f"cannot make the cache: {error.strerror}", str(self.folder)) from error
@@ -194,6 +191,15 @@ class Cache:
             return len(os.listdir(self.repo / "objects" / "pack")) > 2 * _MAX_PACKS  # noqa: PTH208 - names only
         except OSError:
             return False
+
+
+def bare_repository(folder: Path, url: str, branch: str, hash_name: str) -> None:
+    """Make an empty repository that knows one branch of the remote `url`, and fetches from it what it lacks."""
+    shutil.rmtree(folder, ignore_errors=True)
+    argv = ("init", "--quiet", "--bare", "--template=", f"--object-format={hash_name}")
+    git(None, *argv, "--", str(folder), timeout_s=30)
+    (folder / "config").write_text(_config(url, branch, hash_name))
+    (folder / "objects" / "pack").mkdir(exist_ok=True)
 
 
 def _is_free(handle: int) -> bool:
