@@ -20,7 +20,7 @@ from symphony_charts.errors import ToolFailed
 from symphony_charts.system.files import write_file
 from symphony_charts.system.git.program import check_branch, check_url, git
 
-__all__ = ["TIP_REF", "Cache"]
+__all__ = ["TIP_REF", "Cache", "bare_repository"]
 
 TIP_REF = "refs/symph/tip"
 
@@ -101,9 +101,7 @@ class Cache:
             return
         self.drop()
         try:
-            git(None, "init", "--quiet", "--bare", "--template=", "--", str(self.repo), timeout_s=30)
-            (self.repo / "config").write_text(_config(self.url, self.branch))
-            (self.repo / "objects" / "pack").mkdir(exist_ok=True)
+            bare_repository(self.repo, self.url, self.branch)
             write_file(self.folder / "made", self.url.encode() + b"\n", mode=0o600)
         except OSError as error:
             raise ToolFailed(f"cannot make the cache: {error.strerror}", str(self.folder)) from error
@@ -182,6 +180,14 @@ class Cache:
             return len(os.listdir(self.repo / "objects" / "pack")) > 2 * _MAX_PACKS  # noqa: PTH208 - names only
         except OSError:
             return False
+
+
+def bare_repository(folder: Path, url: str, branch: str) -> None:
+    """Make an empty repository that knows one branch of the remote `url`, and fetches from it what it lacks."""
+    shutil.rmtree(folder, ignore_errors=True)
+    git(None, "init", "--quiet", "--bare", "--template=", "--", str(folder), timeout_s=30)
+    (folder / "config").write_text(_config(url, branch))
+    (folder / "objects" / "pack").mkdir(exist_ok=True)
 
 
 def _is_free(handle: int) -> bool:
