@@ -38,6 +38,11 @@ def test_what_the_machine_mounts_and_unmounts_meanwhile_is_seen(user: str, tmp_p
     assert not report["leaked"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make such a machine")
+def test_runs_that_make_and_remove_the_same_mount_points_never_disturb_each_other(tmp_path: Path) -> None:
+    assert attempt(tmp_path, "8", "8", cases="race_cases") == {"faults": [], "left": []}
+
+
 @pytest.mark.usefixtures("tmux")
 def test_what_an_editor_saves_meanwhile_is_seen(tmp_path: Path) -> None:
     (tmp_path / "code").write_text("old")
