@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from symphony_charts.formats.yaml_text import load
-from tests.cli.test_git_verbs import SPEC, Project, git, project
+from tests.cli.test_git_verbs import SPEC, Project, git, project, with_secret
 from tests.gitops.servers import commit
+from tests.secrets.test_sealing import certificate
 
 __all__ = ["project"]  # the fixture
 
@@ -163,3 +164,21 @@ def test_who_takes_over_an_experiment_of_somebody_else_reads_so(project: Project
     configure(project, "Ann <ann@example.org>", "Bob <bob@example.org>")
     project.write(SPEC.replace("replicas: 2", "replicas: 3"))
     assert "was 0.1.0 by Ann <ann@example.org>" in project.symph("publish", "rl.yaml", "--env", "dev")[1]
+
+
+@pytest.mark.parametrize("words", [(), ("--copy-values",)])
+def test_a_sealed_experiment_is_not_promoted_to_where_nothing_is_sealed_for_it(
+    project: Project, words: tuple[str, ...]
+) -> None:
+    with_secret(project, source="sealed")
+    (project.folder / "cert.pem").write_bytes(certificate())
+    publish = ("publish", "rl.yaml", "--cert", "cert.pem", "--env")
+    assert project.symph(*publish, "dev")[0] == 0
+    before = project.log()
+    status, _, err = project.symph("promote", "rl", "--from", "dev", "--to", "prod", *words)
+    assert (status, project.log()) == (3, before)
+    assert "prod has nothing sealed for token.txt" in err
+    assert project.symph(*publish, "prod", "--version", "0.1.0")[0] == 0
+    own = pointer(project, "prod")["values"]["secrets"]
+    assert project.symph("promote", "rl", "--from", "dev", "--to", "prod", *words)[0] == 0
+    assert pointer(project, "prod")["values"]["secrets"] == own, "the ciphertext of one namespace is none in another"
