@@ -31,6 +31,7 @@ from symphony_charts.local.supervisor.policy import Backoff
 from symphony_charts.local.supervisor.probe_runner import Checks
 from symphony_charts.local.supervisor.requests import requested, withdraw
 from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, make_room
+from symphony_charts.local.supervisor.terminals import Terminals
 
 __all__ = ["Supervisor", "main"]
 
@@ -50,6 +51,7 @@ class Supervisor:
         self.reason, self.failed, self.cause, self.dirty = "", self.old.get("failed"), self.old.get("cause", ""), True
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended)
+        self.terminals = Terminals(self.loop, self._terminal_closed)
         self.checks = Checks(run, self.loop, self._changed, self._dead)
         logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
         # A plan of an older version has no limits.
@@ -76,6 +78,8 @@ class Supervisor:
             attend_start(self.loop, self.run.folder / "born", self.channel, self._started, self._save)
             self.phase, self.dirty = "running", True
         count = self.panes.adopt()
+        for slot in self.panes.live:
+            self._follow_terminal(slot)
         self.old["tmux"] = self.panes.server or self.old.get("tmux", 0)
         if self.old["phase"] != "stopping":
             self.panes.watch_server(lambda: self._happened(events.TmuxGone()))
@@ -110,7 +114,11 @@ class Supervisor:
     def _ended(self, slot: int) -> None:
         ended = self.panes.ended_at(slot)
         self.checks.leave(slot)
-        self._happened(events.Ended(slot, self.panes.status_of(slot), ended, self.panes.limit_of(slot)))
+        status = self.panes.status_of(slot)
+        if status and self.phase == "running" and self.slots[slot]["phase"] == "running" and self.panes.has_lost(slot):
+            # It may have failed since it could not print.
+            self._happened(events.PaneClosed(slot))
+        self._happened(events.Ended(slot, status, ended, self.panes.limit_of(slot)))
 
     def _changed(self, slot: int, is_ready: bool, why: str) -> None:
         self._happened(events.Readiness(slot, is_ready, why))
@@ -157,9 +165,17 @@ class Supervisor:
             return
         self._happened(events.Respawned(slot, is_done=True))
         self.panes.follow_respawned(slot)
+        self._follow_terminal(slot)
         if slot not in self.panes:
             # It was over before it could be watched: nothing else will tell.
             self._ended(slot)
+
+    def _follow_terminal(self, slot: int) -> None:
+        self.terminals.follow(slot, self.slots[slot]["wrapper"])
+
+    def _terminal_closed(self, slot: int, wrapper: int) -> None:
+        if slot in self.panes and self.slots[slot]["wrapper"] == wrapper:
+            self._happened(events.PaneClosed(slot))
 
     def _attend(self, slot: int) -> None:
         process = self.slots[slot]
