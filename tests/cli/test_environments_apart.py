@@ -71,17 +71,51 @@ def test_a_promotion_takes_the_settings_of_today(project: Project) -> None:
     assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 5}}}
 
 
-@pytest.mark.parametrize("after", ["namespace: rl-else", "namespace: rl-dev, cluster: big"])
-def test_a_move_is_said_by_diff_and_publish(project: Project, after: str) -> None:
+def test_a_move_is_said_by_diff_and_publish(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
-    configure(project, "namespace: rl-dev", after)
-    place = "namespace rl-else" if "else" in after else "namespace rl-dev of big"
+    place = "namespace rl-else"
+    configure(project, "namespace: rl-dev", "namespace: rl-else")
     assert f"ends in namespace rl-dev and starts in {place}" in project.symph("diff", "rl.yaml", "--env", "dev")[1]
     assert project.symph("diff", "rl.yaml", "--env", "dev", "--exit-code")[0] == 1
     out = project.symph("publish", "rl.yaml", "--env", "dev", "--dry-run")[1]
     assert f"a new run   ends in namespace rl-dev, starts in {place}" in out
     (change,) = project.json("publish", "rl.yaml", "--env", "dev")["changes"]
-    assert change["moves"] == {"from": "namespace rl-dev", "to": place}
+    assert change["moves"] == {"from": "namespace rl-dev", "to": place, "ends": True}
+
+
+def test_another_cluster_leaves_behind_what_runs_and_that_is_said(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    configure(project, "namespace: rl-dev", "namespace: rl-dev, cluster: big")
+    said = (
+        "starts in namespace rl-dev of big; in namespace rl-dev it goes on until it is deleted there: retire it first"
+    )
+    assert said in project.symph("diff", "rl.yaml", "--env", "dev")[1]
+    assert said in project.symph("publish", "rl.yaml", "--env", "dev")[1]
+
+
+def test_a_project_allows_the_old_place_until_nothing_runs_there(project: Project) -> None:
+    """Argo CD prunes nothing where the project does not allow the application to be."""
+
+    def places() -> list[str]:
+        (dev,) = [load(text) for text in project.show("bootstrap/project.yaml").split("---\n") if "symph-dev" in text]
+        return [place["namespace"] for place in dev["spec"]["destinations"]]  # type: ignore[call-overload,index]
+
+    init = ("gitops", "init", "--install-from", _SOURCE, "--force")
+    project.symph(*init)
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    edit(project, "envs/dev/ml/rl.symph-app.yaml", "namespace: rl-dev", "namespace: rl-prod")
+    project.symph(*init)
+    assert places() == ["rl-dev"], "a pointer alone allows nothing"
+    edit(project, "envs/dev/ml/rl.symph-app.yaml", "namespace: rl-prod", "namespace: rl-dev")
+    configure(project, "namespace: rl-dev", "namespace: rl-else")
+    project.symph(*init)
+    assert places() == ["rl-else", "rl-dev"]
+    assert "goes on there" not in project.symph("publish", "rl.yaml", "--env", "dev")[2]
+    project.symph(*init)
+    assert places() == ["rl-else"]
+    configure(project, "namespace: rl-else", "namespace: rl-dev")
+    edit(project, "bootstrap/project.yaml", "namespace: rl-else", "namespace: rl-dev")
+    assert "what runs in namespace rl-else goes on there" in project.symph("publish", "rl.yaml", "--env", "dev")[2]
 
 
 def test_a_place_that_the_project_does_not_allow_is_said_and_lint_refuses_it(project: Project) -> None:

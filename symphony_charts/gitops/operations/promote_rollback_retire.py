@@ -276,7 +276,7 @@ def _change(
     chart = f"{after.team}/{after.name}@{after.version}"
     facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
     facts |= {"digest": after.digest, "was": before.version if before else None, "moves": move_of(before, after)}
-    facts |= {"warnings": deploy_warnings(tip, after)}
+    facts |= {"warnings": deploy_warnings(tip, before, after)}
     return Change(
         subject=subject,
         edits=deploy_edits(tip, before, after),
