@@ -98,7 +98,7 @@ def test_a_project_allows_the_old_place_until_nothing_runs_there(project: Projec
 
     def places() -> list[str]:
         (dev,) = [load(text) for text in project.show("bootstrap/project.yaml").split("---\n") if "symph-dev" in text]
-        return [place["namespace"] for place in dev["spec"]["destinations"]]  # type: ignore[call-overload,index]
+        return [place["namespace"] for place in dev["spec"]["destinations"]]  # type: ignore[index]
 
     init = ("gitops", "init", "--install-from", _SOURCE, "--force")
     project.symph(*init)

@@ -62,10 +62,9 @@ class Comparison:
         """What the change does, in a sentence."""
         if self.move:
             before, after, ends = self.move
-            left = f"; in {before} it goes on until it is deleted there: retire it first"
-            return (
-                f"everything ends in {before} and starts in {after}" if ends else f"everything starts in {after}{left}"
-            )
+            if ends:
+                return f"everything ends in {before} and starts in {after}"
+            return f"everything starts in {after}; in {before} it goes on until it is deleted there: retire it first"
         runs = [line.difference.name for line in self.lines if line.effect == "new run"]
         fails = [line.difference.name for line in self.lines if line.effect == "fails"]
         restarts = [line.difference.name for line in self.lines if line.effect == "restarted"]

@@ -64,10 +64,9 @@ def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
     places: dict[str, list[Destination]] = {}
     for path, content in tip.read_all(path for path in paths if layout.pointer_name(path)).items():
         with suppress(SpecError):
-            places.setdefault(path.split("/")[1], []).append(parse_pointer(content, path).destination)
-    return {
-        env: [place for number, place in enumerate(each) if place not in each[:number]] for env, each in places.items()
-    }
+            place, known = parse_pointer(content, path).destination, places.setdefault(path.split("/")[1], [])
+            known += [] if place in known else [place]
+    return places
 
 
 def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> list[str]:
@@ -79,15 +78,8 @@ def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None
     if fault := destination_fault(project, after.env, after.destination):
         warnings.append(f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster")
     move = move_of(before, after)
-    if (
-        before is not None
-        and move is not None
-        and move["ends"]
-        and destination_fault(project, after.env, before.destination)
-    ):
-        warnings.append(
-            f"what runs in {move['from']} goes on there: the project of {after.env} does not allow it any more"
-        )
+    if before and move and move["ends"] and destination_fault(project, after.env, before.destination):
+        warnings.append(f"what runs in {move['from']} goes on there: the project of {after.env} allows it no more")
     return warnings
 
 
