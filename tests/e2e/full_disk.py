@@ -15,7 +15,7 @@ from pathlib import Path
 SPEC = """
 name: exp
 processes:
-  a: {command: [/bin/sh, -c, 'while :; do echo tick $(date +%s%N); sleep 0.1; done']}
+  a: {command: [/bin/sh, -c, 'while :; do printf "%2000s\\n" $(date +%s%N); sleep 0.1; done']}
 """
 
 
@@ -49,6 +49,11 @@ def main(folder: Path) -> None:
     told["up"] = symph("up", str(folder / "other.yaml"))
     told["left"] = sorted(path.name for path in (state / "local").iterdir())
     (state / "ballast").unlink()
+    (log,) = state.glob("local/exp/*/p/0/log")
+    was, until = log.stat().st_size, time.monotonic() + 20
+    while log.stat().st_size < was + 10000 and time.monotonic() < until:
+        time.sleep(0.1)
+    told["logged"] = log.stat().st_size - was
     told["after"] = symph("process", "exp")
     told["down"] = symph("down", "exp")
     told["states"] = [json.loads(path.read_text())["phase"] for path in state.glob("local/exp/*/state.json")]

@@ -20,5 +20,6 @@ def test_a_full_disk_is_named_and_the_run_goes_on(private_places: Path) -> None:
     status, said = told["up"]
     assert (status, said.count("error: "), "error: the disk is full" in said) == (6, 1, True)
     assert "other" not in told["left"]
+    assert told["logged"] >= 10000
     assert told["after"] == [0, ""]
     assert (told["down"][0], told["states"]) == (0, ["stopped"])

@@ -17,6 +17,7 @@ from symphony_charts.local.plan.limits import limits_note, limits_of, scope_word
 from symphony_charts.local.plan.mounts import (
     checkouts_of,
     layout,
+    lost_writes,
     mount_binds,
     note_of,
     own_secrets,
@@ -143,6 +144,8 @@ class _Context:
         local = process.local if isinstance(process, Process) else None
         process = local_process(process) if isinstance(process, Process) else process
         secrets = own_secrets(experiment, ref, machine)
+        if lost := list(lost_writes(experiment, process.mounts, machine)):
+            raise SpecError(lost)
         mounts = (*mount_binds(experiment, process.mounts, replica.name, machine), *secrets)
         if not machine.has_namespace:
             process = relocated(process, (*self.binds, *mounts))

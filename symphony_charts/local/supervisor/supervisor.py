@@ -26,6 +26,7 @@ from symphony_charts.local.supervisor.decisions import Phase, State, step
 from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.events import Act, Event
 from symphony_charts.local.supervisor.log_clock import LogClock
+from symphony_charts.local.supervisor.log_pipes import LogPipes
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.policy import Backoff
 from symphony_charts.local.supervisor.probe_runner import Checks
@@ -72,7 +73,7 @@ class Supervisor:
     def watch(self, *, is_start: bool) -> None:
         """Run until the run is over; with `is_start` its processes are only being started."""
         signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
-        self.loop.watch(self.clock.descriptor, self.clock.note)
+        self.loop.watch(self.clock.descriptor, LogPipes(self.run, self.loop, self.clock).note)
         if is_start:
             self.phase = "starting"
             attend_start(self.loop, self.run.folder / "born", self.channel, self._started, self._save)

@@ -50,7 +50,7 @@ class Log:
 
     def _fetch(self, timeout_s: float) -> None:
         if not (self._repo / "HEAD").is_file() or not (self._repo / "config").is_file():
-            bare_repository(self._repo, self._cache.url, self._cache.branch)
+            bare_repository(self._repo, self._cache.url, self._cache.branch, self._cache.hash_name)
         refspec = f"+refs/heads/{self._cache.branch}:{TIP_REF}"
         argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", "--filter=tree:0", "origin", refspec]
         ended = git(self._repo, *argv, timeout_s=timeout_s, check=False)
