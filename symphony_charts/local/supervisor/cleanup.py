@@ -29,7 +29,8 @@ _WRITE_S = 20.0
 def kill_everything(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> list[int]:
     """Kill everything of `run`, its tmux server (`server` at its start) last; the pids of what survives even that."""
     cookie = f"{variable_names.RUN}={run.run_id}".encode()
-    mount = str(run.folder / "scratch") if has_namespace else ""
+    # The kernel names mounts by paths without links, and the state folder may be behind one.
+    mount = str((run.folder / "scratch").resolve()) if has_namespace else ""
     # Where a namespace tells who belongs to the run, sessions need not, and their numbers may be others' by now.
     sessions = set() if has_namespace else sessions
     answer = _server_pid(run)
