@@ -39,7 +39,7 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path, **facts: object) -> None:
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
     os.mkfifo(run.folder / "born", 0o600)
-    write_json(run.folder / "state.json", {**first_state(plan), **facts})
+    write_json(run.folder / "state.json", {**first_state(plan), **facts}, is_safe=True)
 
 
 def _lay_out_process(run: Run, process: PlannedProcess, *, is_mounting: bool) -> None:
@@ -80,7 +80,6 @@ def first_state(plan: LocalPlan) -> dict[str, object]:
     return {
         "experiment": plan.experiment,
         "phase": "starting",
-        "supervisor": 0,
         "started": time.time(),
         "processes": [
             {
