@@ -15,6 +15,7 @@ import traceback
 from pathlib import Path
 
 from symphony_charts.errors import SymphError, ToolFailed, UsageError, first_line
+from symphony_charts.formats.printable import printable_lines
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["report_error", "tell", "their_error"]
@@ -41,7 +42,7 @@ def report_error(error: Exception, *, verbose: bool) -> int:
         _say("\n".join(f"  | {line}" for line in theirs.lines) if theirs else "")
     if isinstance(error, ToolFailed):
         _say(_tool_output(error, verbose))
-    if verbose:
+    if os.environ.get("SYMPH_DEBUG"):
         _say(_traceback_of(error).rstrip())
     return error.exit_code
 
@@ -197,4 +198,4 @@ def _write_log(error: Exception) -> str:
 
 def _say(text: str) -> None:
     if text:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{printable_lines(text)}\n")

@@ -6,7 +6,10 @@ import atexit
 import gc
 from collections.abc import Sequence
 
-from symphony_charts.cli.parser import SymphonyParser
+try:
+    from symphony_charts.cli.parser import SymphonyParser
+except KeyboardInterrupt:  # Whoever changed their mind in the first 30 ms wants no traceback either.
+    raise SystemExit(130) from None
 
 __all__ = ["main"]
 

@@ -12,6 +12,7 @@ from typing import Protocol, TextIO
 from unicodedata import combining, east_asian_width
 
 from symphony_charts.errors import UsageError
+from symphony_charts.formats.printable import printable_line
 
 __all__ = [
     "API_VERSION",
@@ -71,7 +72,7 @@ class Column:
     def cell(self, item: Mapping[str, object]) -> str:
         """The text of this column for one item; ``-`` where there is none."""
         value = item.get(self.text) if isinstance(self.text, str) else self.text(item)
-        return "-" if value is None or value == "" else _safe(str(value))
+        return "-" if value is None or value == "" else printable_line(str(value))
 
 
 def print_items(
@@ -94,7 +95,7 @@ def print_items(
         )
     elif form == "name":
         for item in items:
-            line(_safe(str(item[name])))
+            line(printable_line(str(item[name])))
     elif items:
         shown = [column for column in columns if form == "wide" or not column.is_wide]
         headers = not getattr(args, "no_headers", False)
@@ -220,15 +221,6 @@ def _print_document(document: Mapping[str, object], form: str) -> None:
         from symphony_charts.formats import yaml_text
 
         sys.stdout.write(yaml_text.dump(document))
-
-
-def _safe(text: str) -> str:
-    """The text on one line and without control characters: log lines and names must not drive the terminal."""
-    return (
-        text
-        if text.isprintable()
-        else "".join(c if c.isprintable() else " " if c in "\t\n\r" else "\ufffd" for c in text)
-    )
 
 
 def _width(text: str) -> int:

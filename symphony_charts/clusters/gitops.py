@@ -16,8 +16,9 @@ from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.gitops.operations.promote_rollback_retire import Retire
 from symphony_charts.gitops.prepare import prepare_publish, team_of
+from symphony_charts.gitops.store.author import author_of
 from symphony_charts.gitops.store.pointers import pointers
-from symphony_charts.gitops.store.push_result import Author, PushResult
+from symphony_charts.gitops.store.push_result import PushResult
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.package import template
 from symphony_charts.secrets.files import guard_of
@@ -27,8 +28,6 @@ from symphony_charts.settings.saved_experiments import save_experiment
 from symphony_charts.spec.files import SpecFile, lock_path_of
 from symphony_charts.spec.lockfile import Lock
 from symphony_charts.spec.model import Experiment
-from symphony_charts.system.git.identity import author
-from symphony_charts.system.signing import signer
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["GitopsCluster"]
@@ -144,9 +143,7 @@ class GitopsCluster(Cluster):
             repository.url,
             repository.branch,
             root=state_dir() / "git",
-            author=Author(
-                name=repository.author or author(), sign=signer(repository.sign) if repository.sign else None
-            ),
+            author=author_of(repository),
             guard=(guard or Guard({})).refuse,
         )
 

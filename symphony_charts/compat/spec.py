@@ -54,6 +54,11 @@ class ExperimentSpec(specs.ExperimentSpec):
     process_class: type[OurProcess] = ProcessSpec
     group_class: type[OurGroup] = ProcessGroupSpec
 
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        super().__init__(*args, **fields)
+        # As Symphony started them; its programs dial until somebody listens.
+        self._local().setdefault("start", "together")
+
     @property
     def address_book(self) -> AddressBook:
         """Where each service is: on one machine at 127.0.0.1, in a cluster at its own name."""

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
-from symphony_charts.errors import Conflict, NotFound
+from symphony_charts.errors import CheckFailed, Conflict, NotFound
 from symphony_charts.local.logs import read_lines
 from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of, wrapper_of
 from symphony_charts.local.status import path_of, run_events, run_status
-from symphony_charts.system import processes
+from symphony_charts.system import processes, remover
+from symphony_charts.system.file_locks import experiment_lock
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.process_identity import ProcessRecord, is_running, verified
 from symphony_charts.system.processes import Session, members
-from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["LocalWatcher", "session_usage"]
 
@@ -146,16 +146,19 @@ class LocalWatcher:
         """End the experiment and remove what is kept of its runs, logs included."""
         find_run(name)
         runs = runs_of(name)
-        home = (state_dir() / "local").resolve()
-        if any(run.folder.resolve().parent.parent != home for run in runs):
-            # Looked at once more, as on a cluster: what is removed recursively must be one of our own folders.
-            raise NotFound(f'"{name}" names no folder of ours')
+        # Looked at once more, as on a cluster: nothing is ended before all of it is known to be ours.
+        for past_run in runs:
+            remover.check(past_run.home, name, past_run.run_id)
         if not dry_run:
             from symphony_charts.local import up
 
-            for past_run in runs:
-                up.down(past_run)
-            shutil.rmtree(runs[0].folder.parent)
+            with experiment_lock(name, "symph delete"):
+                for past_run in runs:
+                    up.end(past_run)
+                left = [entry for past_run in runs for entry in remover.remove(past_run.home, name, past_run.run_id)]
+            if left:
+                step = f"see why, then: symph local gc {name}"
+                raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}", next=step)
         return [run.run_id for run in runs]
 
     def _run(

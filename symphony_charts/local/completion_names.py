@@ -15,7 +15,7 @@ __all__ = ["experiment_names", "process_names"]
 def experiment_names() -> set[str]:
     """The experiments that run here or have run here."""
     try:
-        return {entry.name for entry in os.scandir(state_dir() / "local") if entry.is_dir()}
+        return {entry.name for entry in os.scandir(state_dir() / "local") if entry.is_dir() and entry.name[0] != "."}
     except OSError:
         return set()
 

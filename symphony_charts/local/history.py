@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,17 +10,31 @@ from pathlib import Path
 
 import msgspec
 
-from symphony_charts.errors import NotFound
+from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.git_volumes import with_commits
 from symphony_charts.local.plan.masking import with_secrets, without_secrets
 from symphony_charts.local.plan.mounts import key_of
-from symphony_charts.local.runs import Run, read_json, runs_of, write_json
+from symphony_charts.local.run_identity import LIFE
+from symphony_charts.local.runs import LIVE, Run, read_json, runs_of, write_json
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile
+from symphony_charts.system import remover
+from symphony_charts.system.file_locks import experiment_lock, is_life_held
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["PastRun", "SavedRun", "all_runs", "find_past", "load_saved", "past_run", "removable", "remove", "save_spec"]
+__all__ = [
+    "PastRun",
+    "SavedRun",
+    "all_runs",
+    "find_past",
+    "home",
+    "load_saved",
+    "past_run",
+    "removable",
+    "remove",
+    "save_spec",
+]
 
 _SPEC = "spec.json"
 # A folder without a state is of a run that is being started now, or of one that never was.
@@ -81,12 +94,17 @@ def load_saved(run: Run) -> SavedRun:
     return SavedRun(experiment=experiment, ports=plan["ports"], folder=folder)
 
 
+def home() -> Path:
+    """The folder of all runs of this machine."""
+    return state_dir() / "local"
+
+
 def all_runs(experiment: str | None = None) -> list[Run]:
     """The runs of one experiment, or of all of them, the oldest first."""
     if experiment is not None:
         return runs_of(experiment)
     try:
-        names = sorted(entry.name for entry in os.scandir(state_dir() / "local") if entry.is_dir())
+        names = sorted(entry.name for entry in os.scandir(home()) if entry.is_dir())
     except FileNotFoundError:
         return []
     return [run for name in names for run in runs_of(name)]
@@ -110,8 +128,12 @@ def past_run(run: Run) -> PastRun:
     """How the run in this folder went, as its state says."""
     try:
         state = run.state()
-    except (NotFound, ValueError):
+    except NotFound:
         state = {"phase": "broken"}
+    except ToolFailed:
+        state = {"phase": "damaged"}
+    if state["phase"] in LIVE and run.whereabouts.verdict == "lost":
+        state = {**state, "phase": "lost"}
     failed = state.get("failed") or {}
     return PastRun(
         run=run,
@@ -143,27 +165,30 @@ def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now:
     return removed
 
 
-def remove(run: Run) -> bool:
-    """Remove the folder of a run and all logs in it; False where it lives after all, and then nothing is touched."""
-    if _may_live(run, time.time()):
-        return False
-    shutil.rmtree(run.folder)
-    return True
+def remove(run: Run) -> list[str]:
+    """Remove a run and all logs of it; what could not be removed, in words.
+
+    Raises Conflict where it lives after all or something is mounted there, and NotOurs for what is no run of ours; then
+    nothing was touched.
+    """
+    with experiment_lock(run.experiment, "symph local gc"):
+        if _may_live(run, time.time()):
+            raise Conflict("the run lives", str(run.folder), f"symph down {run.experiment}")
+        return remover.remove(run.home, run.experiment, run.run_id)
 
 
 def _may_live(run: Run, now: float) -> bool:
-    try:
-        return run.is_live or run.is_supervised
-    except ValueError:
+    if run.is_live or run.is_supervised:
+        return True
+    if (run.folder / "state.json").exists():
         return False
-    except NotFound:
-        return now - run.folder.stat().st_mtime < _STARTING_S
+    return bool(is_life_held(run.folder / LIFE)) or now - run.folder.stat().st_mtime < _STARTING_S
 
 
 def _last_change(run: Run) -> float:
     try:
         ended = run.state().get("ended")
-    except (NotFound, ValueError):
+    except (NotFound, ToolFailed):
         ended = None
     return float(ended) if ended else run.folder.stat().st_mtime
 

@@ -1,8 +1,9 @@
-"""The folder of a run: its scripts, files and pipes, written before anything starts."""
+"""The folder of a run: made, filled with scripts, files and pipes before anything starts, and removed."""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
@@ -11,15 +12,26 @@ from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import enter_script, mounts_script, start_script, tmux_commands
 from symphony_charts.local.runs import Run, write_json
-from symphony_charts.system import package_data
-from symphony_charts.system.user_folders import runtime_dir
+from symphony_charts.system import package_data, remover
+from symphony_charts.system.user_folders import make_runtime_dir
 
-__all__ = ["first_state", "lay_out", "lay_out_shared", "public", "write_private"]
+__all__ = ["first_state", "lay_out", "lay_out_shared", "make_folder", "public", "remove_folder", "write_private"]
+
+
+def make_folder(run: Run) -> None:
+    """Make the folder of a run that is to be started. Raises NotOurs where the state folder is somebody else's."""
+    remover.make(run.home, run.experiment, run.run_id)
+
+
+def remove_folder(run: Run) -> None:
+    """Remove the folder of a run that could not be started; what could not be removed is said on stderr."""
+    left = remover.remove(run.home, run.experiment, run.run_id)
+    sys.stderr.write("".join(f"not removed: {entry}\n" for entry in left))
 
 
 def lay_out_shared(run: Run, plan: LocalPlan) -> None:
     """Write what all processes see into the folder of the run, readable by its owner alone."""
-    runtime_dir().mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_runtime_dir()
     for name, content in package_data.folder("local").items():
         if name.endswith(".sh"):
             write_private(run.folder / name, content)

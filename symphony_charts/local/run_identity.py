@@ -36,6 +36,7 @@ from symphony_charts.system.process_identity import (
 __all__ = [
     "LIFE",
     "Whereabouts",
+    "forget_life",
     "main_process",
     "supervisor_of",
     "whereabouts",
@@ -86,6 +87,12 @@ def write_supervisor(folder: Path) -> None:
 def supervisor_of(folder: Path) -> ProcessRecord | None:
     """The supervisor that the run of `folder` had last; None where there is no knowing."""
     return ProcessRecord.from_data(_read(folder / _SUPERVISOR))
+
+
+def forget_life(folder: Path) -> None:
+    """Note that the run of `folder`, whose state says so already, has ended and lives nowhere."""
+    for name in (_SUPERVISOR, LIFE):
+        (folder / name).unlink(missing_ok=True)
 
 
 def whereabouts(folder: Path) -> Whereabouts:

@@ -53,6 +53,11 @@ class Run:
     folder: Path
 
     @property
+    def home(self) -> Path:
+        """The folder of all runs, whose marker says that it is ours (`remover`)."""
+        return self.folder.parents[1]
+
+    @property
     def experiment(self) -> str:
         """The experiment's name."""
         return self.folder.parent.name

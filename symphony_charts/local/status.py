@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,10 @@ from symphony_charts.backend.status import (
     overall,
 )
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
+from symphony_charts.formats.age import age
 from symphony_charts.local.run_files import damaged
 from symphony_charts.local.runs import LIVE, Run, describe_process, wrapper_of
+from symphony_charts.local.waiting import LONG_S, wait_words, waiting_since
 from symphony_charts.system.process_identity import is_running, read_stat
 
 __all__ = ["path_of", "run_events", "run_status"]
@@ -54,7 +56,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         return _damaged_status(run, error)
     sight = _look(run, state)
     pairs = zip(state["processes"], plan["processes"], strict=True)
-    instances = tuple(_instance(item, planned, state, sight) for item, planned in pairs)
+    instances = tuple(_instance(item, planned, state, plan, sight) for item, planned in pairs)
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
@@ -129,10 +131,17 @@ def _look(run: Run, state: Mapping[str, Any]) -> _Sight:
 
 
 def _instance(
-    item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[str, Any], sight: _Sight
+    item: Mapping[str, Any],
+    planned: Mapping[str, Any],
+    state: dict[str, Any],
+    plan: Mapping[str, Any],
+    sight: _Sight,
 ) -> InstanceStatus:
     words = describe_process(dict(item), state)
     phase: Phase = "stopped" if words == "never started" else _PHASES[item["phase"]]
+    awaited = wait_words(item["slot"], state, plan) if state["phase"] in LIVE and not sight.is_lost else ""
+    if awaited:
+        words = f"{awaited}, {age(time.time() - waiting_since(item, state))}"
     if sight.is_lost and phase not in FINAL:
         phase, words = "lost", "lost"
     elif sight.is_blind and phase == "running" and not is_running(wrapper_of(item)):
@@ -147,7 +156,7 @@ def _instance(
         ready=bool(item["ready"]) and phase not in FINAL,
         restarts=item["restarts"],
         status=item["status"],
-        reason=words if phase in ("failed", "lost") or item["phase"] == "backoff" else _not_ready(item),
+        reason=words if awaited or phase in ("failed", "lost") or item["phase"] == "backoff" else _not_ready(item),
         place=planned["address"],
         pod=item["pod"],
         started=item.get("started"),
@@ -194,12 +203,23 @@ def run_events(run: Run) -> list[Event]:
             message = f"exit status {item['status']}"
             kind = "Warning" if is_bad else "Normal"
             events.append(Event(time=item["ended"], kind=kind, about=about, reason=reason, message=message))
+    events += _long_waits(run, state)
     if state.get("ended"):
         kind = "Warning" if state["phase"] == "failed" else "Normal"
         message = str(state["phase"])
         about = f"Run/{run.run_id}"
         events.append(Event(time=state["ended"], kind=kind, about=about, reason="Ended", message=message))
     return sorted(events, key=lambda event: event.time)
+
+
+def _long_waits(run: Run, state: Mapping[str, Any]) -> Iterator[Event]:
+    """Who has waited for long, and for whom."""
+    plan = run.plan() if state["phase"] in LIVE else {}
+    for item in state["processes"] if plan else ():
+        since, words = waiting_since(item, state), wait_words(item["slot"], state, plan)
+        if words and time.time() - since >= LONG_S:
+            about = f"Process/{path_of(item)}"
+            yield Event(time=since, kind="Warning", about=about, reason="Waiting", message=words)
 
 
 def path_of(item: Mapping[str, Any]) -> str:

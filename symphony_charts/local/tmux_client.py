@@ -10,6 +10,7 @@ from pathlib import Path
 
 from symphony_charts.errors import ToolFailed, ToolMissing
 from symphony_charts.system import subprocess_runner
+from symphony_charts.system.user_folders import check_private
 
 __all__ = [
     "Pane",
@@ -48,7 +49,8 @@ class Pane:
 def start(socket: Path, prefix: Sequence[str], env: dict[str, str], keep: Sequence[int] = ()) -> None:
     """Start a server that stays without sessions; `prefix` is put before its argv.
 
-    The server sees `env` and nothing else, and has the descriptors `keep` open, which its panes have not. Raises ToolFailed with what tmux said, ToolMissing without tmux.
+    The server sees `env` and nothing else, and has the descriptors `keep` open, which its panes have not. Raises
+    ToolFailed with what tmux said, ToolMissing without tmux.
     """
     stay = ["start-server", ";", "set-option", "-s", "exit-empty", "off"]
     argv = [*prefix, "tmux", "-S", str(socket), "-f", "/dev/null", *stay]
@@ -133,12 +135,14 @@ def surrounding_server() -> Path | None:
 
 def attach(socket: Path) -> None:
     """Become a tmux client of the server; returns only by an error."""
+    check_private(socket.parent)
     env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
     argv = ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"]
     os.execvpe("tmux", argv, env)  # noqa: S606 - there is no shell; this process becomes the client
 
 
 def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> subprocess_runner.Completed:
+    check_private(socket.parent)
     return subprocess_runner.run(
         ["tmux", "-S", str(socket), "-f", "/dev/null", *words], timeout_s=timeout_s, check=False
     )

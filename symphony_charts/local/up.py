@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 import threading
 import time
@@ -12,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from symphony_charts.errors import CheckFailed, ToolFailed
+from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.history import save_spec
 from symphony_charts.local.machine.addresses import choosing
@@ -24,7 +23,7 @@ from symphony_charts.local.plan.gpus import wishes_of
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.scripts import check_path, quote
 from symphony_charts.local.restart_changed import changes_of, rewrite
-from symphony_charts.local.run_folder import lay_out, lay_out_shared
+from symphony_charts.local.run_folder import lay_out, lay_out_shared, make_folder, remove_folder
 from symphony_charts.local.run_identity import LIFE, write_identity
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.supervisor.cleanup import kill_everything
@@ -45,7 +44,7 @@ from symphony_charts.spec.services import Service, allocate
 from symphony_charts.system.file_locks import experiment_lock, hold_life
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["Server", "describe", "down", "ensure_supervised", "launch", "restart", "up", "wait"]
+__all__ = ["Server", "describe", "down", "end", "ensure_supervised", "give_up", "launch", "restart", "up", "wait"]
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
 _TAKEOVER_S = 120.0
@@ -96,7 +95,7 @@ def _cleared(name: str, *, force: bool, dry_run: bool) -> Run | None:
         going[-1].state()
         return going[-1]
     for live_run in [] if dry_run else going:
-        _end(live_run)
+        end(live_run)
     return None
 
 
@@ -131,15 +130,11 @@ def _begin(
     spare: SupervisorProcess | None,
 ) -> None:
     check_path(str(run.folder))
-    try:
-        run.folder.mkdir(parents=True, mode=0o700)
-        write_identity(run.folder)
-    except OSError as error:
-        shutil.rmtree(run.folder, ignore_errors=True)
-        raise _refused(run, error) from error
+    make_folder(run)
     # It starts while everything else is prepared.
     supervisor, server = spare or SupervisorProcess.ahead(), None
     try:
+        write_identity(run.folder)
         supervisor.take(run)
         plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
         make_room_for(len(plan.processes))
@@ -158,7 +153,7 @@ def _begin(
     except BaseException as error:
         # Whatever one of them says, the others are done as well, the last one first.
         with contextlib.ExitStack() as left:
-            left.callback(shutil.rmtree, run.folder, ignore_errors=True)
+            left.callback(remove_folder, run)
             if server is not None:
                 left.callback(server.kill)
             left.callback(supervisor.kill)
@@ -217,10 +212,21 @@ def down(run: Run, timeout_s: float = 120.0) -> None:
     What takes longer than a moment is said on stderr. Raises Conflict for a run that lives elsewhere.
     """
     with experiment_lock(run.experiment, "symph down"):
-        _end(run, timeout_s)
+        end(run, timeout_s)
 
 
-def _end(run: Run, timeout_s: float = 120.0) -> None:
+def give_up(run: Run) -> None:
+    """Note that a run is over of which nobody here can see whether it lives. Raises Conflict where it does."""
+    with experiment_lock(run.experiment, "symph down --lost"):
+        where = run.whereabouts
+        if where.verdict in ("here", "elsewhere"):
+            what = where.words or "runs here"
+            raise Conflict(f'experiment "{run.experiment}" is not lost: {what}', next=f"symph down {run.experiment}")
+        close_lost(run)
+
+
+def end(run: Run, timeout_s: float = 120.0) -> None:
+    """`down` for whoever holds the lock of the experiment."""
     if not run.is_live:
         return
     check_here(run)

@@ -251,7 +251,8 @@ class LocalSettings(Record, frozen=True, kw_only=True):
     """The experiment on one machine. `preamble` lines run in bash before each process, and may set its environment.
 
     `env` is added to every process; `pass_env` names variables of the caller that are let through. With `ports`
-    ``moved`` all pods are at 127.0.0.1, and a port that is taken there is another one, which every process sees.
+    ``moved`` all pods are at 127.0.0.1, and a port that is taken there is another one, which every process sees. With
+    `start` ``together`` no process waits for the services it connects to, as in a cluster.
     """
 
     preamble: list[str] = []
@@ -262,6 +263,7 @@ class LocalSettings(Record, frozen=True, kw_only=True):
     on_exit: Literal["stop-all", "keep", "restart"] = "stop-all"
     limits: bool = False
     ports: Literal["own", "moved"] = "own"
+    start: Literal["in-order", "together"] = "in-order"
 
 
 class Experiment(Record, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.system.file_systems import file_system_of
-from symphony_charts.system.user_folders import runtime_dir, state_dir
+from symphony_charts.system.user_folders import make_runtime_dir, open_own, runtime_dir, runtime_folder, state_dir
 
 __all__ = [
     "alone",
@@ -56,7 +56,7 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
         if error.errno not in _NO_LOCKS:
             raise _unusable(path, error) from error
         of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
-        path = runtime_dir() / "locks" / f"{of_this_state}.{name}"
+        path = make_runtime_dir() / "locks" / f"{of_this_state}.{name}"
         try:
             descriptor = _take(path, timeout_s)
         except OSError as failure:
@@ -194,24 +194,28 @@ def _has_set(descriptor: int, kind: int) -> bool:
 
 
 @contextlib.contextmanager
-def alone(folder: Path, timeout_s: float = _ALONE_S) -> Iterator[None]:
-    """Hold the lock of `folder`, made where absent, to make and read claims there. Raises ToolFailed when late."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = _open(folder / "lock")
+def alone(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
+    """Hold the lock of a folder in the runtime folder, to make and read claims there. Raises ToolFailed when late."""
+    with runtime_folder(folder) as opened:
+        descriptor = open_own(opened, "lock")
     deadline = time.monotonic() + timeout_s
     try:
         while not _locked(descriptor, fcntl.LOCK_EX):
             if time.monotonic() > deadline:
-                raise ToolFailed(f"somebody has held the claims for {timeout_s:g} s", str(folder))
+                raise ToolFailed(f"somebody has held the claims for {timeout_s:g} s", str(runtime_dir() / folder))
             time.sleep(0.01)
         yield
     finally:
         os.close(descriptor)
 
 
-def claim(path: Path, *, shared: bool) -> int | None:
-    """A descriptor that holds the claim until it and all its copies are closed; None when somebody else has it."""
-    descriptor = _open(path)
+def claim(folder: str, name: str, *, shared: bool) -> int | None:
+    """A descriptor that holds a claim until it and all its copies are closed; None when somebody else has it.
+
+    The claim is a file of that name in a folder of the runtime folder.
+    """
+    with runtime_folder(folder) as opened:
+        descriptor = open_own(opened, name)
     if _locked(descriptor, fcntl.LOCK_EX):
         # Nobody else is here: what the file says is of the past.
         os.truncate(descriptor, 0)
@@ -223,26 +227,19 @@ def claim(path: Path, *, shared: bool) -> int | None:
     return None
 
 
-def note(path: Path, line: str) -> None:
+def note(folder: str, name: str, line: str) -> None:
     """Append `line` to the file of a held claim, for others to read."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"{line}\n")
+    with runtime_folder(folder) as opened, os.fdopen(open_own(opened, name, os.O_WRONLY | os.O_APPEND), "ab") as file:
+        file.write(f"{line}\n".encode())
 
 
-def claimants(path: Path) -> list[str]:
+def claimants(folder: str, name: str) -> list[str]:
     """The lines of those who have a claim; of a shared one also those who had it and are gone."""
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        with runtime_folder(folder) as opened, os.fdopen(open_own(opened, name, os.O_RDONLY), "rb") as file:
+            return file.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         return []
-
-
-def _open(path: Path) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        what = f"cannot write {path.name}: {error.strerror}"
-        raise ToolFailed(what, str(path.parent), "set SYMPH_RUNTIME_DIR to a folder that can be written") from error
 
 
 def _locked(descriptor: int, kind: int) -> bool:

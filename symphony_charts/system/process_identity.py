@@ -123,14 +123,14 @@ def read_stat(pid: int) -> Stat | None:
 
 
 def open_identified(pid: int) -> tuple[int, ProcessRecord] | None:
-    """A pidfd of whatever `pid` is now, and who that is; None when it has ended."""
+    """A pidfd of whatever `pid` is now, and who that is; None when nothing is, not even a zombie."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError as error:
         _refuse_other(error)
         return None
     stat = read_stat(pid)
-    if stat is None or stat.is_dead:
+    if stat is None:
         os.close(descriptor)
         return None
     return descriptor, ProcessRecord(pid=pid, start=stat.start, inode=_inode_of(descriptor))
@@ -142,7 +142,8 @@ def identify(pid: int) -> ProcessRecord | None:
     if opened is None:
         return None
     os.close(opened[0])
-    return opened[1]
+    stat = read_stat(pid)
+    return None if stat is None or stat.is_dead else opened[1]
 
 
 def open_verified(record: ProcessRecord) -> int | None:

@@ -179,7 +179,9 @@ def _read_marker(folder: int, kind: str) -> list[str]:
     try:
         marker = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
-        step = "if an older version made it: symph local adopt; else see what it is, and move or remove it by hand"
+        is_home = Path(_path_of(folder)).name == kind
+        other = "set SYMPH_STATE_DIR to a folder for symph alone" if is_home else "move or remove it by hand"
+        step = f"if an older version made it: symph local adopt; else {other}"
         raise NotOurs(f"nothing says that symph made it: there is no {MARKER} in it", _path_of(folder), step) from error
     with open(marker, "rb") as file:
         facts = os.fstat(marker)

@@ -1,12 +1,25 @@
-"""The program keeps its own files on a machine in two folders: one for state, one for what is running."""
+"""The program keeps its own files on a machine in two folders: one for state, one for what is running.
+
+The runtime folder may stand where others could have made it before us (``/tmp``). So whoever uses it asks
+`make_runtime_dir` or `check_private`, or opens what is in it by `runtime_folder` and `open_own`: no link is followed,
+and nothing is written or cut before it is known to be ours.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["runtime_dir", "state_dir"]
+from symphony_charts.errors import ToolFailed
+
+__all__ = ["check_private", "make_runtime_dir", "open_own", "runtime_dir", "runtime_folder", "state_dir"]
+
+_NOT_BY_LINKS = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def state_dir() -> Path:
@@ -22,7 +35,7 @@ def state_dir() -> Path:
 def runtime_dir() -> Path:
     """The folder of sockets and running state: $SYMPH_RUNTIME_DIR, else XDG's, else a per-user temporary folder.
 
-    May not exist yet; whoever makes it uses mode 0700.
+    May not exist yet, and may be somebody else's (`check_private`).
     """
     chosen = os.environ.get("SYMPH_RUNTIME_DIR")
     if chosen:
@@ -31,3 +44,79 @@ def runtime_dir() -> Path:
     if base.is_absolute() and os.access(base, os.W_OK):
         return base / "symph"
     return Path(tempfile.gettempdir()) / f"symph-{os.getuid()}"
+
+
+def make_runtime_dir() -> Path:
+    """The runtime folder, made where it is absent. Raises ToolFailed where it is not ours alone."""
+    with runtime_folder():
+        return runtime_dir()
+
+
+def check_private(folder: Path) -> None:
+    """Raises ToolFailed where a folder is a link, belongs to somebody else, or others may enter it."""
+    if folder.is_symlink() or folder.exists():
+        os.close(_own_folder(folder, None))
+
+
+@contextlib.contextmanager
+def runtime_folder(*names: str) -> Iterator[int]:
+    """A descriptor of the runtime folder, or of a folder in it, made for its owner alone where it is absent.
+
+    Raises ToolFailed where one of them is not ours alone.
+    """
+    path = runtime_dir()
+    with contextlib.ExitStack() as stack:
+        try:
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder = _own_folder(path, None)
+            stack.callback(os.close, folder)
+            for name in names:
+                path /= name
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=folder)
+                folder = _own_folder(path, folder)
+                stack.callback(os.close, folder)
+        except OSError as error:
+            raise _unsafe(path, error.strerror or "") from error
+        yield folder
+
+
+def open_own(folder: int, name: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
+    """A descriptor of a regular file of ours with one name, in the folder of a descriptor.
+
+    Nothing waits at a pipe, and nothing is cut: who wants that does it then. Raises FileNotFoundError for a file that
+    is not there and not made, ToolFailed for anything else than such a file.
+    """
+    path = Path(f"/proc/self/fd/{folder}").readlink() / name
+    try:
+        descriptor = os.open(name, flags | _NOT_BY_LINKS | os.O_NONBLOCK, 0o600, dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _unsafe(path, "it is a link" if error.errno == errno.ELOOP else error.strerror or "") from error
+    facts = os.fstat(descriptor)
+    if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_nlink != 1:
+        os.close(descriptor)
+        raise _unsafe(path, "it is no file of yours alone")
+    return descriptor
+
+
+def _own_folder(path: Path, above: int | None) -> int:
+    try:
+        name = path.name if above is not None else path
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | _NOT_BY_LINKS, dir_fd=above)
+    except OSError as error:
+        is_other = error.errno in (errno.ELOOP, errno.ENOTDIR)
+        raise _unsafe(path, "it is a link, or no folder" if is_other else error.strerror or "") from error
+    facts = os.fstat(descriptor)
+    mode = stat.S_IMODE(facts.st_mode)
+    if facts.st_uid != os.geteuid() or mode & 0o077:
+        os.close(descriptor)
+        who = "you" if facts.st_uid == os.geteuid() else f"user {facts.st_uid}"
+        raise _unsafe(path, f"it belongs to {who} with mode {mode:04o}, and must be yours with mode 0700")
+    return descriptor
+
+
+def _unsafe(path: Path, why: str) -> ToolFailed:
+    step = "see who made it and remove it, or set SYMPH_RUNTIME_DIR to a folder that is yours alone"
+    return ToolFailed(f"cannot use {path.name}, where what runs is kept: {why}", str(path), step)

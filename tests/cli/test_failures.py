@@ -74,6 +74,35 @@ def test_a_tools_last_words_are_shown_and_with_v_all_of_them(capsys: pytest.Capt
     assert all(text in long for text in ("ran: git push", "exit status 1 after 1.50 s", "  | out\n", "  | line 0\n"))
 
 
+@pytest.mark.parametrize(("debug", "has_traceback"), [("", False), ("1", True)])
+def test_a_refusal_is_no_traceback_even_with_v(
+    debug: str, has_traceback: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SYMPH_DEBUG", debug)
+    assert run(Conflict("the version exists"), verbose=True) == 7
+    assert ("Traceback" in capsys.readouterr().err) == has_traceback
+
+
+def test_what_a_server_writes_does_not_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    said = "remote: \x1b]0;mine\x07ok \x1b[31mred\x1b[0m \x9b2J\x08\n\x1b[2Jnext\tcolumn\r\n"
+    assert run(ToolFailed("it \x1b[31msaid no", stderr=said)) == 6
+    assert capsys.readouterr().err == "error: it said no\n  | remote: ok red \ufffd\n  | next\tcolumn\n"
+
+
+def test_an_interrupt_during_the_imports_is_quiet() -> None:
+    script = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "symphony_charts.cli.arguments":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from symphony_charts.cli.main import main
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
 def test_anything_else_is_a_bug_of_ours_with_a_log_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

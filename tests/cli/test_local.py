@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,8 @@ import pytest
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.local import up as local_run
 from symphony_charts.local.parity.process_view import ProcessView
-from symphony_charts.local.runs import live_runs, runs_of
+from symphony_charts.local.runs import Run, live_runs, runs_of, write_json
+from symphony_charts.system import remover
 
 SPEC = """
 name: exp
@@ -155,9 +157,81 @@ def test_history_replay_and_gc_of_a_run(running: Path, capsys: pytest.CaptureFix
     assert symph("local", "gc", "--keep", "0", "--dry-run", "-o", "name") == 0
     assert capsys.readouterr().out.split() == ids[:1]
     assert first.folder.exists()
-    assert symph("local", "gc", "--keep", "0", "-o", "name") == 0
+    assert symph("local", "gc", "--keep", "0", "-o", "name") == 2, "it asks first"
+    assert first.folder.exists()
+    assert symph("local", "gc", "--keep", "0", "-o", "name", "--yes") == 0
     assert [run.run_id for run in runs_of("exp")] == ids[1:]
     assert runs_of("exp")[-1].is_live
+
+
+@pytest.fixture
+def ended(private_places: Path) -> Run:
+    """A run that has ended."""
+    run = Run(private_places / "state" / "local" / "exp" / "20260101-000000-000000")
+    remover.make(run.home, run.experiment, run.run_id)
+    write_json(run.folder / "plan.json", {"experiment": "exp", "processes": [], "ports": {}})
+    write_json(run.folder / "state.json", {"phase": "finished", "started": 900.0, "ended": 1000.0, "processes": []})
+    return run
+
+
+def test_gc_and_delete_remove_nothing_that_is_no_run(ended: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    other = ended.home / "lib" / "python3"
+    other.mkdir(parents=True)
+    (other / "site.py").write_text("mine")
+    outside = ended.home.parent / "outside" / "sub"
+    outside.mkdir(parents=True)
+    (outside / "keep").write_text("mine")
+    (ended.home / "link").symlink_to(outside.parent)
+    for path in (other, outside):
+        os.utime(path, (1, 1))
+    assert symph("local", "gc", "--keep", "0", "--yes", "-o", "name") == 1
+    printed = capsys.readouterr()
+    assert printed.out.split() == [ended.run_id]
+    assert printed.err.count("warning: not removed: ") == 2
+    assert "symph local adopt" in printed.err
+    assert symph("delete", "lib", "--yes", "--force") == 8
+    assert [(other / "site.py").read_text(), (outside / "keep").read_text()] == ["mine", "mine"]
+
+
+def test_gc_completes_what_an_earlier_removal_left(ended: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    trash = ended.home / ".trash"
+    trash.mkdir(mode=0o700)
+    ended.folder.rename(trash / f"exp.{ended.run_id}")
+    assert symph("local", "gc", "--dry-run") == 0
+    assert "1 leftovers of earlier removals would be removed" in capsys.readouterr().err
+    assert symph("local", "gc", "--yes") == 0
+    assert list(trash.iterdir()) == []
+
+
+def test_a_run_of_an_older_version_is_removed_once_it_is_adopted(
+    ended: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in (ended.folder, ended.home):
+        (folder / remover.MARKER).unlink()
+    assert symph("local", "gc", "--keep", "0", "--yes") == 1
+    assert symph("delete", "exp", "--yes") == 8
+    assert symph("local", "adopt") == 2, "it asks first"
+    assert symph("local", "adopt", "--dry-run", "-o", "name") == 0
+    assert (capsys.readouterr().out.split(), (ended.home / remover.MARKER).exists()) == ([ended.run_id], False)
+    assert symph("local", "adopt", "--yes") == 0
+    assert symph("local", "adopt", "--yes", "-o", "json") == 0
+    capsys.readouterr()
+    assert symph("delete", "exp", "--yes") == 0
+    assert not ended.folder.parent.exists()
+
+
+def test_a_folder_of_runs_that_holds_other_things_is_not_adopted(ended: Run) -> None:
+    (ended.home / remover.MARKER).unlink()
+    (ended.home / "lib" / "python3").mkdir(parents=True)
+    assert symph("local", "adopt", "--yes") == 7
+    assert not (ended.home / remover.MARKER).exists()
+
+
+def test_nothing_starts_in_a_state_folder_of_somebody_else(private_places: Path, tmp_path: Path) -> None:
+    (private_places / "state" / "local" / "lib").mkdir(parents=True)
+    (tmp_path / "e.yaml").write_text("name: e\nprocesses:\n  a: {command: ['true']}\n")
+    assert symph("up", str(tmp_path / "e.yaml")) == 8
+    assert [path.name for path in (private_places / "state" / "local").iterdir()] == ["lib"]
 
 
 @pytest.mark.parametrize("words", [("--older-than", "7"), ("--older-than", "x"), ("--keep", "-1")])

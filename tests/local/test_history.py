@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local import up
 from symphony_charts.local.history import (
     all_runs,
@@ -20,15 +20,16 @@ from symphony_charts.local.history import (
     remove,
     save_spec,
 )
-from symphony_charts.local.runs import Run, find_run, runs_of, write_json
+from symphony_charts.local.runs import Run, runs_of, write_json
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
+from symphony_charts.system import remover
 from tests.local.runs import log_of, python, start
 
 
 def ended(places: Path, name: str, run_id: str, phase: str = "finished", ended_at: float | None = 1000.0) -> Run:
     run = Run(places / "state" / "local" / name / run_id)
-    run.folder.mkdir(parents=True)
+    remover.make(run.home, name, run_id)
     write_json(run.folder / "state.json", {"phase": phase, "started": 900.0, "ended": ended_at, "processes": []})
     return run
 
@@ -48,7 +49,8 @@ def test_a_young_run_is_kept_when_only_old_ones_are_meant(private_places: Path) 
 def test_a_live_run_is_never_removed(private_places: Path, phase: str) -> None:
     run = ended(private_places, "a", "1", phase=phase, ended_at=None)
     assert removable([run], keep=0) == []
-    assert not remove(run)
+    with pytest.raises(Conflict, match="lives"):
+        remove(run)
     assert run.folder.exists()
 
 
@@ -67,7 +69,8 @@ def test_removing_a_run_follows_no_link_out_of_it(private_places: Path) -> None:
     outside.mkdir()
     (outside / "file").write_text("x")
     (run.folder / "link").symlink_to(outside)
-    assert remove(run)
+    assert remove(run) == []
+    assert not run.folder.exists()
     assert (outside / "file").read_text() == "x"
 
 
@@ -114,10 +117,10 @@ def test_a_damaged_file_of_a_run_is_named_with_a_way_out(private_places: Path, n
     for file in ("state.json", "plan.json", "spec.json"):
         (run.folder / file).write_text(text if file == name else "{}")
     read: dict[str, Callable[[], object]] = {
-        "state.json": lambda: find_run(None),
+        "state.json": run.state,
         "plan.json": run.plan,
         "spec.json": lambda: load_saved(run),
     }
-    with pytest.raises(ToolFailed, match=f"{name} of a run is damaged") as failure:
+    with pytest.raises(ToolFailed, match=f'{name} of a run of "a" is damaged') as failure:
         read[name]()
     assert (failure.value.at, bool(failure.value.next)) == (str(run.folder / name), True)

@@ -71,14 +71,23 @@ def build_tree(tip: Snapshot, edits: Edits) -> Tree:
 
 
 def commit_object(
-    *, tree: str, parents: Iterable[str], author: str, time: int, message: str, signature: str = ""
+    *,
+    tree: str,
+    parents: Iterable[str],
+    author: str,
+    committer: str = "",
+    time: int,
+    message: str,
+    signature: str = "",
 ) -> GitObject:
-    """The commit of `tree`; `author` is ``Name <mail>``, `time` seconds since 1970, in UTC.
+    """The commit of `tree`; `author` and `committer` (the same unless said) are ``Name <mail>``.
+
+    `time` counts seconds since 1970, in UTC.
 
     `signature` covers the same commit without it.
     """
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
-    lines += [f"{role} {author} {time} +0000" for role in ("author", "committer")]
+    lines += [f"author {author} {time} +0000", f"committer {committer or author} {time} +0000"]
     if signature:
         lines.append("gpgsig " + signature.rstrip("\n").replace("\n", "\n "))
     return object_of("commit", ("\n".join(lines) + "\n\n" + message.rstrip("\n") + "\n").encode())

@@ -1,23 +1,15 @@
-"""A push has an author, a state between its attempts, and a result."""
+"""A push has a state between its attempts, and a result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.store.git_objects import Edits
 
-__all__ = ["Author", "PushResult", "Run", "all_edits", "with_lost_answer", "with_seconds"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
-    """The author of a commit: ``Name <mail>``, and the function that signs the commit's bytes."""
-
-    name: str
-    sign: Callable[[bytes], str] | None = None
+__all__ = ["PushResult", "Run", "all_edits", "with_lost_answer", "with_seconds"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +17,8 @@ class PushResult:
     """What became of operations: the commit that holds their changes, and the answer to each, in order.
 
     `commit` is None when there was nothing to do; `moved` counts how often the tip moved in between, `paths` the files
-    that changed. `was_lost` says that the server had taken the commit although its answer never came.
+    that changed. `was_lost` says that the server had taken the commit although its answer never came. `heard` is what
+    the server said with its yes, line by line.
     """
 
     commit: str | None
@@ -35,6 +28,7 @@ class PushResult:
     seconds: float = 0.0
     was_lost: bool = False
     edits: Edits = field(default_factory=dict)
+    heard: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -53,6 +47,8 @@ class Run:
     silent_since: float | None = None
     tries: int = 0
     is_anew: bool = False
+    is_told: bool = False
+    heard: tuple[str, ...] = ()
     built: PushResult | None = None
     arrived: str = ""
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.gitops.layout import ancestors
 from symphony_charts.gitops.operations.base import Change, Operation, message_of
 from symphony_charts.gitops.operations.snapshot import Entry, NotLoadedError, Snapshot, ask, parse_tree
+from symphony_charts.gitops.store.author import Author
 from symphony_charts.gitops.store.git_objects import Edits, GitObject, build_tree, commit_object
-from symphony_charts.gitops.store.push_result import Author, PushResult, Run, all_edits, with_lost_answer, with_seconds
+from symphony_charts.gitops.store.push_result import PushResult, Run, all_edits, with_lost_answer, with_seconds
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.objects import find_commit, read_objects, write_pack
 from symphony_charts.system.git.program import git_version
@@ -46,9 +49,11 @@ class Store:
         guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
         trailers: Sequence[tuple[str, str]] = (),
         timeout_s: float = 120.0,
+        notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """`guard` is shown every file before it is written anywhere, and raises to refuse it.
 
+        `notice` is told when a server that gives no answer, or none that helps, is asked again.
         A branch that is not there yet begins where the branch `base` is, or empty where that is ``-``.
         """
         self.cache = Cache(root, url, branch, base)
@@ -56,6 +61,7 @@ class Store:
         self._guard = guard
         self._trailers = tuple(trailers)
         self._timeout_s = timeout_s
+        self._notice = notice
         is_local = "://" not in self.cache.url and ":" not in self.cache.url
         self._longest_wait_s = _LOCAL_WAIT_S if is_local or "//127." in url or "file://" in url else _REMOTE_WAIT_S
 
@@ -82,7 +88,7 @@ class Store:
                 return None
             with self.cache.pushing(self._left(run)):
                 if self._push_all(built, run):
-                    return built
+                    return replace(built, heard=run.heard)
                 if run.tries:  # and nobody else may push before it is known whose commits got there
                     return self._alone(operations, run)
         return None
@@ -124,9 +130,11 @@ class Store:
                 return True
             if head is None or not find_commit(self.cache.repo, head, ours):
                 return False
-        if not push(self.cache, head, timeout_s=self._left(run)).is_done:
+        answer = push(self.cache, head, timeout_s=self._left(run))
+        if not answer.is_done:
             run.tries += 1
             return False
+        run.heard = answer.heard
         with self.cache.locked(self._left(run)):
             if self.cache.queued == head:
                 self.cache.queue(None)
@@ -191,7 +199,9 @@ class Store:
                 continue
             commit = self._write(snapshot, edits, changes, run)
             answer = push(self.cache, commit, timeout_s=self._left(run))
-            done = PushResult(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
+            done = PushResult(
+                commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits, heard=answer.heard
+            )
             if answer.is_done:
                 return done
             landed = self._after_refusal(answer, commit, tip, run)
@@ -225,8 +235,9 @@ class Store:
             raise answer.ended.failure(
                 f"{self.cache.url} does not take the commit: {answer.text}",
                 f"branch {self.cache.branch}",
-                "if the branch is protected, push a branch for review: --branch NAME",
+                answer.next,
             )
+        self._tell(answer.text, run)
 
     def _ask(self, operations: Sequence[Operation], tip: str) -> tuple[Snapshot, tuple[Change, ...]]:
         folders = [folder for operation in operations for folder in operation.folders()]
@@ -261,14 +272,17 @@ class Store:
         return commit.oid
 
     def _commit(self, tree: str, parent: str, message: str, when: int) -> GitObject:
-        parents = [parent] if parent else []
-        commit = commit_object(tree=tree, parents=parents, author=self._author.name, time=when, message=message)
-        if self._author.sign is None:
-            return commit
-        signature = self._author.sign(commit.data)
-        return commit_object(
-            tree=tree, parents=parents, author=self._author.name, time=when, message=message, signature=signature
+        make = partial(
+            commit_object,
+            tree=tree,
+            parents=[parent] if parent else [],
+            author=self._author.name,
+            committer=self._author.committer,
+            time=when,
+            message=message,
         )
+        commit = make()
+        return commit if self._author.sign is None else make(signature=self._author.sign(commit.data))
 
     def _reread(self, run: Run) -> str:
         """The tip, asked for until the server answers or patience ends.
@@ -284,7 +298,14 @@ class Store:
                 if time.monotonic() - silent_since > _PATIENCE_S:
                     raise
                 run.tries += 1
+                self._tell(error.what, run)
                 self._wait(run, error.what)
+
+    def _tell(self, text: str, run: Run) -> None:
+        """Say once that the server is asked again: seconds of silence look like a command that hangs."""
+        if not run.is_told:
+            self._notice(f"{text}; trying again for {_PATIENCE_S:g} s")
+        run.is_told = True
 
     def _wait(self, run: Run, text: str) -> None:
         """Full jitter: a random time below a bound that doubles. Source: AWS, "Exponential Backoff And Jitter"."""

@@ -87,6 +87,8 @@ class Draft:
             "image_pull_secrets": list(dict.fromkeys(self.image_pull_secrets)),
             "labels": self.labels,
             "annotations": self.annotations,
+            # DI-engine starts all tasks at once, which look for each other themselves.
+            "local": {"start": "together"},
         }
         return {key: value for key, value in data.items() if value not in (None, {}, [])}
 

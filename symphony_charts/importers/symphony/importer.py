@@ -142,6 +142,8 @@ class _Reader:
 
     def _local(self) -> dict[str, object]:
         local: dict[str, object] = {"preamble": self._root.texts("preamble_cmds"), "cwd": _folder(self._root)}
+        # Symphony starts everything at once; its programs dial until somebody listens.
+        local["start"] = "together"
         return {key: value for key, value in local.items() if value not in (None, [])}
 
 

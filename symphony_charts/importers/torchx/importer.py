@@ -89,6 +89,8 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
         origins[f"processes.{name}"] = role.path
     data["processes"] = processes
     data["volumes"] = context.volumes.declared
+    # TorchX starts all roles at once, and so do the programs expect it.
+    data["local"] = {"start": "together"}
     return build(data, log, origins)
 
 

@@ -16,7 +16,6 @@ from symphony_charts.spec.pods import pods_of, processes_of
 from symphony_charts.spec.services import Service
 from symphony_charts.system import file_locks
 from symphony_charts.system.sockets import has_address, holder_of, is_free
-from symphony_charts.system.user_folders import runtime_dir
 
 __all__ = ["Places", "choosing", "places_now", "places_of_run"]
 
@@ -45,7 +44,7 @@ def choosing(experiment: Experiment) -> contextlib.AbstractContextManager[None]:
     """Nobody else chooses ports at the one address meanwhile; of runs that have begun it is known what they have."""
     if experiment.local.ports == "own":
         return contextlib.nullcontext()
-    return file_locks.alone(runtime_dir() / "ports", timeout_s=_CHOOSING_S)
+    return file_locks.alone("ports", timeout_s=_CHOOSING_S)
 
 
 def places_now(experiment: Experiment, services: Sequence[Service], *, strict: bool) -> Places:

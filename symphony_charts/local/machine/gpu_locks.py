@@ -17,24 +17,26 @@ from typing import Any
 from symphony_charts.errors import NotFound
 from symphony_charts.local.runs import Run
 from symphony_charts.system import file_locks
-from symphony_charts.system.user_folders import runtime_dir
 
 __all__ = ["alone", "claim_gpu", "holders_of", "note_holder", "restore_gpu_locks"]
+
+# In the runtime folder.
+_FOLDER = "gpus"
 
 
 def alone() -> contextlib.AbstractContextManager[None]:
     """Nobody else takes or looks at GPUs meanwhile."""
-    return file_locks.alone(_folder())
+    return file_locks.alone(_FOLDER)
 
 
 def claim_gpu(gpu: str, *, shared: bool) -> int | None:
     """A descriptor that holds a GPU, None when a run has it; call it inside of `alone`."""
-    return file_locks.claim(_path(gpu), shared=shared)
+    return file_locks.claim(_FOLDER, _file_of(gpu), shared=shared)
 
 
 def note_holder(gpu: str, run: Path, processes: Sequence[str]) -> None:
     """Let others know which processes of which run a GPU is for."""
-    file_locks.note(_path(gpu), json.dumps({"run": str(run), "processes": list(processes)}))
+    file_locks.note(_FOLDER, _file_of(gpu), json.dumps({"run": str(run), "processes": list(processes)}))
 
 
 def holders_of(gpu: str) -> list[str]:
@@ -74,7 +76,7 @@ def _by_gpu(processes: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def _holders(gpu: str) -> Iterator[tuple[Run, list[str]]]:
-    for line in file_locks.claimants(_path(gpu)):
+    for line in file_locks.claimants(_FOLDER, _file_of(gpu)):
         with contextlib.suppress(ValueError, KeyError):
             data = json.loads(line)
             yield Run(Path(data["run"])), [str(name) for name in data["processes"]]
@@ -89,9 +91,5 @@ def _lives(run: Run) -> bool:
     return run.is_live
 
 
-def _folder() -> Path:
-    return runtime_dir() / "gpus"
-
-
-def _path(gpu: str) -> Path:
-    return _folder() / f"{gpu.replace(os.sep, '_')}.held"
+def _file_of(gpu: str) -> str:
+    return f"{gpu.replace(os.sep, '_')}.held"

@@ -18,7 +18,7 @@ from symphony_charts.local.machine.limits import find_limiter
 from symphony_charts.local.machine.machine import namespace_prefix
 from symphony_charts.system import subprocess_runner
 from symphony_charts.system.file_locks import is_locked_across_machines
-from symphony_charts.system.user_folders import runtime_dir, state_dir
+from symphony_charts.system.user_folders import check_private, runtime_dir, state_dir
 
 __all__ = ["examine"]
 
@@ -42,7 +42,7 @@ def examine() -> list[Capability]:
         *_gpus(),
         _descriptors(),
         _folder("state", state_dir()),
-        _folder("runtime", runtime_dir()),
+        _runtime(),
         _locks(),
         *_linger(),
     ]
@@ -125,6 +125,15 @@ def _folder(name: str, path: Path) -> Capability:
         return Capability(name=f"{name} folder", status="ok", detail=str(path))
     variable = f"SYMPH_{name.upper()}_DIR"
     return Capability(name=f"{name} folder", status="missing", detail=f"{path}: not writable", next=f"set {variable}")
+
+
+def _runtime() -> Capability:
+    """Whether sockets and locks can be kept where nobody else gets at them."""
+    try:
+        check_private(runtime_dir())
+    except ToolFailed as error:
+        return Capability(name="runtime folder", status="missing", detail=f"{error.at}: {error.what}", next=error.next)
+    return _folder("runtime", runtime_dir())
 
 
 def _locks() -> Capability:

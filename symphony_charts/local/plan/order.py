@@ -1,4 +1,7 @@
-"""A process waits for the listeners it connects to and for those it is `after`; a ring of dialling waits for none."""
+"""A process waits for the listeners it connects to and for those it is `after`; a ring of dialling waits for none.
+
+With ``local: {start: together}`` only `after` counts, which somebody has written down for its own sake.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ class Order:
         self._slots: dict[ProcessRef, list[int]] = {}
         for slot, ref in enumerate(in_order):
             self._slots.setdefault(ref, []).append(slot)
-        self._dialled_first = self._listeners_to_await({service.name: service.listener for service in services})
+        is_ordered = experiment.local.start == "in-order"
+        self._listeners = {service.name: service.listener for service in services if is_ordered}
+        self._dialled_first = self._listeners_to_await(self._listeners)
 
     def waits_of(self, ref: ProcessRef) -> Iterator[Wait]:
         """What a process waits for: the end of what it is `after` (a service: until it is ready), and its listeners."""
@@ -39,9 +44,11 @@ class Order:
             is_service = self._processes[other].lifecycle == "service"
             for slot in self._slots[other]:
                 yield Wait(slot=slot, until="ready" if is_service else "done")
+        services = self._processes[ref].connects
         for other in self._dialled_first[ref]:
+            service = next((name for name in services if self._listeners.get(name) == other), "")
             for slot in self._slots.get(other, []):
-                yield Wait(slot=slot, until="ready")
+                yield Wait(slot=slot, until="ready", service=service)
 
     def _listeners_to_await(self, listeners: Mapping[str, ProcessRef]) -> dict[ProcessRef, list[ProcessRef]]:
         """For each process the listeners it connects to and can wait for: not those that wait for it in turn."""

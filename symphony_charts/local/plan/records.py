@@ -118,10 +118,11 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Do not start before the process in `slot` is ready, or has ended well."""
+    """Do not start before the process in `slot` is ready, or has ended well; `service` is what is dialled there."""
 
     slot: int
     until: Literal["ready", "done"]
+    service: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from symphony_charts.errors import ToolFailed
+from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.startup import say
 from symphony_charts.spec import variable_names
-from symphony_charts.system import processes
+from symphony_charts.system import processes, remover
 from symphony_charts.system.process_identity import ProcessRecord, identify, is_running, read_stat, send_signal
 
 __all__ = ["kill_everything", "remove_private"]
@@ -88,12 +86,14 @@ def _server_pid(run: Run) -> int | None:
     return None
 
 
-def remove_private(folder: Path, count: int) -> None:
+def remove_private(run: Run, count: int) -> None:
     """Remove what the processes saw, secrets first; plan, state and logs stay as the history of the run."""
-    for name in ("files", "volumes", "scratch"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("up.conf", "enter", "bind.sh", "wrapper.sh"):
-        (folder / name).unlink(missing_ok=True)
-    for slot in range(count):
-        for name in ("start", "mounts", "plain", "limited", "go", "pid", "exit", "limit"):
-            (folder / "p" / str(slot) / name).unlink(missing_ok=True)
+    parts = ["files", "volumes", "scratch", "up.conf", "enter", "bind.sh", "wrapper.sh"]
+    names = ("start", "mounts", "plain", "limited", "go", "pid", "exit", "limit")
+    parts += [f"p/{slot}/{name}" for slot in range(count) for name in names]
+    try:
+        left = remover.remove_parts(run.home, (run.experiment, run.run_id), parts)
+    except NotFound as error:
+        left = [str(error)]
+    for entry in left:
+        say(f"not removed: {entry}")

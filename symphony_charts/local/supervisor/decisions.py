@@ -12,6 +12,7 @@ from typing import Any, Literal
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.events import Act, Action, Deed, Event, Later
 from symphony_charts.local.supervisor.policy import Backoff, Decision, judge
+from symphony_charts.local.waiting import unmet
 
 __all__ = ["Phase", "State", "hopeless", "startable", "step", "verdict"]
 
@@ -256,18 +257,11 @@ class _Turn:
 
 
 def startable(processes: Sequence[Mapping[str, Any]], planned: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The slots of the waiting processes that wait for nothing any more.
-
-    One that is started afresh (`is_fresh_start`) waits only for what is on its way itself, in that order.
-    """
+    """The slots of the waiting processes that wait for nothing any more."""
     return [
         slot
         for slot, process in enumerate(processes)
-        if process["phase"] == "waiting"
-        and all(
-            not _is_on_its_way(wait, processes) if process.get("is_fresh_start") else _is_met(wait, processes)
-            for wait in planned[slot]["waits"]
-        )
+        if process["phase"] == "waiting" and not unmet(slot, processes, planned)
     ]
 
 
@@ -301,15 +295,3 @@ def verdict(
         return "finished"
     finite = [slot for slot, process in enumerate(planned) if not process["is_service"]] or range(len(processes))
     return "ended" if all(processes[slot]["phase"] in _ENDED for slot in finite) else None
-
-
-def _is_met(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> bool:
-    other = processes[wait["slot"]]
-    return bool(other["phase"] == "done" or (wait["until"] == "ready" and other["ready"]))
-
-
-def _is_on_its_way(wait: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> bool:
-    other = processes[wait["slot"]]
-    if other.get("is_restart_asked") or other["phase"] in ("waiting", "starting", "backoff"):
-        return True
-    return bool(other["phase"] == "running" and not (wait["until"] == "ready" and other["ready"]))

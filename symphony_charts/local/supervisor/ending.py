@@ -13,7 +13,7 @@ import time
 
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, SymphError, ToolFailed
 from symphony_charts.local import tmux_client
-from symphony_charts.local.run_identity import LIFE
+from symphony_charts.local.run_identity import forget_life
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
 from symphony_charts.system.process_identity import (
@@ -141,5 +141,5 @@ def _close(run: Run, phase: str, survivors: list[int], *, is_tidying: bool = Tru
     news = {"phase": phase, "reason": phase, "processes": items, "ended": time.time(), "survivors": survivors}
     write_json(run.folder / "state.json", {**state, **news}, is_safe=True)
     if is_tidying:
-        remove_private(run.folder, len(list((run.folder / "p").glob("*"))))
-    (run.folder / LIFE).unlink(missing_ok=True)
+        remove_private(run, len(list((run.folder / "p").glob("*"))))
+    forget_life(run.folder)

@@ -17,8 +17,8 @@ from symphony_charts.system import processes
 from symphony_charts.system.process_identity import (
     ProcessRecord,
     identify,
-    is_running,
     open_identified,
+    read_stat,
     send_signal,
     ticks_now,
 )
@@ -148,8 +148,9 @@ class Panes:
     def _is_settled(self, pane: tmux_client.Pane) -> bool:
         """Whether the program in a pane is the one whose end is known, which tmux has not taken note of yet."""
         process = self._slots[pane.slot]
-        wrapper = wrapper_of(process)
-        return bool(process["phase"] == "backoff" and wrapper and wrapper.pid == pane.pid and not is_running(wrapper))
+        wrapper, stat = wrapper_of(process), read_stat(pane.pid)
+        is_same = wrapper is not None and wrapper.pid == pane.pid and (stat is None or stat.start == wrapper.start)
+        return bool(process["phase"] == "backoff" and is_same)
 
     def _follow(self, slot: int, pid: int, ended: Callable[[int], None]) -> None:
         opened = open_identified(pid)

@@ -22,7 +22,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
 
     Raises NotFound when the run is over before that, ToolFailed after `timeout_s` seconds.
     """
-    if not run.is_live:
+    if not run.is_active:
         raise _run_is_over(run)
     folder = run.folder / "again"
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -19,7 +19,7 @@ from typing import Any
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.machine.gpu_locks import restore_gpu_locks
 from symphony_charts.local.plan.records import Check
-from symphony_charts.local.run_identity import LIFE, write_supervisor
+from symphony_charts.local.run_identity import LIFE, forget_life, write_supervisor
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
@@ -181,10 +181,10 @@ class Supervisor:
         left = kill_everything(self.run, self.panes.sessions, ProcessRecord.from_data(self.old.get("tmux")))
         self.clock.note()
         is_saved = self._save(survivors=left)
-        remove_private(self.run.folder, len(self.slots))
+        remove_private(self.run, len(self.slots))
         if is_saved or self._save(survivors=left):
             # On a full disk there was no room before. Without, the next acting verb finds nothing that lives.
-            (self.run.folder / LIFE).unlink(missing_ok=True)
+            forget_life(self.run.folder)
 
     def _save(self, survivors: list[int] | None = None) -> bool:
         """Write the state where it has changed, with `survivors` for the last time; False where that fails."""

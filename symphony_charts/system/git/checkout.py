@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from symphony_charts.errors import NotFound, ToolFailed
-from symphony_charts.system.git.program import check_url, git, git_version, stderr_tail
+from symphony_charts.system.git.failures import reason_of
+from symphony_charts.system.git.program import check_url, git, git_version
 from symphony_charts.system.subprocess_runner import run
 
 __all__ = ["changed_since", "check_out_volume", "count_refs", "read_checkout"]
@@ -79,9 +80,9 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
         every = ("+refs/heads/*:refs/remotes/origin/*",)
         fetched = git(repo, "fetch", "-q", "--tags", "origin", *every, timeout_s=_TIMEOUT_S, check=False)
         if fetched.status:
-            what = f"the repository {repository} cannot be read: {stderr_tail(fetched)}"
-            raise fetched.failure(what, next="check its address, and that git may read it: git ls-remote")
+            reason = reason_of(fetched)
+            raise fetched.failure(f"the repository {repository} cannot be read: {reason.text}", next=reason.next)
         done = git(repo, *options, "checkout", "-q", "--detach", "-f", revision, timeout_s=_TIMEOUT_S, check=False)
         if done.status:
-            raise done.failure(f'the repository {repository} has no revision "{revision}": {stderr_tail(done)}')
+            raise done.failure(f'the repository {repository} has no revision "{revision}": {reason_of(done).text}')
     return git(repo, "rev-parse", "HEAD").text.strip()

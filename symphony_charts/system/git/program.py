@@ -56,15 +56,6 @@ def git_version() -> tuple[int, int]:
     return version
 
 
-_PREFIX = re.compile(r"(fatal|error|remote): +")
-# Git ends every failure of a transport so; what failed stands above it.
-_BOILERPLATE = (
-    "fatal: Could not read from remote repository.",
-    "Please make sure you have the correct access rights",
-    "and the repository exists.",
-)
-
-
 def check_url(url: str) -> str:
     """`url` itself if git may be given it. Raises SpecError for options in disguise and for passwords in the clear."""
     if not url or url.startswith("-") or any(ord(char) < 32 for char in url):
@@ -94,10 +85,3 @@ def check_branch(branch: str) -> str:
     ):
         raise SpecError.one(f'"{branch}" is no name of a branch', "branch", "use letters, digits, - and /")
     return branch
-
-
-def stderr_tail(ended: Completed, lines: int = 3) -> str:
-    """The last lines that git wrote, without its prefixes and without what it says of every failure."""
-    texts = [line.strip() for line in ended.error_text.splitlines() if line.strip()]
-    telling = [text for text in texts if text not in _BOILERPLATE] or texts
-    return "; ".join(_PREFIX.sub("", text) for text in telling[-lines:])

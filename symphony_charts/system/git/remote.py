@@ -11,19 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.formats.printable import printable_line, printable_lines
 from symphony_charts.system.git.cache import TIP_REF, Cache
-from symphony_charts.system.git.program import git, stderr_tail
+from symphony_charts.system.git.failures import reason_of
+from symphony_charts.system.git.program import git
 from symphony_charts.system.subprocess_runner import Completed
 
 __all__ = ["Answer", "ToolUnreachable", "fetch_files", "fetch_tip", "push"]
 
-# Trying again does not help. Sources: git's remote-curl.c, connect.c, http.c, credential.c; OpenSSH; libcurl.
-_FINAL = re.compile(
-    r"Authentication failed|could not read (Username|Password)|Permission denied|terminal prompts disabled"
-    r"|Host key verification failed|does not appear to be a git repository|[Rr]epository .*not found"
-    r"|returned error: 40[0134]|unsupported protocol|dubious ownership|SSL certificate problem|mismatched algorithms"
-    r"|transport '.*' not allowed|is not a valid|No space left on device",
-)
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
 _NO_FILTER = "filtering not recognized by server"
 
@@ -36,7 +31,8 @@ class ToolUnreachable(ToolFailed):
 class Answer:
     """What came of a push. `is_done`: the server took it. `was_sent`: it may have taken it, whatever git said.
 
-    `is_final`: the server said no, and would again. `text` is what was said.
+    `is_final`: the server said no, and would again. `text` is why, `next` the step to take; `heard` is what the server
+    said of its own accord, line by line.
     """
 
     is_done: bool
@@ -44,6 +40,8 @@ class Answer:
     is_final: bool
     text: str
     ended: Completed
+    next: str = ""
+    heard: tuple[str, ...] = ()
 
 
 def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -> str:
@@ -102,13 +100,20 @@ def push(cache: Cache, commit: str, *, timeout_s: float = 60.0) -> Answer:
         return Answer(is_done=False, was_sent=True, is_final=False, text=error.what, ended=late)
     if ended.status == 0:
         cache.remember_tip(commit)
-        return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended)
+        return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended, heard=_heard(ended))
     verdict = _verdict(ended.text)
     is_ours = verdict.startswith("[rejected]")
     is_refused = verdict.startswith("[remote rejected]") and not _may_be_race(verdict)
-    is_final = is_refused or (not verdict and bool(_FINAL.search(ended.error_text)))
-    text = verdict or stderr_tail(ended)
-    return Answer(is_done=False, was_sent=not is_ours, is_final=is_final, text=text, ended=ended)
+    reason = reason_of(ended)
+    return Answer(
+        is_done=False,
+        was_sent=not is_ours,
+        is_final=is_refused or (not verdict and reason.is_final),
+        text=verdict or reason.text,
+        next=_way_out(ended) if is_refused else reason.next,
+        heard=_heard(ended),
+        ended=ended,
+    )
 
 
 def _has_branches(cache: Cache, timeout_s: float) -> bool:
@@ -123,8 +128,25 @@ def _verdict(porcelain: str) -> str:
     for line in porcelain.splitlines():
         flag, *rest = line.split("\t")
         if flag == "!" and len(rest) == 2:
-            return rest[1].strip()
+            return printable_line(rest[1].strip())
     return ""
+
+
+def _heard(ended: Completed) -> tuple[str, ...]:
+    """What the server itself said: hooks and forges speak behind ``remote:``."""
+    lines = [line.strip() for line in printable_lines(ended.error_text).split("\n") if line.startswith("remote:")]
+    return tuple(text for line in lines if (text := line.removeprefix("remote:").strip()))
+
+
+# Forges word it so: "Commits must have verified signatures", "Commit must be signed", "unsigned commit".
+_WANTS_SIGNATURE = re.compile(r"\b(un)?signed\b|\bsignatures?\b", re.IGNORECASE)
+
+
+def _way_out(ended: Completed) -> str:
+    """What helps where the server refused for good."""
+    if _WANTS_SIGNATURE.search(ended.error_text):
+        return "sign the commit: --sign KEY, or git config commit.gpgsign true with a user.signingkey"
+    return "if the branch is protected, push a branch for review: --branch NAME"
 
 
 def _may_be_race(verdict: str) -> bool:
@@ -135,16 +157,14 @@ def _may_be_race(verdict: str) -> bool:
 
 
 def _failed(ended: Completed, what: str) -> ToolFailed:
-    stderr = ended.error_text
-    is_final = bool(_FINAL.search(stderr))
-    kind = ToolFailed if is_final else ToolUnreachable
-    hint = "check the address, and that git itself can read it: git ls-remote"
+    reason = reason_of(ended)
+    kind = ToolFailed if reason.is_final else ToolUnreachable
     return kind(
-        f"{what}: {stderr_tail(ended, 1) or f'git ended with status {ended.status}'}",
-        next=hint,
+        f"{what}: {reason.text}",
+        next=reason.next,
         argv=ended.argv,
         status=ended.status,
         stdout=ended.text,
-        stderr=stderr,
+        stderr=ended.error_text,
         seconds=ended.seconds,
     )

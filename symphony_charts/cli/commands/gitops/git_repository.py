@@ -13,12 +13,11 @@ from symphony_charts.cli import output
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.gitops.layout import POINTER_SUFFIX, check_names, pointer_folder
 from symphony_charts.gitops.operations.base import Change, Operation
+from symphony_charts.gitops.store.author import Author, author_of
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
-from symphony_charts.gitops.store.store import Author, PushResult, Store
+from symphony_charts.gitops.store.store import PushResult, Store
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
-from symphony_charts.system.git.identity import author
-from symphony_charts.system.signing import signer
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
@@ -65,15 +64,15 @@ def open_store(
     """
     repository = settings.repository
     assert repository is not None  # noqa: S101 - settings_of has seen to it
-    key = getattr(args, "sign", None) or repository.sign
     review = getattr(args, "branch", None)
     return Store(
         repository.url,
         review or repository.branch,
         base=("-" if begins_empty else repository.branch) if review else "",
         root=state_dir() / "git",
-        author=Author(name="" if reads_only else repository.author or author(), sign=signer(key) if key else None),
+        author=Author(name="") if reads_only else author_of(repository, getattr(args, "sign", None)),
         guard=guard or Guard({}).refuse,
+        notice=output.note,
     )
 
 

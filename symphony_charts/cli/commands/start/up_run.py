@@ -6,6 +6,7 @@ import argparse
 import time
 
 from symphony_charts.cli import output
+from symphony_charts.cli.commands.start.up_wait import wait_and_tell
 from symphony_charts.cli.commands.start.up_watch import follow
 from symphony_charts.cli.values import spec_here
 from symphony_charts.errors import CheckFailed
@@ -59,7 +60,7 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     if not args.wait:
         output.next_step(f"symph process {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
         return 0
-    status = local_run.wait(started)
+    status = wait_and_tell(started)
     _fail_if_failed(args.spec, started.state(), plan)
     return status
 

@@ -8,11 +8,14 @@ from collections.abc import Callable
 
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.tools import local_views
-from symphony_charts.errors import UsageError
+from symphony_charts.errors import SymphError, UsageError
 from symphony_charts.formats.age import age
 from symphony_charts.local import up
-from symphony_charts.local.history import PastRun, all_runs, find_past, load_saved, past_run, removable, remove
+from symphony_charts.local.adoption import adopt, find_unmarked
+from symphony_charts.local.history import PastRun, all_runs, find_past, home, load_saved, past_run, removable, remove
+from symphony_charts.local.runs import Run
 from symphony_charts.spec.services import allocate
+from symphony_charts.system import remover
 
 __all__ = ["run"]
 
@@ -26,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
         "replay": _replay,
         "history": _history,
         "gc": _gc,
+        "adopt": _adopt,
     }
     return actions[args.local_action](args)
 
@@ -66,16 +70,59 @@ def _gc(args: argparse.Namespace) -> int:
         raise UsageError(f"--keep takes a number of at least 0, got {keep}")
     if args.experiment_name is not None:
         find_past(args.experiment_name)
-    chosen = removable(all_runs(args.experiment_name), keep=keep, older_than_s=_age(args.older_than))
-    items = []
-    for one in chosen:
-        item = _item(past_run(one))
-        if args.dry_run or remove(one):
-            items.append(item)
-    output.print_items(args, "Run", items, _COLUMNS, empty="nothing to remove", name="run")
-    if args.output == "table" and items:
-        total = sum(item["bytes"] for item in items if isinstance(item["bytes"], int))
-        output.note(f"{len(items)} runs, {_size(total)}" + (" would be removed" if args.dry_run else " removed"))
+    items, refusals = [], []
+    runs: list[Run] = []
+    for run in removable(all_runs(args.experiment_name), keep=keep, older_than_s=_age(args.older_than)):
+        try:
+            remover.check(run.home, run.experiment, run.run_id)
+        except SymphError as error:
+            refusals.append(str(error))
+        else:
+            runs.append(run)
+            items.append(_item(past_run(run)))
+    # What an earlier removal left behind goes whatever is asked for: it is no run any more.
+    rest = [str(path) for path in remover.trash(home())]
+    if not args.dry_run and (items or rest):
+        output.confirm(args, f"Remove {_what(items, rest)}?")
+        removed = [item for run, item in zip(runs, items, strict=True) if _is_removed(run, refusals)]
+        items = removed
+        refusals += remover.empty_trash(home()) if rest else []
+    output.print_items(args, "Run", items, _COLUMNS, empty="no run to remove", name="run")
+    if args.output == "table" and (items or rest):
+        output.note(f"{_what(items, rest)} {'would be' if args.dry_run else ''} removed".replace("  ", " "))
+    for refusal in refusals:
+        output.warn(f"not removed: {refusal}")
+    return 1 if refusals else 0
+
+
+def _what(items: list[dict[str, object]], rest: list[str]) -> str:
+    total = sum(item["bytes"] for item in items if isinstance(item["bytes"], int))
+    parts = [f"{len(items)} runs with their logs, {_size(total)}"] if items else []
+    parts += [f"{len(rest)} leftovers of earlier removals"] if rest else []
+    return ", and ".join(parts)
+
+
+def _is_removed(run: Run, refusals: list[str]) -> bool:
+    """Remove a run; whether all of it is gone, else `refusals` get the reason."""
+    try:
+        left = remove(run)
+    except SymphError as error:
+        left = [str(error)]
+    refusals += left
+    return not left
+
+
+def _adopt(args: argparse.Namespace) -> int:
+    runs, others = find_unmarked()
+    items = [_item(past_run(run)) for run in runs]
+    if items and not args.dry_run:
+        output.confirm(args, f"Let symph remove, when it is asked to, these {len(items)} runs of an older version?")
+        adopt(runs, others)
+    output.print_items(args, "Run", items, _COLUMNS, empty="no run lacks its marker", name="run")
+    if args.dry_run:
+        output.note("nothing was changed (--dry-run)")
+    for path in others:
+        output.warn(f"{path} is no run, and no verb removes it", "see what it is, and move or remove it by hand")
     return 0
 
 

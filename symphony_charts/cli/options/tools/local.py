@@ -88,6 +88,13 @@ def _add_gc(parser: argparse.ArgumentParser) -> None:
         "--older-than", metavar="AGE", default=None, help="only runs that ended so long ago: 90s, 12h, 7d"
     )
     common.add_output(parser, FORMATS)
+    common.add_yes(parser)
+    common.add_dry_run(parser)
+
+
+def _add_adopt(parser: argparse.ArgumentParser) -> None:
+    common.add_output(parser, FORMATS)
+    common.add_yes(parser)
     common.add_dry_run(parser)
 
 
@@ -121,6 +128,12 @@ _ACTIONS = (
         "gc",
         "remove old runs and their logs",
         _add_gc,
-        ("symph local gc --keep 5 --dry-run", "symph local gc ring --older-than 7d"),
+        ("symph local gc --keep 5 --dry-run", "symph local gc ring --older-than 7d --yes"),
+    ),
+    (
+        "adopt",
+        "let gc and delete remove the runs of an older version, which bear no mark of symph",
+        _add_adopt,
+        ("symph local adopt --dry-run", "symph local adopt --yes"),
     ),
 )

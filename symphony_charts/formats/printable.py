@@ -1,0 +1,28 @@
+"""Text of others is made fit to print: servers and log lines must not drive the terminal."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["printable_line", "printable_lines"]
+
+# Sequences that begin with ESC, or with the one character of C1 that means the same. Source: ECMA-48, 5.3 to 5.6.
+_ESCAPE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+
+
+def printable_line(text: str) -> str:
+    """The text on one line, without escape sequences, other control characters as U+FFFD."""
+    if text.isprintable():
+        return text
+    plain = _ESCAPE.sub("", text)
+    return "".join(c if c.isprintable() else " " if c in "\t\n\r" else "\ufffd" for c in plain)
+
+
+def printable_lines(text: str) -> str:
+    """The same line by line: line ends and tabs stay, and a carriage return is a line end."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join("\t".join(printable_line(part) for part in line.split("\t")) for line in lines)

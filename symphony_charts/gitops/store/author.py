@@ -1,0 +1,36 @@
+"""The author of a commit is who the user is for git, and signs it as git would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from symphony_charts.settings.project import Repository
+from symphony_charts.system.git.identity import identity
+from symphony_charts.system.signing import configured_signer, signer
+
+__all__ = ["Author", "author_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who wrote a commit, and who makes it (the same unless said), as ``Name <mail>``; `sign` signs its bytes."""
+
+    name: str
+    committer: str = ""
+    sign: Callable[[bytes], str] | None = None
+
+
+def author_of(repository: Repository, key: str | None = None) -> Author:
+    """Who commits to `repository`: git's own identity, with the author and the key that the settings name.
+
+    `key` takes their key's place, and an empty one leaves the commit unsigned. Where neither names one, git's own
+    ``commit.gpgsign`` counts. Raises SpecError where git knows nobody, or a key is not there.
+    """
+    who = identity(repository.author)
+    if key is None and not repository.sign:
+        sign = configured_signer(who.committer)
+    else:
+        chosen = repository.sign if key is None else key
+        sign = signer(chosen) if chosen else None
+    return Author(name=who.author, committer=who.committer, sign=sign)

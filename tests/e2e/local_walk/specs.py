@@ -1,0 +1,41 @@
+"""The experiments of a walk: what their processes write is known, so that it can be looked for."""
+
+from __future__ import annotations
+
+import json
+
+__all__ = ["SHAPES", "own_file", "spec"]
+
+_WRITE = 'echo "log $T"; echo "$T" >"own.$T"; '
+_STAY = "exec sleep 1000000"
+_CLAIM = {"claim": "ckpt", "at": "/ckpt"}
+
+# By name: what a shell does, which more a process has, and what it promises to keep besides its own file and its log.
+SHAPES: dict[str, tuple[str, dict[str, object]]] = {
+    "plain": (_WRITE + _STAY, {}),
+    "pair": (_WRITE + _STAY, {}),
+    "claim": (_WRITE + 'echo "$T" >"/ckpt/claim.$T"; ' + _STAY, {"mounts": [_CLAIM]}),
+    "below": (_WRITE + _STAY, {"mounts": [{"empty_dir": {}, "at": "/home/me/exp/out/deep"}]}),
+    "linked": (
+        "mkdir -p /data/one; echo $T >/data/one/m; ln -sfn /data/one /data/latest; " + _WRITE + _STAY,
+        {"mounts": [{"empty_dir": {}, "at": "/data"}]},
+    ),
+    "finite": (_WRITE + "exit 0", {"restart": "never"}),
+    "failing": (_WRITE + "exit 3", {"restart": "never"}),
+    "gpu": (_WRITE + _STAY, {"gpus": 1}),
+}
+
+
+def own_file(token: str) -> str:
+    """Where a process writes into its folder."""
+    return f"/home/me/exp/own.{token}"
+
+
+def spec(name: str, shape: str, token: str) -> str:
+    """The text of an experiment, as JSON, which is YAML."""
+    script, more = SHAPES[shape]
+    names = ["p", "q"] if shape == "pair" else ["p"]
+    processes = {
+        process: {"command": ["sh", "-ec", script], "env": {"T": f"{token}.{process}"}, **more} for process in names
+    }
+    return json.dumps({"name": name, "processes": processes})

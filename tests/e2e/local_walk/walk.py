@@ -1,0 +1,343 @@
+"""A walk: one step after the other in a world, and after each the question whether anything is as it must not be.
+
+A step is a tuple of texts and numbers, so that what failed can be written down and walked again:
+
+- ``("up", machine, experiment, shape, number, *options)``: the spec of that shape is written and started; another
+  number is another variable of its processes;
+- ``("symph", machine, *words)``: any verb; ``("together", machine, *lines)``: verbs at once, each a line of words;
+  ``("cut", machine, milliseconds, line)``: a verb that gets KILL then;
+- ``("kill", machine, kind, index, signal)``: a supervisor, tmux server, wrapper or process; ``("close", machine,
+  index)``: a pane;
+- ``("damage", experiment, how)``; ``("fill",)`` and ``("free",)``; ``("shut", machine)`` and ``("open", machine)``: the
+  state folder is read-only there;
+- ``("boot", machine, kind)``, ``("halt", machine)``, ``("reboot", machine, kind)``: kind is ``machine``, or
+  ``container``, of which all have the same boot;
+- ``("foreign", kind)``: something of somebody else in the state folder; ``("squat", machine)``: in the runtime folder;
+- ``("gc", machine)``: old runs are removed;
+- ``("fetch", machine, experiment)``: a file that stands behind a link is copied.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.e2e.local_walk.specs import own_file, spec
+from tests.e2e.local_walk.world import HOME, Answer, Process, Sight, World
+from tests.local import nvidia
+
+__all__ = ["Step", "Walk", "WalkError", "walked"]
+
+Step = Sequence[str | int]
+STATE = f"{HOME}/.local/state/symph"
+_HOST_BOOT = "11111111-2222-3333-4444-555555555555"
+_SQUATTER = 61002
+# The exit statuses of the command; `up --wait` and `exec` may have those of programs besides.
+_KNOWN = {0, 1, 2, 3, 4, 5, 6, 7, 8}
+_SETTLE_S = 15.0
+
+
+class WalkError(AssertionError):
+    """Something is as it must not be; says after which steps."""
+
+    def __init__(self, steps: Sequence[Step], faults: Sequence[str], answers: Sequence[Answer]) -> None:
+        replay = "\n".join(f"    {tuple(step)!r}," for step in steps)
+        said = "\n".join(map(str, answers[-4:]))
+        super().__init__("\n".join([*faults, "after these steps:", replay, "which said:", said]))
+
+
+@dataclass
+class Walk:
+    """What has been done in `world`, and what of it has to be found again; without `is_looking` no verb is asked that
+    was not among the steps, so that what `ls` and `p` say is left out.
+    """
+
+    world: World
+    is_looking: bool = True
+    steps: list[Step] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    is_troubled: bool = False
+    _canaries: dict[str, str] = field(default_factory=dict)
+    _promised: dict[str, str] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Switch the first machine on, and lay out what nobody may touch."""
+        self.world.boot("A")
+        (self.world.shell)("A", _LAY_OUT, str(self.world.user), nvidia.QUERY, nvidia.LISTING)
+        self.world.env["PATH"] = f"{HOME}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        files = self.world.look("A", "/home").files
+        self._canaries = {path: files[path] for path in ("/home/other/f", f"{HOME}/precious", f"{HOME}/exp/code.py")}
+
+    def do(self, step: Step) -> None:
+        """Take a step. Raises WalkError when anything is wrong then."""
+        self.steps.append(step)
+        before = len(self.answers)
+        getattr(self, "_" + str(step[0]).replace("-", "_"))(*step[1:])
+        self._check([fault for answer in self.answers[before:] if (fault := _misbehaved(answer))])
+
+    def finish(self) -> None:
+        """All troubles over, everything can be ended by name; nothing is left then. Raises WalkError."""
+        for machine in sorted(self.world.booted):
+            self._open(machine)
+        self._free()
+        self._check([])
+        names = {process.token.split(".")[0] for process in self._everywhere() if process.token}
+        for machine in sorted(self.world.booted):
+            there = {process.token.split(".")[0] for process in self._sight(machine).processes if process.token}
+            for name in sorted(there & names):
+                self._symph(machine, "down", name)
+        self.steps.append(("finish",))
+        self._await(lambda: [f"{process} is left" for process in self._everywhere() if _is_ours(process)])
+        self._check([])
+
+    # Steps
+
+    def _up(self, machine: str, name: str, shape: str, number: int, *options: str) -> None:
+        self.answers.append(self.world.symph(machine, *self._up_words(name, shape, number), *options))
+        if "--wait" in options and shape in ("finite", "failing"):
+            wanted = {"finite": 0, "failing": 3}[shape]
+            if self.answers[-1].status == wanted:
+                self._promise(f"{name}.{shape}.{number}.p")
+
+    def _up_words(self, name: str, shape: str, number: int) -> list[str]:
+        path = f"{HOME}/exp/{name}.{shape}.{number}.yaml"
+        text = spec(name, shape, f"{name}.{shape}.{number}")
+        self.world.shell(self._any(), '[ -e "$1" ] || { printf %s "$2" >"$1.new"; mv "$1.new" "$1"; }', path, text)
+        return ["up", path]
+
+    def _symph(self, machine: str, *words: str) -> None:
+        self._forget_what_goes(words)
+        self.answers.append(self.world.symph(machine, *words))
+
+    def _gc(self, machine: str) -> None:
+        """Have old runs removed; versions that ask are told to go on."""
+        asks = "--yes" in self.world.symph(machine, "local", "gc", "--help").out
+        self._symph(machine, "local", "gc", "--keep", "0", *(["--yes"] if asks else []))
+
+    def _together(self, machine: str, *lines: str) -> None:
+        self.answers += self.world.symphs(machine, *map(self._words, lines))
+
+    def _cut(self, machine: str, milliseconds: int, line: str) -> None:
+        self.world.symph(machine, *self._words(line), kill_after_s=milliseconds / 1000)
+
+    def _words(self, line: str) -> list[str]:
+        words = shlex.split(line)
+        self._forget_what_goes(words)
+        if words[0] != "up":
+            return words
+        return [*self._up_words(words[1], words[2], int(words[3])), *words[4:]]
+
+    def _kill(self, machine: str, kind: str, index: int, number: int) -> None:
+        kinds: dict[str, Callable[[Process], bool]] = {
+            "supervisor": lambda process: process.is_supervisor,
+            "tmux": lambda process: process.is_tmux,
+            "wrapper": lambda process: any(word.endswith("wrapper.sh") for word in process.argv[:2]),
+            "process": lambda process: bool(process.token),
+        }
+        found = sorted(process.pid for process in self._sight(machine).processes if kinds[kind](process))
+        if found:
+            self.world.signal(machine, found[index % len(found)], number)
+
+    def _close(self, machine: str, index: int) -> None:
+        servers = [process for process in self._sight(machine).processes if process.is_tmux]
+        if servers:
+            socket = servers[index % len(servers)].argv[2]
+            script = 'tmux -S "$1" list-panes -a -F "#{pane_id}" | head -1 | xargs -r tmux -S "$1" kill-pane -t || :'
+            self.world.shell(machine, script, socket, user=self.world.user)
+
+    def _damage(self, name: str, how: str) -> None:
+        text = {"empty": "", "half": '{"phase": "runn', "list": "[]", "map": "{}"}[how]
+        script = 'f=$(ls -d "$1"/local/"$2"/*/state.json 2>/dev/null | tail -1); [ -z "$f" ] || printf %s "$3" >"$f"'
+        self.world.shell(self._any(), script, STATE, name, text)
+
+    def _fill(self) -> None:
+        self.is_troubled = True
+        self.world.shell(self._any(), 'mkdir -p "$1"; cat /dev/zero >"$1/../ballast" 2>/dev/null || :', STATE)
+
+    def _free(self) -> None:
+        self.world.shell(self._any(), 'rm -f "$1/../ballast"', STATE)
+        self.is_troubled = False
+
+    def _shut(self, machine: str) -> None:
+        self.is_troubled = True
+        self.world.shell(machine, 'mkdir -p "$1"; mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"', STATE)
+
+    def _open(self, machine: str) -> None:
+        self.world.shell(machine, 'while mountpoint -q "$1"; do umount -l "$1"; done', STATE)
+        self.is_troubled = False
+
+    def _boot(self, machine: str, kind: str) -> None:
+        if machine not in self.world.booted:
+            self.world.boot(machine, boot_id=_HOST_BOOT if kind == "container" else "")
+
+    def _halt(self, machine: str) -> None:
+        if machine in self.world.booted and len(self.world.booted) > 1:
+            self.world.halt(machine)
+
+    def _reboot(self, machine: str, kind: str) -> None:
+        pids = [process.pid for process in self._sight(machine).processes if _is_ours(process)]
+        self.world.halt(machine)
+        # Whatever ran there, somebody else has its number now.
+        self.world.boot(machine, boot_id=_HOST_BOOT if kind == "container" else "", pids=pids, canaries=20)
+
+    def _foreign(self, kind: str) -> None:
+        planted = {"folder": f"{STATE}/local/lib/python3/site.py", "link": "/home/other/sub/keep"}[kind]
+        self.world.shell(self._any(), _PLANT, STATE, planted, kind)
+        self._canaries[planted] = "keep\n"
+
+    def _squat(self, machine: str) -> None:
+        self.world.env["XDG_RUNTIME_DIR"] = ""
+        folder = f"/tmp/symph-{self.world.user}"
+        self.world.shell(machine, _SQUAT, folder, f"{HOME}/precious", nvidia.gpu(0), user=_SQUATTER)
+
+    def _fetch(self, machine: str, name: str) -> None:
+        self._await(lambda: [] if any(p.argv[:1] == ["sleep"] for p in self._sight(machine).processes) else ["none"])
+        answer = self.world.symph(machine, "scp", "p:/data/latest/m", f"{HOME}/exp/fetched", name)
+        self.answers.append(answer)
+        files = self._sight(machine).files
+        wanted = {f"{process.token}\n" for process in self._sight(machine).processes if process.token}
+        if files.get(f"{HOME}/exp/fetched") not in wanted:
+            raise WalkError(self.steps, ["what stands behind a link was not copied"], self.answers)
+
+    # What must hold
+
+    def _check(self, faults: list[str]) -> None:
+        if faults:
+            raise WalkError(self.steps, faults, self.answers)
+        sights = {machine: self._sight(machine) for machine in sorted(self.world.booted)}
+        lost = [fault for machine, sight in sights.items() for fault in self._lost_on(machine, sight)]
+        if lost:
+            raise WalkError(self.steps, lost, self.answers)
+        if self.is_looking and not self.is_troubled:
+            self._await(lambda: [fault for machine in sights for fault in self._untrue(machine)])
+
+    def _await(self, faults: Callable[[], list[str]]) -> None:
+        """Wait until there are no faults; what is so for a moment only is none."""
+        deadline = time.monotonic() + _SETTLE_S
+        while found := faults():
+            if time.monotonic() > deadline:
+                raise WalkError(self.steps, found, self.answers)
+            time.sleep(0.1)
+
+    def _lost_on(self, machine: str, sight: Sight) -> list[str]:
+        """What cannot be made good again: strangers that were touched, and files that are gone."""
+        for process in sight.processes:
+            if process.token and process.argv[:1] == ["sleep"]:
+                self._promise(process.token)
+        return [
+            *(f"canary {pid} on {machine} has ended with {status}" for pid, status in sight.dead),
+            *(
+                f"{path} holds {sight.files.get(path)!r}"
+                for path, text in self._canaries.items()
+                if sight.files.get(path) != text
+            ),
+            *(f"{what} is gone" for what in self._promised if not _is_kept(what, self._promised[what], sight)),
+        ]
+
+    def _untrue(self, machine: str) -> list[str]:
+        """What `ls` and `p` say otherwise than it is."""
+        sight = self._sight(machine)
+        answer = self.world.symph(machine, "ls", "-o", "json")
+        if answer.status:
+            return [f"ls on {machine}: {answer}"]
+        phases = {item["name"]: item["phase"] for item in json.loads(answer.out)["items"]}
+        here = {process.token.split(".")[0] for process in sight.processes if process.token}
+        everywhere = {process.token.split(".")[0] for process in self._everywhere() if process.token}
+        faults = [f"processes of {name} run on {machine}, and ls there does not show it" for name in here - set(phases)]
+        faults += [
+            f"ls on {machine} says that {name} runs, and nothing of it does anywhere"
+            for name, phase in phases.items()
+            if phase == "running" and name not in everywhere
+        ]
+        for name in sorted(here & set(phases))[:1]:
+            faults += self._untrue_of(machine, name, sight)
+        return faults
+
+    def _untrue_of(self, machine: str, name: str, sight: Sight) -> list[str]:
+        answer = self.world.symph(machine, "p", name, "-o", "json")
+        if answer.status:
+            return [f"p on {machine}: {answer}"]
+        said = sum(item["phase"] == "running" for item in json.loads(answer.out)["items"])
+        there = {process.session for process in sight.processes if process.token.split(".")[0] == name}
+        return [] if said == len(there) else [f"p on {machine} says that {said} of {name} run, and {len(there)} do"]
+
+    def _promise(self, token: str) -> None:
+        self._promised[f"what {token} wrote into its folder"] = own_file(token)
+        self._promised[f"the log of {token}"] = f"log {token}"
+        if ".claim." in token:
+            self._promised[f"what {token} wrote into its claim"] = f"claim.{token}"
+
+    def _forget_what_goes(self, words: Sequence[str]) -> None:
+        goes = {"delete": ["the log of"], "local": ["the log of"]}.get(words[0], [])
+        if "--volumes" in words or words[:2] == ["local", "volumes"]:
+            goes = [*goes, "what"]
+        for what in list(self._promised):
+            if any(what.startswith(start) for start in goes) and "into its folder" not in what:
+                del self._promised[what]
+
+    def _sight(self, machine: str) -> Sight:
+        return self.world.look(machine, "/home")
+
+    def _everywhere(self) -> list[Process]:
+        return [process for machine in sorted(self.world.booted) for process in self._sight(machine).processes]
+
+    def _any(self) -> str:
+        return min(self.world.booted)
+
+
+def walked(world: World, steps: Sequence[Step], *, is_looking: bool = True) -> Walk:
+    """Walk these steps in `world`, to the end. Raises WalkError."""
+    walk = Walk(world, is_looking)
+    walk.begin()
+    for step in steps:
+        walk.do(step)
+    walk.finish()
+    return walk
+
+
+def _misbehaved(answer: Answer) -> str:
+    """What is wrong with how a verb ended, whatever it was asked."""
+    if answer.is_hung:
+        return "it did not come back"
+    if "Traceback" in answer.out + answer.err or "bug in symph" in answer.err or answer.status == 70:
+        return "a fault of its own"
+    if answer.status not in _KNOWN and not {"--wait", "exec", "run"} & set(answer.argv):
+        return f"exit status {answer.status} means nothing"
+    return ""
+
+
+def _is_ours(process: Process) -> bool:
+    return bool(process.run or process.is_supervisor or process.is_tmux)
+
+
+def _is_kept(what: str, wanted: str, sight: Sight) -> bool:
+    if what.startswith("the log"):
+        return any(wanted in text for path, text in sight.files.items() if path.startswith(STATE))
+    if wanted.startswith("/"):
+        return wanted in sight.files
+    return any(Path(path).name == wanted for path in sight.files if path.startswith(STATE))
+
+
+# A home, files of others in and beside it, and a program that answers as NVIDIA's does.
+_LAY_OUT = """
+mkdir -p /home/me/exp /home/me/bin /home/other/sub
+echo keep >/home/other/f; echo keep >/home/other/sub/keep; echo keep >/home/me/precious; echo keep >/home/me/exp/code.py
+printf %s "$2" >/home/me/bin/query; printf %s "$3" >/home/me/bin/listing
+cat >/home/me/bin/nvidia-smi <<'X'
+#!/bin/sh
+case "$*" in -L) exec cat /home/me/bin/listing;; *) exec cat /home/me/bin/query;; esac
+X
+chmod 755 /home/me/bin/nvidia-smi; chown -R "$1:$1" /home/me
+"""
+_PLANT = """
+mkdir -p "$1/local" "$(dirname "$2")"; echo keep >"$2"
+if [ "$3" = link ]; then ln -sfn /home/other "$1/local/link"; touch -h -d '3 days ago' "$1/local/link"; fi
+find "$1/local/lib" /home/other -exec touch -d '3 days ago' {} + 2>/dev/null || :
+"""
+_SQUAT = """
+mkdir -p "$1/gpus"; chmod 777 "$1" "$1/gpus"; ln -sfn "$2" "$1/gpus/$3.held"
+"""

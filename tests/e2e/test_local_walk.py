@@ -1,0 +1,244 @@
+"""Runs of several machines that share a home, under random verbs, kills and faults: nothing is lost, nobody is touched.
+
+Each machine is a namespace of processes, mounts and network with real tmux in it, and a reboot ends all of it at once;
+afterwards strangers have the numbers of the processes that ran there. Only the command is driven: SYMPH_COMMAND names
+another one, of another version for example. SYMPH_SOAK says how many steps are taken, SYMPH_SEED from which seed on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from tests.e2e.local_walk.walk import Step, Walk, walked
+from tests.e2e.local_walk.world import World, why_not
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")]
+
+if not os.environ.get("SYMPH_COMMAND"):
+    pytest.skip("not yet: what it finds is being mended", allow_module_level=True)
+_COMMAND = os.environ.get("SYMPH_COMMAND") or str(Path(sys.executable).with_name("symph"))
+_STEPS = int(os.environ.get("SYMPH_SOAK") or 500)
+_FIRST_SEED = int(os.environ.get("SYMPH_SEED") or 1)
+_WALKS, _LENGTH = 4, 25
+_COUNTED: dict[int, int] = {}
+
+
+# What each of these steps did once was found by walking; all of it was wrong.
+_WHAT_WENT_WRONG: dict[str, list[Step]] = {
+    "a look from another machine ended the run": [
+        ("up", "A", "a", "plain", 1),
+        ("boot", "B", "machine"),
+        ("symph", "B", "p", "a"),
+    ],
+    "a look from another container ended the run": [
+        ("boot", "B", "container"),
+        ("up", "A", "a", "plain", 1),
+        ("symph", "B", "describe", "a"),
+    ],
+    "ls says that runs of before the reboot run": [
+        ("up", "A", "a", "plain", 1),
+        ("reboot", "A", "machine"),
+    ],
+    "a volume below a folder swallows what is written to it": [
+        ("up", "A", "a", "below", 1),
+    ],
+    "a claim ends with the run": [
+        ("up", "A", "a", "claim", 1),
+        ("symph", "A", "down", "a"),
+    ],
+    "a folder of somebody else is taken for an old run": [
+        ("foreign", "folder"),
+        ("up", "A", "a", "finite", 1, "--wait"),
+        ("gc", "A"),
+    ],
+    "old runs are looked for behind a link": [
+        ("foreign", "link"),
+        ("up", "A", "a", "finite", 1, "--wait"),
+        ("gc", "A"),
+    ],
+    "runs that are started at once are not seen": [
+        ("together", "A", *["up a plain 1"] * 6),
+        ("symph", "A", "down", "a"),
+    ],
+    "one damaged file spoils ls": [
+        ("up", "A", "a", "plain", 1),
+        ("up", "A", "b", "plain", 1),
+        ("damage", "a", "empty"),
+        ("symph", "A", "down", "a"),
+    ],
+    "somebody else makes the runtime folder": [
+        ("squat", "A"),
+        ("up", "A", "a", "gpu", 1),
+    ],
+    "a link is followed on this machine, and not where the process is": [
+        ("up", "A", "a", "linked", 1),
+        ("fetch", "A", "a"),
+    ],
+}
+_STRANGERS: dict[str, list[Step]] = {
+    "down": [("up", "A", "a", "plain", 1), ("reboot", "A", "machine"), ("symph", "A", "down", "a")],
+    "p": [("up", "A", "a", "pair", 1), ("reboot", "A", "container"), ("symph", "A", "p", "a")],
+    "up": [("up", "A", "a", "plain", 1), ("reboot", "A", "machine"), ("up", "A", "a", "plain", 2)],
+}
+
+
+@pytest.mark.parametrize("what", _WHAT_WENT_WRONG)
+def test_what_once_went_wrong_goes_right(what: str) -> None:
+    with World(_COMMAND) as world:
+        walked(world, _WHAT_WENT_WRONG[what])
+
+
+@pytest.mark.parametrize("verb", _STRANGERS)
+def test_after_a_reboot_nobody_is_taken_for_a_process_of_the_run(verb: str) -> None:
+    with World(_COMMAND) as world:
+        walked(world, _STRANGERS[verb], is_looking=False)
+
+
+_MACHINES = st.sampled_from(["A", "A", "A", "B"])
+_NAMES = st.sampled_from(["a", "b", "c"])
+_SHAPES = st.sampled_from(["plain", "pair", "claim", "below", "finite", "failing"])
+_NUMBERS = st.integers(1, 3)
+_LOOKS = st.sampled_from(["ls", "ls -a", "p", "describe", "logs", "events", "status", "local history", "doctor"])
+
+
+class Steps(RuleBasedStateMachine):
+    """Draws the steps of a walk."""
+
+    number = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._world = World(_COMMAND, user=0).__enter__()
+        self._walk = Walk(self._world)
+        self._walk.begin()
+
+    def _do(self, *step: str | int) -> None:
+        if len(step) < 2 or step[1] != "B" or "B" in self._world.booted or step[0] == "boot":
+            _COUNTED[self.number] = _COUNTED.get(self.number, 0) + 1
+            self._walk.do(step)
+
+    @initialize(shape=_SHAPES)
+    def begin(self, shape: str) -> None:
+        self.up("A", "a", shape, 1, [])
+
+    @rule(machine=_MACHINES, name=_NAMES, shape=_SHAPES, number=_NUMBERS)
+    def start(self, machine: str, name: str, shape: str, number: int) -> None:
+        self.up(machine, name, shape, number, [])
+
+    @rule(machine=_MACHINES, name=_NAMES, shape=_SHAPES, number=_NUMBERS, options=st.sampled_from([[], ["--force"]]))
+    def up(self, machine: str, name: str, shape: str, number: int, options: list[str]) -> None:
+        wait = ["--wait"] if shape in ("finite", "failing") else []
+        self._do("up", machine, name, shape, number, *options, *wait)
+
+    @rule(machine=_MACHINES, verb=st.sampled_from(["down", "down", "restart -e", "delete --yes"]), name=_NAMES)
+    def end(self, machine: str, verb: str, name: str) -> None:
+        self._do("symph", machine, *verb.split(), name)
+
+    @rule(machine=_MACHINES, words=_LOOKS, name=_NAMES)
+    def look(self, machine: str, words: str, name: str) -> None:
+        of_one = [] if words.split()[0] in ("ls", "status", "doctor") else [name]
+        self._do("symph", machine, *words.split(), *of_one)
+
+    @rule(machine=_MACHINES, name=_NAMES)
+    def wait(self, machine: str, name: str) -> None:
+        self._do("symph", machine, "wait", name, "--for=ready", "--timeout", "1s")
+
+    @rule(machine=_MACHINES, name=_NAMES)
+    def exec(self, machine: str, name: str) -> None:
+        self._do("symph", machine, "exec", "p", name, "--", "true")
+
+    @rule(machine=_MACHINES)
+    def gc(self, machine: str) -> None:
+        self._do("gc", machine)
+
+    @rule(machine=_MACHINES, name=_NAMES, data=st.data())
+    def together(self, machine: str, name: str, data: Any) -> None:
+        one = st.sampled_from(
+            [f"up {name} plain 1", f"up {name} claim 2", f"up {name} plain 1 --force", f"down {name}", f"p {name}"]
+        )
+        self._do("together", machine, *data.draw(st.lists(one, min_size=2, max_size=4)))
+
+    @rule(
+        machine=_MACHINES, name=_NAMES, milliseconds=st.integers(50, 1200), verb=st.sampled_from(["up", "up", "down"])
+    )
+    def cut(self, machine: str, name: str, milliseconds: int, verb: str) -> None:
+        self._do("cut", machine, milliseconds, f"up {name} pair 1" if verb == "up" else f"down {name}")
+
+    @rule(
+        machine=_MACHINES,
+        kind=st.sampled_from(["supervisor", "tmux", "wrapper", "process"]),
+        index=st.integers(0, 5),
+        number=st.sampled_from([9, 9, 15]),
+    )
+    def kill(self, machine: str, kind: str, index: int, number: int) -> None:
+        self._do("kill", machine, kind, index, number)
+
+    @rule(machine=_MACHINES, index=st.integers(0, 2))
+    def close(self, machine: str, index: int) -> None:
+        self._do("close", machine, index)
+
+    @rule(name=_NAMES, how=st.sampled_from(["empty", "half", "list", "map"]))
+    def damage(self, name: str, how: str) -> None:
+        self._do("damage", name, how)
+
+    @rule()
+    def fill(self) -> None:
+        self._do("fill")
+
+    @precondition(lambda self: self._walk.is_troubled)
+    @rule(machine=_MACHINES)
+    def end_troubles(self, machine: str) -> None:
+        self._do("free")
+        for booted in sorted(self._world.booted):
+            self._do("open", booted)
+
+    @rule(machine=_MACHINES)
+    def shut(self, machine: str) -> None:
+        self._do("shut", machine)
+
+    @rule(kind=st.sampled_from(["machine", "container"]))
+    def boot(self, kind: str) -> None:
+        if "B" not in self._world.booted:
+            self._do("boot", "B", kind)
+
+    @rule(machine=_MACHINES, kind=st.sampled_from(["machine", "container"]))
+    def reboot(self, machine: str, kind: str) -> None:
+        self._do("reboot", machine, kind)
+
+    @rule(kind=st.sampled_from(["folder", "link"]))
+    def foreign(self, kind: str) -> None:
+        self._do("foreign", kind)
+
+    def teardown(self) -> None:
+        """Bring the walk to its end, unless something failed on the way."""
+        try:
+            if sys.exc_info()[0] is None:
+                self._walk.finish()
+        finally:
+            self._world.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("number", range(_WALKS))
+def test_a_walk_loses_nothing_and_touches_nobody(number: int) -> None:
+    machine = seed(_FIRST_SEED + number)(type("Steps", (Steps,), {"number": number}))
+    options = settings(
+        max_examples=max(1, round(_STEPS / _WALKS / _LENGTH)),
+        stateful_step_count=_LENGTH,
+        # A walk is not the same twice, since processes run at the same time; what failed says its steps.
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    try:
+        run_state_machine_as_test(machine, settings=options)
+    finally:
+        sys.stdout.write(f"seed {_FIRST_SEED + number}: {_COUNTED.get(number, 0)} steps\n")

@@ -1,0 +1,98 @@
+"""A real sshd of this user's own, on a port of its own, that lets one key in to the repositories of this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from getpass import getuser
+from pathlib import Path
+
+__all__ = ["SSHD", "SshServer", "make_key", "ssh_server"]
+
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+
+_CONFIG = """\
+ListenAddress 127.0.0.1
+Port {port}
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/authorized
+PidFile none
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+MaxStartups 500:30:500
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SshServer:
+    """A running server: `folder` holds its keys, `key` is the one that it lets in."""
+
+    folder: Path
+    port: int
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "user"
+
+    @property
+    def known_hosts(self) -> Path:
+        return self.folder / "known_hosts"
+
+    def url(self, path: Path) -> str:
+        """The address of the repository at `path`."""
+        return f"ssh://{getuser()}@127.0.0.1:{self.port}{path}"
+
+    def command(self, key: Path | None = None, known_hosts: Path | None = None) -> str:
+        """What git is told to call as ssh."""
+        files = f"-i {key or self.key} -o UserKnownHostsFile={known_hosts or self.known_hosts}"
+        return f"ssh -F /dev/null -o IdentitiesOnly=yes -o IdentityAgent=none {files}"
+
+
+def make_key(path: Path) -> str:
+    """A new key without a passphrase; the line of its public half."""
+    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", path.name, "-f", str(path)]
+    subprocess.run(argv, check=True, timeout=30)
+    return path.with_suffix(".pub").read_text()
+
+
+@contextmanager
+def ssh_server(folder: Path) -> Iterator[SshServer]:
+    """Run sshd until the end of the block; `folder` holds what it needs and keeps its log."""
+    assert SSHD, "sshd is not installed"
+    folder.mkdir(parents=True)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        server = SshServer(folder=folder, port=taken.getsockname()[1])
+    (folder / "authorized").write_text(make_key(server.key))
+    host = " ".join(make_key(folder / "host").split()[:2])
+    server.known_hosts.write_text(f"[127.0.0.1]:{server.port} {host}\n")
+    (folder / "config").write_text(_CONFIG.format(folder=folder, port=server.port))
+    if os.getuid() == 0:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # Where sshd locks itself in before somebody is let in.
+    argv = [SSHD, "-D", "-e", "-f", str(folder / "config")]
+    with (folder / "log").open("wb") as log, subprocess.Popen(argv, stdout=log, stderr=log) as process:
+        try:
+            _wait_for(server, process)
+            yield server
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _wait_for(server: SshServer, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", server.port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError(f"sshd does not answer: {(server.folder / 'log').read_text()}")

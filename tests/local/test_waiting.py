@@ -1,0 +1,95 @@
+"""What a process waits for is said, by every verb that shows it, and told to whoever waits for the run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.formats.yaml_text import dump
+from symphony_charts.local import up
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.run_folder import first_state, public
+from symphony_charts.local.runs import Run, live_runs, write_json
+from symphony_charts.local.status import run_status
+from symphony_charts.local.waiting import wait_words
+from symphony_charts.spec.data import from_data
+from symphony_charts.spec.services import allocate
+from tests.local.runs import until
+
+# The learner dials the server, and comes after the step `data`.
+DATA: dict[str, Any] = {
+    "name": "rl",
+    "processes": {
+        "replay": {"command": ["sleep", "1000"], "binds": {"replay-server": 7003}},
+        "data": {"command": ["true"]},
+        "learner": {"command": ["true"], "connects": ["replay-server"], "after": ["data"]},
+    },
+}
+
+
+def plan_of(folder: Path, **local: object) -> dict[str, Any]:
+    """The plan of the experiment as its file has it."""
+    experiment = from_data({**DATA, "local": local})
+    return public(plan_here(experiment, allocate(experiment), folder, "r"))
+
+
+def words_of(folder: Path, phases: dict[str, str], **local: object) -> str:
+    """What is said of the learner when the others are in these phases."""
+    experiment = from_data({**DATA, "local": local})
+    plan = plan_here(experiment, allocate(experiment), folder, "r")
+    state: dict[str, Any] = dict(first_state(plan))
+    for process in state["processes"]:
+        process["phase"] = phases.get(process["name"], "waiting")
+    learner = next(process["slot"] for process in state["processes"] if process["name"] == "learner")
+    return wait_words(learner, state, public(plan))
+
+
+def test_a_dialling_process_names_service_port_and_process(tmp_path: Path) -> None:
+    assert words_of(tmp_path, {"data": "done"}) == "waits for replay-server:7003 of replay"
+
+
+def test_who_waits_for_several_names_one_and_counts_the_others(tmp_path: Path) -> None:
+    assert words_of(tmp_path, {}) == "waits for data to succeed and 1 more"
+
+
+def test_who_runs_waits_for_nobody(tmp_path: Path) -> None:
+    assert words_of(tmp_path, {"learner": "running"}) == ""
+
+
+def test_together_nobody_waits_for_whom_it_dials_but_for_what_it_comes_after(tmp_path: Path) -> None:
+    assert words_of(tmp_path, {}, start="together") == "waits for data to succeed"
+    assert words_of(tmp_path, {"data": "done"}, start="together") == ""
+
+
+def test_a_long_wait_is_a_reason_and_a_warning(tmp_path: Path) -> None:
+    experiment = from_data(DATA)
+    plan = plan_here(experiment, allocate(experiment), tmp_path, "r")
+    state: dict[str, Any] = {**first_state(plan), "phase": "running", "started": time.time() - 40}
+    run = Run(tmp_path / "rl" / "r")
+    run.folder.mkdir(parents=True)
+    write_json(run.folder / "plan.json", public(plan))
+    write_json(run.folder / "state.json", state)
+    status = run_status(run)
+    learner = next(instance for instance in status.instances if instance.name == "learner")
+    assert (learner.phase, learner.state[:36]) == ("pending", "waits for data to succeed and 1 more")
+    assert learner.reason == learner.state
+    assert [(event.kind, event.about) for event in status.events if event.reason == "Waiting"] == [
+        ("Warning", "Process/learner")
+    ]
+
+
+@pytest.mark.usefixtures("tmux")
+def test_whoever_waits_for_a_run_is_told_who_waits_for_whom(tmp_path: Path) -> None:
+    (tmp_path / "rl.yaml").write_text(dump(DATA))
+    main = "import sys; from symphony_charts.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    argv = [sys.executable, "-c", main, "up", str(tmp_path / "rl.yaml"), "--wait"]
+    with (tmp_path / "said").open("wb") as said, subprocess.Popen(argv, stderr=said, env=os.environ) as waiting:
+        until(lambda: "waits for replay-server:7003 of replay" in (tmp_path / "said").read_text())
+        up.down(live_runs()[0])
+        assert waiting.wait() == 1

@@ -1,0 +1,146 @@
+"""Attacks on the runtime folder, each beside a precious file; prints what became of both as JSON.
+
+It is started in mount and pid namespaces of its own (`tests.namespace`) and refuses to run elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from symphony_charts.errors import ToolFailed
+from symphony_charts.system import file_locks
+from symphony_charts.system.user_folders import make_runtime_dir
+
+ATTACKS: dict[str, Callable[[Path, Path], object]] = {}
+
+
+def attack(function: Callable[[Path, Path], object]) -> Callable[[Path, Path], object]:
+    """List `function`, which gets the place of the runtime folder and a precious file, under its name."""
+    ATTACKS[function.__name__] = function
+    return function
+
+
+def claimed() -> object:
+    """What happens to a run that takes a GPU: the lock is made, the file opened, cut and written."""
+    make_runtime_dir()
+    with file_locks.alone("gpus"):
+        descriptor = file_locks.claim("gpus", "GPU-1.held", shared=False)
+        file_locks.note("gpus", "GPU-1.held", "ours")
+    assert descriptor is not None
+    os.close(descriptor)
+    return file_locks.claimants("gpus", "GPU-1.held")
+
+
+@attack
+def absent(place: Path, precious: Path) -> object:
+    """Nothing is there."""
+    return [claimed(), place.stat().st_mode & 0o777, (place / "gpus").stat().st_mode & 0o777]
+
+
+@attack
+def open_to_others(place: Path, precious: Path) -> object:
+    """It is ours, but others may look into it."""
+    place.mkdir()
+    place.chmod(0o755)
+    return claimed()
+
+
+@attack
+def link_to_a_folder_of_ours(place: Path, precious: Path) -> object:
+    """It leads to where our own files are."""
+    place.symlink_to(precious.parent)
+    return claimed()
+
+
+@attack
+def a_file(place: Path, precious: Path) -> object:
+    """It is none."""
+    place.write_text("")
+    return claimed()
+
+
+@attack
+def somebody_elses(place: Path, precious: Path) -> object:
+    """Another user was quicker, and let us in."""
+    place.mkdir()
+    place.chmod(0o777)
+    os.chown(place, 12345, 12345)
+    return claimed()
+
+
+@attack
+def linked_claim(place: Path, precious: Path) -> object:
+    """The file of a claim is a link."""
+    (place / "gpus").mkdir(parents=True, mode=0o700)
+    place.chmod(0o700)
+    (place / "gpus" / "GPU-1.held").symlink_to(precious)
+    return claimed()
+
+
+@attack
+def hard_linked_claim(place: Path, precious: Path) -> object:
+    """The file of a claim has a second name."""
+    (place / "gpus").mkdir(parents=True, mode=0o700)
+    place.chmod(0o700)
+    os.link(precious, place / "gpus" / "GPU-1.held")
+    return claimed()
+
+
+@attack
+def piped_claim(place: Path, precious: Path) -> object:
+    """The file of a claim is a pipe, at which a writer would wait for ever."""
+    (place / "gpus").mkdir(parents=True, mode=0o700)
+    place.chmod(0o700)
+    os.mkfifo(place / "gpus" / "GPU-1.held")
+    return claimed()
+
+
+@attack
+def linked_lock(place: Path, precious: Path) -> object:
+    """The lock is a link."""
+    (place / "gpus").mkdir(parents=True, mode=0o700)
+    place.chmod(0o700)
+    (place / "gpus" / "lock").symlink_to(precious)
+    return claimed()
+
+
+@attack
+def linked_folder_in_it(place: Path, precious: Path) -> object:
+    """The folder of the claims is a link."""
+    place.mkdir(mode=0o700)
+    (place / "gpus").symlink_to(precious.parent)
+    return claimed()
+
+
+def main(folder: Path) -> None:
+    """Try every attack."""
+    assert os.getpid() < 10, "only in a pid namespace of its own"
+    told: dict[str, object] = {}
+    for name, function in ATTACKS.items():
+        top = folder / name
+        (top / "mine").mkdir(parents=True)
+        (top / "mine").chmod(0o700)
+        (top / "mine" / "precious").write_text("precious")
+        os.environ["SYMPH_RUNTIME_DIR"] = str(top / "run")
+        said: object = None
+        with contextlib.suppress(PermissionError):
+            try:
+                said = function(top / "run", top / "mine" / "precious")
+            except ToolFailed as error:
+                said = error.what
+        told[name] = [said, sorted(path.name for path in (top / "mine").iterdir()), read(top / "mine" / "precious")]
+    sys.stdout.write(json.dumps(told))
+
+
+def read(path: Path) -> str:
+    """The text of a file."""
+    return path.read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

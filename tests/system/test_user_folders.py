@@ -1,0 +1,51 @@
+"""What is kept of running things is ours alone: no planted folder, link, pipe or name is used (`runtime_attacks`)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.local.machine.health import examine
+from tests.namespace import run_alone
+from tests.system.runtime_attacks import ATTACKS
+
+START = "cannot use"
+PLACE = ", where what runs is kept: "
+EXPECTED: dict[str, object] = {
+    "absent": [["ours"], 0o700, 0o700],
+    "open_to_others": f"{START} run{PLACE}it belongs to you with mode 0755, and must be yours with mode 0700",
+    "link_to_a_folder_of_ours": f"{START} run{PLACE}it is a link, or no folder",
+    "a_file": f"{START} run{PLACE}File exists",
+    "somebody_elses": f"{START} run{PLACE}it belongs to user 12345 with mode 0777, and must be yours with mode 0700",
+    "linked_claim": f"{START} GPU-1.held{PLACE}it is a link",
+    "hard_linked_claim": f"{START} GPU-1.held{PLACE}it is no file of yours alone",
+    "piped_claim": f"{START} GPU-1.held{PLACE}it is no file of yours alone",
+    "linked_lock": f"{START} lock{PLACE}it is a link",
+    "linked_folder_in_it": f"{START} gpus{PLACE}it is a link, or no folder",
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What became of every attack, each tried once on a machine of its own."""
+    reports: dict[str, object] = json.loads(
+        run_alone("tests.system.runtime_attacks", str(tmp_path_factory.mktemp("run")))
+    )
+    return reports
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_nothing_is_done_through_what_others_may_have_planted(told: dict[str, object], name: str) -> None:
+    if name == "somebody_elses" and os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    assert told[name] == [EXPECTED[name], ["precious"], "precious"]
+
+
+def test_the_doctor_names_a_runtime_folder_of_others(private_places: Path) -> None:
+    (private_places / "run").mkdir()
+    (private_places / "run").chmod(0o750)
+    [found] = [capability for capability in examine() if capability.name == "runtime folder"]
+    assert (found.status, "mode 0750" in found.detail, "SYMPH_RUNTIME_DIR" in found.next) == ("missing", True, True)
