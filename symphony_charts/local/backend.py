@@ -80,7 +80,7 @@ class LocalWatcher:
 
     def usage(self, name: str) -> Mapping[str, Usage]:
         """Processors since the last call (the first time: since the start) and resident memory, children included."""
-        usage = {}
+        usage: dict[str, Usage] = {}
         now = time.time()
         run = find_run(name)
         if not run.is_active or run.whereabouts.verdict != "here":

@@ -15,7 +15,20 @@ from symphony_charts.local.runs import Run, write_json
 from symphony_charts.system import package_data, remover
 from symphony_charts.system.user_folders import make_runtime_dir
 
-__all__ = ["first_state", "lay_out", "lay_out_shared", "make_folder", "public", "remove_folder", "write_private"]
+__all__ = [
+    "UNSTARTED_NAMES",
+    "first_state",
+    "lay_out",
+    "lay_out_shared",
+    "make_folder",
+    "public",
+    "remove_folder",
+    "unstarted",
+    "write_private",
+]
+
+# By what a process is called in plan and state.
+UNSTARTED_NAMES = ("slot", "name", "group", "pod")
 
 
 def make_folder(run: Run) -> None:
@@ -86,22 +99,19 @@ def _shown(record: PlannedProcess | LocalPlan, hidden: set[str]) -> dict[str, ob
     }
 
 
+def unstarted(**names: object) -> dict[str, object]:
+    """What `state.json` says of a process of these names before it has started."""
+    return {**names, "phase": "waiting", "ready": False, "restarts": 0, "status": None}
+
+
 def first_state(plan: LocalPlan) -> dict[str, object]:
     """What `state.json` says before anything has started."""
-    names = ("slot", "name", "group", "pod")
     return {
         "experiment": plan.experiment,
         "phase": "starting",
         "started": time.time(),
         "processes": [
-            {
-                **{name: getattr(process, name) for name in names},
-                "phase": "waiting",
-                "ready": False,
-                "restarts": 0,
-                "status": None,
-            }
-            for process in plan.processes
+            unstarted(**{name: getattr(process, name) for name in UNSTARTED_NAMES}) for process in plan.processes
         ],
     }
 

@@ -8,6 +8,7 @@ This module is imported by `symph process` and must stay light.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
@@ -30,6 +31,7 @@ __all__ = [
     "describe_process",
     "find_run",
     "find_slots",
+    "live_plans",
     "live_runs",
     "newest_runs",
     "process_items",
@@ -160,6 +162,15 @@ def live_runs(experiment: str | None = None) -> list[Run]:
     """The runs (of one experiment) that have not ended, by experiment, older ones first."""
     names = _folders(state_dir() / "local") if experiment is None else [experiment]
     return [run for name in names for run in _live_of(runs_of(name))]
+
+
+def live_plans() -> list[dict[str, Any]]:
+    """The plans of the runs that have not ended, as far as they can be read."""
+    plans = []
+    for run in live_runs():
+        with contextlib.suppress(NotFound, ToolFailed):
+            plans.append(run.plan())
+    return plans
 
 
 def newest_runs() -> list[Run]:

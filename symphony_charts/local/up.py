@@ -21,7 +21,7 @@ from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
 from symphony_charts.local.machine.machine import namespace_prefix, plan_here
 from symphony_charts.local.plan.gpus import wishes_of
 from symphony_charts.local.plan.records import Gpus, LocalPlan
-from symphony_charts.local.plan.scripts import check_path, quote
+from symphony_charts.local.plan.scripts import quote, quote_path
 from symphony_charts.local.restart_changed import changes_of, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared, make_folder, remove_folder
 from symphony_charts.local.run_identity import LIFE, write_identity
@@ -48,6 +48,8 @@ __all__ = ["Server", "describe", "down", "end", "ensure_supervised", "give_up", 
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
 _TAKEOVER_S = 120.0
+# So many supervisors may be killed, or find no room for what they have to write, before an end is given up.
+_ATTEMPTS = 3
 
 
 def launch(experiment: Experiment, *, force: bool = False, dry_run: bool = False) -> Run | None:
@@ -129,7 +131,7 @@ def _begin(
     gpus: Gpus,
     spare: SupervisorProcess | None,
 ) -> None:
-    check_path(str(run.folder))
+    quote_path(str(run.folder))
     make_folder(run)
     # It starts while everything else is prepared.
     supervisor, server = spare or SupervisorProcess.ahead(), None
@@ -227,18 +229,23 @@ def give_up(run: Run) -> None:
 
 def end(run: Run, timeout_s: float = 120.0) -> None:
     """`down` for whoever holds the lock of the experiment."""
-    if not run.is_live:
-        return
-    check_here(run)
-    if run.whereabouts.verdict == "lost":
-        close_lost(run)
-        return
-    if not run.is_supervised and damage_of(run):
-        left = end_damaged(run)
+    left: list[int] = []
+    for _ in range(_ATTEMPTS):
+        if not run.is_live:
+            break
+        check_here(run)
+        if run.whereabouts.verdict == "lost":
+            close_lost(run)
+        elif not run.is_supervised and damage_of(run):
+            left = end_damaged(run)
+        else:
+            # It may be killed before it has ended the run; then another one does.
+            _take_over(run)
+            stop(run, timeout_s)
+            left = [] if run.is_live else run.state()["survivors"]
     else:
-        _take_over(run)
-        stop(run, timeout_s)
-        left = run.state()["survivors"]
+        what = f'experiment "{run.experiment}" could not be ended'
+        raise CheckFailed(what, str(run.folder / "supervisor.log"), "see there why, make room, try again")
     if left:
         raise CheckFailed(f"processes survived: {', '.join(map(str, left))}", next="look at them: ps -p PID -f")
 

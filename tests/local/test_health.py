@@ -231,7 +231,7 @@ def test_a_run_without_probes_is_idle_once_its_ports_are_open(tmp_path: Path) ->
     (tmp_path / "answer").write_text("200")
     run = start(tmp_path, MINE, processes={"a": {**python(WEB), "binds": "x"}})
     until(lambda: ready(run))
-    stat = Path(f"/proc/{run.state()['supervisor']}/stat")
+    stat = Path(f"/proc/{supervisor_pid(run)}/stat")
     time.sleep(1.2)
     before = stat.read_text().split()[13:15]
     time.sleep(1.5)

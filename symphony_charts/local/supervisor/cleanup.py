@@ -35,7 +35,8 @@ def kill_everything(run: Run, sessions: Sequence[processes.Session], server: Pro
     answer = _server_pid(run)
     tmux = identify(answer) if answer else server if is_running(server) else None
     # Those that write logs stay in its session when it is gone.
-    writers = (tmux or server).pid if tmux or server else 0
+    last_server = tmux or server
+    writers = last_server.pid if last_server else 0
 
     def members() -> list[ProcessRecord]:
         there = processes.members(mount, sessions, cookie)

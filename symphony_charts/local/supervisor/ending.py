@@ -10,9 +10,11 @@ import os
 import signal
 import sys
 import time
+from typing import Any
 
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, SymphError, ToolFailed
 from symphony_charts.local import tmux_client
+from symphony_charts.local.run_folder import UNSTARTED_NAMES, unstarted
 from symphony_charts.local.run_identity import forget_life
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
@@ -127,11 +129,18 @@ def close_lost(run: Run) -> None:
     _close(run, "lost", [], is_tidying=where.is_other_boot)
 
 
+def _planned(run: Run) -> list[dict[str, Any]]:
+    """The processes of a run by its plan, as a state has them before anything has started."""
+    with contextlib.suppress(NotFound, ToolFailed, KeyError, TypeError):
+        return [unstarted(**{name: item[name] for name in UNSTARTED_NAMES}) for item in run.plan()["processes"]]
+    return []
+
+
 def _close(run: Run, phase: str, survivors: list[int], *, is_tidying: bool = True) -> None:
     try:
         state = run.state()
     except (NotFound, ToolFailed):
-        state = {"experiment": run.experiment, "started": run.folder.stat().st_mtime, "processes": []}
+        state = {"experiment": run.experiment, "started": run.folder.stat().st_mtime, "processes": _planned(run)}
     items = [
         {**item, "phase": phase, "ready": False}
         if item["phase"] in ("running", "starting", "waiting", "backoff")

@@ -87,7 +87,7 @@ def make_room(count: int) -> None:
 
 
 def attend_start(
-    loop: Loop, pipe: Path, channel: StartupChannel, started: Callable[[int, int], None], save: Callable[[], None]
+    loop: Loop, pipe: Path, channel: StartupChannel, started: Callable[[int, int], None], save: Callable[[], object]
 ) -> None:
     """Call `started` with slot and pid of each wrapper, and `save` now and then, until everything has been started.
 

@@ -39,6 +39,8 @@ __all__ = ["Supervisor", "main"]
 
 # What could not be written is tried again after so many seconds; somebody may have made room.
 _RETRY_S = 1.0
+# And so long at the end of the run.
+_ROOM_S = 20.0
 _UNWRITTEN = "cannot be written"
 
 
@@ -182,8 +184,11 @@ class Supervisor:
         self.clock.note()
         is_saved = self._save(survivors=left)
         remove_private(self.run, len(self.slots))
-        if is_saved or self._save(survivors=left):
-            # On a full disk there was no room before. Without, the next acting verb finds nothing that lives.
+        deadline = time.monotonic() + _ROOM_S
+        # On a full disk there may be room now, or somebody makes some; in vain the next acting verb writes it down.
+        while not (is_saved := is_saved or self._save(survivors=left)) and time.monotonic() < deadline:
+            time.sleep(_RETRY_S)
+        if is_saved:
             forget_life(self.run.folder)
 
     def _save(self, survivors: list[int] | None = None) -> bool:
