@@ -17,7 +17,7 @@ if [ -p go ]; then
 fi
 become() {
     if [ -f mounts ]; then
-        exec unshare --mount --propagation private /bin/sh ./mounts /bin/sh ./start
+        exec unshare --mount --propagation slave /bin/sh ./mounts /bin/sh ./start
     fi
     # Read, not run by another shell: one program less to start for each process.
     . ./start

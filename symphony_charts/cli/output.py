@@ -17,6 +17,7 @@ from symphony_charts.formats.printable import printable_line
 __all__ = [
     "API_VERSION",
     "Column",
+    "ask",
     "can_ask",
     "confirm",
     "format_table",
@@ -195,6 +196,13 @@ def confirm(args: argparse.Namespace, question: str) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UsageError("nothing was done: the answer was no")
+
+
+def ask(question: str, default: str) -> str:
+    """What the user types; `default` for an empty line. Only to be asked where `can_ask`."""
+    sys.stderr.write(f"{question} [{default}]: ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip() or default
 
 
 @contextmanager

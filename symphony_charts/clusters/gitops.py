@@ -88,14 +88,13 @@ class GitopsCluster(Cluster):
             template(),
             team=team_of(spec, self._team, self._settings.team),
             env=self._env,
-            first_values=environment.values if environment else {},
-            env_values=None,
+            settings=environment.values if environment else None,
             overrides={},
             destination=environment.destination if environment else None,
             pools=self._settings.pools,
             at=datetime.fromtimestamp(now, timezone.utc).strftime(_TIME),
         )
-        store = self._store(guard_of([spec]))
+        store = self._store(guard_of([spec], self._settings.allowed_leaks))
         if dry_run:
             _, changes = store.preview([candidate.operation])
             paths = sorted(path for change in changes for path in change.edits)
@@ -144,7 +143,7 @@ class GitopsCluster(Cluster):
             repository.branch,
             root=state_dir() / "git",
             author=author_of(repository),
-            guard=(guard or Guard({})).refuse,
+            guard=(guard or Guard({}, allowed=self._settings.allowed_leaks)).refuse,
         )
 
 

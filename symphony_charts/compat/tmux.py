@@ -9,6 +9,7 @@ from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.errors import SpecError
+from symphony_charts.local.log_file import LogFile
 from symphony_charts.local.runs import find_run, find_slots, process_items
 
 __all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
@@ -107,13 +108,8 @@ class TmuxBackend(OurCluster):
         with symphonys():
             run = find_run(experiment_name)
             name = f"{process_group}/{process_name}" if process_group else process_name
-            logs = [run.process_dir(index) / "log" for index in find_slots(run, name)]
-        lines = [
-            line
-            for log in logs
-            if log.exists()
-            for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
-        ]
+            logs = [LogFile(run.process_dir(index) / "log") for index in find_slots(run, name)]
+        lines = [line for log in logs for _, _, text in log.lines() for line in text.splitlines() or [""]]
         return lines if tail < 0 else lines[-tail:] if tail else []
 
 

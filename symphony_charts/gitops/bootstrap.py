@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from symphony_charts.errors import Conflict
-from symphony_charts.formats.yaml_text import dump
+from symphony_charts.formats.yaml_text import dump, dump_all
 from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application_set, health_config
-from symphony_charts.gitops.flux import git_repository, release_kustomization
+from symphony_charts.gitops.argocd.projects import PROJECT_FILE
+from symphony_charts.gitops.flux import folder_keeper, git_repository, release_kustomization
+from symphony_charts.gitops.layout import flux_keeper_path
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
@@ -34,21 +36,27 @@ def health_checks(template: Mapping[str, bytes], *, suspended_as: str = "Suspend
     return dict(sorted(checks.items()))
 
 
-def argo_files(setup: ArgoSetup, destinations: Iterable[Destination], checks: Mapping[str, str]) -> dict[str, bytes]:
-    """The files below ``bootstrap/`` for Argo CD."""
+def argo_files(
+    setup: ArgoSetup, environments: Mapping[str, Destination], checks: Mapping[str, str]
+) -> dict[str, bytes]:
+    """The files below ``bootstrap/`` for Argo CD: a project for each of the `environments`, and what they share."""
+    projects = [app_project(setup, env, [place]) for env, place in environments.items()]
     return {
-        "bootstrap/project.yaml": dump(app_project(setup, destinations)).encode(),
+        PROJECT_FILE: dump_all(projects).encode(),
         "bootstrap/applicationset.yaml": dump(application_set(setup)).encode(),
         "bootstrap/argocd-cm.yaml": dump(health_config(checks, setup.namespace)).encode(),
     }
 
 
-def flux_files(url: str, branch: str, environments: Sequence[str], sops_secret: str = "") -> dict[str, bytes]:
-    """The files below ``bootstrap/`` for Flux: the repository, and what applies each environment's HelmReleases."""
+def flux_files(
+    url: str, branch: str, environments: Sequence[str], *, git_secret: str = "", sops_secret: str = ""
+) -> dict[str, bytes]:
+    """The files for Flux: the repository as a source, what applies each environment's HelmReleases, and its folder."""
     releases = [release_kustomization(env, sops_secret=sops_secret) for env in environments]
     return {
-        "bootstrap/flux-source.yaml": dump(git_repository(url, branch)).encode(),
+        "bootstrap/flux-source.yaml": dump(git_repository(url, branch, secret=git_secret)).encode(),
         "bootstrap/flux-releases.yaml": "".join(f"---\n{dump(item)}" for item in releases).encode(),
+        **{flux_keeper_path(env): folder_keeper(env) for env in environments},
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.gitops.argocd.objects import ArgoSetup
@@ -12,7 +12,17 @@ from symphony_charts.settings.project import Destination
 from symphony_charts.system import package_data
 from symphony_charts.system.scaffold import bake
 
-__all__ = ["setup_files"]
+__all__ = ["FluxSetup", "setup_files"]
+
+_CI = {"github": ".github/", "gitlab": ".gitlab-ci.yml"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FluxSetup:
+    """Flux instead of Argo CD: the Secrets with which it reads the repository, and opens SOPS files."""
+
+    git_secret: str = ""
+    sops_secret: str = ""
 
 
 def setup_files(
@@ -21,11 +31,11 @@ def setup_files(
     *,
     requirement: str,
     owners: str = "@platform",
-    uses_flux: bool = False,
-    sops_secret: str = "",
+    flux: FluxSetup | None = None,
     suspended_as: str = "Suspended",
+    forge: str = "all",
 ) -> dict[str, bytes]:
-    """Every file by its path in the repository; `requirement` is what its check installs.
+    """Every file by its path in the repository; `requirement` is what its check installs, in the CI of `forge`.
 
     Raises ToolFailed when the template does not work.
     """
@@ -39,20 +49,16 @@ def setup_files(
         "last": names[-1],
         "_owners": owners,
         "_requirement": requirement,
-        "tool": "flux" if uses_flux else "argocd",
+        "tool": "argocd" if flux is None else "flux",
+        "_git_secret": flux.git_secret if flux else "",
     }
     with tempfile.TemporaryDirectory(prefix="symph-gitops-") as scratch:
         baked = bake(package_data.path("gitops"), "charts", answers, Path(scratch))
         files = {path.relative_to(baked).as_posix(): path.read_bytes() for path in baked.rglob("*") if path.is_file()}
-    if uses_flux:
-        return {**files, **flux_files(setup.url, setup.branch, names, sops_secret)}
+    others = [start for name, start in _CI.items() if forge not in ("all", name)]
+    files = {path: content for path, content in files.items() if not path.startswith(tuple(others))}
+    if flux is not None:
+        secrets = {"git_secret": flux.git_secret, "sops_secret": flux.sops_secret}
+        return {**files, **flux_files(setup.url, setup.branch, names, **secrets)}
     checks = health_checks(package_data.folder("gitops"), suspended_as=suspended_as)
-    return {**files, **argo_files(setup, _unique(list(environments.values())), checks)}
-
-
-def _unique(places: Sequence[Destination]) -> list[Destination]:
-    unique_places: list[Destination] = []
-    for place in places:
-        if place not in unique_places:
-            unique_places.append(place)
-    return unique_places
+    return {**files, **argo_files(setup, environments, checks)}

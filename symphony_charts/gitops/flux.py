@@ -1,17 +1,44 @@
 """Flux is given the repository as a source, and a HelmRelease for each pointer.
 
 Flux waits for Jobs by default, five minutes, and may uninstall what takes longer; the fields below keep it from that.
-Source: fluxcd/helm-controller, docs/spec/v2/helmreleases.md; fluxcd/source-controller, docs/spec/v1/gitrepositories.md.
+Source: fluxcd/helm-controller, docs/spec/v2/helmreleases.md; fluxcd/source-controller, docs/spec/v1/gitrepositories.md;
+fluxcd/kustomize-controller, docs/spec/v1/kustomizations.md.
 """
 
 from __future__ import annotations
 
+import re
+
+from symphony_charts.errors import SpecError
 from symphony_charts.gitops.argocd.objects import app_name
 from symphony_charts.gitops.operations.pointer import Pointer
+from symphony_charts.settings.project import Destination
 
-__all__ = ["git_repository", "helm_release", "release_kustomization"]
+__all__ = ["flux_url", "folder_keeper", "git_repository", "helm_release", "needs_secret", "release_kustomization"]
 
 _SOURCE_NAME = "symph"
+# user@host:path, as git and ssh take it; a slash before the colon makes it a path of this machine.
+_SCP = re.compile(r"(?:([\w.+-]+)@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+):(?!//)(.+)", re.ASCII)
+
+
+def flux_url(url: str) -> str:
+    """The address as a GitRepository takes it: ``git@host:path`` is an address of ssh. Raises SpecError for others."""
+    if re.match(r"(?:https?|ssh)://", url):
+        return url
+    match = _SCP.fullmatch(url)
+    if match is None:
+        raise SpecError.one(
+            f"Flux reads no {url}: it knows http, https and ssh",
+            "repository.url",
+            "say by which address the cluster reads it: --cluster-url URL",
+        )
+    user, host, path = match.groups()
+    return f"ssh://{f'{user}@' if user else ''}{host}/{path.removeprefix('/')}"
+
+
+def needs_secret(url: str) -> bool:
+    """Whether Flux reads the repository only with credentials: ssh has no anonymous readers."""
+    return flux_url(url).startswith("ssh://")
 
 
 def git_repository(
@@ -20,7 +47,7 @@ def git_repository(
     """The GitRepository of a branch; only charts and releases are checked out. `secret` names its credentials."""
     spec: dict[str, object] = {
         "interval": "1m",
-        "url": url,
+        "url": flux_url(url),
         "ref": {"branch": branch},
         "sparseCheckout": ["charts", "flux"],
     }
@@ -31,21 +58,27 @@ def git_repository(
 
 
 def helm_release(pointer: Pointer, namespace: str = "flux-system") -> dict[str, object]:
-    """The HelmRelease of what `pointer` says."""
+    """The HelmRelease of what `pointer` says. Raises SpecError for a cluster that Flux cannot reach."""
     no_waiting = {"disableWait": True, "disableWaitForJobs": True, "remediation": {"retries": 0}}
     source = {"kind": "GitRepository", "name": _SOURCE_NAME, "namespace": namespace}
+    place = pointer.destination
     spec: dict[str, object] = {
         "interval": "10m",
         "chart": {
-            "spec": {"chart": f"./{pointer.chart}", "sourceRef": source, "reconcileStrategy": "Revision"},
+            # By version, not by commit: a published chart never changes, and other commits are no news to it.
+            "spec": {"chart": f"./{pointer.chart}", "sourceRef": source, "reconcileStrategy": "ChartVersion"},
         },
         "releaseName": pointer.name,
-        "targetNamespace": pointer.destination.namespace,
-        "storageNamespace": pointer.destination.namespace,
+        "targetNamespace": place.namespace,
+        "storageNamespace": place.namespace,
         "values": pointer.values,
         "install": no_waiting,
         "upgrade": {**no_waiting, "cleanupOnFail": True},
     }
+    if kubeconfig := _kubeconfig(place):
+        spec["kubeConfig"] = {"secretRef": {"name": kubeconfig}}
+    if place.service_account:
+        spec["serviceAccountName"] = place.service_account
     labels = {"symph.dev/experiment": pointer.name, "symph.dev/team": pointer.team, "symph.dev/env": pointer.env}
     metadata = {
         "name": app_name(pointer.env, pointer.team, pointer.name),
@@ -54,6 +87,27 @@ def helm_release(pointer: Pointer, namespace: str = "flux-system") -> dict[str, 
         "annotations": {"symph.dev/version": pointer.version, "symph.dev/digest": pointer.digest},
     }
     return {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": metadata, "spec": spec}
+
+
+def _kubeconfig(place: Destination) -> str:
+    """The Secret by which Flux reaches another cluster, empty for its own; Cluster API calls them so, too."""
+    if place.kubeconfig:
+        return place.kubeconfig
+    if place.name:
+        return f"{place.name}-kubeconfig"
+    if not place.is_own_cluster:
+        raise SpecError.one(
+            f"Flux reaches {place.server} only by a Secret that holds its kubeconfig",
+            "environments",
+            "name it beside `server` in .symph.yaml: `kubeconfig: NAME`",
+        )
+    return ""
+
+
+def folder_keeper(env: str) -> bytes:
+    """The file that keeps an environment's folder there: without the folder Flux stops, and prunes nothing more."""
+    text = f"What Flux runs in {env}. This file stays when the last experiment is retired, so that Flux sees it go.\n"
+    return text.encode()
 
 
 def release_kustomization(env: str, namespace: str = "flux-system", sops_secret: str = "") -> dict[str, object]:

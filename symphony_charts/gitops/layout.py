@@ -17,6 +17,7 @@ __all__ = [
     "ancestors",
     "chart_path",
     "check_names",
+    "flux_keeper_path",
     "flux_path",
     "flux_secret_path",
     "pointer_folder",
@@ -61,6 +62,11 @@ def pointer_name(path: str) -> tuple[str, str, str] | None:
 def flux_path(env: str, team: str, name: str) -> str:
     """The HelmRelease of an experiment in an environment, where Flux reads the repository."""
     return f"flux/{env}/{team}/{name}.yaml"
+
+
+def flux_keeper_path(env: str) -> str:
+    """The file that keeps the folder of an environment's HelmReleases; it is no YAML, for Flux applies all of that."""
+    return f"flux/{env}/README.md"
 
 
 def flux_secret_path(env: str, team: str, name: str) -> str:

@@ -11,6 +11,7 @@ from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import CheckFailed, SpecError
 from symphony_charts.gitops.argocd.objects import refused_kinds
 from symphony_charts.gitops.layout import check_names, flux_secret_path
+from symphony_charts.gitops.operations.environment_values import Given
 from symphony_charts.gitops.operations.publish import Publish
 from symphony_charts.prepare import Prepared, prepare
 from symphony_charts.secrets.files import encrypted_secret, sealed_values, secret_name
@@ -45,8 +46,8 @@ def prepare_publish(
     *,
     team: str,
     env: str | None,
-    first_values: Values,
-    env_values: Values | None,
+    settings: Values | None,
+    given: Given | None = None,
     overrides: Values,
     destination: Destination | None,
     certificate: Callable[[], Certificate] | None = None,
@@ -55,11 +56,12 @@ def prepare_publish(
     version: str | None = None,
     expect: str | None = None,
     at: str = "",
+    by: str = "",
 ) -> Candidate:
     """The chart of `spec` as an operation, with a check of what the environment's own values make of it.
 
-    `overrides` become defaults of the chart; `env_values` replace the environment's values, `first_values` are those
-    of one that runs nothing yet. `certificate` is asked for where secrets are to be sealed. Raises SpecError for what
+    `overrides` become defaults of the chart; `settings` are the environment's values there, `given` what the command
+    says of them. `certificate` is asked for where secrets are to be sealed. Raises SpecError for what
     cannot be packaged, and PlacementError and CheckFailed where the chart under its own defaults cannot be scheduled,
     or breaks a rule.
     """
@@ -81,14 +83,15 @@ def prepare_publish(
         digest=chart.digest,
         env=env,
         version=version,
-        env_values=env_values,
-        first_values=first_values,
+        settings=settings,
+        given=given or Given(),
         sealed_values=sealed,
         secret_file=secret_file,
         destination=destination,
         expect=expect,
         source={"spec": spec.path.name, **({"source": commit} if commit else {})},
         at=at,
+        by=by,
         check=check,
     )
     return Candidate(spec=spec, chart=chart, operation=operation, ports=dict(pins_of(prepared.services)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
 from symphony_charts.errors import CheckFailed, Conflict, NotFound
 from symphony_charts.local.logs import read_lines
+from symphony_charts.local.process_files import ProcessFiles
 from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of, wrapper_of
 from symphony_charts.local.status import path_of, run_events, run_status
 from symphony_charts.system import processes, remover
@@ -119,18 +119,12 @@ class LocalWatcher:
         return self._run(name, instance, command, stdin=False, capture_output=True, timeout=600)
 
     def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
-        """Copy what the process sees at `path`; after its end, what this machine has there."""
-        source = self._seen_as(name, instance, path)
-        if not source.exists():
-            raise NotFound(f'"{instance.path}" has no {path}')
-        _copy(source, to / source.name if to.is_dir() else to)
+        """Copy what the process sees at `path`; after its end, what is left of that on this machine."""
+        _files_of(name, instance).copy_out(path, to)
 
     def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
         """Copy to where the process sees `to`."""
-        if not source.exists():
-            raise NotFound(f"there is no {source}")
-        target = self._seen_as(name, instance, to)
-        _copy(source, target / source.name if target.is_dir() else target)
+        _files_of(name, instance).copy_in(source, to)
 
     @contextlib.contextmanager
     def visit(self, name: str, service: str) -> Iterator[str]:
@@ -178,14 +172,6 @@ class LocalWatcher:
         ended = subprocess.run(argv, env=env, stdin=None if stdin else subprocess.DEVNULL, check=False, **options)
         return ended.returncode, ended.stdout, ended.stderr
 
-    def _seen_as(self, name: str, instance: InstanceStatus, path: str) -> Path:
-        """The path of this machine at which a process sees `path`."""
-        pid = _main_pid(name, instance)
-        if pid:
-            return Path(f"/proc/{pid}/root{path}" if path.startswith("/") else f"/proc/{pid}/cwd/{path}")
-        planned = next(process for process in find_run(name).plan()["processes"] if path_of(process) == instance.path)
-        return Path(planned["cwd"]) / path
-
 
 def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:
     """Wait for what may change the status of `run`; False after `left_s` seconds without."""
@@ -210,16 +196,16 @@ def _main_pid(name: str, instance: InstanceStatus) -> int:
     return 0
 
 
-def _copy(source: Path, target: Path) -> None:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-        else:
-            shutil.copy2(source, target)
-    except OSError as error:
-        what = f"cannot copy to {target}: {error.strerror or os.strerror(error.errno or 0)}"
-        raise Conflict(what, next="choose another place") from error
+def _files_of(name: str, instance: InstanceStatus) -> ProcessFiles:
+    """The files that a process sees, or has seen."""
+    pid = _main_pid(name, instance)
+    if pid:
+        with contextlib.suppress(OSError):
+            return ProcessFiles.of_pid(instance.path, pid)
+    plan = find_run(name).plan()
+    planned = next(process for process in plan["processes"] if path_of(process) == instance.path)
+    binds = (*plan["binds"], *planned["binds"]) if plan["has_namespace"] else ()
+    return ProcessFiles.of_ended(instance.path, planned, binds)
 
 
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from symphony_charts.backend.status import LogLine, LogQuery
 from symphony_charts.errors import NotFound
+from symphony_charts.local.log_file import LogFile, Stamped
 from symphony_charts.local.runs import Run, find_run, runs_of
 from symphony_charts.local.status import path_of
-from symphony_charts.local.supervisor.log_clock import stamped_lines
 from symphony_charts.system.inotify import Changes
 
 __all__ = ["read_lines"]
@@ -32,11 +35,10 @@ def read_lines(name: str, query: LogQuery) -> Iterator[LogLine]:
 
 def _lines(run: Run, query: LogQuery) -> Iterator[LogLine]:
     reader = _Reader(run, query)
-    first = [line for line in reader.read(partial=not query.follow) if query.wants(line)]
-    yield from first[-query.tail :] if query.tail > 0 else first if query.tail else []
+    yield from reader.first()
     while query.follow and not query.previous:
         with Changes([*reader.logs, run.folder, run.folder.parent]) as watched:
-            yield from (line for line in _until_over(reader, watched, query) if query.wants(line))
+            yield from _until_over(reader, watched, query)
         newer = _newer(run)
         if newer is None or _is_past(query):
             return
@@ -47,7 +49,7 @@ def _until_over(reader: _Reader, watched: Changes, query: LogQuery) -> Iterator[
     """The lines as they come until the run is over."""
     while True:
         is_over = not reader.run.is_active or _is_past(query)
-        yield from reader.read(partial=is_over)
+        yield from reader.news(partial=is_over)
         if is_over:
             return
         left = 30.0 if query.until is None else min(30.0, max(0.0, query.until - time.time()))
@@ -72,30 +74,65 @@ class _Reader:
     """The logs of a run from where they were last read."""
 
     def __init__(self, run: Run, query: LogQuery) -> None:
-        self.run = run
+        self.run, self._query = run, query
         items = run.state()["processes"]
-        self._names = {item["slot"]: path_of(item) for item in items}
-        chosen = [slot for slot, name in self._names.items() if not query.instances or name in query.instances]
-        self._offsets: dict[int, int] = dict.fromkeys(chosen, 0)
+        names = {item["slot"]: path_of(item) for item in items}
+        chosen = [slot for slot, name in names.items() if not query.instances or name in query.instances]
+        self._names = {slot: names[slot] for slot in chosen}
+        self._logs = {slot: LogFile(run.process_dir(slot) / "log") for slot in chosen}
+        self._places: dict[int, int] = dict.fromkeys(chosen, 0)
+        self._searched: dict[int, int] = {}
 
     @property
     def logs(self) -> Sequence[Path]:
         """The log files."""
-        return [self.run.process_dir(slot) / "log" for slot in self._offsets]
+        return [log.path for log in self._logs.values()]
 
-    def read(self, *, partial: bool) -> list[LogLine]:
-        """What is new, by time; a last line without its end waits unless `partial`."""
-        lines: list[LogLine] = []
-        for slot, start in self._offsets.items():
-            log = self.run.process_dir(slot) / "log"
-            if not log.exists() or log.stat().st_size == start:
-                continue
-            for offset, moment, text in stamped_lines(log, start, keep_ends=True):
-                if not partial and not text.endswith("\n"):
-                    break
-                self._offsets[slot] = offset
-                lines.append(LogLine(time=moment, process=self._names[slot], text=text))
-        return sorted(lines, key=lambda line: line.time)
+    def first(self) -> Iterator[LogLine]:
+        """The wanted lines that are there; one that is followed must have its end."""
+        query = self._query
+        parts: list[Iterator[LogLine]] = []
+        for slot, log in self._logs.items():
+            start = 0 if query.since is None else log.start_since(query.since)
+            self._places[slot] = end = log.end_of_lines() if query.follow else log.size()
+            if query.until is not None:
+                end = min(end, log.start_since(math.nextafter(query.until, math.inf)))
+            parts.append(self._last(slot, start, end) if query.tail >= 0 else self._wanted(slot, log.lines(start, end)))
+        lines = heapq.merge(*parts, key=lambda line: line.time)
+        yield from lines if query.tail < 0 else deque(lines, maxlen=query.tail)
+
+    def news(self, *, partial: bool) -> Iterator[LogLine]:
+        """The wanted lines that have come since; a last line without its end waits unless `partial`."""
+        parts = [self._wanted(slot, self._new(slot, partial=partial)) for slot in self._logs]
+        yield from heapq.merge(*parts, key=lambda line: line.time)
+
+    def _new(self, slot: int, *, partial: bool) -> Iterator[Stamped]:
+        log, place = self._logs[slot], self._places[slot]
+        size = log.size()
+        if not partial and not log.has_line_end(max(place, self._searched.get(slot, 0))):
+            # A line that grows for days, as a progress bar does, is not read again each time.
+            self._searched[slot] = size
+        elif size > place:
+            for line in log.lines(place, partial=partial):
+                self._places[slot] = line[0]
+                yield line
+
+    def _last(self, slot: int, start: int, end: int) -> Iterator[LogLine]:
+        """The last wanted lines of one log, as many as may be needed."""
+        blocks: list[list[LogLine]] = []
+        count = 0
+        for block in self._logs[slot].blocks_from_end(start, end):
+            blocks.append(list(self._wanted(slot, iter(block))))
+            count += len(blocks[-1])
+            if count >= self._query.tail:
+                break
+        yield from (line for block in reversed(blocks) for line in block)
+
+    def _wanted(self, slot: int, lines: Iterator[Stamped]) -> Iterator[LogLine]:
+        for _, moment, text in lines:
+            line = LogLine(time=moment, process=self._names[slot], text=text)
+            if self._query.wants(line):
+                yield line
 
 
 def _is_past(query: LogQuery) -> bool:

@@ -11,15 +11,15 @@ from typing import Any
 from symphony_charts.errors import Conflict
 from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
-from symphony_charts.local.plan.scripts import mounts_script, read_environment, start_script
-from symphony_charts.local.run_folder import public, write_private
+from symphony_charts.local.plan.scripts import read_environment, start_script
+from symphony_charts.local.run_folder import public, write_own_mounts, write_private
 from symphony_charts.local.runs import Run, write_json
 
 __all__ = ["Change", "changes_of", "rewrite"]
 
 # What is made once, when the pane is: a difference here needs a new run.
 _SHAPE = ("name", "group", "pod", "tty", "scope")
-_WHOLE = ("binds", "checkouts", "has_namespace")
+_WHOLE = ("mounts", "checkouts", "has_namespace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +37,13 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
     A changed configuration or secret file concerns the processes that see it. Raises Conflict when only a new run can.
     """
     old = run.plan()
-    new = public(plan)
+    new = public(run, plan)
     before = [[item[key] for key in _SHAPE] for item in old["processes"]]
     after = [[_plain(getattr(process, key)) for key in _SHAPE] for process in plan.processes]
     same = before == after and all(old.get(key) == _plain(new[key]) for key in _WHOLE)
     if not same:
         names = sorted({str(item[0]) for item in before} ^ {str(item[0]) for item in after})
-        difference = f"other processes: {', '.join(names)}" if names else "other files, terminals or order of processes"
+        difference = f"other processes: {', '.join(names)}" if names else "other mounts, terminals or order"
         what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({difference})'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
     files = list(_changed_files(run, plan))
@@ -105,13 +105,12 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
         own = run.process_dir(process.slot)
         (own / "start").unlink(missing_ok=True)
         write_private(own / "start", start_script(process).encode())
-        for name in ("mounts", "limited"):
+        for name in ("mounts", "mounts.json", "limited"):
             (own / name).unlink(missing_ok=True)
         if process.limits:
             write_private(own / "limited", verdict_script(process.limits).encode())
-        if process.binds and plan.has_namespace:
-            write_private(own / "mounts", mounts_script(str(run.folder), process.binds).encode())
-    write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
+    write_own_mounts(run, plan)
+    write_json(run.folder / "plan.json", {**public(run, plan), "folder": str(folder)})
 
 
 def _reasons(run: Run, process: PlannedProcess, old: dict[str, Any]) -> Iterator[str]:

@@ -8,12 +8,16 @@ import time
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 
+from symphony_charts.errors import Problem, SpecError
+from symphony_charts.local.mounts.helper import helper_command, points_journal
+from symphony_charts.local.mounts.sources import open_beneath
 from symphony_charts.local.plan.limits import verdict_script
+from symphony_charts.local.plan.mount_sets import MountSets, helper_plan, is_for_mount, mount_sets
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
-from symphony_charts.local.plan.scripts import enter_script, mounts_script, start_script, tmux_commands
+from symphony_charts.local.plan.scripts import helper_script, mounts_script, start_script, tmux_commands
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.system import package_data, remover
-from symphony_charts.system.user_folders import make_runtime_dir
+from symphony_charts.system.user_folders import make_runtime_dir, state_dir
 
 __all__ = [
     "UNSTARTED_NAMES",
@@ -21,9 +25,11 @@ __all__ = [
     "lay_out",
     "lay_out_shared",
     "make_folder",
+    "make_sub_paths",
     "public",
     "remove_folder",
     "unstarted",
+    "write_own_mounts",
     "write_private",
 ]
 
@@ -50,30 +56,47 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
             write_private(run.folder / name, content)
     for file in plan.files:
         write_private(run.folder / file.path, file.content, file.mode)
-    for path in plan.folders:
-        Path(path).mkdir(parents=True, exist_ok=True)
+    claims = state_dir() / "claims"
+    for path in map(Path, plan.folders):
+        if path.is_relative_to(claims):
+            # It outlives the run: the remover must know it for ours.
+            remover.make(claims, *path.relative_to(claims).parts[:-1], exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_sub_paths(plan)
     if plan.has_namespace:
-        write_private(run.folder / "enter", enter_script(plan, str(run.folder)).encode())
+        write_json(run.folder / "mounts.json", _mounts(run, plan))
+
+
+def make_sub_paths(plan: LocalPlan) -> None:
+    """Make the folders inside of volumes that are shown without a mount. Raises SpecError for one that leads out."""
+    binds = {bind for process in plan.processes for bind in process.binds if bind.sub_path and not plan.has_namespace}
+    problems = []
+    for bind in sorted(binds, key=lambda bind: bind.source):
+        try:
+            os.close(open_beneath(bind.volume, bind.sub_path))
+        except OSError as error:
+            problems.append(Problem(what=f"{bind.source}, for {bind.target}, cannot be used: {error.strerror}"))
+    if problems:
+        raise SpecError(problems)
 
 
 def lay_out(run: Run, plan: LocalPlan, folder: Path, **facts: object) -> None:
     """Write everything else the run needs, and with what is `known` its first state."""
     (run.folder / "p").mkdir(mode=0o700)
     for process in plan.processes:
-        _lay_out_process(run, process, is_mounting=plan.has_namespace)
+        _lay_out_process(run, process)
+    write_own_mounts(run, plan)
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
-    write_json(run.folder / "plan.json", {**public(plan), "folder": str(folder)})
+    write_json(run.folder / "plan.json", {**public(run, plan), "folder": str(folder)})
     os.mkfifo(run.folder / "born", 0o600)
     write_json(run.folder / "state.json", {**first_state(plan), **facts}, is_safe=True)
 
 
-def _lay_out_process(run: Run, process: PlannedProcess, *, is_mounting: bool) -> None:
+def _lay_out_process(run: Run, process: PlannedProcess) -> None:
     folder = run.process_dir(process.slot)
     folder.mkdir(mode=0o700)
     write_private(folder / "start", start_script(process).encode())
     write_private(folder / "log", b"")
-    if process.binds and is_mounting:
-        write_private(folder / "mounts", mounts_script(str(run.folder), process.binds).encode())
     if process.limits:
         write_private(folder / "limited", verdict_script(process.limits).encode())
     if not process.tty:
@@ -82,10 +105,39 @@ def _lay_out_process(run: Run, process: PlannedProcess, *, is_mounting: bool) ->
         os.mkfifo(folder / "go", 0o600)
 
 
-def public(plan: LocalPlan) -> dict[str, object]:
-    """The plan without environment, content of files and start scripts: what any verb may read."""
+def _sets_of(run: Run, plan: LocalPlan) -> MountSets:
+    """What the run mounts for all, and what each process for itself."""
+    return mount_sets(plan, str(run.folder), str(run.socket.parent))
+
+
+def _mounts(run: Run, plan: LocalPlan) -> dict[str, object]:
+    """What the helper shows to all processes of the run."""
+    sets = _sets_of(run, plan)
+    return helper_plan(sets.shared, str(run.folder), journal=str(points_journal()), prepare=list(sets.own.values()))
+
+
+def write_own_mounts(run: Run, plan: LocalPlan) -> None:
+    """Write for each process with mounts of its own the script that shows them."""
+    for slot, binds in _sets_of(run, plan).own.items():
+        folder = run.process_dir(slot)
+        if is_for_mount(binds, str(run.folder)):
+            script = mounts_script(binds)
+        else:
+            write_json(folder / "mounts.json", helper_plan(binds, str(run.folder), journal=None))
+            script = helper_script(helper_command(folder / "mounts.json"))
+        write_private(folder / "mounts", script.encode())
+
+
+def public(run: Run, plan: LocalPlan) -> dict[str, object]:
+    """The plan without environment, content of files and start scripts: what any verb may read.
+
+    ``mounts`` is what only a new run can change: what is mounted for all, and the mount points that there are.
+    """
     listed = [_shown(process, {"env", "preamble"}) for process in plan.processes]
-    return {**_shown(plan, {"processes", "files"}), "processes": listed}
+    sets = _sets_of(run, plan)
+    targets = sorted({bind.target for binds in sets.own.values() for bind in binds})
+    mounts = {"shared": [asdict(bind) for bind in sets.shared], "targets": targets}
+    return {**_shown(plan, {"processes", "files"}), "processes": listed, "mounts": mounts}
 
 
 def _shown(record: PlannedProcess | LocalPlan, hidden: set[str]) -> dict[str, object]:

@@ -245,8 +245,12 @@ def describe_process(process: dict[str, Any], state: dict[str, Any]) -> str:
             process.get("limit")
             or process.get("unhealthy")
             or ("past its deadline" if process.get("is_overdue") else "")
+            # What shells end with that find no such program.
+            or ("command not found" if process["status"] == 127 else "")
         )
         return f"failed {process['status']}{f' ({cause})' if cause else ''}{took}{again}"
+    if phase == "stopped" and started and state.get("cause"):
+        return f"stopped{took} ({state['cause']})"
     if (phase in ("waiting", "starting") and state["phase"] not in LIVE) or (phase == "stopped" and not started):
         return "never started"
     return f"{phase}{took}"

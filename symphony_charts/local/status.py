@@ -18,6 +18,7 @@ from symphony_charts.backend.status import (
 )
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.age import age
+from symphony_charts.local.log_tail import tail_of
 from symphony_charts.local.run_files import damaged
 from symphony_charts.local.runs import LIVE, Run, describe_process, wrapper_of
 from symphony_charts.local.waiting import LONG_S, wait_words, waiting_since
@@ -56,7 +57,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         return _damaged_status(run, error)
     sight = _look(run, state)
     pairs = zip(state["processes"], plan["processes"], strict=True)
-    instances = tuple(_instance(item, planned, state, plan, sight) for item, planned in pairs)
+    instances = tuple(_instance(run, item, planned, state, plan, sight) for item, planned in pairs)
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
@@ -131,6 +132,7 @@ def _look(run: Run, state: Mapping[str, Any]) -> _Sight:
 
 
 def _instance(
+    run: Run,
     item: Mapping[str, Any],
     planned: Mapping[str, Any],
     state: dict[str, Any],
@@ -156,7 +158,9 @@ def _instance(
         ready=bool(item["ready"]) and phase not in FINAL,
         restarts=item["restarts"],
         status=item["status"],
-        reason=words if awaited or phase in ("failed", "lost") or item["phase"] == "backoff" else _not_ready(item),
+        reason=(words if awaited or phase == "lost" or (sight.is_blind and phase == "failed") else "")
+        or _why_failed(run, item, words)
+        or _not_ready(item),
         place=planned["address"],
         pod=item["pod"],
         started=item.get("started"),
@@ -165,6 +169,13 @@ def _instance(
         is_service=planned["is_service"],
         gpus=tuple(planned.get("gpus", ())),
     )
+
+
+def _why_failed(run: Run, item: Mapping[str, Any], words: str) -> str:
+    """What is said of a process that failed, and what that said last."""
+    if item["phase"] not in ("failed", "backoff"):
+        return ""
+    return ": ".join([words, *(line[:200] for line in tail_of(run.process_dir(item["slot"]) / "log", 1))])
 
 
 def _not_ready(item: Mapping[str, Any]) -> str:
@@ -206,7 +217,7 @@ def run_events(run: Run) -> list[Event]:
     events += _long_waits(run, state)
     if state.get("ended"):
         kind = "Warning" if state["phase"] == "failed" else "Normal"
-        message = str(state["phase"])
+        message = f"{state['phase']}: {state['cause']}" if state.get("cause") else str(state["phase"])
         about = f"Run/{run.run_id}"
         events.append(Event(time=state["ended"], kind=kind, about=about, reason="Ended", message=message))
     return sorted(events, key=lambda event: event.time)

@@ -19,6 +19,8 @@ from symphony_charts.local.machine.capacity import make_room_for
 from symphony_charts.local.machine.git_volumes import check_out_all
 from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
 from symphony_charts.local.machine.machine import namespace_prefix, plan_here
+from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
+from symphony_charts.local.mounts.points import remove_points
 from symphony_charts.local.plan.gpus import wishes_of
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.scripts import quote, quote_path
@@ -133,6 +135,8 @@ def _begin(
 ) -> None:
     quote_path(str(run.folder))
     make_folder(run)
+    # Those of a run that was killed with all of its supervisors, too.
+    remove_points(str(points_journal()))
     # It starts while everything else is prepared.
     supervisor, server = spare or SupervisorProcess.ahead(), None
     try:
@@ -157,6 +161,7 @@ def _begin(
         with contextlib.ExitStack() as left:
             left.callback(remove_folder, run)
             if server is not None:
+                left.callback(remove_points, str(points_journal()))
                 left.callback(server.kill)
             left.callback(supervisor.kill)
         if isinstance(error, OSError):
@@ -199,6 +204,7 @@ def _restart_changed(
     sys.stdout.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes) if dry_run else "")
     if dry_run:
         sys.stdout.write("" if changes else "nothing has changed\n")
+        sys.stdout.write("".join(f"note: {note}\n" for note in plan.notes))
         return None
     sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
     rewrite(run, plan, folder)
@@ -262,7 +268,7 @@ def wait(run: Run) -> int:
         ensure_supervised(run)
         await_end(run, None)
     state = run.state()
-    return int(state["failed"]["status"]) if state.get("failed") else 0
+    return int(state["failed"]["status"]) if state.get("failed") else int(bool(state.get("cause")))
 
 
 def _restore_supervisors(experiment: Experiment) -> None:
@@ -331,7 +337,8 @@ class Server:
     def __init__(self, run: Run, plan: LocalPlan) -> None:
         self._run = run
         self._error: Exception | None = None
-        self._prefix = [*namespace_prefix(), "/bin/sh", str(run.folder / "enter")] if plan.has_namespace else []
+        helper = helper_command(run.folder / "mounts.json")
+        self._prefix = [*namespace_prefix(), *helper] if plan.has_namespace else []
         self._life = hold_life(run.folder / LIFE)
         self._thread = threading.Thread(target=self._start)
         self._thread.start()
@@ -354,6 +361,8 @@ class Server:
         try:
             keep = [] if self._life is None else [self._life]
             tmux_client.start(self._run.socket, self._prefix, {**env, "TERM": "tmux-256color"}, keep)
+        except ToolFailed as error:
+            self._error = refusals_in(error) or error
         except Exception as error:
             self._error = error
         finally:

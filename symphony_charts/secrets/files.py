@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from symphony_charts.chart.render.names import Release, fullname, join
@@ -54,13 +54,16 @@ def read_secret_files(
     return contents
 
 
-def guard_of(specs: list[SpecFile]) -> Guard:
-    """What refuses to send the secret files of `specs`, as far as they are on this machine."""
+def guard_of(specs: list[SpecFile], allowed: Collection[str] = ()) -> Guard:
+    """What refuses to send the secret files of `specs`, as far as they are on this machine, and tokens.
+
+    `allowed` are fingerprints of what is no secret.
+    """
     secrets: dict[str, bytes] = {}
     for spec in specs:
         contents = read_secrets(spec, may_lack=True)
         secrets |= {f"the secret {key} of {spec.path}": content for key, content in contents.items()}
-    return Guard(secrets)
+    return Guard(secrets, allowed=allowed)
 
 
 def secret_name(spec: SpecFile, release: str | None = None, named: str | None = None) -> str:

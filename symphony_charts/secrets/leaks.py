@@ -1,158 +1,193 @@
-"""The leak guard lets no byte leave this machine that holds a secret, in the clear or in any common disguise."""
+"""The leak guard lets no byte leave this machine that holds a secret, in the clear or in any common disguise.
+
+What an experiment declares as secret is looked for by its content (`declared`), every other key and token by the rules
+of gitleaks (`rules`), both in each form that a file can be unpacked or decoded into (`decoding`) and in its name.
+"""
 
 from __future__ import annotations
 
-import base64
-import gzip
-import io
-import json
-import re
-import tarfile
-import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from symphony_charts.errors import Conflict
+from symphony_charts.secrets.declared import disguises, pieces
+from symphony_charts.secrets.decoding import View, is_large_binary, views
+from symphony_charts.secrets.rules import Found, fingerprint_of, search, search_path
 
 __all__ = ["Guard", "Leak"]
 
-# Shorter values are found by accident in anything.
-_LEAST_BYTES = 8
-_LEAST_LINE_BYTES = 12
-_UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-_MOST_UNPACKED = 64 * 1024 * 1024
-# What a private key or token looks like, whoever it belongs to. Sources: RFC 7468; the formats that GitHub, GitLab,
-# Slack, Google and AWS document for their tokens.
-_TOKENS = re.compile(
-    rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----|\bgh[pousr]_[A-Za-z0-9]{36}\b|\bgithub_pat_\w{40,}"
-    rb"|\bglpat-[\w-]{20}|\bxox[abpr]-[\w-]{20,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{35}\b|\bya29\.[\w-]{20,}"
-)
+_MOST_SHOWN = 10
+_HIDDEN = "***"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """Where a secret was found, and which: `name` is that of the secret, never its value."""
+    """Where a secret was found, and which: `name` is that of the secret, never its value.
+
+    `line` counts from 1 where the file shows the secret as it is, else it is 0.
+    """
 
     path: str
     name: str
     how: str
+    line: int = 0
+    found: Found = field(repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """What names the finding wherever it stands; who is sure that it is no secret allows it by that."""
+        return fingerprint_of(self.found)
+
+    def __str__(self) -> str:
+        return f"{self.path}{f':{self.line}' if self.line else ''} holds {self.name} ({self.how})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """One form of a declared secret: whose it is, what it is called there, and how it is disguised."""
+
+    name: str
+    piece: str
+    how: str
+
+    @property
+    def found(self) -> Found:
+        """The form as a finding, whose fingerprint is made of names alone."""
+        words = ("declared", self.name.rpartition("/")[2], self.piece)
+        return Found(rule=":".join(word.replace(" ", "-") for word in words if word), secret=b"", start=0)
 
 
 class Guard:
-    """What looks for `secrets` (contents by name) in outgoing files."""
+    """What looks for `secrets` (contents by name), and for all that looks like a key or token, in what goes out.
 
-    def __init__(self, secrets: Mapping[str, bytes], *, finds_tokens: bool = True) -> None:
+    Findings whose fingerprint is `allowed` are none.
+    """
+
+    def __init__(
+        self, secrets: Mapping[str, bytes], *, allowed: Collection[str] = (), finds_tokens: bool = True
+    ) -> None:
         self._finds_tokens = finds_tokens
-        self._forms: dict[bytes, tuple[str, str]] = {}
+        self._allowed = frozenset(allowed)
+        self._forms: dict[bytes, _Form] = {}
         for name, content in secrets.items():
-            for how, form in _disguises(content):
-                self._forms.setdefault(form, (name, how))
+            for piece, part in pieces(content):
+                for how, form in disguises(part):
+                    self._forms.setdefault(form, _Form(name=name, piece=piece, how=how))
 
     def find(self, files: Mapping[str, bytes]) -> list[Leak]:
-        """Every secret that a file holds, in order of path; each form once."""
+        """Every secret in the content or in the name of a file, in order of path; a path never shows what it holds."""
         places: dict[bytes, str] = {}
         for path, content in sorted(files.items()):
-            for inner, data in _unpacked(path, content):
-                # Charts of one template share most of their files: equal content is looked at once.
-                places.setdefault(data, inner)
-        # Encoders break long lines; a secret with line breaks of its own is found in the file as it is.
-        texts = {data: (data, _joined(data)) for data in places}
-        everything = b"\0".join(text for pair in texts.values() for text in pair)
-        leaks = []
-        for form, (name, how) in self._forms.items():
-            if form in everything:
-                leaks += [
-                    Leak(path=places[data], name=name, how=how)
-                    for data, pair in texts.items()
-                    if any(form in text for text in pair)
-                ]
-        if self._finds_tokens and _TOKENS.search(everything):
-            leaks += [
-                Leak(path=path, name="a private key or token", how="by its form")
-                for data, path in places.items()
-                if _TOKENS.search(data)
-            ]
-        return sorted(leaks, key=lambda leak: leak.path)
+            # Charts of one template share most of their files: equal content is looked at once.
+            places.setdefault(content, path)
+        looked = [view for content, path in places.items() for view in views(path, content)]
+        hidden, leaks = self._in_names({*files, *(view.path for view in looked)})
+        for leak in self._in_views(looked):
+            shown = _shown(leak.path, hidden)
+            leaks.append(Leak(path=shown, name=leak.name, how=leak.how, line=leak.line, found=leak.found))
+        first: dict[tuple[str, str, bytes], Leak] = {}
+        for leak in leaks:
+            first.setdefault((leak.path, leak.found.rule, leak.found.secret), leak)
+        return sorted(first.values(), key=lambda leak: (leak.path, leak.line))
 
     def refuse(self, files: Mapping[str, bytes]) -> None:
-        """Raise Conflict when a file holds a secret, naming both and never the value."""
-        leaks = self.find(files)
-        if leaks:
-            first = leaks[0]
-            more = len({leak.path for leak in leaks}) - 1
-            raise Conflict(
-                f"{first.path} holds {first.name} ({first.how}){f' (and {more} more files)' if more else ''};"
-                " nothing was sent",
-                first.path,
-                "take it out; secrets reach processes as files: `secrets: [PATH]` in the spec",
-            )
+        """Raise Conflict when a file or its name holds a secret, naming both and never the value."""
+        _raise(self.find(files))
+
+    def refuse_names(self, names: Iterable[str]) -> None:
+        """Raise Conflict when a name that goes out by itself, as that of a branch, holds a secret."""
+        _raise(self._in_names(set(names))[1])
+
+    def _in_views(self, looked: list[View]) -> Iterator[Leak]:
+        """What the contents hold."""
+        for view, form in self._declared_in(looked):
+            yield from self._kept(view, [form.found], form)
+        for view in looked:
+            if view.is_cut:
+                name = view.path.rpartition("/")[2]
+                yield from self._kept(view, [Found(rule=f"packed:{name}", secret=b"", start=0)])
+            elif self._finds_tokens and not is_large_binary(view.data):
+                yield from self._kept(view, search(view.data, view.path, is_joined=view.is_joined))
+
+    def _declared_in(self, looked: list[View]) -> Iterator[tuple[View, _Form]]:
+        """The declared secrets that views hold, also where an encoder broke them into lines."""
+        if not self._forms:
+            return
+        texts = [(view, view.data, view.data.translate(None, b" \t\r\n\v\f")) for view in looked]
+        everything = b"\0".join(text for _, *pair in texts for text in pair)
+        for form, meaning in self._forms.items():
+            if form in everything:
+                yield from ((view, meaning) for view, *pair in texts if any(form in text for text in pair))
+
+    def _in_names(self, paths: set[str]) -> tuple[dict[str, str], list[Leak]]:
+        """What the names of files and folders hold: the parts of paths that may not be shown, and the leaks."""
+        # Folders and last parts, each once and all as one text: a thousand charts have few names.
+        parts = sorted({part for path in paths for part in (path.rpartition("/")[0], path.rpartition("/")[2]) if part})
+        together = View(path="", data="\n".join(parts).encode("utf-8", "surrogateescape"))
+        hidden: dict[str, str] = {}
+        leaks: list[Leak] = []
+        if any(True for view in views("", together.data) for _ in self._in_views([view])):
+            for part in parts:
+                data = part.encode("utf-8", "surrogateescape")
+                found = [leak for view in views("", data) for leak in self._in_views([view])]
+                if found:
+                    hidden[part] = _without(part, [leak.found.secret for leak in found])
+                    leaks += [
+                        Leak(path=f"the name {hidden[part]}", name=leak.name, how=leak.how, found=leak.found)
+                        for leak in found
+                    ]
+        if self._finds_tokens:
+            for path in sorted(paths):
+                view = View(path=_shown(path, hidden), data=b"")
+                leaks += self._kept(view, search_path(path))
+        return hidden, leaks
+
+    def _kept(self, view: View, findings: Iterable[Found], form: _Form | None = None) -> Iterator[Leak]:
+        """The findings in a view that are not allowed, as leaks."""
+        rules = {text.rpartition(":")[0] for text in self._allowed} | self._allowed
+        for found in findings:
+            if found.rule in rules and fingerprint_of(found) in self._allowed:
+                continue
+            layers = ", ".join(f"in {layer}" if layer[0] != "b" else layer for layer in view.layers)
+            if form is not None:
+                name = f"{form.name}, {form.piece}" if form.piece else form.name
+                yield Leak(path=view.path, name=name, how=", ".join(filter(None, (layers, form.how))), found=found)
+            elif view.is_cut:
+                name = "more than can be looked through"
+                yield Leak(path=view.path, name=name, how=layers, found=found)
+            else:
+                line = 0 if view.layers else view.data.count(b"\n", 0, found.start) + 1
+                name = f"a secret by the rule {found.rule}"
+                yield Leak(path=view.path, name=name, how=layers or "in the clear", line=line, found=found)
 
 
-def _disguises(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """The forms in which a secret may stand in a file: name of the form, bytes to look for.
-
-    The whole of it without outer white space, and each of its longer lines.
-    """
-    whole = content.strip()
-    parts = [whole] if len(whole) >= _LEAST_BYTES else []
-    parts += [line.strip() for line in whole.splitlines() if len(line.strip()) >= _LEAST_LINE_BYTES]
-    for part in dict.fromkeys(parts):
-        yield "in the clear", part
-        yield "in hexadecimal", part.hex().encode()
-        yield "in hexadecimal", part.hex().upper().encode()
-        for text in _base64_forms(part):
-            yield "in base64", text
-        decoded = part.decode("utf-8", "replace")
-        if "\ufffd" not in decoded:
-            quoted = (
-                json.dumps(decoded)[1:-1],
-                json.dumps(decoded, ensure_ascii=False)[1:-1],
-                decoded.replace("'", "''"),
-            )
-            for form in quoted:
-                yield "escaped", form.encode()
-            yield "backwards", decoded[::-1].encode()
-        for kept in (_UNRESERVED, _UNRESERVED + b"/"):
-            yield "URL-encoded", _percent(part, kept)
-            yield "URL-encoded", _percent(part, kept).replace(b"%20", b"+")
+def _without(part: str, secrets: list[bytes]) -> str:
+    """A name without the secrets that stand in it; nothing of it where they stand there in disguise."""
+    shown = part
+    for secret in secrets:
+        text = secret.decode("utf-8", "surrogateescape")
+        if not text or text not in shown:
+            return _HIDDEN
+        shown = shown.replace(text, _HIDDEN)
+    return shown
 
 
-def _base64_forms(part: bytes) -> Iterator[bytes]:
-    """What stays the same of `part` in base64 wherever it begins in the text: three alignments, two alphabets."""
-    for offset in range(3):
-        encoded = base64.b64encode(bytes(offset) + part)
-        # A character holds six bits: those that also hold bits of a neighbour may be anything.
-        core = encoded[(0, 2, 3)[offset] : 8 * (offset + len(part)) // 6]
-        if len(core) >= _LEAST_BYTES:
-            yield core
-            yield core.translate(bytes.maketrans(b"+/", b"-_"))
+def _shown(path: str, hidden: Mapping[str, str]) -> str:
+    folder, slash, name = path.rpartition("/")
+    return f"{hidden.get(folder, folder)}{slash}{hidden.get(name, name)}"
 
 
-def _percent(part: bytes, kept: bytes) -> bytes:
-    """Percent-encoding, RFC 3986 section 2.1."""
-    return b"".join(bytes([byte]) if byte in kept else b"%%%02X" % byte for byte in part)
-
-
-def _joined(data: bytes) -> bytes:
-    return re.sub(rb"\s+", b"", data)
-
-
-def _unpacked(path: str, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """A file as it is, or what is packed in it: a gzip stream, or the members of a tar in one."""
-    if not content.startswith(b"\x1f\x8b"):
-        yield path, content
+def _raise(leaks: list[Leak]) -> None:
+    if not leaks:
         return
-    try:
-        with gzip.open(io.BytesIO(content)) as stream:
-            inner = stream.read(_MOST_UNPACKED)
-    except (OSError, EOFError, zlib.error):
-        yield path, content
-        return
-    try:
-        with tarfile.open(fileobj=io.BytesIO(inner)) as archive:
-            for member in archive:
-                packed = archive.extractfile(member) if member.isfile() else None
-                if packed is not None:
-                    yield f"{path}:{member.name}", packed.read(_MOST_UNPACKED)
-    except tarfile.TarError:
-        yield path, inner
+    others = [str(leak) for leak in leaks[1:_MOST_SHOWN]]
+    if len(leaks) > _MOST_SHOWN:
+        others.append(f"{len(leaks) - _MOST_SHOWN} more")
+    what = "; ".join([str(leaks[0]), *others])
+    allowed = "; ".join(dict.fromkeys(leak.fingerprint for leak in leaks[:_MOST_SHOWN]))
+    raise Conflict(
+        f"{what}; nothing was sent",
+        leaks[0].path,
+        "take it out; secrets reach processes as files: `secrets: [PATH]` in the spec; what is none is allowed in"
+        f" .symph.yaml by `allow_leaks: [{{fingerprint: ..., reason: ...}}]` with {allowed}",
+    )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from symphony_charts.chart.render.values import Values
-from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.errors import Problem, SpecError, UsageError
 from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.urls import address_fault, repository_fault
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.files import with_location
 from symphony_charts.spec.type_errors import record_faults
 
-__all__ = ["Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
+__all__ = ["AllowedLeak", "Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
 
 _IN_CLUSTER = "https://kubernetes.default.svc"
 
@@ -22,21 +24,41 @@ _NAMES = (".symph.yaml", ".symph.yml")
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace."""
+    """Where an environment runs: a cluster by its address, or by the name Argo CD knows it by, and a namespace.
+
+    Flux reaches another cluster by the Secret `kubeconfig`, and installs as `service_account` where one is named.
+    """
 
     server: str = _IN_CLUSTER
     name: str = ""
     namespace: str = "default"
+    kubeconfig: str = ""
+    service_account: str = ""
+
+    @property
+    def is_own_cluster(self) -> bool:
+        """Whether it is the cluster in which Argo CD or Flux itself runs."""
+        return not self.name and self.server == _IN_CLUSTER
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The Git repository of charts: `url`, `branch`, Argo CD's `project`; `sign` is an SSH key or ``gpg:KEYID``."""
+    """The Git repository of charts: `url`, `branch`, Argo CD's `project`; `sign` is an SSH key or ``gpg:KEYID``.
+
+    `forge` says what kind of server it is (github, gitlab, gitea) where its name does not.
+    """
 
     url: str
     branch: str = "main"
     project: str = "symph"
     author: str = ""
     sign: str = ""
+    forge: Literal["", "github", "gitlab", "gitea"] = ""
+
+    def __post_init__(self) -> None:
+        """Raise SpecError for an address that git may not be given, wherever it comes from."""
+        fault = repository_fault(self.url, "repository.url")
+        if fault:
+            raise SpecError([fault])
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +66,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     `certificate` is what secrets are sealed with there: a file beside the settings, an address, or ``cluster``.
     `context` is the kubeconfig's context of the cluster, by which a publish can look whether secrets are there.
+    `kubeconfig` and `service_account` are for Flux: a Secret and a service account beside its HelmReleases.
     """
 
     certificate: str | None = None
@@ -51,12 +74,33 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     server: str = _IN_CLUSTER
     cluster: str = ""
     namespace: str = "default"
+    kubeconfig: str = ""
+    service_account: str = ""
     values: Values = {}
+
+    def __post_init__(self) -> None:
+        """Raise SpecError for an address with a password in it, wherever it comes from."""
+        fault = address_fault(self.server, "server")
+        if fault:
+            raise SpecError([fault])
 
     @property
     def destination(self) -> Destination:
         """The environment's destination as a pointer writes it."""
-        return Destination(server=self.server, name=self.cluster, namespace=self.namespace)
+        return Destination(
+            server=self.server,
+            name=self.cluster,
+            namespace=self.namespace,
+            kubeconfig=self.kubeconfig,
+            service_account=self.service_account,
+        )
+
+
+class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the leak guard found and is no secret: the `fingerprint` that the refusal named, and why it may go out."""
+
+    fingerprint: str
+    reason: str
 
 
 class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,12 +110,18 @@ class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     repository: Repository | None = None
     environments: dict[str, Environment] = {}
     pools: list[str] = []
+    allow_leaks: list[AllowedLeak] = []
 
 
 class Settings(_Keys, frozen=True, kw_only=True):
     """What holds for every experiment of a project; `path` is the file, None where there is none."""
 
     path: Path | None = None
+
+    @property
+    def allowed_leaks(self) -> frozenset[str]:
+        """The fingerprints of what the leak guard lets out."""
+        return frozenset(each.fingerprint for each in self.allow_leaks)
 
     def environment(self, name: str | None) -> str:
         """The environment `name`, or the only one where none is named. Raises UsageError where that is unclear."""
@@ -134,7 +184,21 @@ def _settings_in(data: object) -> Settings:
         data["environments"] = {name: value or {} for name, value in data["environments"].items()}
     if isinstance(data.get("pools"), str):
         data["pools"] = [data["pools"]]
-    if faults := list(record_faults(data, _Keys)):
+    faults = list(record_faults(data, _Keys))
+    url = data["repository"].get("url") if isinstance(data.get("repository"), dict) else None
+    if isinstance(url, str) and (fault := repository_fault(url, "repository.url")):
+        faults.append(fault)
+    for name, each in data["environments"].items() if isinstance(data.get("environments"), dict) else ():
+        server = each.get("server") if isinstance(each, dict) else None
+        if isinstance(server, str) and (fault := address_fault(server, f"environments.{name}.server")):
+            faults.append(fault)
+    listed = data.get("allow_leaks")
+    faults += [
+        Problem(what="no reason is given", path=f"allow_leaks[{index}].reason", next="say why it is no secret")
+        for index, each in enumerate(listed if isinstance(listed, list) else [])
+        if isinstance(each, dict) and isinstance(each.get("reason"), str) and not each["reason"].strip()
+    ]
+    if faults:
         raise SpecError(faults)
     return msgspec.convert(data, Settings)
 

@@ -147,6 +147,10 @@ def _probe(field: Schema) -> Schema:
     return _also(field, {"type": ["integer", "string"]})
 
 
+def _span(field: Schema) -> Schema:
+    return _also(field, {"type": "string", "pattern": r"^\d{1,6}[smh]$"})
+
+
 _MOUNT_FORM: Schema = {"anyOf": [{"$ref": "#/$defs/Mount"}, {"$ref": "#/$defs/Inline"}, {"type": "string"}]}
 _ENV: Schema = {"type": "object", "additionalProperties": {"anyOf": [_SCALAR, {"$ref": "#/$defs/EnvSource"}]}}
 _RESTART = ["always", "on-failure", "never", "Always", "OnFailure", "Never"]
@@ -159,6 +163,9 @@ _FORMS: dict[str, Callable[[Schema], Schema]] = {
     "restart": _only({"anyOf": [{"enum": _RESTART}, {"type": "null"}]}),
     "tolerations": lambda field: _also(field, {"$ref": "#/$defs/Toleration"}),
     "ready": _probe,
+    "initial_delay": _span,
+    "period": _span,
+    "timeout": _span,
     "tcp": _probe,
     "http": _probe,
     "exec": lambda field: _also(field, _WORDS),

@@ -8,6 +8,8 @@ from symphony_charts.formats.scalars import plain, scalar_text
 
 __all__ = ["assignment", "by_field", "port_range", "probe", "restart", "texts", "tolerations", "words", "workload"]
 
+_SPANS = ("initial_delay", "period", "timeout")
+_UNITS = {"s": 1, "m": 60, "h": 3600}
 _RESTARTS = {"Always": "always", "OnFailure": "on-failure", "Never": "never", "on_failure": "on-failure"}
 
 
@@ -61,18 +63,24 @@ def tolerations(value: object) -> object:
 
 
 def probe(value: object) -> object:
-    """``ready: 8080`` (a TCP port, by number or service name), and the same below `tcp`, `http` and `exec`."""
+    """``ready: 8080`` (a TCP port, by number or service name), as below `tcp`, `http` and `exec`; ``period: 1s``."""
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return {"tcp": {"port": value}}
     if not isinstance(value, dict):
         return value
-    result = dict(value)
+    result = {key: _seconds(item) if key in _SPANS else item for key, item in value.items()}
     for kind in ("tcp", "http"):
         if isinstance(result.get(kind), (str, int)):
             result[kind] = {"port": result[kind]}
     if isinstance(result.get("exec"), (str, list, tuple)):
         result["exec"] = {"command": words(result["exec"])}
     return result
+
+
+def _seconds(value: object) -> object:
+    """``90s``, ``5m`` or ``1h`` as seconds, in which Kubernetes counts."""
+    match = re.fullmatch(r"(\d{1,6})([smh])", value, re.ASCII) if isinstance(value, str) else None
+    return int(match[1]) * _UNITS[match[2]] if match else value
 
 
 def workload(value: object) -> object:

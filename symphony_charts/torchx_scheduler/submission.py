@@ -22,6 +22,7 @@ from symphony_charts.oci.workspace import PatchedImage, patch_image, read_worksp
 from symphony_charts.package import package, template, write
 from symphony_charts.prepare import prepare
 from symphony_charts.secrets.files import guard_of
+from symphony_charts.settings.project import find_settings
 from symphony_charts.spec.data import to_data, to_yaml
 from symphony_charts.spec.files import SpecFile, lock_path_of, read_lock
 from symphony_charts.spec.lockfile import Lock
@@ -65,7 +66,9 @@ def patch_workspaces(
     images = []
     for base, folder in workspaces.items():
         entries = read_workspace(Path(folder))
-        guard_of([]).refuse({str(Path(folder) / entry.path): entry.content for entry in entries})
+        guard_of([], find_settings(Path(folder)).allowed_leaks).refuse(
+            {str(Path(folder) / entry.path): entry.content for entry in entries}
+        )
         images.append(patch_image(base, entries, repository))
     spec = SpecFile(path=Path("experiment.yaml"), experiment=experiment, lock_path=Path("-"), lock=Lock())
     return with_images(spec, {image.base: image.image for image in images}).experiment, images

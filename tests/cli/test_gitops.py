@@ -129,7 +129,7 @@ def test_init_refuses_to_replace_another_bootstrap_unless_forced(project: Projec
 
 
 def test_init_for_flux_gives_each_publish_its_helm_release(project: Project) -> None:
-    project.symph(*INIT, "--flux")
+    project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git")
     project.symph("publish", "rl.yaml", "--env", "dev")
     assert "bootstrap/applicationset.yaml" not in paths(project)
     assert "./charts/ml/rl/0.1.0" in project.show("flux/dev/ml/rl.yaml")
@@ -237,7 +237,7 @@ def test_gc_keeps_what_runs_what_can_be_rolled_back_to_and_the_newest(project: P
 
 
 def test_flux_is_told_which_keys_open_encrypted_secrets(project: Project) -> None:
-    project.symph(*INIT, "--flux", "--sops-secret", "sops-gpg")
+    project.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/charts.git", "--sops-secret", "sops-gpg")
     assert "provider: sops" in project.show("bootstrap/flux-releases.yaml")
     assert "name: sops-gpg" in project.show("bootstrap/flux-releases.yaml")
 

@@ -144,3 +144,23 @@ def test_restart_says_which_processes_it_restarted(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["items"]) == 1
     assert symph("restart", "nobody").returncode == 8
+
+
+def test_restart_takes_its_words_as_logs_and_exec_do(tmp_path: Path) -> None:
+    symph("up", spec(tmp_path, "name: one\nprocesses: {a: {command: [sleep, '300']}, b: {command: [sleep, '300']}}\n"))
+    symph("up", spec(tmp_path, "name: two\nprocesses: {a: {command: [sleep, '300']}}\n"))
+    asked = [["a", "one"], ["a", "b", "one"], ["two"], ["b", "-e", "one"]]
+    dry = [json.loads(symph("restart", *words, "--dry-run", "-o", "json").stdout)["items"] for words in asked]
+    assert [[item["name"] for item in items] for items in dry] == [["a"], ["a", "b"], ["a"], ["b"]]
+    assert symph("restart", "a", "b", "--dry-run").returncode == 8
+    symph("down", "two")
+    assert symph("restart", "a", "b", "--dry-run", "-o", "name").stdout.split() == ["a", "b"]
+
+
+def test_the_logs_of_a_process_that_has_ended_are_found_by_the_name_of_its_experiment(tmp_path: Path) -> None:
+    symph("up", spec(tmp_path, "name: exp\nprocesses: {a: {command: [echo, hi]}}\n"), "--wait")
+    done = symph("logs", "a")
+    assert done.returncode == 8
+    assert '"a" is a process of exp, which has ended' in done.stderr
+    assert "next: symph logs a exp" in done.stderr
+    assert 'there is no experiment "nobody", and nothing runs' in symph("logs", "nobody").stderr

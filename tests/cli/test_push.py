@@ -207,7 +207,9 @@ def test_helm_verifies_a_signed_chart(
 
 
 def test_a_chart_with_a_private_key_in_it_is_not_pushed(place: Place, registry: str) -> None:
-    (place.folder / "dist/rl/templates/extra-key.yaml").write_text("-----BEGIN RSA PRIVATE KEY-----\n")
+    (place.folder / "dist/rl/templates/extra-key.yaml").write_text(
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAxT\n"
+    )
     status, _, err = place.symph("push", "dist/rl", f"oci://{registry}/charts")
     assert status == 7
     assert "extra-key.yaml" in err

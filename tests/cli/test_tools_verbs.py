@@ -22,6 +22,7 @@ LIGHT = {"symphony_charts.cli", "symphony_charts.errors", "symphony_charts.versi
     f"symphony_charts.cli.{name}"
     for name in ("arguments", "failures", "main", "matching", "options", "output", "parser", "streams", "verbs")
 }
+LIGHT |= {"symphony_charts.formats", "symphony_charts.formats.printable"}
 
 
 def symph(*words: str, **env: str) -> subprocess.CompletedProcess[str]:

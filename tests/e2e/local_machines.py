@@ -9,9 +9,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Machine", "start_machine", "why_no_machines"]
+__all__ = ["SYMPH", "Machine", "start_machine", "why_no_machines"]
 
 _MAIN = "import sys; from symphony_charts.cli.main import main; sys.exit(main(sys.argv[1:]))"
+# The command as words of a shell.
+SYMPH = f"{sys.executable} -c '{_MAIN}'"
 _UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private")
 # Canaries first, so that they have the low numbers that processes of another machine have there; then whatever comes.
 _INIT = """

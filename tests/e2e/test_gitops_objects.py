@@ -88,12 +88,12 @@ def test_the_api_server_takes_what_argo_cd_is_given(
 ) -> None:
     setup = ArgoSetup(url=SETUP.url, version=version, protects=True)
     places = [Destination(namespace="rl"), Destination(name="big", namespace="rl")]
-    accept(programs, namespace, app_project(setup, places), application_set(setup), application(POINTER, setup))
+    accept(programs, namespace, app_project(setup, "dev", places), application_set(setup), application(POINTER, setup))
 
 
 @pytest.mark.usefixtures("definitions")
 def test_signatures_are_asked_for_in_words_that_argo_cd_3_5_knows(programs: Programs, namespace: str) -> None:
-    accept(programs, namespace, app_project(SETUP, [Destination(namespace="rl")]))
+    accept(programs, namespace, app_project(SETUP, "dev", [Destination(namespace="rl")]))
 
 
 @pytest.mark.usefixtures("definitions")

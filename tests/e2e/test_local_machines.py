@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.local_machines import Machine, start_machine, why_no_machines
+from tests.e2e.local_machines import SYMPH, Machine, start_machine, why_no_machines
 from tests.local.runs import until
 
 pytestmark = pytest.mark.slow
@@ -117,3 +119,48 @@ def test_after_a_loss_of_power_nobody_is_signalled_and_the_run_is_lost(
     assert second.symph("up", "rl.yaml").returncode == 0
     assert second.symph("down", "rl").returncode == 0
     assert second.dead_canaries == 0
+
+
+VERBS = (
+    ("up", "rl.yaml"),
+    ("up", "rl.yaml", "--force"),
+    ("up", "rl.yaml", "--wait"),
+    ("down", "rl"),
+    ("restart", "-e", "rl"),
+    ("delete", "rl", "--yes"),
+    ("local", "gc", "--keep", "0", "--yes"),
+    ("p", "rl"),
+)
+# Says of which runs there are processes, by what these have in their environment, and how many supervisors.
+COUNT = """
+import pathlib
+runs, supervisors = set(), 0
+for place in pathlib.Path("/proc").glob("[0-9]*"):
+    try:
+        env, argv = (place / "environ").read_bytes().split(b"\\0"), (place / "cmdline").read_bytes().split(b"\\0")
+    except OSError:
+        continue
+    runs |= {entry[10:].decode() for entry in env if entry.startswith(b"SYMPH_RUN=")}
+    supervisors += b"symphony_charts.local.supervisor.supervisor" in argv
+print(*sorted(runs)), print(supervisors)
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_verbs_in_any_mixture_leave_no_run_that_ls_does_not_see(
+    world: Callable[..., Machine], seed: int, private_places: Path
+) -> None:
+    machine, chance = world("only"), random.Random(seed)
+    for _ in range(4):
+        chosen = [chance.choice(VERBS) for _ in range(8)]
+        # One of them is killed at some moment.
+        words = [" ".join((SYMPH, *verb)) for verb in chosen]
+        words[0] = f"timeout -s KILL {chance.random():.2f} {words[0]}"
+        done = machine.run("sh", "-c", f"{SYMPH}; {' & '.join(words)} & sleep 8; kill $(jobs -p) 2>/dev/null; wait")
+        assert "Traceback" not in done.stderr, done.stderr
+        assert "bug in symph" not in done.stderr, done.stderr
+    listed = json.loads(machine.symph("ls", "-o", "json").stdout)["items"]
+    runs, supervisors = machine.run(sys.executable, "-c", COUNT).stdout.splitlines()
+    assert (runs.split(), int(supervisors)) == ([item["run"] for item in listed], len(listed))
+    assert machine.symph("down", "--all").returncode == 0
+    assert machine.run(sys.executable, "-c", COUNT).stdout.split() == ["0"]

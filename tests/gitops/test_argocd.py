@@ -18,7 +18,6 @@ from symphony_charts.gitops.argocd.objects import (
     parse_version,
     refused_kinds,
 )
-from symphony_charts.gitops.flux import git_repository, helm_release
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.settings.project import Destination
@@ -87,14 +86,18 @@ def test_a_destination_has_a_server_or_a_name(place: Destination, target: dict[s
 def test_the_application_set_makes_the_application_that_we_would_write() -> None:
     template: Any = application_set(SETUP)["spec"]
     text = json.dumps(template["template"])
-    for name, value in {"env": "dev", "team": "ml", "name": "rl", "chart": POINTER.chart}.items():
-        text = text.replace(f"{{{{ .{name} }}}}", value)
+    in_path = {"index .path.segments 1": "dev", "index .path.segments 2": "ml"}
+    in_path['trimSuffix \\".symph-app.yaml\\" .path.filename'] = "rl"
+    for name, value in {**in_path, ".chart": POINTER.chart}.items():
+        assert f"{{{{ {name} }}}}" in text
+        text = text.replace(f"{{{{ {name} }}}}", value)
+    assert all(f"{{{{ .{name} }}}}" not in text for name in ("env", "team", "name")), "never by what a pointer says"
     made, written = json.loads(text), app()
     assert made["metadata"]["name"] == written["metadata"]["name"]
     assert made["metadata"]["annotations"] == written["metadata"]["annotations"]
     assert made["spec"]["source"]["path"] == written["spec"]["source"]["path"]
     assert made["spec"]["syncPolicy"] == written["spec"]["syncPolicy"]
-    assert made["spec"]["project"] == "symph"
+    assert made["spec"]["project"] == written["spec"]["project"] == "symph-dev"
 
 
 def test_files_are_found_by_a_suffix_that_nothing_else_has() -> None:
@@ -108,7 +111,7 @@ def test_protection_keeps_what_runs_when_a_pointer_vanishes() -> None:
 
 
 def test_the_project_allows_our_repository_namespaces_and_kinds_alone() -> None:
-    spec: Any = app_project(SETUP, [Destination(namespace="a")])["spec"]
+    spec: Any = app_project(SETUP, "dev", [Destination(namespace="a")])["spec"]
     assert spec["sourceRepos"] == [SETUP.url]
     assert [place["namespace"] for place in spec["destinations"]] == ["a"]
     assert spec["clusterResourceWhitelist"] == []
@@ -137,7 +140,7 @@ def test_nobody_gives_rights_by_way_of_git() -> None:
     ("version", "field"), [((3, 4), "signatureKeys"), ((3, 5), "sourceIntegrity"), ((3, 6), "sourceIntegrity")]
 )
 def test_signatures_are_asked_for_in_the_words_of_the_version(version: tuple[int, int], field: str) -> None:
-    spec = app_project(ArgoSetup(url="u", version=version, gpg_keys=("AB",)), [])["spec"]
+    spec = app_project(ArgoSetup(url="u", version=version, gpg_keys=("AB",)), "dev", [])["spec"]
     assert isinstance(spec, dict)
     assert {"signatureKeys", "sourceIntegrity"} & set(spec) == {field}
 
@@ -146,16 +149,3 @@ def test_signatures_are_asked_for_in_the_words_of_the_version(version: tuple[int
 def test_an_unknown_argo_cd_is_refused(text: str) -> None:
     with pytest.raises(SpecError, match="no objects for Argo CD"):
         parse_version(text)
-
-
-def test_flux_never_waits_for_jobs_nor_uninstalls_them() -> None:
-    spec: Any = helm_release(POINTER)["spec"]
-    for step in (spec["install"], spec["upgrade"]):
-        assert (step["disableWait"], step["disableWaitForJobs"], step["remediation"]) == (True, True, {"retries": 0})
-    assert spec["chart"]["spec"]["reconcileStrategy"] == "Revision"
-    assert spec["values"] == POINTER.values
-
-
-def test_flux_checks_out_no_more_than_it_needs() -> None:
-    spec: Any = git_repository("https://git.example.org/x.git", "main")["spec"]
-    assert spec["sparseCheckout"] == ["charts", "flux"]

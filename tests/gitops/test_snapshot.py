@@ -13,10 +13,14 @@ def test_questions_are_asked_again_until_all_that_they_read_is_loaded() -> None:
 
     def load(snapshot: Snapshot, missing: object) -> Snapshot:
         assert isinstance(missing, list)
-        rounds.append([item.path for item in missing])
-        folders = {**snapshot.folders, **{item.path: tree[item.path] for item in missing if item.is_folder}}
-        files = {**snapshot.files, **{item.path: b"x" for item in missing if not item.is_folder}}
-        return Snapshot(commit="1", folders=folders, files=files)
+        folders = [path for item in missing for path in item.folders]
+        files = [path for item in missing for path in item.files]
+        rounds.append([*folders, *files])
+        return Snapshot(
+            commit="1",
+            folders={**snapshot.folders, **{path: tree[path] for path in folders}},
+            files={**snapshot.files, **dict.fromkeys(files, b"x")},
+        )
 
     start = Snapshot(commit="1", folders={"": {"a": Entry(mode="40000", oid="3")}})
     _, answers = ask(start, [lambda seen: seen.read("a/b"), lambda seen: seen.read("a/c")], load)
@@ -26,6 +30,6 @@ def test_questions_are_asked_again_until_all_that_they_read_is_loaded() -> None:
 
 def test_what_is_there_and_not_loaded_is_never_taken_for_absent() -> None:
     snapshot = Snapshot(commit="1", folders={"": {"a": Entry(mode="40000", oid="3")}})
-    with pytest.raises(NotLoadedError, match="the folder a was not loaded"):
+    with pytest.raises(NotLoadedError, match="a was not loaded"):
         snapshot.read("a/b")
     assert snapshot.read("z/b") is None

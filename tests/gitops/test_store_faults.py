@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import shutil
 import subprocess
 import threading
 import time
@@ -218,8 +219,8 @@ def test_a_push_that_was_given_up_may_still_arrive(
     set_hook(bare, "pre-receive", "sleep 2")
     waits = iter([0.5])
 
-    def push(cache: Cache, commit: str, *, timeout_s: float) -> remote.Answer:
-        return remote.push(cache, commit, timeout_s=next(waits, timeout_s))
+    def push(cache: Cache, commit: str, lease: str, *, timeout_s: float) -> remote.Answer:
+        return remote.push(cache, commit, lease, timeout_s=next(waits, timeout_s))
 
     monkeypatch.setattr(gitops_store, "push", push)
     apply(store(), small_publish("rl", 1))
@@ -277,6 +278,47 @@ def test_a_rewritten_branch_is_followed(store: MakeStore, bare: Path) -> None:
     commit(bare, {"README.md": "rewritten\n"})
     apply(mine, small_publish("rl", 2))
     assert history(bare) == ["first", "by hand", "publish team/rl 0.1.0 -> dev"]
+
+
+@pytest.mark.parametrize("transport", ["file", "http"])
+def test_what_was_taken_back_does_not_return(store: MakeStore, server: HttpServer, bare: Path, transport: str) -> None:
+    mine = store(url=f"{server.url}/charts.git" if transport == "http" else "")
+    for number in (1, 2):
+        apply(mine, small_publish("rl", number))
+    git(bare, "update-ref", "refs/heads/main", "main~1")
+    apply(mine, small_publish("other", 1))
+    assert history(bare) == ["first", "publish team/rl 0.1.0 -> dev", "publish team/other 0.1.0 -> dev"]
+
+
+def test_a_queue_on_a_rewound_branch_begins_anew(store: MakeStore, bare: Path) -> None:
+    for number in (1, 2):
+        apply(store(), small_publish("rl", number))
+    git(bare, "update-ref", "refs/heads/main", "main~1")
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda name: apply(store(), small_publish(name, 1)), "abcdef"))
+    wanted = [f"publish team/{name} 0.1.0 -> dev" for name in ["rl", *"abcdef"]]
+    assert sorted(history(bare)[1:]) == sorted(wanted)
+
+
+def test_a_review_of_a_branch_that_was_deleted_begins_at_the_usual_one(
+    tmp_path: Path, store: MakeStore, bare: Path
+) -> None:
+    review = Store(f"file://{bare}", "review", base="main", root=tmp_path / "cache", author=WRITER)
+    apply(review, small_publish("rl", 1))
+    git(bare, "update-ref", "-d", "refs/heads/review")
+    apply(store(), small_publish("other", 1))
+    apply(review, small_publish("rl", 2))
+    assert history(bare, "review")[1:] == ["publish team/other 0.1.0 -> dev", "publish team/rl 0.1.0 -> dev"]
+
+
+@pytest.mark.parametrize("part", ["HEAD", "config", "refs", "objects", "objects/pack"])
+def test_a_cache_that_lost_a_part_is_made_anew(tmp_path: Path, store: MakeStore, bare: Path, part: str) -> None:
+    apply(store(), small_publish("rl", 1))
+    (repo,) = (tmp_path / "cache").glob("*/repo.git")
+    place = repo / part
+    shutil.rmtree(place) if place.is_dir() else place.unlink()
+    apply(store(), small_publish("rl", 2))
+    assert len(history(bare)) == 3
 
 
 def test_a_symbolic_link_in_the_way_is_refused(store: MakeStore, bare: Path) -> None:
@@ -357,7 +399,7 @@ def test_a_full_disk_is_said_and_leaves_the_repository_alone(store: MakeStore, b
 def test_promotion_carries_the_version_and_keeps_the_values(store: MakeStore, bare: Path) -> None:
     mine = store()
     apply(mine, small_publish("rl", 1))
-    apply(mine, Promote(team="team", name="rl", before="dev", after="prod", env_values={"number": 7}))
+    apply(mine, Promote(team="team", name="rl", before="dev", after="prod", settings={"number": 7}))
     apply(mine, small_publish("rl", 2))
     apply(mine, Promote(team="team", name="rl", before="dev", after="prod"))
     pointer = git(bare, "show", "main:envs/prod/team/rl.symph-app.yaml")
@@ -368,9 +410,9 @@ def test_promotion_carries_the_version_and_keeps_the_values(store: MakeStore, ba
 
 def test_rollback_restores_version_digest_and_values(store: MakeStore, bare: Path) -> None:
     mine = store()
-    apply(mine, small_publish("rl", 1, env_values={"number": 5}))
+    apply(mine, small_publish("rl", 1, settings={"number": 5}))
     before = git(bare, "show", "main:envs/dev/team/rl.symph-app.yaml").split("history:")[0]
-    apply(mine, small_publish("rl", 2, env_values={"number": 6}))
+    apply(mine, small_publish("rl", 2, settings={"number": 6}))
     apply(mine, Rollback(team="team", name="rl", env="dev"))
     after = git(bare, "show", "main:envs/dev/team/rl.symph-app.yaml").split("history:")[0]
     assert after.replace("op: rollback", "op: publish").replace('source:\n  from: "0.1.1"', "source: {}") == before

@@ -286,3 +286,14 @@ def test_a_run_of_services_ends_with_the_last_of_them() -> None:
     planned = [waits(is_service=True), waits(is_service=True)]
     assert verdict(at("failed", "running"), planned, aims=[]) is None
     assert verdict(at("failed", "failed"), planned, aims=[]) == "ended"
+
+
+def test_without_tmux_the_run_fails_and_no_process_is_to_blame() -> None:
+    state, actions = decided(events.TmuxGone(), [process(), process("waiting")], [planned()] * 2, {0})
+    assert (state.phase, state.reason, state.cause, state.failed) == ("stopping", "failed", "tmux was killed", None)
+    assert (phases(state), actions) == (["running", "stopped"], [Act("end", 0, 30)])
+
+
+def test_a_tmux_that_goes_with_its_run_is_no_cause() -> None:
+    state, _ = decided(events.TmuxGone(), [process()], [planned()], {0}, phase="stopping", reason="stopped")
+    assert (state.phase, state.reason, state.cause) == ("stopping", "stopped", "")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from symphony_charts.local.log_file import LogFile
 from symphony_charts.local.supervisor import log_clock
-from symphony_charts.local.supervisor.log_clock import LogClock, read_index
+from symphony_charts.local.supervisor.log_clock import LogClock
 
 
 def _logs(folder: Path, count: int) -> list[Path]:
@@ -21,6 +24,12 @@ def _append(log: Path, text: bytes) -> None:
         file.write(text)
 
 
+def sizes(log: Path) -> list[int]:
+    """The sizes that were noted of a log."""
+    index = log.with_name("log.idx")
+    return [int(row.split()[1]) for row in index.read_text().splitlines()] if index.exists() else []
+
+
 def test_the_logs_that_grew_are_noted_and_no_others(tmp_path: Path) -> None:
     logs = _logs(tmp_path, 5)
     clock = LogClock(logs)
@@ -31,14 +40,14 @@ def test_the_logs_that_grew_are_noted_and_no_others(tmp_path: Path) -> None:
     _append(logs[1], b"two\n")
     _append(logs[3], b".")
     clock.note()
-    assert [read_index(log)[0] for log in logs] == [[], [8], [], [16], []]
+    assert [sizes(log) for log in logs] == [[], [8], [], [16], []]
 
 
 def test_what_was_written_before_the_clock_is_noted(tmp_path: Path) -> None:
     logs = _logs(tmp_path, 2)
     _append(logs[1], b"early\n")
     LogClock(logs)
-    assert read_index(logs[1])[0] == [6]
+    assert sizes(logs[1]) == [6]
 
 
 def test_a_log_that_the_kernel_does_not_watch_is_noted_with_the_others(tmp_path: Path) -> None:
@@ -51,7 +60,7 @@ def test_a_log_that_the_kernel_does_not_watch_is_noted_with_the_others(tmp_path:
     _append(logs[2], b"unseen\n")
     _append(logs[0], b"seen\n")
     clock.note()
-    assert read_index(logs[2])[0] == [7]
+    assert sizes(logs[2]) == [7]
 
 
 def test_after_too_many_events_every_log_is_looked_at(tmp_path: Path) -> None:
@@ -66,4 +75,57 @@ def test_after_too_many_events_every_log_is_looked_at(tmp_path: Path) -> None:
     files[1].close()
     _append(logs[2], b"not told\n")
     clock.note()
-    assert read_index(logs[2])[0] == [9]
+    assert sizes(logs[2]) == [9]
+
+
+def test_the_index_is_its_owners_alone_and_never_goes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (log,) = _logs(tmp_path, 1)
+    moments = iter([5000.0, 4000.0, 6000.0])
+    monkeypatch.setattr("symphony_charts.local.supervisor.log_clock.time.time", lambda: next(moments))
+    _append(log, b"one\n")
+    clock = LogClock([log])
+    _append(log, b"two\n")
+    clock.note()
+    assert log.with_name("log.idx").read_text() == "5000000 4\n5000000 8\n"
+    assert log.with_name("log.idx").stat().st_mode & 0o777 == 0o600
+    _append(log, b"three\n")
+    assert LogClock([log])._last_ms == 6000000
+
+
+def test_a_log_past_its_limit_loses_whole_lines_of_its_beginning_and_no_other(tmp_path: Path) -> None:
+    (log,) = _logs(tmp_path, 1)
+    clock = LogClock([log], [1 << 20])
+    for number in range(60):
+        _append(log, b"".join(b"%d of a line with something in it\n" % (number * 1000 + i) for i in range(1000)))
+        clock.note()
+    texts = [int(text.split()[0]) for _, _, text in LogFile(log).lines()]
+    assert texts == list(range(texts[0], 60000))
+    kept = log.stat().st_blocks * 512
+    assert 1 << 20 <= kept < (1 << 20) * 1.25 + (1 << 16) + 8192 < log.stat().st_size
+    assert LogFile(log).kept() <= kept
+
+
+def test_a_follower_gets_every_line_once_while_the_beginning_goes(tmp_path: Path) -> None:
+    (log,) = _logs(tmp_path, 1)
+    clock, file, place, seen = LogClock([log], [1 << 16]), LogFile(log), 0, []
+    for number in range(40):
+        _append(log, b"".join(b"%d of a line with something in it\n" % (number * 1000 + i) for i in range(1000)))
+        clock.note()
+        new = list(file.lines(place, partial=False))
+        place = new[-1][0]
+        seen += [int(text.split()[0]) for _, _, text in new]
+    assert seen == list(range(40000))
+
+
+def test_a_reader_that_is_overtaken_goes_on_where_lines_are_kept(tmp_path: Path) -> None:
+    (log,) = _logs(tmp_path, 1)
+    _append(log, b"".join(b"%d of a line with something in it\n" % i for i in range(50000)))
+    lines = LogFile(log).lines()
+    first = [int(next(lines)[2].split()[0]) for _ in range(10)]
+    LogFile(log).cut(1 << 16)
+    rest = [int(text.split()[0]) for _, _, text in lines]
+    assert first == list(range(10))
+    assert rest[-1] == 49999
+    # What was read at once with the first lines comes as well; then whole lines, in order, none of them twice.
+    assert rest == sorted(set(rest))
+    assert len(rest) < 5000

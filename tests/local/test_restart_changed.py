@@ -13,6 +13,7 @@ from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.plan.scripts import read_environment
 from symphony_charts.local.restart_changed import changes_of
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
@@ -49,6 +50,24 @@ def test_up_again_of_the_same_restarts_nothing(tmp_path: Path) -> None:
     before = wrappers(run)
     assert start(tmp_path, processes=two("1")) == run
     assert wrappers(run) == before
+
+
+def test_up_from_another_shell_restarts_nothing_and_says_what_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(tmp_path, processes=two("1"))
+    before, path = wrappers(run), os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{tmp_path}:{path}")
+    monkeypatch.setenv("LANG", "xx")
+    assert start(tmp_path, processes=two("1")) == run
+    assert wrappers(run) == before
+    (note,) = run.plan()["notes"]
+    assert note.startswith("PATH and LANG of exp stay as they were")
+    # What is started again for a reason of its own has them, too.
+    start(tmp_path, processes=two("2"))
+    until(lambda: wrappers(run)[0] != before[0])
+    script = (run.process_dir(0) / "start").read_text(encoding="utf-8")
+    assert (read_environment(script)["PATH"], wrappers(run)[1]) == (path, before[1])
 
 
 def test_the_reason_of_a_restart_names_the_variable_and_not_its_value(tmp_path: Path) -> None:

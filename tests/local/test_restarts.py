@@ -13,7 +13,7 @@ import pytest
 
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
-from symphony_charts.local.runs import Run
+from symphony_charts.local.runs import Run, process_items
 from symphony_charts.system import processes
 from tests.local.runs import log_of, python, start, supervisor_pid, until
 
@@ -204,8 +204,28 @@ def test_without_tmux_nothing_is_started_again_and_the_run_ends(tmp_path: Path) 
     run = start(tmp_path, processes={"a": {**FAIL, "retries": 3}, "b": {**stays, "grace_period": 1}})
     until(lambda: phases(run)[0] == "backoff")
     os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
-    assert local_run.wait(run) == 5
-    assert run.state()["survivors"] == []
+    assert local_run.wait(run) == 1
+    assert (run.state()["cause"], run.state()["failed"], run.state()["survivors"]) == ("tmux was killed", None, [])
+
+
+def test_a_killed_tmux_is_the_cause_and_not_the_process_that_could_not_print(tmp_path: Path) -> None:
+    prints = python("import time\nwhile True: print('on', flush=True); time.sleep(0.01)", restart="never")
+    run = start(tmp_path, processes={"agent": {**prints, "replicas": 3, "grace_period": 1}})
+    until(lambda: all("on" in log_of(run, f"agent-{number}") for number in range(3)))
+    os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
+    assert local_run.wait(run) == 1
+    assert [item["state"].partition(" after")[0] for item in process_items(run)] == ["stopped"] * 3
+    assert all(item["state"].endswith("(tmux was killed)") for item in process_items(run))
+
+
+def test_tmux_killed_while_nobody_watched_is_the_cause_as_well(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": FOREVER})
+    supervisor, server = supervisor_pid(run), tmux_client.server_pid(run.socket)
+    for pid in (supervisor, server):
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not processes.is_alive(pid))  # noqa: B023 - it is waited for at once
+    assert local_run.wait(run) == 1
+    assert run.state()["cause"] == "tmux was killed"
 
 
 def test_a_run_that_is_over_at_its_start_lives_until_its_logs_are_written(tmp_path: Path) -> None:

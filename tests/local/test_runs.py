@@ -234,7 +234,7 @@ def test_configs_and_secrets_stand_where_a_pod_has_them(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python(READ_FILES)}, configs={"a.txt": {"text": "conf"}}, secrets=["token"])
     assert local_run.wait(run) == 0
     assert log_of(run, "a") == "conf\ns3cret\n"
-    assert not Path("/etc/symph").exists()
+    assert not Path("/etc/symph/config/a.txt").exists()
 
 
 def test_a_secret_is_in_no_argument_list_and_in_no_file_that_stays(tmp_path: Path) -> None:

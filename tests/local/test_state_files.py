@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from subprocess import CompletedProcess
+from types import MappingProxyType
 
 import pytest
 
@@ -28,10 +31,10 @@ SAY = python("print('hello', flush=True); input()", grace_period=1)
 DAMAGE = ["", '{"phase": "run', "{}", "[]", '{"phase": "running", "started": 1, "processes": [{}]}']
 
 
-def symph(*words: str, cwd: Path, shell: str = "", **env: str | None) -> subprocess.CompletedProcess[str]:
-    """Run the command, with `shell` commands before it in its shell and None for variables that are not set."""
+def symph(*words: str, cwd: Path, env: Mapping[str, str | None] = MappingProxyType({})) -> CompletedProcess[str]:
+    """Run the command; `env` is laid over the environment, None removing a variable."""
     full = {name: value for name, value in {**os.environ, **env}.items() if value is not None}
-    argv = ["sh", "-c", f'{shell or ":"}; exec "$@"', "sh", sys.executable, "-c", MAIN, *words]
+    argv = [sys.executable, "-c", MAIN, *words]
     return subprocess.run(argv, cwd=cwd, env=full, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -134,7 +137,9 @@ def test_down_says_what_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixtur
     run = start(tmp_path, processes={"a": {**stubborn, "grace_period": 3}})
     until(lambda: "ready" in log_of(run, "a"))
     local_run.down(run)
-    assert capfd.readouterr().err == "exp: waiting for a to end, killed after 3 s\n"
+    told = capfd.readouterr().err
+    # On a busy machine the supervisor may not have come to it by then, which is said as well.
+    assert re.fullmatch(r"exp: waiting for (a to end, killed after 3 s|its supervisor .*)\n", told), told
 
 
 @pytest.mark.parametrize("place", ["a relative place", "with a space", "José", "home"])
@@ -146,18 +151,20 @@ def test_a_state_folder_may_be_called_as_people_call_folders(place: str, private
         "home": None,
     }
     env = {"SYMPH_STATE_DIR": chosen[place], "HOME": str(private_places / "a home")}
-    up = symph("up", str(spec), cwd=private_places, **env)
+    up = symph("up", str(spec), cwd=private_places, env=env)
     assert up.returncode == 0, up.stderr
-    assert "running" in symph("p", "exp", cwd=private_places, **env).stdout
-    down = symph("down", "exp", cwd=private_places, **env)
+    assert "running" in symph("p", "exp", cwd=private_places, env=env).stdout
+    down = symph("down", "exp", cwd=private_places, env=env)
     assert down.returncode == 0, down.stderr
 
 
 def test_a_relative_state_folder_is_the_same_for_the_processes(private_places: Path, spec: Path) -> None:
-    symph("up", str(spec), cwd=private_places, SYMPH_STATE_DIR="relative")
-    listed = symph("p", "exp", "-o", "json", cwd=private_places, SYMPH_STATE_DIR=str(private_places / "relative"))
+    symph("up", str(spec), cwd=private_places, env={"SYMPH_STATE_DIR": "relative"})
+    listed = symph(
+        "p", "exp", "-o", "json", cwd=private_places, env={"SYMPH_STATE_DIR": str(private_places / "relative")}
+    )
     assert json.loads(listed.stdout)["items"][0]["phase"] == "running"
-    symph("down", "exp", cwd=private_places, SYMPH_STATE_DIR="relative")
+    symph("down", "exp", cwd=private_places, env={"SYMPH_STATE_DIR": "relative"})
 
 
 REFUSALS: dict[str, tuple[str, str]] = {

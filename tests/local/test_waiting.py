@@ -34,12 +34,6 @@ DATA: dict[str, Any] = {
 }
 
 
-def plan_of(folder: Path, **local: object) -> dict[str, Any]:
-    """The plan of the experiment as its file has it."""
-    experiment = from_data({**DATA, "local": local})
-    return public(plan_here(experiment, allocate(experiment), folder, "r"))
-
-
 def words_of(folder: Path, phases: dict[str, str], **local: object) -> str:
     """What is said of the learner when the others are in these phases."""
     experiment = from_data({**DATA, "local": local})
@@ -48,7 +42,7 @@ def words_of(folder: Path, phases: dict[str, str], **local: object) -> str:
     for process in state["processes"]:
         process["phase"] = phases.get(process["name"], "waiting")
     learner = next(process["slot"] for process in state["processes"] if process["name"] == "learner")
-    return wait_words(learner, state, public(plan))
+    return wait_words(learner, state, public(Run(folder / "rl" / "r"), plan))
 
 
 def test_a_dialling_process_names_service_port_and_process(tmp_path: Path) -> None:
@@ -75,7 +69,7 @@ def test_a_long_wait_is_a_reason_and_a_warning(tmp_path: Path) -> None:
     run = Run(tmp_path / "rl" / "r")
     run.folder.mkdir(parents=True)
     write_identity(run.folder)
-    write_json(run.folder / "plan.json", public(plan))
+    write_json(run.folder / "plan.json", public(run, plan))
     write_json(run.folder / "state.json", state)
     status = run_status(run)
     learner = next(instance for instance in status.instances if instance.name == "learner")

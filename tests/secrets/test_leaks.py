@@ -70,21 +70,86 @@ def test_one_line_of_a_key_is_enough() -> None:
 
 
 def test_what_is_packed_is_looked_into() -> None:
-    (leak,) = Guard({"k": b"hunter2-hunter2"}).find({"rl-0.1.0.tgz": tar(b"PASSWORD: hunter2-hunter2")})
+    (leak,) = Guard({"k": b"hunter2-hunter2"}).find({"rl-0.1.0.tgz": tar(b"say: hunter2-hunter2")})
     assert leak.path == "rl-0.1.0.tgz:rl/values.yaml"
+
+
+# Made up here, in halves, so that no scanner takes this file for a leak.
+GITHUB = b"ghp_" + b"k3Jd8sLq0ZmPw7RtYvXc2BnA9fGhUe5TiOsD"
+HUGGING_FACE = b"hf_" + b"qWmZkRtYpLsNvBxCdFgHjKaEuIoTwQnMzX"
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        b"-----BEGIN OPENSSH PRIVATE KEY-----\nabc",
-        b"token: ghp_" + b"a" * 36,
-        b"AKIAABCDEFGHIJKLMNOP",
-        b"glpat-" + b"x" * 20,
+        b"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU\n",
+        b"token: " + GITHUB,
+        b"token: " + HUGGING_FACE,
+        b"id: ASIA" + b"Z4KLM7QWERT2XYUV",
+        b"WANDB_API_KEY: " + b"4f2a9c8e1b7d6053a4e9f1c2b8d7e6a5f4c3b2a1",
+        b"url: redis://:kd83jfo29fkw@redis:6379/0",
+        b"url: https://x7Gk29vbQ0pLmZ4tR8sW@git.example.org/team/code.git",
+        b"machine api.wandb.ai login user password 4f2a9c8e1b7d6053a4e9f1c2b8d7",
     ],
 )
 def test_what_looks_like_a_key_is_found_without_being_known(text: bytes) -> None:
     assert Guard({}).find({"f": text})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE",
+        b"aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        b"token: ghp_" + b"x" * 36,
+        b"export HF_TOKEN=hf_" + b"X" * 34,
+        b"redis://user:password@redis:6379/0",
+        b"https://${TOKEN}@git.example.org/x.git",
+        b"api_key: <your-api-key>",
+        b"grep -- '-----BEGIN PRIVATE KEY-----' file",
+    ],
+)
+def test_a_placeholder_is_no_secret(text: bytes) -> None:
+    assert Guard({}).find({"f": text}) == []
+
+
+def test_a_secret_in_the_name_of_a_file_is_found_and_not_shown() -> None:
+    (leak,) = Guard({}).find({f"charts/{GITHUB.decode()}/a.yaml": b"x: 1"})
+    assert leak.path == "the name charts/***"
+    assert GITHUB.decode() not in str(leak)
+
+
+def test_what_stands_below_a_name_that_holds_a_secret_does_not_show_it() -> None:
+    files = {f"charts/{GITHUB.decode()}/a.yaml": b"token: " + HUGGING_FACE}
+    assert not [leak for leak in Guard({}).find(files) if GITHUB.decode() in str(leak)]
+
+
+def test_the_name_of_a_branch_is_refused_when_it_is_a_secret() -> None:
+    guard = Guard({"key": b"a-secret-of-this-experiment"})
+    with pytest.raises(Conflict):
+        guard.refuse_names(["topic/a-secret-of-this-experiment"])
+
+
+def test_a_finding_is_allowed_by_its_fingerprint_wherever_it_stands() -> None:
+    (leak,) = Guard({}).find({"f": b"x\ntoken: " + GITHUB})
+    assert (leak.line, leak.fingerprint.partition(":")[0]) == (2, "github-pat")
+    assert Guard({}, allowed=[leak.fingerprint]).find({"another/place": base64.b64encode(GITHUB)}) == []
+    assert Guard({}, allowed=[leak.fingerprint]).find({"f": GITHUB, "g": HUGGING_FACE})[0].path == "g"
+
+
+def test_a_declared_value_is_allowed_by_a_fingerprint_of_names_alone() -> None:
+    secrets = {"the secret my.env of spec.yaml": b"REGISTRY_TOKEN=kubernetes-admin-9\n"}
+    files = {"values.yaml": b"image: kubernetes-admin-9"}
+    (leak,) = Guard(secrets).find(files)
+    assert leak.fingerprint == "declared:the-secret-my.env-of-spec.yaml:REGISTRY_TOKEN"
+    assert Guard(secrets, allowed=[leak.fingerprint]).find(files) == []
+
+
+def test_the_refusal_says_how_to_allow_what_is_none() -> None:
+    with pytest.raises(Conflict) as failure:
+        Guard({}).refuse({"f": GITHUB})
+    assert "allow_leaks" in failure.value.next
+    assert Guard({}).find({"f": GITHUB})[0].fingerprint in failure.value.next
 
 
 def test_the_refusal_names_file_and_secret_and_never_the_value() -> None:
@@ -108,3 +173,9 @@ def test_a_thousand_random_secrets_are_in_no_chart_and_each_planted_one_is_refus
     planted = {f"p/{name}": b"x: " + base64.b64encode(value.strip()) for name, value in list(known.items())[:50]}
     found = {leak.path for leak in guard.find(files | planted)}
     assert found == set(planted)
+
+
+def test_what_is_sealed_is_no_secret() -> None:
+    random_bytes = random.Random(3).randbytes(560)
+    sealed = base64.b64encode(b"\x02\x00" + random_bytes).decode()
+    assert Guard({}).find({"pointer.yaml": f"encryptedData:\n  token.txt: {sealed}\n".encode()}) == []

@@ -146,6 +146,12 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         "absolute",
     ),
     (
+        "mount of the root",
+        lambda: one(mounts=[{"at": "/", "claim": "c"}]),
+        "processes.a.mounts[0].at",
+        "root of a machine",
+    ),
+    (
         "mount twice",
         lambda: one(mounts=[{"at": "/x", "claim": "c"}, {"at": "/x/", "claim": "d"}]),
         "processes.a.mounts[1].at",
@@ -192,7 +198,13 @@ FAULTS: list[tuple[str, Any, str, str]] = [
     (
         "git option as repository",
         lambda: whole(volumes={"v": {"type": "git", "repository": "--upload-pack=x"}}),
-        "volumes.v",
+        "volumes.v.repository",
+        "no address",
+    ),
+    (
+        "git option as revision",
+        lambda: whole(volumes={"v": {"type": "git", "repository": "/srv/x", "revision": "--upload-pack=x"}}),
+        "volumes.v.revision",
         "dash",
     ),
     ("pod setting in a group", lambda: member(replicas=2), "groups.g.processes.m.replicas", 'group "g"'),

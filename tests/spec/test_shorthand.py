@@ -40,6 +40,7 @@ PROCESS_FORMS = [
     ("restart: OnFailure", "restart: on-failure"),
     ("ready: 8080", "ready: {tcp: {port: 8080}}"),
     ("ready: {http: 80}", "ready: {http: {port: 80}}"),
+    ("ready: {tcp: 80, period: 5s, initial_delay: 2m}", "ready: {tcp: {port: 80}, period: 5, initial_delay: 120}"),
     ("ready: {exec: true.sh}", "ready: {exec: {command: [true.sh]}}"),
     ("assign_to: machine", "assign_to: {assign_to: machine}"),
     ("node_selector: {gpu: true, n1: 1}", "node_selector: {gpu: 'true', n1: '1'}"),

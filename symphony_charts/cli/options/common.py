@@ -26,6 +26,7 @@ __all__ = [
     "add_output",
     "add_placement",
     "add_specs",
+    "add_volumes",
     "add_yes",
     "backend_of",
     "cluster_flags",
@@ -71,6 +72,12 @@ def add_dry_run(parser: argparse.ArgumentParser, help: str = "say what would be 
 def add_yes(parser: argparse.ArgumentParser) -> None:
     """Add `-y/--yes` (args.yes) for verbs that ask before they destroy."""
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask; needed where there is no terminal")
+
+
+def add_volumes(parser: argparse.ArgumentParser) -> None:
+    """Add `--volumes`, for verbs that remove experiments."""
+    text = "on this machine: also the volumes that outlive runs, with all their files"
+    parser.add_argument("--volumes", action="store_true", help=text)
 
 
 def add_on(parser: argparse.ArgumentParser) -> None:

@@ -52,10 +52,25 @@ def add_publish_options(parser: argparse.ArgumentParser) -> None:
     add_env(parser, text="the environment that shall run it")
     parser.add_argument("--chart-only", action="store_true", help="publish the chart; no environment runs it yet")
     parser.add_argument(
-        "--env-values", metavar="FILE", action="append", default=[], help="the environment's own values, instead of its"
+        "--env-values",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="the environment's own values, instead of those it has",
     )
     parser.add_argument(
-        "--env-set", metavar="KEY=VALUE", action="append", default=[], help="one value of the environment alone"
+        "--env-set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="one value of the environment alone, over those that it has",
+    )
+    parser.add_argument(
+        "--env-unset",
+        metavar="KEY",
+        action="append",
+        default=[],
+        help="take one value of the environment's own away: .symph.yaml's counts again, or the chart's",
     )
     parser.add_argument(
         "--cert",

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from symphony_charts.gitops.diff.fields import Difference
 from symphony_charts.kinds.registry import kind_called
 
-__all__ = ["Effect", "Outcome", "effect_of", "outcome_of"]
+__all__ = ["Effect", "Outcome", "effect_of", "effect_of_move", "outcome_of"]
 
 Effect: TypeAlias = Literal["nothing", "created", "pruned", "new run", "restarted", "updated", "fails"]
 Outcome: TypeAlias = Literal["nothing", "in place", "new run", "fails"]
@@ -44,6 +44,19 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
     if kind and kind.on_change and difference.fields:
         return "updated", f"in place: {kind.on_change}"
     return "updated", "in place" if difference.fields else "follows the run"
+
+
+def effect_of_move(difference: Difference) -> tuple[Effect, str]:
+    """What Argo CD does with one object where its application gets another destination: it ends there and starts here.
+
+    Source: argoproj/argo-cd, controller/state.go: what is live is looked for in the new destination alone.
+    """
+    if difference.change == "removed":
+        return "pruned", _ends(difference)
+    if difference.change == "added":
+        return "created", ""
+    kind = kind_called(difference.kind)
+    return ("new run" if kind and kind.is_finite else "created"), "in another place"
 
 
 def outcome_of(differences: Sequence[Difference]) -> Outcome:

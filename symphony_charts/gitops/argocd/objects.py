@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from symphony_charts.errors import SpecError
+from symphony_charts.gitops.argocd.projects import ENVIRONMENT_LABEL, project_name
 from symphony_charts.gitops.layout import POINTER_SUFFIX
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.kinds.registry import RENDERED
@@ -99,10 +100,10 @@ def app_name(env: str, team: str, name: str) -> str:
     return f"{env}-{team}-{name}"
 
 
-def app_project(setup: ArgoSetup, destinations: Iterable[Destination]) -> dict[str, object]:
-    """The AppProject: this repository, these namespaces, the kinds that charts of ours hold, nothing cluster-wide."""
+def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination]) -> dict[str, object]:
+    """The AppProject of an environment: this repository, these places, our charts' kinds, nothing cluster-wide."""
     spec: dict[str, object] = {
-        "description": "Experiments published by symph",
+        "description": f"Experiments that symph publishes to {env}",
         "sourceRepos": [setup.url],
         "destinations": [_target(destination) for destination in destinations],
         "clusterResourceWhitelist": [],
@@ -110,7 +111,8 @@ def app_project(setup: ArgoSetup, destinations: Iterable[Destination]) -> dict[s
     }
     if setup.gpg_keys:
         spec |= _integrity(setup)
-    return _object("AppProject", setup.project, setup.namespace, spec)
+    labels = {ENVIRONMENT_LABEL: env}
+    return _object("AppProject", project_name(setup.project, env), setup.namespace, spec, labels)
 
 
 def application_set(setup: ArgoSetup) -> dict[str, object]:
@@ -138,7 +140,7 @@ def application(pointer: Pointer, setup: ArgoSetup) -> dict[str, object]:
         "finalizers": _FINALIZERS,
     }
     values = json.dumps(pointer.values, sort_keys=True, ensure_ascii=False) + "\n"
-    spec = _spec(setup, pointer.chart, pointer.name, values, _target(pointer.destination))
+    spec = _spec(setup, pointer.env, pointer.chart, pointer.name, values, _target(pointer.destination))
     spec["info"] = _info(pointer.version, pointer.digest)
     return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": metadata, "spec": spec}
 
@@ -163,10 +165,15 @@ _ANNOTATIONS = {
 _FINALIZERS = ["resources-finalizer.argocd.argoproj.io"]
 
 
+# By the place of a pointer and not by what it says: who may write a folder may be known, what they write is not.
+_ENV, _TEAM = (f"{{{{ index .path.segments {number} }}}}" for number in (1, 2))
+_NAME = f'{{{{ trimSuffix "{POINTER_SUFFIX}" .path.filename }}}}'
+
+
 def _template_metadata() -> dict[str, object]:
     return {
-        "name": app_name("{{ .env }}", "{{ .team }}", "{{ .name }}"),
-        "labels": _labels("{{ .name }}", "{{ .team }}", "{{ .env }}"),
+        "name": app_name(_ENV, _TEAM, _NAME),
+        "labels": _labels(_NAME, _TEAM, _ENV),
         "annotations": _ANNOTATIONS,
         "finalizers": _FINALIZERS,
     }
@@ -179,15 +186,17 @@ def _template_spec(setup: ArgoSetup) -> dict[str, object]:
         "namespace": "{{ .destination.namespace }}",
     }
     # A newline at the end: helm drops a values file of certain lengths without one.
-    spec = _spec(setup, "{{ .chart }}", "{{ .name }}", "{{ .values | toJson }}\n", target)
+    spec = _spec(setup, _ENV, "{{ .chart }}", _NAME, "{{ .values | toJson }}\n", target)
     spec["info"] = _info("{{ .version }}", "{{ .digest }}")
     return spec
 
 
-def _spec(setup: ArgoSetup, chart: str, release: str, values: str, target: dict[str, str]) -> dict[str, object]:
+def _spec(
+    setup: ArgoSetup, env: str, chart: str, release: str, values: str, target: dict[str, str]
+) -> dict[str, object]:
     return {
         # Never out of a pointer: who may write one could choose a project with more rights.
-        "project": setup.project,
+        "project": project_name(setup.project, env),
         "source": {
             "repoURL": setup.url,
             "targetRevision": setup.revision,
@@ -234,6 +243,8 @@ def _info(version: str, digest: str) -> list[dict[str, str]]:
     return [{"name": "version", "value": version}, {"name": "digest", "value": digest}]
 
 
-def _object(kind: str, name: str, namespace: str, spec: dict[str, object]) -> dict[str, object]:
-    metadata = {"name": name, "namespace": namespace}
+def _object(
+    kind: str, name: str, namespace: str, spec: dict[str, object], labels: dict[str, str] | None = None
+) -> dict[str, object]:
+    metadata = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
     return {"apiVersion": "argoproj.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}

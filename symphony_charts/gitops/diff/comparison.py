@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from symphony_charts.gitops.argocd.effect import Effect, Outcome, effect_of, outcome_of
+from symphony_charts.gitops.argocd.effect import Effect, Outcome, effect_of, effect_of_move, outcome_of
 from symphony_charts.gitops.diff.fields import Difference, compare
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.placement.plan import plan_demands
@@ -16,10 +16,14 @@ __all__ = ["Comparison", "Line", "Side", "compare_sides"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One rendering: what it is called, and its objects. `notes` say what the objects may not show."""
+    """One rendering: what it is called, and its objects. `notes` say what the objects may not show.
+
+    `place` says where they run, of two sides between which something may move; empty for what only is compared.
+    """
 
     title: str
     objects: tuple[Mapping[str, object], ...]
+    place: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -37,7 +41,8 @@ class Comparison:
     """The whole answer.
 
     `amounts` are requests of all pods before and after (CPU in millicores, memory in bytes, others counted); `prices`
-    are dollars per hour of the nodes that they need, None where no pools or no price is known.
+    are dollars per hour of the nodes that they need, None where no pools or no price is known. `move` says where all of
+    it ends and where it starts, None where it stays.
     """
 
     before: str
@@ -47,10 +52,13 @@ class Comparison:
     amounts: dict[str, tuple[int, int]]
     prices: tuple[float | None, float | None] = (None, None)
     notes: tuple[str, ...] = field(default=())
+    move: tuple[str, str] | None = None
 
     @property
     def summary(self) -> str:
         """What the change does, in a sentence."""
+        if self.move:
+            return f"everything ends in {self.move[0]} and starts in {self.move[1]}"
         runs = [line.difference.name for line in self.lines if line.effect == "new run"]
         fails = [line.difference.name for line in self.lines if line.effect == "fails"]
         restarts = [line.difference.name for line in self.lines if line.effect == "restarted"]
@@ -72,9 +80,10 @@ class Comparison:
 def compare_sides(before: Side, after: Side, pools: Pools | None = None) -> Comparison:
     """What changes from `before` to `after`; with `pools` also what it costs. Raises SpecError for unreadable pods."""
     differences = compare(_kept(before.objects), _kept(after.objects))
+    move = (before.place, after.place) if before.place and after.place and before.place != after.place else None
     lines = []
     for difference in differences:
-        effect, why = effect_of(difference)
+        effect, why = effect_of(difference) if move is None else effect_of_move(difference)
         lines.append(Line(difference=difference, effect=effect, why=why))
     totals = _totals(before.objects), _totals(after.objects)
     names = dict.fromkeys(["cpu", "memory", *totals[0], *totals[1]])
@@ -82,10 +91,11 @@ def compare_sides(before: Side, after: Side, pools: Pools | None = None) -> Comp
         before=before.title,
         after=after.title,
         lines=tuple(lines),
-        outcome=outcome_of(differences),
+        outcome=outcome_of(differences) if move is None else "new run",
         amounts={name: (totals[0].get(name, 0), totals[1].get(name, 0)) for name in names if name != "pods"},
         prices=(_price(before.objects, pools), _price(after.objects, pools)),
         notes=tuple(dict.fromkeys((*before.notes, *after.notes))),
+        move=move,
     )
 
 

@@ -6,6 +6,7 @@ docs/operator-manual/high_availability.md, docs/user-guide/sync-options.md, sync
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from symphony_charts.chart.lint.finding import Finding, Severity, title
@@ -20,6 +21,9 @@ _TTL = ("ttlSecondsAfterFinished", "ttlStrategy")
 _HOOKS = ("helm.sh/hook", "argocd.argoproj.io/hook")
 _SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 _PATHS = "argocd.argoproj.io/manifest-generate-paths"
+
+
+_PATH_SEGMENT = re.compile(r"\{\{-?\s*index\s+\.path\.segments\s+\d+\s*-?\}\}")
 
 
 def check_manifest(item: dict[str, object]) -> Iterator[Finding]:
@@ -162,13 +166,14 @@ def _revision(item: dict[str, object], revision: object, path: str) -> Iterator[
 def _application_set(item: dict[str, object]) -> Iterator[Finding]:
     template = sub(item, "spec", "template")
     yield from _application(item, sub(template, "spec"), sub(template, "metadata", "annotations"), "spec.template.")
-    if "{{" in str(sub(template, "spec").get("project", "")):
+    # The folders of a file may be guarded (CODEOWNERS), what it says is not.
+    if "{{" in _PATH_SEGMENT.sub("", str(sub(template, "spec").get("project", ""))):
         yield _found(
             "templated-project",
             "error",
             item,
             "who may write the files chooses the project, and with it what is allowed",
-            "write the project's name",
+            "write the project's name, or take it from the path: {{ index .path.segments 1 }}",
             "spec.template.spec.project",
         )
     for generator in maps(item.get("spec"), "generators"):

@@ -8,12 +8,19 @@ from dataclasses import dataclass
 
 import yaml
 
-from symphony_charts.chart.files.archive import content_digest
 from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops import layout
+from symphony_charts.gitops.argocd.objects import app_name
+from symphony_charts.gitops.argocd.projects import PROJECT_FILE, destination_fault
 from symphony_charts.gitops.lint.manifests import check_manifest
-from symphony_charts.gitops.operations.pointer import Pointer, chart_files, parse_pointer, pointer_faults
+from symphony_charts.gitops.operations.pointer import (
+    Pointer,
+    chart_files,
+    parse_pointer,
+    pointer_faults,
+    published_digest,
+)
 
 __all__ = ["RepositoryFiles", "check_repository", "holds_anything", "size_findings"]
 
@@ -96,6 +103,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
     charts = _published_charts(tree.files)
     digests: dict[str, str] = {}
     releases: dict[tuple[object, str], str] = {}
+    applications: dict[str, str] = {}
     for path, pointer in pointers:
         expected = layout.pointer_name(path)
         if expected != (pointer.env, pointer.team, pointer.name):
@@ -127,6 +135,15 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
                     ),
                 )
             yield from _values(path, pointer, tree.files)
+        fault = destination_fault(tree.files.get(PROJECT_FILE), path.split("/")[1], pointer.destination)
+        if fault:
+            next_step = "correct it; or give .symph.yaml the place, run symph gitops init --force, and apply bootstrap/"
+            yield path, _error("pointer-destination", "destination", fault, next_step)
+        application = app_name(pointer.env, pointer.team, pointer.name)
+        namesake = applications.setdefault(application, path)
+        if namesake != path:
+            what = f"{namesake} makes an application of the same name: {application}"
+            yield path, _error("same-application", "name", what, "give one another name: Argo CD refuses both")
         release = (pointer.destination, pointer.name)
         first = releases.setdefault(release, path)
         if first != path:
@@ -155,8 +172,7 @@ def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator
 def _digest(pointer: Pointer, files: Mapping[str, bytes]) -> str:
     start = f"{pointer.chart}/"
     own = {path.removeprefix(start): content for path, content in files.items() if path.startswith(start)}
-    name = pointer.chart.split("/")[2]
-    return content_digest(name, {path: content for path, content in own.items() if not path.startswith("ci/")})
+    return published_digest(pointer.chart, own)
 
 
 def _is_template(files: Mapping[str, bytes], path: str) -> bool:

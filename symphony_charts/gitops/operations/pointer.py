@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from symphony_charts.chart.files.archive import content_digest
 from symphony_charts.chart.files.values_schema import schema_faults
 from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.merge import merge
@@ -17,21 +18,37 @@ from symphony_charts.errors import NotFound, Problem, SpecError
 from symphony_charts.formats.yaml_text import dump, load
 from symphony_charts.settings.project import Destination
 
-__all__ = ["Deployed", "Pointer", "chart_files", "parse_pointer", "pointer_faults", "render_pointer"]
+__all__ = [
+    "Deployed",
+    "Pointer",
+    "chart_files",
+    "move_of",
+    "parse_pointer",
+    "place_of",
+    "pointer_faults",
+    "published_digest",
+    "render_pointer",
+]
 
 _MAX_HISTORY = 10
+_ALWAYS = ("server", "name", "namespace")
 
-_HEADER = "# Written by symph: promote, rollback and retire change it. Environment values may be edited here.\n"
+_HEADER = "# Written by symph, which keeps no comments. Change values by `publish --env-set`, or in .symph.yaml.\n"
 
 
 class Deployed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ran, and why: version, content digest and values, the operation that began it and when (ISO 8601, UTC)."""
+    """What ran, and why: version, content digest and values, the operation that began it, when (ISO 8601) and by whom.
+
+    `settings` are the part of `values` that settings said when it was written.
+    """
 
     version: str
     digest: str
     values: Values = {}
+    settings: Values = {}
     op: str = "publish"
     at: str = ""
+    by: str = ""
 
 
 class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,39 +61,48 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     digest: str
     chart: str
     values: Values = {}
+    settings: Values = {}
     destination: Destination = Destination()
     project: str = "symph"
     op: str = "publish"
     at: str = ""
+    by: str = ""
     source: dict[str, str] = {}
     history: list[Deployed] = []
 
     @property
     def deployed(self) -> Deployed:
         """The version that runs now, as an entry of the history."""
-        return Deployed(version=self.version, digest=self.digest, values=self.values, op=self.op, at=self.at)
+        return Deployed(
+            version=self.version,
+            digest=self.digest,
+            values=self.values,
+            settings=self.settings,
+            op=self.op,
+            at=self.at,
+            by=self.by,
+        )
 
-    def runs(self, version: str, digest: str, values: Values) -> bool:
-        """Whether exactly this runs already."""
-        return (self.version, self.digest, self.values) == (version, digest, values)
-
-    def moved(
-        self, version: str, digest: str, values: Values, *, op: str, at: str, source: Mapping[str, str]
-    ) -> Pointer:
-        """The pointer at another version or with other values; what ran until now goes into the history."""
-        if self.runs(version, digest, values):
+    def moved(self, after: Deployed, destination: Destination | None, source: Mapping[str, str]) -> Pointer:
+        """The pointer at `after`, or elsewhere; what ran until now goes into the history if anything else runs now."""
+        place = destination or self.destination
+        is_same = (self.version, self.digest, self.values) == (after.version, after.digest, after.values)
+        if is_same and place == self.destination and self.settings == after.settings:
             return self
         return msgspec.structs.replace(
             self,
-            version=version,
-            digest=digest,
+            version=after.version,
+            digest=after.digest,
             # Many releases may share a chart: its folder is not always called as they are.
-            chart=f"{self.chart.rpartition('/')[0]}/{version}",
-            values=values,
-            op=op,
-            at=at,
+            chart=f"{self.chart.rpartition('/')[0]}/{after.version}",
+            values=after.values,
+            settings=after.settings,
+            destination=place,
+            op=after.op,
+            at=after.at,
+            by=after.by,
             source=dict(source),
-            history=[self.deployed, *self.history][:_MAX_HISTORY],
+            history=self.history if is_same else [self.deployed, *self.history][:_MAX_HISTORY],
         )
 
     def find(self, version: str | None) -> Deployed:
@@ -93,6 +119,19 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
 
+def place_of(destination: Destination) -> str:
+    """Where that is, in words."""
+    cluster = destination.name or ("" if destination.server == Destination().server else destination.server)
+    return f"namespace {destination.namespace}" + (f" of {cluster}" if cluster else "")
+
+
+def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, str] | None:
+    """Where what runs ends (``from``) and where it starts (``to``); None where it stays, or nothing ran."""
+    if before is None or after is None or before.destination == after.destination:
+        return None
+    return {"from": place_of(before.destination), "to": place_of(after.destination)}
+
+
 def parse_pointer(content: bytes, path: str) -> Pointer:
     """The pointer in the file `path`. Raises SpecError for what is none."""
     try:
@@ -104,12 +143,21 @@ def parse_pointer(content: bytes, path: str) -> Pointer:
 
 def render_pointer(pointer: Pointer) -> bytes:
     """The file of a pointer, the same bytes for equal pointers."""
-    return (_HEADER + dump(msgspec.to_builtins(pointer))).encode()
+    data = msgspec.to_builtins(pointer)
+    # What Flux alone reads is left out where nobody named it.
+    data["destination"] = {key: value for key, value in data["destination"].items() if value or key in _ALWAYS}
+    return (_HEADER + dump(data)).encode()
 
 
 def chart_files(chart: str) -> tuple[str, str]:
     """The paths of a published chart's values, and of their schema."""
     return f"{chart}/values.yaml", f"{chart}/values.schema.json"
+
+
+def published_digest(chart: str, files: Mapping[str, bytes]) -> str:
+    """The digest of the published chart in the folder `chart` with `files`; empty for what no longer is one."""
+    own = {path: content for path, content in files.items() if not path.startswith("ci/")}
+    return content_digest(chart.split("/")[2], own) if "Chart.yaml" in own else ""
 
 
 def pointer_faults(pointer: Pointer, values: bytes | None, schema: bytes | None) -> list[Problem]:

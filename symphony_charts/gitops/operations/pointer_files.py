@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import combinations, pairwise
+
+from symphony_charts.errors import Conflict
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.gitops import layout
-from symphony_charts.gitops.flux import helm_release
+from symphony_charts.gitops.argocd.objects import app_name
+from symphony_charts.gitops.argocd.projects import PROJECT_FILE, destination_fault
+from symphony_charts.gitops.flux import folder_keeper, helm_release
 from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer, render_pointer
 from symphony_charts.gitops.operations.snapshot import Snapshot
 
-__all__ = ["deploy_edits", "deploy_folders", "pointer_or_none"]
+__all__ = ["deploy_edits", "deploy_folders", "deploy_warnings", "pointer_or_none"]
 
 _FLUX_MARK = "bootstrap/flux-source.yaml"
 
@@ -26,16 +31,42 @@ def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | 
 
 
 def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, bytes | None]:
-    """What changes when `after` takes the place of `before`; None is an environment that runs nothing."""
+    """What changes when `after` takes the place of `before`; None is an environment that runs nothing.
+
+    Raises Conflict where Argo CD would have two applications of one name.
+    """
     pointer = after or before
     if pointer is None or after == before:
         return {}
+    if before is None:
+        _refuse_namesake(tip, pointer)
     where = (pointer.env, pointer.team, pointer.name)
     edits: dict[str, bytes | None] = {layout.pointer_path(*where): None if after is None else render_pointer(after)}
     flux = layout.flux_path(*where)
+    is_flux = tip.entry(_FLUX_MARK) is not None or tip.entry(flux) is not None
     if after is not None and tip.entry(_FLUX_MARK) is not None:
         edits[flux] = dump(helm_release(after)).encode()
     if after is None:
         gone = (flux, layout.flux_secret_path(*where))
         edits |= {path: None for path in gone if tip.entry(path) is not None}
+    keeper = layout.flux_keeper_path(pointer.env)
+    if is_flux and tip.entry(keeper) is None:
+        edits[keeper] = folder_keeper(pointer.env)
     return edits
+
+
+def deploy_warnings(tip: Snapshot, after: Pointer | None) -> list[str]:
+    """What keeps Argo CD from syncing the pointer as it is."""
+    fault = destination_fault(tip.read(PROJECT_FILE), after.env, after.destination) if after else ""
+    return [f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster"] if fault else []
+
+
+def _refuse_namesake(tip: Snapshot, pointer: Pointer) -> None:
+    """Raise Conflict where another pointer makes an application of the same name, such as a-b/c beside a/b-c."""
+    words = app_name(pointer.env, pointer.team, pointer.name).split("-")
+    cuts = combinations(range(1, len(words)), 2)
+    places = [tuple("-".join(words[start:end]) for start, end in pairwise((0, *cut, len(words)))) for cut in cuts]
+    taken = [path for env, team, name in places if tip.entry(path := layout.pointer_path(env, team, name)) is not None]
+    if taken:
+        what = f"{taken[0]} makes an application of the same name already: {'-'.join(words)}"
+        raise Conflict(what, next="give the experiment another name: Argo CD refuses both")

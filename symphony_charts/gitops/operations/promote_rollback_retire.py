@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
 from symphony_charts.chart.render.values import Values
-from symphony_charts.errors import Conflict, NotFound, SpecError
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
+from symphony_charts.formats.data import sub
+from symphony_charts.formats.yaml_text import load
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Change
-from symphony_charts.gitops.operations.pointer import Pointer, chart_files, pointer_faults
-from symphony_charts.gitops.operations.pointer_files import deploy_edits, deploy_folders, pointer_or_none
+from symphony_charts.gitops.operations.environment_values import Given, environment_values
+from symphony_charts.gitops.operations.pointer import (
+    Deployed,
+    Pointer,
+    chart_files,
+    move_of,
+    pointer_faults,
+    published_digest,
+)
+from symphony_charts.gitops.operations.pointer_files import (
+    deploy_edits,
+    deploy_folders,
+    deploy_warnings,
+    pointer_or_none,
+)
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
 
@@ -23,23 +39,22 @@ __all__ = ["Promote", "Retire", "Rollback", "read_pointer"]
 class Promote:
     """Promotes: environment `after` runs the version that `before` runs.
 
-    The values of `after` stay, unless `env_values` gives others or `copies_values` takes those of `before`; an
-    environment that runs nothing yet begins with `first_values`. `version` and `expect` are what `before` and `after`
-    must run now, where they are given (``""``: nothing yet).
+    The values of `after` stay its own, over the `settings` of today, unless `copies_values` takes those of `before`.
+    `version` and `expect` are what `before` and `after` must run now, where they are given (``""``: nothing yet).
     """
 
     team: str
     name: str
     before: str
     after: str
-    env_values: Values | None = None
-    first_values: Values = field(default_factory=dict)
+    settings: Values | None = None
     copies_values: bool = False
     destination: Destination | None = None
     project: str = "symph"
     version: str | None = None
     expect: str | None = None
     at: str = ""
+    by: str = ""
 
     def folders(self) -> Iterable[str]:
         """The pointers of both environments, and the versions that are there."""
@@ -56,30 +71,38 @@ class Promote:
         _expect(self.version, source.version, self.before, self.name)
         _expect(self.expect, target.version if target else "", self.after, self.name)
         _need_chart(tip, source, source.version)
-        values = source.values if self.copies_values else self.env_values
-        moved = self._moved(source, target, values)
+        moved = self._moved(source, target)
         subject = f"promote {self.team}/{self.name} {source.version} {self.before} -> {self.after}"
         return _change(tip, subject, "promote", target, moved, (("Symph-From", self.before), ("Symph-To", self.after)))
 
-    def _moved(self, source: Pointer, target: Pointer | None, values: Values | None) -> Pointer:
+    def _moved(self, source: Pointer, target: Pointer | None) -> Pointer:
+        values, settings = (target.values, target.settings) if target else ({}, {})
+        kept = environment_values(values, settings, self.settings, Given())
+        after = Deployed(
+            version=source.version,
+            digest=source.digest,
+            values=source.values if self.copies_values else kept,
+            settings=settings if self.settings is None else self.settings,
+            op="promote",
+            at=self.at,
+            by=self.by,
+        )
         if target is not None:
-            kept = target.values if values is None else values
-            moved = target.moved(
-                source.version, source.digest, kept, op="promote", at=self.at, source={"from": self.before}
-            )
-            return _at(moved, self.destination)
+            return target.moved(after, self.destination, {"from": self.before})
         return Pointer(
             name=self.name,
             team=self.team,
             env=self.after,
-            version=source.version,
-            digest=source.digest,
+            version=after.version,
+            digest=after.digest,
             chart=source.chart,
-            values=self.first_values if values is None else values,
+            values=after.values,
+            settings=after.settings,
             destination=self.destination or source.destination,
             project=self.project,
-            op="promote",
-            at=self.at,
+            op=after.op,
+            at=after.at,
+            by=after.by,
             source={"from": self.before},
         )
 
@@ -94,6 +117,7 @@ class Rollback:
     version: str | None = None
     expect: str | None = None
     at: str = ""
+    by: str = ""
 
     def folders(self) -> Iterable[str]:
         """The environment's pointers, and the versions that are there."""
@@ -109,8 +133,8 @@ class Rollback:
         _expect(self.expect, pointer.version, self.env, self.name)
         entry = pointer.find(self.version)
         _need_chart(tip, pointer, entry.version)
-        source = {"from": pointer.version}
-        moved = pointer.moved(entry.version, entry.digest, entry.values, op="rollback", at=self.at, source=source)
+        after = msgspec.structs.replace(entry, op="rollback", at=self.at, by=self.by)
+        moved = pointer.moved(after, None, {"from": pointer.version})
         subject = f"rollback {self.team}/{self.name} {pointer.version} -> {entry.version} in {self.env}"
         trailers = (("Symph-From", pointer.version), ("Symph-To", self.env))
         return _change(tip, subject, "rollback", pointer, moved, trailers)
@@ -148,7 +172,11 @@ class Retire:
         return Change(
             subject=subject,
             edits=edits,
-            trailers=(("Symph-Op", "retire"), ("Symph-Chart", f"{self.team}/{self.name}@{pointer.version}")),
+            trailers=(
+                ("Symph-Op", "retire"),
+                ("Symph-Chart", f"{self.team}/{self.name}@{pointer.version}"),
+                ("Symph-From", self.env),
+            ),
             facts={"name": self.name, "team": self.team, "env": self.env, "was": pointer.version},
         )
 
@@ -190,27 +218,45 @@ def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
         )
 
 
+def _check_chart(tip: Snapshot, after: Pointer) -> None:
+    """Raise Conflict where the chart is no longer what was published: somebody changed it in Git."""
+    if published_digest(after.chart, tip.below(after.chart)) != after.digest:
+        raise Conflict(
+            f"{after.chart} holds other content than was published",
+            f"the digest of {after.version} in {after.env} would be {after.digest}",
+            "restore the folder from Git's history, or publish again: a changed chart becomes a new version",
+        )
+
+
 def _check_values(tip: Snapshot, after: Pointer) -> None:
     """Raise SpecError where the chart refuses the values that it would run with: another version may have had them."""
     values, schema = (tip.read(path) for path in chart_files(after.chart))
-    problems = pointer_faults(after, values, schema)
+    problems = [*pointer_faults(after, values, schema), *_sealed_faults(after, values)]
     if problems:
         raise SpecError(problems, at=f"the values of {after.env} for {after.chart}")
 
 
-def _at(pointer: Pointer, destination: Destination | None) -> Pointer:
-    if destination is None or destination == pointer.destination:
-        return pointer
-    return msgspec.structs.replace(pointer, destination=destination)
+def _sealed_faults(after: Pointer, content: bytes | None) -> list[Problem]:
+    """The sealed secrets of the chart that the environment has no ciphertext for: its pods would wait for ever."""
+    defaults = load((content or b"").decode())
+    secrets = sub(merge(defaults if isinstance(defaults, dict) else {}, after.values), "secrets")
+    lacking = sorted(sub(secrets, "files").keys() - sub(secrets, "encryptedData").keys())
+    if secrets.get("source") != "sealed" or not lacking:
+        return []
+    what = f"{after.env} has nothing sealed for {', '.join(lacking)}"
+    next_step = f"seal for it: symph publish SPEC --env {after.env} --version {after.version} --cert CERTIFICATE"
+    return [Problem(what=what, path="secrets.encryptedData", next=next_step)]
 
 
 def _change(
     tip: Snapshot, subject: str, op: str, before: Pointer | None, after: Pointer, extra: tuple[tuple[str, str], ...]
 ) -> Change:
+    _check_chart(tip, after)
     _check_values(tip, after)
     chart = f"{after.team}/{after.name}@{after.version}"
     facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
-    facts |= {"digest": after.digest, "was": before.version if before else None}
+    facts |= {"digest": after.digest, "was": before.version if before else None, "moves": move_of(before, after)}
+    facts |= {"warnings": deploy_warnings(tip, after)}
     return Change(
         subject=subject,
         edits=deploy_edits(tip, before, after),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-import msgspec
-
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.chart.render.assemble import Release, run_of
 from symphony_charts.chart.render.model import build_model
@@ -16,8 +14,14 @@ from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Change
-from symphony_charts.gitops.operations.pointer import Pointer
-from symphony_charts.gitops.operations.pointer_files import deploy_edits, deploy_folders, pointer_or_none
+from symphony_charts.gitops.operations.environment_values import Given, environment_values
+from symphony_charts.gitops.operations.pointer import Deployed, Pointer, move_of
+from symphony_charts.gitops.operations.pointer_files import (
+    deploy_edits,
+    deploy_folders,
+    deploy_warnings,
+    pointer_or_none,
+)
 from symphony_charts.gitops.operations.publish_version import Decision, decide_version, newest
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
@@ -29,8 +33,8 @@ __all__ = ["Publish"]
 class Publish:
     """Put a chart into the repository and let `env` run it; without `env` no pointer moves.
 
-    `env_values` of None keeps the environment's values, and one that runs nothing yet begins with `first_values`;
-    `sealed_values` are put over either.
+    The environment's values are those of the `settings`, over them its own, then what is `given`, and `sealed_values`
+    over all of them.
     `release` is what it is called there, the chart's own name unless given: many releases may share a chart.
     `check` is shown the values that it will run with, and raises to refuse them. `version` of None lets the repository
     decide; `secret_file` is the encrypted Secret for Flux; `expect` is the version that must run now. Equal content is
@@ -45,8 +49,8 @@ class Publish:
     env: str | None = None
     version: str | None = None
     release: str = ""
-    env_values: Values | None = None
-    first_values: Values = field(default_factory=dict)
+    settings: Values | None = None
+    given: Given = field(default_factory=Given)
     sealed_values: Values = field(default_factory=dict)
     secret_file: bytes | None = None
     destination: Destination | None = None
@@ -54,6 +58,7 @@ class Publish:
     expect: str | None = None
     source: Mapping[str, str] = field(default_factory=dict)
     at: str = ""
+    by: str = ""
     check: Callable[[Values], None] = lambda _values: None
 
     def folders(self) -> Iterable[str]:
@@ -88,7 +93,8 @@ class Publish:
         facts: dict[str, object] = {"name": self._release, "team": self.team, "version": chart.version}
         facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
         facts |= {"change": decision.change, "was": before.version if before else None}
-        facts |= {"run": self._run(tip, before, after)}
+        facts |= {"wasBy": before.by or None if before else None, "moves": move_of(before, after)}
+        facts |= {"run": self._run(tip, before, after), "warnings": deploy_warnings(tip, after)}
         return Change(
             subject=f"publish {self.team}/{self._release} {chart.version}{environment}",
             edits=edits,
@@ -119,18 +125,24 @@ class Publish:
                 layout.pointer_path(self.env, self.team, self._release),
                 f"look at what changed: symph history {self.name} --env {self.env}",
             )
-        if before is None:
-            return None, self._first_pointer(version)
-        values = merge(before.values if self.env_values is None else self.env_values, self.sealed_values)
-        moved = before.moved(version, self.digest, values, op="publish", at=self.at, source=self.source)
-        if self.destination is not None and moved.destination != self.destination:
-            moved = msgspec.structs.replace(moved, destination=self.destination)
-        return before, moved
+        values, settings = (before.values, before.settings) if before else ({}, {})
+        values = environment_values(values, settings, self.settings, self.given)
+        now = Deployed(
+            version=version,
+            digest=self.digest,
+            values=merge(values, self.sealed_values),
+            settings=settings if self.settings is None else self.settings,
+            at=self.at,
+            by=self.by,
+        )
+        return before, before.moved(now, self.destination, self.source) if before else self._first_pointer(now)
 
     def _run(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> str | None:
         """Whether what runs begins anew (``new``) or goes on (``same``); None where nothing ran, or it was not read."""
         if before is None or after is None:
             return None
+        if before.destination != after.destination:
+            return "new"
         values = self.values if before.chart == after.chart else _values(tip, before.chart)
         if values is None:
             return None
@@ -143,18 +155,20 @@ class Publish:
         except SpecError:
             return None  # Those of an older chart, which ours does not read.
 
-    def _first_pointer(self, version: str) -> Pointer:
+    def _first_pointer(self, now: Deployed) -> Pointer:
         return Pointer(
             name=self._release,
             team=self.team,
             env=self.env or "",
-            version=version,
-            digest=self.digest,
-            chart=layout.chart_path(self.team, self.name, version),
-            values=merge(self.first_values if self.env_values is None else self.env_values, self.sealed_values),
+            version=now.version,
+            digest=now.digest,
+            chart=layout.chart_path(self.team, self.name, now.version),
+            values=now.values,
+            settings=now.settings,
             destination=self.destination or Destination(),
             project=self.project,
-            at=self.at,
+            at=now.at,
+            by=now.by,
             source=dict(self.source),
         )
 

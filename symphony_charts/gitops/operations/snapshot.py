@@ -33,11 +33,11 @@ _EMPTY = {}
 
 
 class NotLoadedError(LookupError):
-    """A question read the folder or file `path` of a commit before that was loaded; `ask` loads it and asks again."""
+    """A question read `folders` or `files` of a commit before they were loaded; `ask` loads them and asks again."""
 
-    def __init__(self, path: str, *, is_folder: bool) -> None:
-        super().__init__(f"the {'folder' if is_folder else 'file'} {path} was not loaded")
-        self.path, self.is_folder = path, is_folder
+    def __init__(self, *, folders: Iterable[str] = (), files: Iterable[str] = ()) -> None:
+        self.folders, self.files = tuple(folders), tuple(files)
+        super().__init__(f"{', '.join((*self.folders, *self.files)) or 'the root'} was not loaded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +63,9 @@ class Snapshot:
                 kind = "a symbolic link" if entry.mode == SYMLINK else "no folder"
                 raise Conflict(f"{path} is {kind} in the repository", next="remove it: charts and pointers stand there")
         if path not in self.folders:
-            if not path:
+            if not self.commit:
                 return _EMPTY
-            raise NotLoadedError(path, is_folder=True)
+            raise NotLoadedError(folders=[path])
         return self.folders[path]
 
     def entry(self, path: str) -> Entry | None:
@@ -81,8 +81,46 @@ class Snapshot:
         if entry.mode not in (FILE, "100755"):
             raise Conflict(f"{path} is no plain file in the repository", next="remove it, and retry")
         if path not in self.files:
-            raise NotLoadedError(path, is_folder=False)
+            raise NotLoadedError(files=[path])
         return self.files[path]
+
+    def read_all(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """The contents of the files among `paths` that are there; all that lack are loaded at once."""
+        found: dict[str, bytes] = {}
+        lacking: list[NotLoadedError] = []
+        for path in paths:
+            try:
+                content = self.read(path)
+            except NotLoadedError as error:
+                lacking.append(error)
+            else:
+                found |= {path: content} if content is not None else {}
+        _raise_all(lacking)
+        return found
+
+    def below(self, path: str) -> dict[str, bytes]:
+        """The contents of all files below a folder, by their paths in it; none where it is absent."""
+        files: list[str] = []
+        lacking: list[NotLoadedError] = []
+        folders = [path]
+        while folders:
+            folder = folders.pop()
+            try:
+                entries = self.folder(folder)
+            except NotLoadedError as error:
+                lacking.append(error)
+                continue
+            folders += [f"{folder}/{name}" for name, entry in entries.items() if entry.is_folder]
+            files += [f"{folder}/{name}" for name, entry in entries.items() if not entry.is_folder]
+        _raise_all(lacking)
+        return {file.removeprefix(f"{path}/"): content for file, content in self.read_all(files).items()}
+
+
+def _raise_all(lacking: Iterable[NotLoadedError]) -> None:
+    lacking = list(lacking)
+    if lacking:
+        folders = dict.fromkeys(path for error in lacking for path in error.folders)
+        raise NotLoadedError(folders=folders, files=dict.fromkeys(path for error in lacking for path in error.files))
 
 
 def ask(

@@ -28,8 +28,9 @@ def preview_in_checkout(checkout: Path, operations: Sequence[Operation]) -> tupl
     snapshot = Snapshot(commit="checkout", folders=_folders(checkout, folders))
 
     def load(snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
-        files = [item.path for item in missing if not item.is_folder]
-        wanted = [item.path for item in missing if item.is_folder] + [path.rpartition("/")[0] for path in files]
+        missing = list(missing)
+        files = [path for item in missing for path in item.files]
+        wanted = [path for item in missing for path in item.folders] + [path.rpartition("/")[0] for path in files]
         contents = {path: (checkout / path).read_bytes() for path in files}
         return Snapshot(
             commit=snapshot.commit,

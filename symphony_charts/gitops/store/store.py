@@ -1,7 +1,9 @@
 """The store makes operations one commit on a branch, exactly once, whatever else happens to the branch meanwhile.
 
-Objects are written without a work tree and pushed plainly; the server's own compare-and-swap of the branch decides
-between writers. When it says no, the tip is read again and every operation is asked again: never rebased, never forced.
+Objects are written without a work tree and pushed with a lease on the tip that was read, so that the server's own
+compare-and-swap of the branch decides between writers. When it says no, be it because the branch went on or because it
+was rewound, the tip is read again and every operation is asked again: never rebased, and nothing returns that was taken
+back.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from symphony_charts.gitops.store.push_result import PushResult, Run, all_edits,
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.objects import find_commit, read_objects, write_pack
 from symphony_charts.system.git.program import git_version
-from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_files, fetch_tip, push
+from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_files, fetch_tip, is_reachable, push
 
 __all__ = ["Author", "PushResult", "Store", "load", "load_more"]
 
@@ -100,7 +102,8 @@ class Store:
         """
         with self.cache.locked(self._timeout_s):
             self.cache.prepare()
-            base = self.cache.queued or self.cache.tip
+            queued = self.cache.queued
+            base, lease = (queued, self.cache.queue_lease) if queued else (self.cache.tip, self.cache.lease)
             if base is None or find_commit(self.cache.repo, base, run.sent):
                 return None
             try:
@@ -115,7 +118,7 @@ class Store:
             run.built = PushResult(commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits)
             # From here on another process may send it.
             run.sent.add(commit)
-            self.cache.queue(commit)
+            self.cache.queue(commit, lease)
         return run.built
 
     def _push_all(self, built: PushResult, run: Run) -> bool:
@@ -125,19 +128,20 @@ class Store:
         """
         ours = {built.commit or ""}
         with self.cache.locked(self._left(run)):
-            tip, head = self.cache.tip, self.cache.queued
+            tip, head, lease = self.cache.tip, self.cache.queued, self.cache.queue_lease
             if tip and find_commit(self.cache.repo, tip, ours):
                 return True
             if head is None or not find_commit(self.cache.repo, head, ours):
                 return False
-        answer = push(self.cache, head, timeout_s=self._left(run))
+        answer = push(self.cache, head, lease, timeout_s=self._left(run))
         if not answer.is_done:
             run.tries += 1
             return False
         run.heard = answer.heard
         with self.cache.locked(self._left(run)):
-            if self.cache.queued == head:
-                self.cache.queue(None)
+            newest = self.cache.queued
+            # Who lined up meanwhile stands on what was just pushed.
+            self.cache.queue(None if newest == head else newest, head)
         return True
 
     def _alone(self, operations: Sequence[Operation], run: Run) -> PushResult:
@@ -198,7 +202,7 @@ class Store:
                 tip, is_fresh = self._reread(run), True
                 continue
             commit = self._write(snapshot, edits, changes, run)
-            answer = push(self.cache, commit, timeout_s=self._left(run))
+            answer = push(self.cache, commit, self.cache.lease, timeout_s=self._left(run))
             done = PushResult(
                 commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits, heard=answer.heard
             )
@@ -261,7 +265,8 @@ class Store:
     def _write(self, snapshot: Snapshot, edits: Edits, changes: Sequence[Change], run: Run) -> str:
         self._guard({path: content for path, content in edits.items() if content is not None})
         snapshot, (tree,) = ask(snapshot, [lambda seen: build_tree(seen, edits)], self._load_more)
-        commit = self._commit(tree.oid, snapshot.commit, message_of(changes, self._trailers), run.time)
+        parents = [snapshot.commit] if snapshot.commit else []
+        commit = self._commit(tree.oid, parents, message_of(changes, self._trailers), run.time)
         objects = [(item.kind, item.oid, item.data) for item in (*tree.objects, commit)]
         try:
             write_pack(self.cache.repo, objects)
@@ -271,11 +276,22 @@ class Store:
             raise ToolFailed(what, str(self.cache.folder), "make room on the disk, or set SYMPH_STATE_DIR") from error
         return commit.oid
 
-    def _commit(self, tree: str, parent: str, message: str, when: int) -> GitObject:
+    def write_commit(self, tree: str, parents: Sequence[str], message: str, now: int) -> str:
+        """A commit in the cache, of a tree that it holds; its id. Needs the lock of the cache."""
+        commit = self._commit(tree, parents, message, now)
+        write_pack(self.cache.repo, [(commit.kind, commit.oid, commit.data)])
+        return commit.oid
+
+    def tree_at(self, commit: str, path: str) -> str:
+        """The id of what stands at `path` of a commit in the cache; empty where nothing does."""
+        (found,) = read_objects(self.cache.repo, [f"{commit}:{path}"])
+        return found[1] if found else ""
+
+    def _commit(self, tree: str, parents: Sequence[str], message: str, when: int) -> GitObject:
         make = partial(
             commit_object,
             tree=tree,
-            parents=[parent] if parent else [],
+            parents=parents,
             author=self._author.name,
             committer=self._author.committer,
             time=when,
@@ -290,11 +306,16 @@ class Store:
         The newest commit is enough, unless somebody has a commit under way, to be looked for in all that came since.
         """
         depth = None if self.cache.tip and self.cache.has_members else 1
-        silent_since = time.monotonic()
+        silent_since, is_anew = time.monotonic(), False
         while True:
             try:
                 return fetch_tip(self.cache, depth=depth, timeout_s=self._left(run))
             except ToolUnreachable as error:
+                if not is_anew and is_reachable(self.cache, self._left(run)):
+                    is_anew, depth = True, 1
+                    self.cache.drop()
+                    self.cache.prepare()
+                    continue
                 if time.monotonic() - silent_since > _PATIENCE_S:
                     raise
                 run.tries += 1
@@ -336,8 +357,9 @@ def load(
 
 def load_more(cache: Cache, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
     """The snapshot with what a question missed in it. Raises ToolFailed where the repository lacks what it names."""
-    folders = [item.path for item in missing if item.is_folder]
-    files = [item.path for item in missing if not item.is_folder]
+    missing = list(missing)
+    folders = [path for item in missing for path in item.folders]
+    files = [path for item in missing for path in item.files]
     more = _with_folders(cache, snapshot, [*ancestors(folders), *_folders_of(files)])
     more = _with_files(cache, more, files)
     absent = [path for path in folders if path not in more.folders] + [path for path in files if path not in more.files]

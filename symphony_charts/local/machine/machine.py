@@ -14,6 +14,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.local.machine.addresses import places_now, places_of_run
 from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
 from symphony_charts.local.machine.limits import find_limiter
+from symphony_charts.local.plan.environment import FROM_CALLER
 from symphony_charts.local.plan.mounts import key_of
 from symphony_charts.local.plan.plan import make_plan
 from symphony_charts.local.plan.records import Gpus, Limiter, LocalPlan, Machine
@@ -25,11 +26,8 @@ from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["namespace_prefix", "plan_here"]
 
-# What showing files at a pod's paths takes: a private tmpfs, and an overlay over a folder of the machine.
-_PROBE = (
-    "mount -t tmpfs symph /mnt && mkdir /mnt/u /mnt/w"
-    " && mount -t overlay -o lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w symph /etc"
-)
+# What showing files at a pod's paths takes: some machines give a namespace and then forbid to mount in it.
+_PROBE = "mount -t tmpfs symph /tmp"
 
 
 def plan_here(
@@ -44,7 +42,8 @@ def plan_here(
 ) -> LocalPlan:
     """The plan of `experiment` on this machine, under addresses that are free now. Starts and changes nothing.
 
-    With `of_run` it is planned at the addresses and on the GPUs that this run has. `gpus` are those that are held for
+    With `of_run` it is planned at the addresses and on the GPUs that this run has, and with the PATH, HOME, LANG and
+    TERM of whoever started it: another shell is no change of an experiment. `gpus` are those that are held for
     it; without, it is planned to be looked at, with the GPUs that it would get now, and what it lacks is only noted.
     With `run_dir` it is for other runners than ours, which start it from that folder and mount nothing.
     """
@@ -61,17 +60,19 @@ def plan_here(
     if gpus is None:
         gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
     prefix = namespace_prefix() if run_dir is None else []
+    caller, caller_notes = _caller_of(of_run) if of_run else (dict(os.environ), ())
     machine = Machine(
         run_id=run_id,
         run_dir=str(run_dir or state_dir() / "local" / experiment.name / run_id),
+        claims_dir=str(run_dir / "volumes" / "shared" if run_dir else state_dir() / "claims" / experiment.name),
         spec_dir=str(folder.resolve()),
         hostname=socket.gethostname(),
         addresses=addresses.addresses,
         moved=addresses.moved,
-        notes=addresses.notes,
+        notes=(*addresses.notes, *caller_notes),
         has_namespace=bool(prefix),
         enter=_without_rights() if "--user" in prefix else (),
-        caller_env=dict(os.environ),
+        caller_env=caller,
         secrets=contents,
         gpus=gpus,
         limiter=find_limiter() if experiment.local.limits else Limiter(),
@@ -79,16 +80,38 @@ def plan_here(
     return make_plan(experiment, services, machine)
 
 
+def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The environment of now with what the processes of `run` have of that in which it was started; what differs."""
+    then = run.plan().get("caller")
+    if then is None:
+        return dict(os.environ), ()
+    kept = (*FROM_CALLER, "TERM")
+    now = {name: os.environ[name] for name in kept if name in os.environ}
+    # Each terminal is called as it likes, and a pane of tmux is none of them.
+    differing = [name for name in FROM_CALLER if now.get(name) != then.get(name)]
+    names = " and ".join(filter(None, [", ".join(differing[:-1]), *differing[-1:]]))
+    text = f"{names} of {run.experiment} stay as they were when it was started, and differ here"
+    notes = (f"{text}; to start it with yours: symph up --force",) if differing else ()
+    return {**{name: value for name, value in os.environ.items() if name not in kept}, **then}, notes
+
+
 @cache
 def namespace_prefix() -> list[str]:
-    """The command that gives a program a mount namespace of its own here; empty where that is not allowed."""
+    """The command that gives a program a mount namespace of its own here; empty where that is not allowed.
+
+    What the machine mounts and unmounts meanwhile is seen there, too (a disk, an automounted home), and nothing of
+    what is mounted there is seen elsewhere.
+    """
     if sys.platform != "linux" or shutil.which("unshare") is None:
         return []
-    prefix = ["unshare", "--mount", "--propagation", "private"]
-    if os.geteuid() != 0:
-        prefix[1:1] = ["--user", "--map-current-user", "--keep-caps"]
-    done = subprocess_runner.run([*prefix, "/bin/sh", "-c", _PROBE], timeout_s=10, check=False)
-    return prefix if done.status == 0 else []
+    plain = ["unshare", "--mount", "--propagation", "slave"]
+    own = ["unshare", "--user", "--map-current-user", "--keep-caps", *plain[1:]]
+    # Root of a container may not mount, but often may have a user namespace as others do.
+    for prefix in [plain, own] if os.geteuid() == 0 else [own]:
+        done = subprocess_runner.run([*prefix, "/bin/sh", "-c", _PROBE], timeout_s=10, check=False)
+        if done.status == 0:
+            return prefix
+    return []
 
 
 def _without_rights() -> tuple[str, ...]:

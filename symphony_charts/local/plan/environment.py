@@ -27,7 +27,7 @@ from symphony_charts.spec.sources import EnvSource
 __all__ = ["Environments"]
 
 # Of the person's own environment only these pass unasked; a pod has them from its image.
-_FROM_CALLER = ("PATH", "HOME", "LANG")
+FROM_CALLER = ("PATH", "HOME", "LANG")
 
 
 class Environments:
@@ -84,7 +84,7 @@ class Environments:
     def _caller(self, pod: str, *, tty: bool) -> dict[str, str]:
         """What a pod would have from its image and kubelet, and the variables of `local.pass_env`."""
         caller = self._machine.caller_env
-        names = [*_FROM_CALLER, *(["TERM"] if tty else []), *self._experiment.local.pass_env]
+        names = [*FROM_CALLER, *(["TERM"] if tty else []), *self._experiment.local.pass_env]
         passed = {name: caller[name] for name in names if name in caller}
         return {"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, "HOSTNAME": pod}
 

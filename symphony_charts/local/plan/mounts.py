@@ -32,6 +32,7 @@ from symphony_charts.spec.sources import (
 )
 
 __all__ = [
+    "DATA",
     "Layout",
     "checkouts_of",
     "config_dir",
@@ -44,6 +45,9 @@ __all__ = [
     "relocated",
     "secrets_dir",
 ]
+
+# What processes see of the folder of a volume that outlives runs; our marker stands beside it.
+DATA = "data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +99,9 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
         volume = experiment.volumes[mount.volume]
         source = _source(volume, mount, pod, machine, f"mounts[{number}]")
         if source is not None:
-            source = f"{source}/{mount.sub_path}" if mount.sub_path else source
-            yield Bind(source=source, target=mount.at, read_only=mount.read_only)
+            sub_path = (mount.sub_path or "").strip("/")
+            source = f"{source}/{sub_path}" if sub_path else source
+            yield Bind(source=source, target=mount.at, read_only=mount.read_only, sub_path=sub_path)
 
 
 def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, machine: Machine) -> Iterator[Checkout]:
@@ -146,9 +151,9 @@ def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: s
     if isinstance(volume, DeviceVolume):
         return None if volume.path == mount.at else volume.path
     if isinstance(volume, NfsVolume):
-        return f"{private}/shared/{mount.volume}"
+        return f"{machine.claims_dir}/{mount.volume}/{DATA}"
     if isinstance(volume, ClaimVolume):
-        return volume.local or f"{private}/shared/{mount.volume}"
+        return volume.local or f"{machine.claims_dir}/{mount.volume}/{DATA}"
     if isinstance(volume, (SecretVolume, ConfigVolume)) and volume.local:
         return volume.local
     what = f'volume "{mount.volume}" is an object of the cluster'

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.environment.expansion import expand
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.local.plan.environment import Environments
+from symphony_charts.local.plan.environment import FROM_CALLER, Environments
 from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words
 from symphony_charts.local.plan.mounts import (
     checkouts_of,
@@ -58,7 +58,8 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     context = _Context(experiment, tuple(services), machine, replicas, files.binds)
     planned = context.plan_all()
     binds = [*files.binds, *(bind for process in planned for bind in process.binds)]
-    folders = {bind.source for bind in binds if bind.source.startswith(machine.run_dir)}
+    ours = (f"{machine.run_dir}/", f"{machine.claims_dir}/")
+    folders = {bind.volume for bind in binds if bind.volume.startswith(ours)}
     limits = limits_note(experiment, machine.limiter) if experiment.local.limits else ()
     return LocalPlan(
         experiment=experiment.name,
@@ -73,6 +74,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
         ports={service.name: service.port for service in services},
         moved=dict(machine.moved),
         is_sharing_gpus=machine.gpus.is_shared,
+        caller={name: machine.caller_env[name] for name in (*FROM_CALLER, "TERM") if name in machine.caller_env},
         notes=(
             *machine.notes,
             *files.notes,

@@ -67,14 +67,16 @@ class Limiter:
 class Machine:
     """What a plan needs to know of the machine and of this run.
 
-    `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder; `secrets` the
-    content of each declared secret file by key. `has_namespace` says whether private mounts are possible, `enter` is
-    the command through which a process then becomes an ordinary one. `moved` has for services whose port is another
-    here the port at each replica; `notes` is what users must know of the machine.
+    `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder, `claims_dir`
+    that of the volumes which outlive it; `secrets` the content of each declared secret file by key. `has_namespace`
+    says whether private mounts are possible, `enter` is the command through which a process then becomes an ordinary
+    one. `moved` has for services whose port is another here the port at each replica; `notes` is what users must know
+    of the machine.
     """
 
     run_id: str
     run_dir: str
+    claims_dir: str
     spec_dir: str
     hostname: str
     addresses: AddressRange
@@ -99,11 +101,20 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bind:
-    """`source` (an absolute path of this machine) seen at the absolute path `target`."""
+    """`source` (an absolute path of this machine) seen at the absolute path `target`.
+
+    `sub_path` is the end of `source` that lies inside the volume, and may not lead out of it.
+    """
 
     source: str
     target: str
     read_only: bool = False
+    sub_path: str = ""
+
+    @property
+    def volume(self) -> str:
+        """The folder or file of this machine that is the whole volume."""
+        return self.source[: -len(self.sub_path) - 1] if self.sub_path else self.source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +208,7 @@ class LocalPlan:
     """All processes of a run. `done_when` lists the slots whose success ends it; `notes` is what users must know.
 
     `ports` are the pod's; services in `moved` have others here, one for each replica.
+    `caller` is what every process has of the environment of whoever started the run, whatever the experiment says.
     `folders` are private folders to make and `binds` the paths that all processes see in place; both are absolute.
     """
 
@@ -212,4 +224,5 @@ class LocalPlan:
     ports: dict[str, int]
     moved: dict[str, tuple[int, ...]]
     is_sharing_gpus: bool
+    caller: dict[str, str]
     notes: tuple[str, ...]

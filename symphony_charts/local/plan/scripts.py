@@ -15,7 +15,7 @@ from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
 
 __all__ = [
     "check_path",
-    "enter_script",
+    "helper_script",
     "mounts_script",
     "quote",
     "quote_path",
@@ -101,24 +101,19 @@ def _preamble(process: PlannedProcess, clean: str) -> str:
     return "\n".join([*lines, f"unset status SHLVL {clean}", 'exec "$@"'])
 
 
-def mounts_script(run_dir: str, binds: Iterable[Bind]) -> str:
+def mounts_script(binds: Iterable[Bind]) -> str:
     """A script that shows `binds` in its own mount namespace and then becomes the rest of its arguments."""
-    lines = [f"run={quote(run_dir)}", f". {quote(run_dir + '/bind.sh')}", "mark"]
+    lines = []
     for bind in binds:
-        lines.append(f"bind {quote(bind.source)} {quote(bind.target)} {'ro' if bind.read_only else 'rw'}")
+        lines.append(f"mount --rbind {quote(bind.source)} {quote(bind.target)} || exit 125")
+        if bind.read_only:
+            lines.append(f"mount -o remount,bind,ro {quote(bind.target)} || exit 125")
     return "\n".join([*lines, 'exec "$@"']) + "\n"
 
 
-def enter_script(plan: LocalPlan, run_dir: str) -> str:
-    """`mounts_script` for a whole run: with what only its processes show, and no terminal on the list of logins."""
-    marked, rest = mounts_script(run_dir, plan.binds).split("mark\n", 1)
-    tops: dict[str, str] = {}
-    for bind in (*plan.binds, *(bind for process in plan.processes for bind in process.binds)):
-        first, _, more = bind.target.lstrip("/").partition("/")
-        # What stands deeper needs a folder to stand in.
-        tops.setdefault(first, run_dir if more else bind.source)
-    lines = "".join(f"top {quote(name)} {quote(source)}\n" for name, source in tops.items())
-    return f"{marked}mark\nunlisted\n{lines}settle\n{rest}"
+def helper_script(helper: Iterable[str]) -> str:
+    """`mounts_script` for what only `helper`, an argument list, can show."""
+    return f'exec {" ".join(map(quote, helper))} "$@"\n'
 
 
 def tmux_commands(plan: LocalPlan, run_dir: str) -> str:

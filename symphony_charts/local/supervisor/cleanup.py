@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local import tmux_client
+from symphony_charts.local.mounts.helper import points_journal
+from symphony_charts.local.mounts.points import remove_points
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.startup import say
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes, remover
 from symphony_charts.system.process_identity import ProcessRecord, identify, is_running, read_stat, send_signal
 
-__all__ = ["kill_everything", "remove_private"]
+__all__ = ["kill_everything", "remove_mount_points", "remove_private"]
 
 # After KILL nothing should live; this long is waited for the kernel to agree, in seconds.
 _KILL_S = 5.0
@@ -87,10 +89,19 @@ def _server_pid(run: Run) -> int | None:
     return None
 
 
+def remove_mount_points(server: ProcessRecord | None) -> list[str]:
+    """Remove the mount points that only this run used, whose tmux server was `server`; those that stay, and why."""
+    deadline = time.monotonic() + _KILL_S
+    # It holds their locks until it is gone.
+    while is_running(server) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return remove_points(str(points_journal()))
+
+
 def remove_private(run: Run, count: int) -> None:
     """Remove what the processes saw, secrets first; plan, state and logs stay as the history of the run."""
-    parts = ["files", "volumes", "scratch", "up.conf", "enter", "bind.sh", "wrapper.sh"]
-    names = ("start", "mounts", "plain", "limited", "go", "pid", "exit", "limit")
+    parts = ["files", "volumes", "scratch", "up.conf", "mounts.json", "wrapper.sh"]
+    names = ("start", "mounts", "mounts.json", "plain", "limited", "go", "pid", "exit", "limit")
     parts += [f"p/{slot}/{name}" for slot in range(count) for name in names]
     try:
         left = remover.remove_parts(run.home, (run.experiment, run.run_id), parts)

@@ -25,7 +25,8 @@ _ENDED = ("done", "failed", "stopped")
 class State:
     """How a run is. `live` are the slots whose programs run; `failed` is what `state.json` says of the first failure.
 
-    `phase` is ``over`` once nothing runs any more, and `reason` what the run is called from then on.
+    `phase` is ``over`` once nothing runs any more, and `reason` what the run is called from then on; `cause` is what
+    ended it when that was none of its processes.
     """
 
     processes: Sequence[Process]
@@ -33,6 +34,7 @@ class State:
     phase: Phase = "running"
     reason: str = ""
     failed: Mapping[str, Any] | None = None
+    cause: str = ""
 
 
 def step(
@@ -50,12 +52,12 @@ class _Turn:
     def __init__(self, state: State, plan: Mapping[str, Any], backoff: Backoff, now: float) -> None:
         self._planned, self._aims, self._backoff, self._now = plan["processes"], plan["done_when"], backoff, now
         self._processes, self._live = list(state.processes), state.live
-        self._phase, self._reason, self._failed = state.phase, state.reason, state.failed
+        self._phase, self._reason, self._failed, self._cause = state.phase, state.reason, state.failed, state.cause
         self.actions: list[Action] = []
 
     def state(self) -> State:
         """The state as it is now."""
-        return State(self._processes, self._live, self._phase, self._reason, self._failed)
+        return State(self._processes, self._live, self._phase, self._reason, self._failed, self._cause)
 
     def take(self, event: Event) -> None:
         """Do what `event` asks for."""
@@ -65,6 +67,8 @@ class _Turn:
                     self._note_start(slot)
             case events.TakenOver(stopping):
                 self._take_over(stopping)
+            case events.TmuxGone():
+                self._lose_tmux()
             case events.Ended():
                 self._ended(event)
             case events.Readiness(slot, is_ready, why):
@@ -137,6 +141,12 @@ class _Turn:
                 self._end(slot)
             else:
                 self._follow_up(slot, judge(process, self._planned[slot], process["status"], self._backoff))
+
+    def _lose_tmux(self) -> None:
+        """End what has lost its terminal: nothing of it is logged any more, and nothing can be started again."""
+        if self._phase == "running":
+            self._cause = "tmux was killed"
+            self._stop("failed")
 
     def _stop(self, reason: str) -> None:
         """End the run as the kubelet ends a pod: TERM to the main processes, grace, KILL to everything."""

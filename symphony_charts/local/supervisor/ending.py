@@ -17,7 +17,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local.run_folder import UNSTARTED_NAMES, unstarted
 from symphony_charts.local.run_identity import forget_life
 from symphony_charts.local.runs import Run, write_json
-from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
+from symphony_charts.local.supervisor.cleanup import kill_everything, remove_mount_points, remove_private
 from symphony_charts.system.process_identity import (
     ProcessRecord,
     has_ended_within,
@@ -115,7 +115,9 @@ def programs_of(run: Run) -> tuple[list[Session], ProcessRecord | None]:
 
 def end_damaged(run: Run) -> list[int]:
     """End a run of which nobody knows what it was: all that can be proven to be of it; the pids of what survives."""
-    left = kill_everything(run, *programs_of(run))
+    sessions, server = programs_of(run)
+    left = kill_everything(run, sessions, server)
+    remove_mount_points(server)
     _close(run, "damaged", left)
     return left
 

@@ -22,6 +22,7 @@ __all__ = [
     "Started",
     "StopAsked",
     "TakenOver",
+    "TmuxGone",
 ]
 
 
@@ -37,6 +38,11 @@ class TakenOver:
     """The supervisor has begun to watch all programs; the one before it was `stopping` the run for that reason."""
 
     stopping: str = ""
+
+
+@dataclass(frozen=True)
+class TmuxGone:
+    """The tmux server of the run is gone, and with it all terminals."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,17 @@ class StopAsked:
 
 
 Event = (
-    Started | TakenOver | Ended | Readiness | ProbeFailed | Overdue | RestartDue | Respawned | RestartAsked | StopAsked
+    Started
+    | TakenOver
+    | TmuxGone
+    | Ended
+    | Readiness
+    | ProbeFailed
+    | Overdue
+    | RestartDue
+    | Respawned
+    | RestartAsked
+    | StopAsked
 )
 
 

@@ -1,37 +1,49 @@
-"""`LogClock` notes when the logs of processes grow; the logs themselves are the raw bytes as they came.
+"""`LogClock` notes when the logs of processes grow, and cuts their beginnings when they have grown too long.
 
-The log itself is written by the pane's pipe or by the process, so no byte depends on us. `LogClock` is told by the
-kernel (inotify) that logs have grown and notes time and size in ``log.idx`` (lines of milliseconds and bytes).
+The log itself holds the raw bytes as they came, written by the pane's pipe or by the process, so no byte depends on us.
+`LogClock` is told by the kernel (inotify) that logs have grown and notes time and size in ``log.idx`` (lines of
+milliseconds and bytes), which `log_file` reads.
 """
 
 from __future__ import annotations
 
-import bisect
 import ctypes
+import errno
 import os
 import struct
+import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["LogClock", "read_index", "stamped_lines"]
+from symphony_charts.local.log_file import LogFile
+
+__all__ = ["LogClock"]
 
 _IN_MODIFY = 0x2
 # struct inotify_event: watch, mask, cookie, length of the name (inotify(7)); a full queue is told as watch -1.
 _EVENT = struct.Struct("iIII")
 _OVERFLOW = -1
 _LIBC = ctypes.CDLL(None, use_errno=True)
+# A log may be longer than its limit by a quarter, and by so many bytes: cutting goes by blocks of the file system.
+_LEAST_CUT = 1 << 16
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LogClock:
-    """Notes when each of `logs` grew. `descriptor` becomes readable when there is something to `note`."""
+    """Notes when each of `logs` grew. `descriptor` becomes readable when there is something to `note`.
 
-    def __init__(self, logs: Sequence[Path]) -> None:
+    `limits` says for each log how many bytes of it are kept at least; what is before may go (0: nothing does).
+    """
+
+    def __init__(self, logs: Sequence[Path], limits: Sequence[int] = ()) -> None:
         self.descriptor: int = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.descriptor < 0:
             raise OSError(ctypes.get_errno(), "inotify_init1")
         self._logs: dict[int, Path] = {}
         self._sizes: dict[Path, int] = {}
+        self._limits = {log: limit for log, limit in zip(logs, limits, strict=False) if limit}
+        self._last_ms = 0
         # Those the kernel says nothing of, since it may watch no more; they are looked at whenever another has grown.
         self._unwatched: list[Path] = []
         for log in logs:
@@ -41,7 +53,8 @@ class LogClock:
                 self._logs[watch] = log
             else:
                 self._unwatched.append(log)
-            self._sizes[log] = _last_size(log)
+            moment, self._sizes[log] = _last_row(log)
+            self._last_ms = max(self._last_ms, moment)
         self._note(self._sizes)
 
     def note(self) -> None:
@@ -49,13 +62,30 @@ class LogClock:
         self._note(self._grown())
 
     def _note(self, logs: Iterable[Path]) -> None:
-        now_ms = int(time.time() * 1000)
+        # Those who look for a time in an index rely on its order, whatever becomes of this machine's clock.
+        self._last_ms = max(self._last_ms, int(time.time() * 1000))
         for log in logs:
             size = log.stat().st_size
             if size > self._sizes[log]:
-                with log.with_name("log.idx").open("a", encoding="ascii") as index:
-                    index.write(f"{now_ms} {size}\n")
-                self._sizes[log] = size
+                self._cut(log)
+                try:
+                    _append(log.with_name("log.idx"), f"{self._last_ms} {size}\n")
+                except OSError as error:
+                    # It is noted as soon as there is room again.
+                    if error.errno not in _FULL:
+                        raise
+                else:
+                    self._sizes[log] = size
+
+    def _cut(self, log: Path) -> None:
+        limit, file = self._limits.get(log), LogFile(log)
+        if limit is None or file.kept() <= limit + max(limit // 4, _LEAST_CUT):
+            return
+        try:
+            file.cut(limit)
+        except OSError as error:
+            self._limits.clear()
+            sys.stderr.write(f"logs are not held to their limits: {error}\n")
 
     def _grown(self) -> Iterable[Path]:
         """The logs that the kernel has named since, or all of them when they were too many for it."""
@@ -71,47 +101,21 @@ class LogClock:
         return [*self._unwatched, *(self._logs[watch] for watch in watches)]
 
 
-def read_index(log: Path) -> tuple[list[int], list[int]]:
-    """The sizes that `log` had and the times in milliseconds at which it had them, both ascending."""
+def _last_row(log: Path) -> tuple[int, int]:
+    """The milliseconds and the size that were noted last."""
     try:
-        rows = [line.split() for line in log.with_name("log.idx").read_text(encoding="ascii").splitlines()]
+        with log.with_name("log.idx").open("rb") as index:
+            index.seek(max(0, index.seek(0, os.SEEK_END) - 4096))
+            rows = [line.split() for line in index.read().splitlines(keepends=True) if line.endswith(b"\n")]
     except FileNotFoundError:
         rows = []
-    good = [(int(row[1]), int(row[0])) for row in rows if len(row) == 2]
-    return [size for size, _ in good], [moment for _, moment in good]
+    good = [(int(row[0]), int(row[1])) for row in rows if len(row) == 2 and all(map(bytes.isdigit, row))]
+    return good[-1] if good else (0, 0)
 
 
-def stamped_lines(log: Path, start: int = 0, *, keep_ends: bool = False) -> Iterator[tuple[int, float, str]]:
-    """The lines of `log` from byte `start`: offset after the line, seconds since 1970, text without its line end.
-
-    With `keep_ends` each keeps its line feed; the carriage return that a terminal put before it is dropped.
-    """
-    sizes, times = read_index(log)
+def _append(path: Path, text: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        data = log.read_bytes()[start:]
-    except FileNotFoundError:
-        return
-    offset = start
-    for line in _lines(data):
-        row = bisect.bisect_right(sizes, offset)
-        moment = times[row] if row < len(times) else int(time.time() * 1000)
-        offset += len(line)
-        text = line.decode("utf-8", "replace")
-        end = "\n" if keep_ends and text.endswith("\n") else ""
-        yield (
-            offset,
-            moment / 1000,
-            (text.removesuffix("\n").removesuffix("\r") if keep_ends else text.rstrip("\r\n")) + end,
-        )
-
-
-def _lines(data: bytes) -> list[bytes]:
-    """Split at line feeds only: a lone carriage return is a progress bar, not a new line."""
-    return [part + b"\n" for part in data.split(b"\n")[:-1]] + (
-        [data.rsplit(b"\n", 1)[-1]] if data[-1:] != b"\n" else []
-    )
-
-
-def _last_size(log: Path) -> int:
-    sizes, _ = read_index(log)
-    return sizes[-1] if sizes else 0
+        os.write(file, text.encode())
+    finally:
+        os.close(file)

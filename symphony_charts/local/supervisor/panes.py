@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import select
 import signal
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from symphony_charts.system.process_identity import (
     ProcessRecord,
     identify,
     open_identified,
+    open_verified,
     read_stat,
     send_signal,
     ticks_now,
@@ -40,6 +42,7 @@ class Panes:
         self._fds: dict[int, int] = {}
         self._noted: dict[int, float] = {}
         self._until: dict[ProcessRecord, int] = {}
+        self._look: Callable[[], None] | None = None
         self.server: ProcessRecord | None = None
 
     def __contains__(self, slot: int) -> bool:
@@ -84,6 +87,23 @@ class Panes:
             # As a supervisor that did not live to see its end would have left it.
             self._slots[slot]["phase"] = "running"
         return len(panes)
+
+    def watch_server(self, gone: Callable[[], None]) -> None:
+        """Call `gone` when the tmux server is no longer there, which may be now."""
+        descriptor = None if self.server is None else open_verified(self.server)
+        if descriptor is None:
+            gone()
+            return
+
+        def look() -> None:
+            if self._look is look and select.select([descriptor], [], [], 0)[0]:
+                self._look = None
+                self._loop.forget(descriptor)
+                os.close(descriptor)
+                gone()
+
+        self._look = look
+        self._loop.watch(descriptor, look)
 
     def ended_at(self, slot: int) -> float:
         """When the end of a program became known, in seconds since 1970: noted before, or now."""
@@ -169,6 +189,9 @@ class Panes:
         self._loop.forget(descriptor)
         os.close(descriptor)
         self._until[record] = ticks_now()
+        if self._look:
+            # Programs may end because they have no terminal any more, and that be known first.
+            self._look()
         ended(slot)
 
     def _note(self, slot: int) -> None:

@@ -22,7 +22,7 @@ from symphony_charts.local.plan.records import Check
 from symphony_charts.local.run_identity import LIFE, forget_life, write_supervisor
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
+from symphony_charts.local.supervisor.cleanup import kill_everything, remove_mount_points, remove_private
 from symphony_charts.local.supervisor.decisions import Phase, State, step
 from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.events import Act, Event
@@ -60,7 +60,7 @@ class Supervisor:
         self.old = self.file.old
         self.slots: list[dict[str, Any]] = [dict(process) for process in self.old["processes"]]
         self.phase: Phase = "running"
-        self.reason, self.failed, self.dirty = "", self.old.get("failed"), True
+        self.reason, self.failed, self.cause, self.dirty = "", self.old.get("failed"), self.old.get("cause", ""), True
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended)
         self.checks = Checks(run, self.loop, self._changed, self._dead)
@@ -92,6 +92,8 @@ class Supervisor:
         count = self.panes.adopt()
         if self.panes.server is not None:
             self.old["tmux"] = self.panes.server.to_data()
+        if self.old["phase"] != "stopping":
+            self.panes.watch_server(lambda: self._happened(events.TmuxGone()))
         self._happened(events.TakenOver(self.old["reason"] if self.old["phase"] == "stopping" else ""))
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
         self._take_requests()
@@ -144,12 +146,12 @@ class Supervisor:
         self._is_deciding = False
 
     def _decide(self, event: Event) -> None:
-        before = State(list(self.slots), self.panes.live, self.phase, self.reason, self.failed)
+        before = State(list(self.slots), self.panes.live, self.phase, self.reason, self.failed, self.cause)
         after, actions = step(before, event, self.plan, self.backoff, time.time())
         # While everything is being started it is no news who has been: `waiting` will do.
         self.dirty = self.dirty or (self.phase != "starting" and after != before)
         self.slots[:] = after.processes
-        self.phase, self.reason, self.failed = after.phase, after.reason, after.failed
+        self.phase, self.reason, self.failed, self.cause = after.phase, after.reason, after.failed, after.cause
         for action in actions:
             if not isinstance(action, Act):
                 self.loop.later(action.delay_s, partial(self._happened, action.event))
@@ -180,8 +182,10 @@ class Supervisor:
 
     def _finish(self) -> None:
         """Nothing of the run may be left: what still is gets killed, and what survives that is named."""
-        left = kill_everything(self.run, self.panes.sessions, ProcessRecord.from_data(self.old.get("tmux")))
+        server = ProcessRecord.from_data(self.old.get("tmux"))
+        left = kill_everything(self.run, self.panes.sessions, server)
         self.clock.note()
+        self.file.old["stuck"] = remove_mount_points(server)
         is_saved = self._save(survivors=left)
         remove_private(self.run, len(self.slots))
         deadline = time.monotonic() + _ROOM_S
@@ -197,7 +201,8 @@ class Supervisor:
             return True
         # A run that is over has not ended yet: its logs are still being written.
         phase = self.reason if survivors is not None else "stopping" if self.phase == "over" else self.phase
-        news = {"phase": phase, "reason": self.reason, "failed": self.failed, "processes": self.slots}
+        news = {"phase": phase, "reason": self.reason, "failed": self.failed, "cause": self.cause}
+        news["processes"] = self.slots
         self.dirty = False
         if self.file.save(news, survivors):
             return True

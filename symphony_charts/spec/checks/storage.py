@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from symphony_charts.errors import Problem
 from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.urls import repository_fault
 from symphony_charts.spec.checks.amounts import amount_faults
 from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.model import Experiment
@@ -70,6 +71,9 @@ def _mount_faults(
         if not _is_absolute(mount.at) or ":" in mount.at:
             what = f'"{mount.at}" is no absolute path'
             yield Problem(what=what, path=f"{here}.at", next="write it from / on, without .. and colons")
+        elif not at:
+            what = "a volume cannot be the root of a machine"
+            yield Problem(what=what, path=f"{here}.at", next="mount it at a folder below /")
         elif at in seen:
             owner = " by symph itself" if at in ours else ""
             yield Problem(what=f'"{at}" is mounted already{owner}', path=f"{here}.at", next="choose another path")
@@ -109,9 +113,12 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
             if volume.size is not None:
                 yield from amount_faults("storage", volume.size, f"{path}.size")
         case GitVolume():
-            if not volume.repository or volume.repository.startswith("-") or volume.revision.startswith("-"):
-                what = "a repository and a revision cannot be empty or begin with a dash"
-                yield Problem(what=what, path=path, next="give the URL of a repository, and a branch, tag or commit")
+            fault = repository_fault(volume.repository, f"{path}.repository")
+            if fault:
+                yield fault
+            if volume.revision.startswith("-"):
+                what = "a revision cannot begin with a dash"
+                yield Problem(what=what, path=f"{path}.revision", next="give a branch, tag or commit")
 
 
 def _config_faults(config: ConfigFile, path: str) -> Iterator[Problem]:

@@ -97,7 +97,7 @@ class Cache:
         """Make the repository if it is not there, or has grown too much; needs the lock."""
         if self.repo.is_dir() and self._is_overgrown() and not self.has_members:
             self.drop()
-        if (self.folder / "made").is_file():
+        if (self.folder / "made").is_file() and self._is_whole():
             return
         self.drop()
         try:
@@ -114,27 +114,41 @@ class Cache:
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.repo, ignore_errors=True)
 
+    def _is_whole(self) -> bool:
+        """Whether git would take it for a repository: cleaners of temporary folders take away a part."""
+        return all((self.repo / name).exists() for name in ("HEAD", "config", "objects/pack", "refs"))
+
     @property
     def tip(self) -> str | None:
         """The commit that was the tip when this was last looked at."""
-        text = self._read("tip").strip()
-        return text or None
+        return next(iter(self._read("tip").split()), None)
 
-    def remember_tip(self, commit: str) -> None:
-        """Note the tip."""
-        write_file(self.folder / "tip", f"{commit}\n".encode(), mode=0o600)
+    @property
+    def lease(self) -> str:
+        """Where the branch was when the tip was looked at; empty for one that was not there, and begins at its base."""
+        words = self._read("tip").split()
+        return words[0] if len(words) == 1 else ""
+
+    def remember_tip(self, commit: str, *, is_of_base: bool = False) -> None:
+        """Note the tip, which with `is_of_base` is that of the branch where ours begins; empty where there is none."""
+        write_file(self.folder / "tip", f"{commit}{' base' if is_of_base else ''}\n".encode(), mode=0o600)
 
     @property
     def queued(self) -> str | None:
         """The newest commit that waits to be pushed, with those of other processes below it; None where none does."""
-        return self._read("queue").strip() or None
+        return next(iter(self._read("queue").split()), None)
 
-    def queue(self, commit: str | None) -> None:
-        """Note the newest commit that waits to be pushed, or that none does; needs the lock."""
+    @property
+    def queue_lease(self) -> str:
+        """Where the branch was when the first commit of the queue was made on it."""
+        return next(iter(self._read("queue").split()[1:]), "")
+
+    def queue(self, commit: str | None, lease: str = "") -> None:
+        """Note the newest commit that waits to be pushed and the lease it needs, or that none waits; needs the lock."""
         if commit is None:
             (self.folder / "queue").unlink(missing_ok=True)
         else:
-            write_file(self.folder / "queue", f"{commit}\n".encode(), mode=0o600)
+            write_file(self.folder / "queue", f"{commit} {lease}\n".encode(), mode=0o600)
 
     @property
     def has_all_files(self) -> bool:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.system.git.failures import reason_of
-from symphony_charts.system.git.program import check_url, git, git_version
+from symphony_charts.system.git.program import git, git_version
 from symphony_charts.system.subprocess_runner import run
 
-__all__ = ["changed_since", "check_out_volume", "count_refs", "read_checkout"]
+__all__ = ["changed_since", "check_out_volume", "count_refs", "origin_of", "read_checkout"]
 
 _SKIPPED = {".git", ".venv", "node_modules", "__pycache__"}
 _MAX_BYTES = 8 * 1024 * 1024
@@ -57,6 +57,12 @@ def count_refs(folder: Path) -> int | None:
     return None if ended.status else len(ended.text.splitlines())
 
 
+def origin_of(folder: Path) -> str:
+    """The address that `folder` was cloned from; empty where git knows none."""
+    ended = run(["git", "-C", str(folder), "config", "--get", "remote.origin.url"], timeout_s=10, check=False)
+    return ended.text.strip()
+
+
 _TIMEOUT_S = 600.0
 
 
@@ -67,11 +73,10 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
     do. Raises ToolFailed when there is no such repository or revision, ToolMissing without git.
     """
     git_version()
-    url = check_url(repository)
     options = (f"--work-tree={folder}",)
     repo = folder / ".git"
     git(None, "init", "-q", "--", str(folder))
-    git(repo, "remote", "add", "origin", url)
+    git(repo, "remote", "add", "--", "origin", repository)
     fetched = git(repo, "fetch", "-q", "--depth", "1", "origin", revision, timeout_s=_TIMEOUT_S, check=False)
     if fetched.status == 0:
         git(repo, *options, "checkout", "-q", "--detach", "-f", "FETCH_HEAD", timeout_s=_TIMEOUT_S)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from symphony_charts.errors import SpecError, ToolMissing
+from symphony_charts.formats.urls import repository_fault
 from symphony_charts.system.subprocess_runner import Completed, run
 
 __all__ = ["check_branch", "check_url", "git", "git_version"]
@@ -38,11 +39,20 @@ _ENV = {"GIT_TERMINAL_PROMPT": "0", "GCM_INTERACTIVE": "never", "GIT_OPTIONAL_LO
 
 
 def git(
-    folder: Path | None, *args: str, input: bytes | None = None, timeout_s: float = 60.0, check: bool = True
+    folder: Path | None,
+    *args: str,
+    input: bytes | None = None,
+    timeout_s: float = 60.0,
+    check: bool = True,
+    index: Path | None = None,
 ) -> Completed:
-    """Run git on the bare repository `folder` (None: on none). Raises ToolMissing, and ToolFailed if `check`."""
+    """Run git on the bare repository `folder` (None: on none), with the file `index` as its index.
+
+    Raises ToolMissing, and ToolFailed if `check`.
+    """
     options = () if folder is None else (f"--git-dir={folder}",)
-    return run(["git", *options, *_OPTIONS, *args], input=input, timeout_s=timeout_s, env=_ENV, check=check)
+    env = _ENV if index is None else {**_ENV, "GIT_INDEX_FILE": str(index)}
+    return run(["git", *options, *_OPTIONS, *args], input=input, timeout_s=timeout_s, env=env, check=check)
 
 
 @lru_cache(maxsize=1)
@@ -57,18 +67,10 @@ def git_version() -> tuple[int, int]:
 
 
 def check_url(url: str) -> str:
-    """`url` itself if git may be given it. Raises SpecError for options in disguise and for passwords in the clear."""
-    if not url or url.startswith("-") or any(ord(char) < 32 for char in url):
-        raise SpecError.one(f'"{url}" is no address of a repository', "repository.url")
-    if re.match(r"[a-z+]+://[^/@]*:[^/@]*@", url):
-        hidden = re.sub(r"//[^/@]*@", "//***@", url)
-        raise SpecError.one(
-            f"{hidden} holds a password, which would end up in files and process lists",
-            "repository.url",
-            "take it out; git finds it by a credential helper: git help credentials",
-        )
-    if re.match(r"[a-z0-9+-]+::", url):
-        raise SpecError.one(f'"{url}" runs a program instead of naming a repository', "repository.url")
+    """`url` itself if git may be given it. Raises SpecError: see `repository_fault`."""
+    fault = repository_fault(url, "repository.url")
+    if fault:
+        raise SpecError([fault])
     return url
 
 

@@ -14,12 +14,24 @@ from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.printable import printable_line, printable_lines
 from symphony_charts.system.git.cache import TIP_REF, Cache
 from symphony_charts.system.git.failures import reason_of
+from symphony_charts.system.git.merge import merge_base
 from symphony_charts.system.git.program import git
 from symphony_charts.system.subprocess_runner import Completed
 
-__all__ = ["Answer", "ToolUnreachable", "fetch_files", "fetch_tip", "push"]
+__all__ = [
+    "Answer",
+    "ToolUnreachable",
+    "fetch_branch_and_base",
+    "fetch_files",
+    "fetch_heads",
+    "fetch_tip",
+    "is_reachable",
+    "push",
+]
 
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
+_HEADS = "refs/symph/heads/"
+_BASE_REF = "refs/symph/base"
 _NO_FILTER = "filtering not recognized by server"
 
 
@@ -51,11 +63,13 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     Raises NotFound where only this branch is missing, ToolUnreachable where trying again may help, else ToolFailed.
     """
     ended = _fetch_branch(cache, cache.branch, depth, timeout_s)
-    if ended.status and cache.base and _NO_BRANCH.search(ended.error_text):
+    is_of_base = bool(ended.status and cache.base and _NO_BRANCH.search(ended.error_text))
+    if is_of_base:
         ended = _fetch_branch(cache, cache.base, depth, timeout_s)
     if ended.status:
         if _NO_BRANCH.search(ended.error_text):
             if cache.begins_empty or not _has_branches(cache, timeout_s):
+                cache.remember_tip("")
                 return ""
             what = f"the repository has no branch {cache.base or cache.branch}"
             raise NotFound(what, cache.url, "symph gitops init makes one; or name another with --branch")
@@ -63,7 +77,7 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     if _NO_FILTER in ended.error_text:
         cache.note_all_files()
     tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
-    cache.remember_tip(tip)
+    cache.remember_tip(tip, is_of_base=is_of_base)
     return tip
 
 
@@ -71,6 +85,56 @@ def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float
     depths = () if depth is None else (f"--depth={depth}",)
     argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", *depths, "--filter=blob:none", "origin"]
     return git(cache.repo, *argv, f"+refs/heads/{branch}:{TIP_REF}", timeout_s=timeout_s, check=False)
+
+
+def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, str] | None:
+    """The newest commits of the branch and of the one that it is for, with the history that they do not share.
+
+    None where the branch is not there yet, begins at no other, or stands right on the other's newest commit. Raises
+    ToolUnreachable and ToolFailed.
+    """
+    if not cache.base or cache.base == cache.branch:
+        return None
+    ended = _fetch_both(cache, "--depth=1", timeout_s)
+    if ended.status and _NO_BRANCH.search(ended.error_text):
+        return None
+    _check(cache, ended)
+    tip, base = git(cache.repo, "rev-parse", TIP_REF, _BASE_REF).text.split()
+    cache.remember_tip(tip)
+    # Its parents say so without any history.
+    if tip == base or f"parent {base}\n" in git(cache.repo, "cat-file", "commit", tip).text.partition("\n\n")[0]:
+        return None
+    for depth in ("--deepen=50", "--unshallow"):
+        if (cache.repo / "shallow").exists() and not merge_base(cache.repo, tip, base):
+            _check(cache, _fetch_both(cache, depth, timeout_s))
+    return tip, base
+
+
+def _fetch_both(cache: Cache, depth: str, timeout_s: float) -> Completed:
+    refs = (f"+refs/heads/{cache.branch}:{TIP_REF}", f"+refs/heads/{cache.base}:{_BASE_REF}")
+    argv = ("fetch", "--quiet", "--no-tags", "--filter=blob:none", depth, "origin", *refs)
+    return git(cache.repo, *argv, timeout_s=timeout_s, check=False)
+
+
+def fetch_heads(cache: Cache, timeout_s: float = 60.0) -> dict[str, str]:
+    """The message of the newest commit of every branch, by branch; no files and no history come with them.
+
+    Raises ToolUnreachable and ToolFailed.
+    """
+    argv = ("fetch", "--quiet", "--no-tags", "--prune", "--depth=1", "--filter=tree:0", "origin")
+    ended = git(cache.repo, *argv, f"+refs/heads/*:{_HEADS}*", timeout_s=timeout_s, check=False)
+    if ended.status and not _has_branches(cache, timeout_s):
+        return {}  # A shallow fetch of nothing is a failure to git.
+    _check(cache, ended)
+    text = git(cache.repo, "for-each-ref", "--format=%(refname)%00%(contents)%00", _HEADS).text
+    parts = text.split("\0")
+    names = [name.strip().removeprefix(_HEADS) for name in parts[:-1:2]]
+    return dict(zip(names, parts[1::2], strict=True))
+
+
+def _check(cache: Cache, ended: Completed) -> None:
+    if ended.status:
+        raise _failed(ended, f"cannot read {cache.url}")
 
 
 def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> None:
@@ -87,13 +151,15 @@ def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> 
     cache.note_blobs(wanted)
 
 
-def push(cache: Cache, commit: str, *, timeout_s: float = 60.0) -> Answer:
-    """Ask the server to move the branch to `commit`; it does so only from the commit's parent. Never forces."""
-    refspec = f"{commit}:refs/heads/{cache.branch}"
+def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> Answer:
+    """Ask the server to move the branch from `lease` (empty: it is not there yet) to `commit`, which descends from it.
+
+    A plain push would also move a branch that was rewound, from an older commit of its own history.
+    """
+    ref = f"refs/heads/{cache.branch}"
+    argv = ["push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{lease}", "origin", f"{commit}:{ref}"]
     try:
-        ended = git(
-            cache.repo, "push", "--porcelain", "--no-verify", "origin", refspec, timeout_s=timeout_s, check=False
-        )
+        ended = git(cache.repo, *argv, timeout_s=timeout_s, check=False)
     except ToolFailed as error:
         # It took too long and was stopped; the server may still be at it.
         late = Completed(argv=tuple(error.argv), status=-1, stdout=b"", stderr=b"", seconds=error.seconds)
@@ -114,6 +180,12 @@ def push(cache: Cache, commit: str, *, timeout_s: float = 60.0) -> Answer:
         heard=_heard(ended),
         ended=ended,
     )
+
+
+def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
+    """Whether git reads the remote where it does without the cache: then the cache is what fails."""
+    ended = git(None, "ls-remote", "--quiet", "--heads", "--", cache.url, timeout_s=timeout_s, check=False)
+    return ended.status == 0
 
 
 def _has_branches(cache: Cache, timeout_s: float) -> bool:

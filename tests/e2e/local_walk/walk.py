@@ -235,7 +235,7 @@ class Walk:
                 for path, text in self._canaries.items()
                 if sight.files.get(path) != text
             ),
-            *(f"{what} is gone" for what in self._promised if not _is_kept(what, self._promised[what], sight)),
+            *self._gone(sight, "what"),
         ]
 
     def _untrue(self, machine: str) -> list[str]:
@@ -247,7 +247,11 @@ class Walk:
         phases = {item["name"]: item["phase"] for item in json.loads(answer.out)["items"]}
         here = {process.token.split(".")[0] for process in sight.processes if process.token}
         everywhere = {process.token.split(".")[0] for process in self._everywhere() if process.token}
-        faults = [f"processes of {name} run on {machine}, and ls there does not show it" for name in here - set(phases)]
+        # What was printed a moment ago may be on its way.
+        faults = self._gone(sight, "the log of")
+        faults += [
+            f"processes of {name} run on {machine}, and ls there does not show it" for name in here - set(phases)
+        ]
         faults += [
             f"ls on {machine} says that {name} runs, and nothing of it does anywhere"
             for name, phase in phases.items()
@@ -264,6 +268,10 @@ class Walk:
         said = sum(item["phase"] == "running" for item in json.loads(answer.out)["items"])
         there = {process.session for process in sight.processes if process.token.split(".")[0] == name}
         return [] if said == len(there) else [f"p on {machine} says that {said} of {name} run, and {len(there)} do"]
+
+    def _gone(self, sight: Sight, kind: str) -> list[str]:
+        promised = {what: wanted for what, wanted in self._promised.items() if what.startswith(kind)}
+        return [f"{what} is gone" for what, wanted in promised.items() if not _is_kept(what, wanted, sight)]
 
     def _promise(self, token: str) -> None:
         self._promised[f"what {token} wrote into its folder"] = own_file(token)

@@ -90,6 +90,15 @@ _ALL = (
     Tool(name="quantity", group="quantity", package="."),
     Tool(name="argocd", group="argocd", package="."),
     Tool(name="argo", group="argo", package="."),
+    Tool(
+        name="gitleaks",
+        group="gitleaks",
+        package="github.com/zricethezav/gitleaks/v8",
+        stamp={"github.com/zricethezav/gitleaks/v8/version.Version": "8.30.1"},
+        asks=("version",),
+        oldest=(8, 30),
+        below=(8, 31),
+    ),
     Tool(name="sops", group="sops", package="github.com/getsops/sops/v3/cmd/sops", asks=("--version",), oldest=(3, 8)),
 )
 

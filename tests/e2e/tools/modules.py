@@ -15,6 +15,7 @@ __all__ = [
     "APPWRAPPER",
     "ARGO_CD",
     "ARGO_WORKFLOWS",
+    "GITLEAKS",
     "HELM_CONTROLLER",
     "JOBSET",
     "KUEUE",
@@ -39,6 +40,7 @@ APPWRAPPER = "github.com/project-codeflare/appwrapper@v1.2.2"
 MCAD = "github.com/project-codeflare/multi-cluster-app-dispatcher@v1.40.0"
 VOLCANO = "volcano.sh/volcano@v1.15.1"
 ARGO_WORKFLOWS = "github.com/argoproj/argo-workflows/v3@v3.7.3"
+GITLEAKS = "github.com/zricethezav/gitleaks/v8@v8.30.1"
 
 MODULES = (
     ARGO_CD,
@@ -52,6 +54,7 @@ MODULES = (
     MCAD,
     VOLCANO,
     ARGO_WORKFLOWS,
+    GITLEAKS,
 )
 """The modules whose definitions the tests use."""
 

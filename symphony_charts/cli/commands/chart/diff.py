@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts.chart.files.version import FIRST_VERSION
 from symphony_charts.chart.render.values import Values
 from symphony_charts.cli import output
+from symphony_charts.cli.commands.chart.comparison_text import (
+    amounts_text,
+    change_text,
+    is_dull,
+    markdown_of,
+    shown_fields,
+)
 from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.values import prepared_of
 from symphony_charts.errors import SpecError, UsageError
-from symphony_charts.formats.quantity import cores_text, gib_text
-from symphony_charts.gitops.diff.comparison import Comparison, Line, Side, compare_sides
+from symphony_charts.gitops.diff.comparison import Comparison, Side, compare_sides
 from symphony_charts.gitops.diff.sides import Published, Read
+from symphony_charts.gitops.operations.environment_values import Given, environment_values
+from symphony_charts.gitops.operations.pointer import place_of
 from symphony_charts.gitops.prepare import team_of
 from symphony_charts.package import template
 from symphony_charts.placement.pools.files import read_pool_files
@@ -49,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output in ("json", "yaml"):
         output.print_record(args, "Comparison", _record(comparison))
     elif args.output == "markdown":
-        _print_markdown(args, comparison)
+        output.line(markdown_of(comparison, has_all=args.all))
     else:
         _print_text(args, comparison)
     return int(args.exit_code and differs)
@@ -70,11 +78,16 @@ def _sides_of_spec(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
         return before, Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
     env = settings.environment(args.env)
     pointer = published.pointer(env)
-    namespace = pointer.destination.namespace
-    after = Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
     if args.versions:
+        namespace = pointer.destination.namespace
+        after = Side(title=str(spec.path), objects=_objects(prepared, pointer.values, namespace))
         return published.version(args.versions[0], pointer.values, namespace), after
-    return published.in_environment(env), after
+    # As a publish would have it: the settings of today count, and where they say that it runs.
+    configured = settings.environments.get(env)
+    place = configured.destination if configured else pointer.destination
+    values = environment_values(pointer.values, pointer.settings, configured.values if configured else None, Given())
+    objects = _objects(prepared, values, place.namespace)
+    return published.in_environment(env), Side(title=str(spec.path), objects=objects, place=place_of(place))
 
 
 def _objects(prepared: Prepared, values: Values, namespace: str) -> tuple[dict[str, object], ...]:
@@ -91,7 +104,9 @@ def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
     if args.before and args.after and not args.versions:
         envs = [settings.environment(args.before), settings.environment(args.after)]
         published = Published(_reader(args, settings), _team(args, settings, envs[0]), args.experiment_name, template())
-        return published.in_environment(envs[0]), published.in_environment(envs[1])
+        # Side by side: between environments nothing moves.
+        before, after = (replace(published.in_environment(env), place="") for env in envs)
+        return before, after
     if len(args.versions) != 2 or args.before or args.after:
         raise UsageError("compare what with what?", next="two VERSIONs, or --from ENV --to ENV, or a spec file")
     env = settings.environment(args.env) if args.env else next(iter(settings.environments), "")
@@ -118,6 +133,7 @@ def _record(comparison: Comparison) -> dict[str, object]:
         "after": comparison.after,
         "outcome": comparison.outcome,
         "summary": comparison.summary,
+        "move": {"from": comparison.move[0], "to": comparison.move[1]} if comparison.move else None,
         "objects": [
             {
                 "kind": line.difference.kind,
@@ -144,71 +160,13 @@ def _print_text(args: argparse.Namespace, comparison: Comparison) -> None:
     color = output.use_color(sys.stdout, getattr(args, "color", None))
     output.line(f"{comparison.before} -> {comparison.after}")
     for line in comparison.lines:
-        if _is_dull(line) and not args.all:
+        if is_dull(line) and not args.all:
             continue
         why = f": {line.why}" if line.why else ""
         output.line(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect], color)}{why}")
-        for path, old, new in _fields(line):
-            output.line(f"  {path:<16}  {_change(old, new)}")
+        for path, old, new in shown_fields(line):
+            output.line(f"  {path:<16}  {change_text(old, new)}")
     output.line(f"under Argo CD: {comparison.summary}")
-    output.line(_amounts(comparison))
+    output.line(amounts_text(comparison))
     for note in comparison.notes:
         output.warn(note)
-
-
-def _print_markdown(args: argparse.Namespace, comparison: Comparison) -> None:
-    output.line(f"**{comparison.before} -> {comparison.after}**: {comparison.summary}\n")
-    output.line("| object | effect | fields |\n| --- | --- | --- |")
-    for line in comparison.lines:
-        if _is_dull(line) and not args.all:
-            continue
-        fields = "<br>".join(f"`{path}` {_cell(_change(old, new))}" for path, old, new in _fields(line))
-        output.line(f"| {line.difference.name} | {line.effect} | {fields} |")
-    output.line(f"\n{_amounts(comparison)}")
-    for note in comparison.notes:
-        output.line(f"\n> {note}")
-
-
-def _is_dull(line: Line) -> bool:
-    """Whether an object only follows what happens to others."""
-    return line.effect == "nothing" or (line.effect == "updated" and not line.difference.fields)
-
-
-def _fields(line: Line) -> list[tuple[str, object, object]]:
-    """The fields under names that fit a line: ``agent.env.LR`` of a pod template's container."""
-    shown = []
-    for field in line.difference.fields:
-        path = field.path.removeprefix("spec.template.spec.").removeprefix("containers.")
-        shown.append((path, field.before, field.after))
-    return shown
-
-
-def _change(old: object, new: object) -> str:
-    if old is None:
-        return f"+{_text(new)}"
-    if new is None:
-        return f"-{_text(old)}"
-    return f"{_text(old)} -> {_text(new)}"
-
-
-def _text(value: object) -> str:
-    text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    text = " ".join(text.split())
-    return text if len(text) <= 80 else f"{text[:79]}…"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
-
-
-def _amounts(comparison: Comparison) -> str:
-    parts = []
-    for name, (old, new) in comparison.amounts.items():
-        if name == "cpu":
-            parts.append(f"CPU {cores_text(old)} -> {cores_text(new)}")
-        elif name == "memory":
-            parts.append(f"memory {gib_text(old)} -> {gib_text(new)} GiB")
-        elif not name.startswith("ephemeral"):
-            parts.append(f"{'GPU' if name == 'nvidia.com/gpu' else name} {old} -> {new}")
-    old_price, new_price = (f"{price:.2f}" if price is not None else "no price" for price in comparison.prices)
-    return "   ".join([*parts, f"$/h {old_price} -> {new_price}"])

@@ -8,10 +8,13 @@ from pathlib import Path
 
 from symphony_charts.chart.files.read import PackedChart, read_chart
 from symphony_charts.cli import output
+from symphony_charts.errors import SpecError
+from symphony_charts.formats.urls import address_fault
 from symphony_charts.oci.chart_artifact import provenance_text
 from symphony_charts.oci.client import parse_reference
 from symphony_charts.oci.push import add_to_folder, push_chart
 from symphony_charts.secrets.leaks import Guard
+from symphony_charts.settings.project import find_settings
 from symphony_charts.system.signing import clear_sign
 
 __all__ = ["run"]
@@ -19,8 +22,10 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Push every chart, in order; what is there already is left alone."""
+    if fault := address_fault(args.url, "--url"):
+        raise SpecError([fault])
     charts = [read_chart(Path(path).expanduser()) for path in args.charts]
-    guard = Guard({})
+    guard = Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
     for chart in charts:
         guard.refuse({f"{chart.file_name}:{path}": content for path, content in chart.files.items()})
     charts = [_signed(chart, args.sign) if args.sign and not args.dry_run else chart for chart in charts]

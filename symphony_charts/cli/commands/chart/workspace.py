@@ -12,6 +12,7 @@ from symphony_charts.oci.image_layer import Entry
 from symphony_charts.oci.images import Images, images_of
 from symphony_charts.oci.workspace import patch_image, read_workspace
 from symphony_charts.secrets.files import guard_of
+from symphony_charts.settings.project import find_settings
 from symphony_charts.spec import files as specfile
 
 __all__ = ["push_workspace"]
@@ -29,7 +30,9 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
     read = [specfile.read(path) for path in specs]
     bases = list(dict.fromkeys(image for spec in read for image in images_of(spec.experiment)))
     entries = read_workspace(folder)
-    guard_of(read).refuse({str(folder / entry.path): entry.content for entry in entries})
+    guard_of(read, find_settings(folder).allowed_leaks).refuse(
+        {str(folder / entry.path): entry.content for entry in entries}
+    )
     _list(args, folder, entries)
     images = Images()
     files = [{"path": entry.path, "bytes": len(entry.content)} for entry in entries if not entry.is_folder]

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
 import msgspec
 
 from symphony_charts.cli import output
-from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.gitops.layout import POINTER_SUFFIX, check_names, pointer_folder
 from symphony_charts.gitops.operations.base import Change, Operation
+from symphony_charts.gitops.review_links import review_link
 from symphony_charts.gitops.store.author import Author, author_of
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
+from symphony_charts.gitops.store.review import bring_up_to_date, find_stale
 from symphony_charts.gitops.store.store import PushResult, Store
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
+from symphony_charts.system.git.identity import identity
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
+    "Target",
+    "author_name",
     "branch_of",
     "carry_out",
     "find_team",
+    "move_text",
     "now_text",
     "open_store",
     "print_changes",
@@ -51,7 +58,7 @@ def settings_of(args: argparse.Namespace, folder: Path | None = None) -> Setting
 def open_store(
     args: argparse.Namespace,
     settings: Settings,
-    guard: Callable[[Mapping[str, bytes]], None] | None = None,
+    guard: Guard | None = None,
     *,
     reads_only: bool = False,
     begins_empty: bool = False,
@@ -65,15 +72,33 @@ def open_store(
     repository = settings.repository
     assert repository is not None  # noqa: S101 - settings_of has seen to it
     review = getattr(args, "branch", None)
+    guard = guard or Guard({}, allowed=settings.allowed_leaks)
+    if review and not reads_only:
+        guard.refuse_names([review])
     return Store(
         repository.url,
         review or repository.branch,
         base=("-" if begins_empty else repository.branch) if review else "",
         root=state_dir() / "git",
         author=Author(name="") if reads_only else author_of(repository, getattr(args, "sign", None)),
-        guard=guard or Guard({}).refuse,
+        guard=guard.refuse,
         notice=output.note,
     )
+
+
+def author_name(settings: Settings) -> str:
+    """Who makes the change, as pointers write it; empty where nobody knows, and a commit by hand will say."""
+    configured = settings.repository.author if settings.repository else ""
+    try:
+        return configured or identity().author
+    except SpecError:
+        return ""
+
+
+def move_text(facts: Mapping[str, object]) -> str:
+    """What a change of destination does, behind the line of a change; empty where there is none."""
+    moves = facts.get("moves")
+    return f"   ends in {moves['from']}, starts in {moves['to']}" if isinstance(moves, Mapping) else ""
 
 
 def store_or_none(args: argparse.Namespace, settings: Settings) -> Store | None:
@@ -113,9 +138,26 @@ def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[s
     return sorted(item.name for item in place.iterdir()) if place.is_dir() else []
 
 
-def branch_of(args: argparse.Namespace, settings: Settings) -> str:
-    """The branch that a change goes to."""
-    return args.branch or (settings.repository.branch if settings.repository else "")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The branch that a change goes to; `base` is the one that it is to be merged into, empty if it is that one."""
+
+    branch: str
+    base: str
+    repository: Repository | None
+
+    def review_link(self, heard: Sequence[str]) -> str:
+        """The page that proposes the branch; empty where there is none, or nobody can know."""
+        if self.repository is None or not self.base:
+            return ""
+        return review_link(self.repository.url, self.branch, self.base, heard=heard, forge=self.repository.forge)
+
+
+def branch_of(args: argparse.Namespace, settings: Settings) -> Target:
+    """Where a change goes."""
+    usual = settings.repository.branch if settings.repository else ""
+    is_review = bool(args.branch) and args.branch != usual and args.into is None
+    return Target(branch=args.branch or usual, base=usual if is_review else "", repository=settings.repository)
 
 
 def now_text(now: int) -> str:
@@ -128,51 +170,78 @@ def carry_out(
     store: Store | None,
     operations: Sequence[Operation],
     now: int,
-    guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
+    guard: Guard | None = None,
 ) -> tuple[tuple[Change, ...], PushResult | None]:
     """Push the operations' changes, or write them into `--into`, or with `--dry-run` only ask for them.
 
-    `guard` sees what is written into a checkout; what is pushed, the store shows to its own.
+    `guard` sees what is written into a checkout and what would be; what is pushed, the store shows to its own.
     """
+    guard = guard or Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
     if args.into is not None:
         checkout = Path(args.into).expanduser()
         changes = preview_in_checkout(checkout, operations)
         for change in changes:
-            guard({path: content for path, content in change.edits.items() if content is not None})
+            guard.refuse({path: content for path, content in change.edits.items() if content is not None})
             if not args.dry_run:
                 apply_to_checkout(checkout, change.edits)
         return changes, None
     assert store is not None  # noqa: S101 - only --into goes without
+    if args.branch:
+        _refresh(store, operations, now, is_dry=args.dry_run)
     if args.dry_run:
-        return store.preview(operations)[1], None
+        changes = store.preview(operations)[1]
+        edits = [(path, content) for change in changes for path, content in change.edits.items()]
+        guard.refuse({path: content for path, content in edits if content is not None})
+        return changes, None
     receipt = store.apply(operations, now=now)
     return receipt.changes, receipt
 
 
+def _refresh(store: Store, operations: Sequence[Operation], now: int, *, is_dry: bool) -> None:
+    """Bring the branch for review up to date with the one it is for, and say so."""
+    stale = find_stale(store)
+    if stale is None:
+        return
+    text = f"{store.cache.branch} lacks commits of {store.cache.base}"
+    if is_dry:
+        output.note(f"{text}: they would be merged into it first, and what is shown may change")
+        return
+    bring_up_to_date(store, operations, stale, now=now)
+    output.note(f"{text}: merged into it, and everything is decided anew")
+
+
 def print_changes(
-    args: argparse.Namespace, changes: Sequence[Change], receipt: PushResult | None, *texts: str, branch: str
+    args: argparse.Namespace, changes: Sequence[Change], receipt: PushResult | None, *texts: str, branch: Target
 ) -> None:
-    """Say what became of each change, a line each in `texts`, then which commit holds them."""
+    """Say what became of each change, a line each in `texts`, then which commit holds them, and where to review it."""
+    link = branch.review_link(receipt.heard if receipt else ()) if receipt else ""
     record: dict[str, object] = {
         "changes": [_record(change) for change in changes],
         "commit": receipt.commit if receipt else None,
-        "branch": branch,
+        "branch": branch.branch,
         "paths": sum(len(change.edits) for change in changes),
         "dryRun": args.dry_run,
     }
     if receipt:
         record |= {"seconds": round(receipt.seconds, 3), "moved": receipt.moved, "wasLost": receipt.was_lost}
+    if link:
+        record |= {"review": link}
     if args.output == "markdown":
-        _print_markdown(changes, receipt, texts)
+        _print_markdown(changes, receipt, texts, branch)
         return
     output.print_record(args, "Change", record, "\n".join(texts))
+    listed = [change.facts.get("warnings") for change in changes]
+    for warning in dict.fromkeys(text for each in listed if isinstance(each, list) for text in each):
+        output.warn(warning)
     if args.output != "table":
         return
     if args.dry_run:
         for change in changes:
             for path, content in _summed(change.edits):
                 output.line(f"  {'-' if content is None else '+'} {path}")
-    output.note(_ending(args, receipt, sum(len(change.edits) for change in changes), branch))
+    output.note(_ending(args, receipt, sum(len(change.edits) for change in changes), branch.branch))
+    if link:
+        output.note(f"review: {link}")
 
 
 def _ending(args: argparse.Namespace, receipt: PushResult | None, paths: int, branch: str) -> str:
@@ -203,10 +272,27 @@ def _summed(edits: Mapping[str, bytes | None]) -> list[tuple[str, bytes | None]]
     return sorted(shown.items())
 
 
-def _print_markdown(changes: Sequence[Change], receipt: PushResult | None, texts: Sequence[str]) -> None:
-    output.line("| change | paths |\n| --- | --- |")
+def _print_markdown(
+    changes: Sequence[Change],
+    receipt: PushResult | None,
+    texts: Sequence[str],
+    target: Target,
+) -> None:
+    """The title of a pull request, and its text: what changes, and what that does to objects."""
+    title = changes[0].subject if len(changes) == 1 else f"{len(changes)} changes"
+    output.line(f"# {title}\n\n| change | paths |\n| --- | --- |")
     for change, text in zip(changes, texts, strict=True):
         safe = text.replace("|", "\\|")
         output.line(f"| {safe} | {len(change.edits)} |")
+    if receipt and receipt.commit and target.base and target.repository:
+        from symphony_charts.cli.commands.gitops.review import difference_text
+
+        settings = Settings(repository=target.repository)
+        before = open_store(argparse.Namespace(), settings, reads_only=True)
+        after = open_store(argparse.Namespace(branch=target.branch), settings, reads_only=True)
+        output.line(f"\n{difference_text(before, after, changes)}")
     if receipt and receipt.commit:
         output.line(f"\ncommit `{receipt.commit}`")
+    link = target.review_link(receipt.heard) if receipt else ""
+    if link:
+        output.note(f"review: {link}")

@@ -25,15 +25,16 @@ def run(args: argparse.Namespace) -> int:
         before=before,
         after=after,
         copies_values=args.copy_values,
-        env_values=None,
-        first_values=place.values if place else {},
+        settings=place.values if place else None,
         destination=place.destination if place else None,
         version=args.version,
         expect=args.expect,
         at=git_repository.now_text(now),
+        by=git_repository.author_name(settings),
     )
     changes, receipt = git_repository.carry_out(args, store, [operation], now)
     facts = changes[0].facts
     text = f"{facts['name']} {facts['version']} {before} -> {after}   was {facts['was'] or 'not there'}"
+    text += git_repository.move_text(facts)
     git_repository.print_changes(args, changes, receipt, text, branch=git_repository.branch_of(args, settings))
     return 0

@@ -15,6 +15,7 @@ from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
 from symphony_charts.cli.values import user_values_of
 from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing
 from symphony_charts.gitops.operations.base import Change
+from symphony_charts.gitops.operations.environment_values import Given
 from symphony_charts.gitops.prepare import Candidate, prepare_publish, team_of
 from symphony_charts.oci.images import with_images
 from symphony_charts.package import template
@@ -47,16 +48,20 @@ def publish(
     candidates = _candidates(args, settings, paths, overrides, env, now, images or {})
     if env is not None:
         _check_secrets(candidates, settings, env)
-    guard = guard_of([candidate.spec for candidate in candidates])
-    store = None if args.into is not None else git_repository.open_store(args, settings, guard.refuse)
+    guard = guard_of([candidate.spec for candidate in candidates], settings.allowed_leaks)
+    store = None if args.into is not None else git_repository.open_store(args, settings, guard)
     operations = [candidate.operation for candidate in candidates]
-    changes, receipt = git_repository.carry_out(args, store, operations, now, guard.refuse)
+    changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
     if not args.dry_run and args.branch is None:
         _write_locks(candidates, changes)
-    texts = [_text(change, env) for change in changes]
+    by = git_repository.author_name(settings)
+    texts = [_text(change, env, by) for change in changes]
     git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
     if args.output == "table" and not args.dry_run and args.into is None:
-        output.next_step(f"symph status {candidates[0].chart.name}" + (f" --env {env}" if env else ""))
+        # What waits for review is shown without an environment: it runs in none yet.
+        output.next_step(
+            f"symph status {candidates[0].chart.name}" + (f" --env {env}" if env and not args.branch else "")
+        )
 
 
 def _candidates(
@@ -71,7 +76,8 @@ def _candidates(
     """The charts to publish. Raises SpecError for the faults of all specs at once, and for two of one name."""
     filled = template()
     place = settings.environments.get(env) if env else None
-    env_values = _env_values(args)
+    given = _given(args)
+    by = git_repository.author_name(settings)
 
     def candidate(path: str) -> Candidate:
         spec = with_images(specfile.read(path), images)
@@ -80,8 +86,8 @@ def _candidates(
             filled,
             team=team_of(spec, args.team, settings.team),
             env=env,
-            first_values=place.values if place else {},
-            env_values=env_values,
+            settings=place.values if place else None,
+            given=given,
             overrides=overrides,
             destination=place.destination if place else None,
             certificate=lambda: certificate_of(args.cert or (place.certificate if place else None)),
@@ -90,6 +96,7 @@ def _candidates(
             version=args.version,
             expect=args.expect,
             at=git_repository.now_text(now),
+            by=by,
         )
 
     candidates = each_spec(paths, candidate)
@@ -124,12 +131,11 @@ def _check_secrets(candidates: Sequence[Candidate], settings: Settings, env: str
             )
 
 
-def _env_values(args: argparse.Namespace) -> dict[str, object] | None:
-    """The environment's own values, None to keep those that it has."""
-    if not args.env_values and not args.env_set:
-        return None
+def _given(args: argparse.Namespace) -> Given:
+    """What the flags say of the environment's own values."""
     files = tuple(read_values(path) for path in args.env_values)
-    return user_values(Overrides(files=files, sets=tuple(args.env_set)))
+    own = user_values(Overrides(files=files)) if files else None
+    return Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
 
 
 def _write_locks(candidates: Sequence[Candidate], changes: Sequence[Change]) -> None:
@@ -138,11 +144,13 @@ def _write_locks(candidates: Sequence[Candidate], changes: Sequence[Change]) -> 
         write_file(candidate.spec.lock_path, candidate.lock(str(change.facts["version"])))
 
 
-def _text(change: Change, env: str | None) -> str:
+def _text(change: Change, env: str | None, by: str) -> str:
     facts = change.facts
     where = f" -> {env}" if env else ""
-    was = f"   was {facts['was']}" if facts.get("was") and facts["was"] != facts["version"] else ""
+    is_another = facts.get("was") and facts["was"] != facts["version"]
+    taken = facts.get("wasBy") if facts.get("wasBy") not in (None, by) else None
+    was = f"   was {facts['was']}{f' by {taken}' if taken else ''}" if is_another or taken else ""
     what = "" if facts["isNew"] else "   the chart is published already"
     why = f": {facts['change']}" if facts.get("change") else ""
     run = {"new": "   a new run", "same": "   in place: the run goes on"}.get(str(facts.get("run")), "")
-    return f"{facts['name']} {facts['version']}{where}{was}{what}{run}{why}"
+    return f"{facts['name']} {facts['version']}{where}{was}{what}{run}{git_repository.move_text(facts)}{why}"

@@ -29,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
         version=args.to,
         expect=args.expect,
         at=git_repository.now_text(now),
+        by=git_repository.author_name(settings),
     )
     changes, receipt = git_repository.carry_out(args, store, [operation], now)
     facts = changes[0].facts

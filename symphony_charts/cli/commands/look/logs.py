@@ -65,8 +65,19 @@ def _choose(args: argparse.Namespace, watcher: Watcher) -> tuple[ExperimentStatu
         return watcher.describe(word, events=False), list(args.process)
     except NotFound:
         if status is None:
-            raise
+            raise _of_ended(watcher, word) from None
         return status, words
+
+
+def _of_ended(watcher: Watcher, word: str) -> NotFound:
+    """What to say of a word alone when nothing runs: it is mostly a process of what has ended."""
+    ended = watcher.experiments(ended=True)
+    names = [status.name for status in ended if _knows(status, word)]
+    if not names:
+        known = ", ".join(status.name for status in ended) or "none"
+        return NotFound(f'there is no experiment "{word}", and nothing runs', next=f"with logs there are: {known}")
+    is_are = f"{names[0]}, which has" if len(names) == 1 else f"{', '.join(names)}, which have"
+    return NotFound(f'"{word}" is a process of {is_are} ended', next=f"symph logs {word} {names[0]}")
 
 
 def _knows(status: ExperimentStatus, word: str) -> bool:

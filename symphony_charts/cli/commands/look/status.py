@@ -9,15 +9,22 @@ from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.commands.helm.choice import on_release
 from symphony_charts.errors import NotFound
 from symphony_charts.gitops.operations.pointer import Pointer
+from symphony_charts.gitops.review_links import review_link
 from symphony_charts.gitops.store.pointers import pointers
+from symphony_charts.gitops.store.review import Waiting, find_waiting, is_done
+from symphony_charts.settings.project import Settings
+from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["run"]
 
+_COLORS = {"published": "good", "chart missing": "bad"}
+
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line for each pointer; the status is 1 when one names a chart that is not there.
+    """Print a line for each pointer, and for each change that waits for review.
 
-    A Helm release is shown with its workloads; the status is 1 when one has failed.
+    The status is 1 when a pointer names a chart that is not there. A Helm release is shown with its workloads; the
+    status is 1 when one has failed.
     """
     status = on_release(args, "status")
     if status is not None:
@@ -26,12 +33,20 @@ def run(args: argparse.Namespace) -> int:
     env = settings.environment(args.env) if args.env else None
     team, _, name = (args.experiment_name or "").rpartition("/")
     store = git_repository.open_store(args, settings, reads_only=True)
+    everything = pointers(store, env)
     deployments = [
         (pointer, is_there)
-        for pointer, is_there in pointers(store, env)
+        for pointer, is_there in everything
         if name in ("", pointer.name) and (team or args.team or pointer.team) == pointer.team
     ]
-    if name and not deployments:
+    wanted_team = team or args.team
+    reviews = _reviews(settings, [item for item, _ in everything])
+    waiting = [
+        (each, runs)
+        for each, runs in reviews
+        if name in ("", each.name) and wanted_team in ("", None, each.team) and env in (None, each.env)
+    ]
+    if name and not deployments and not waiting:
         raise NotFound(f"no environment runs {args.experiment_name}", next="symph status lists what runs")
     columns = [
         output.Column("ENV", "env"),
@@ -41,13 +56,41 @@ def run(args: argparse.Namespace) -> int:
         output.Column("WAS", "was"),
         output.Column("WHY", "op"),
         output.Column("AT", "at"),
-        output.Column("STATE", "state", state=lambda item: "good" if item["state"] == "published" else "bad"),
+        output.Column("STATE", "state", state=lambda item: _COLORS.get(str(item["state"]), "busy")),
         output.Column("NAMESPACE", "namespace", is_wide=True),
         output.Column("DIGEST", "digest", is_wide=True),
+        output.Column("REVIEW", "review", is_wide=True),
     ]
     items = [_item(pointer, is_there) for pointer, is_there in deployments]
+    items += [_waiting_item(settings, each, runs) for each, runs in waiting]
     output.print_items(args, "Deployment", items, columns, empty="nothing is published")
     return int(not all(is_there for _, is_there in deployments))
+
+
+def _reviews(settings: Settings, runs: list[Pointer]) -> list[tuple[Waiting, str | None]]:
+    """What waits on branches, each with the version that its environment runs now."""
+    repository = settings.repository
+    assert repository is not None  # noqa: S101 - settings_of has seen to it
+    versions = {(pointer.env, pointer.team, pointer.name): pointer.version for pointer in runs}
+    found = find_waiting(repository.url, repository.branch, state_dir() / "git")
+    pairs = [(each, versions.get((each.env, each.team, each.name))) for each in found]
+    return [(each, version) for each, version in pairs if not is_done(each, version)]
+
+
+def _waiting_item(settings: Settings, waiting: Waiting, runs: str | None) -> dict[str, object]:
+    repository = settings.repository
+    assert repository is not None  # noqa: S101 - settings_of has seen to it
+    return {
+        "env": waiting.env,
+        "team": waiting.team,
+        "name": waiting.name,
+        "version": waiting.version,
+        "was": runs,
+        "op": waiting.op,
+        "state": f"waits on {waiting.branch}",
+        "branch": waiting.branch,
+        "review": review_link(repository.url, waiting.branch, repository.branch, forge=repository.forge),
+    }
 
 
 def _item(pointer: Pointer, is_there: bool) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from symphony_charts.cli import output
+from symphony_charts.cli.commands.tools.local_volumes import say_what_is_kept
 from symphony_charts.local import up
 from symphony_charts.local.runs import find_run, live_runs
 
@@ -19,6 +20,7 @@ def run(args: argparse.Namespace) -> int:
             up.give_up(live_run)
         else:
             up.down(live_run)
+        say_what_is_kept(live_run)
     items = [{"name": live_run.experiment, "run": live_run.run_id} for live_run in runs]
     columns = [output.Column("EXPERIMENT", "name"), output.Column("RUN", "run")]
     output.print_items(args, "Run", items, columns, empty="nothing runs here")

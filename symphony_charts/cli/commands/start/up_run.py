@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
+from typing import Any
 
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.start.up_wait import wait_and_tell
 from symphony_charts.cli.commands.start.up_watch import follow
+from symphony_charts.cli.commands.tools.local_volumes import say_what_is_kept
 from symphony_charts.cli.values import spec_here
-from symphony_charts.errors import CheckFailed
+from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.local import up as local_run
+from symphony_charts.local.log_tail import tail_of
 from symphony_charts.local.runs import Run
+from symphony_charts.local.status import path_of
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.policy import describe_status
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.services import allocate
 
 __all__ = ["follow_up", "start"]
+
+# So many lines of a process that failed are shown.
+_LAST_LINES = 5
 
 
 def start(args: argparse.Namespace, spare: SupervisorProcess | None) -> tuple[SpecFile, Run | None]:
@@ -61,29 +69,45 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
         output.next_step(f"symph process {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
         return 0
     status = wait_and_tell(started)
-    _fail_if_failed(args.spec, started.state(), plan)
+    say_what_is_kept(started)
+    _fail_if_failed(args.spec, started, plan)
     return status
 
 
-def _fail_if_failed(spec: str, state: dict[str, object], plan: dict[str, object]) -> None:
-    """Raise RunFailed, whose exit status is that of the process, naming it and where it is declared."""
+def _fail_if_failed(spec: str, run: Run, plan: dict[str, object]) -> None:
+    """Raise CheckFailed, whose exit status is that of the process, naming it and its place; it has the last words."""
+    state = run.state()
     if state.get("reason") == "stopped":
         raise CheckFailed("the run was stopped before its end")
+    if state.get("cause"):
+        step = f"symph logs {run.experiment} --tail 50, then symph up {spec}"
+        raise ToolFailed(
+            f"the run failed: {state['cause']}, so that its processes had no terminals any more", next=step
+        )
     failed = state.get("failed")
     if not isinstance(failed, dict):
         return
-    processes = state["processes"]
+    processes, planned = state["processes"], plan["processes"]
     assert isinstance(processes, list)  # noqa: S101 - state files are written by us alone
-    restarts = processes[failed["slot"]]["restarts"]
-    again = f" after {restarts} restarts" if restarts else ""
-    planned = plan["processes"]
     assert isinstance(planned, list)  # noqa: S101
-    where = f"{spec}, {planned[failed['slot']]['spec_path']}"
-    limit = f": {failed['limit']}" if failed.get("limit") else ""
+    item, process = processes[failed["slot"]], planned[failed["slot"]]
+    for line in tail_of(run.process_dir(failed["slot"]) / "log", _LAST_LINES):
+        output.note(f"{path_of(item)} | {line}")
+    again = f" after {item['restarts']} restarts" if item["restarts"] else ""
+    cause = failed.get("limit") or ("command not found" if failed["status"] == 127 else "")
+    why = f": {cause}" if cause else ""
     error = CheckFailed(
-        f'process "{failed["name"]}" failed ({describe_status(failed["status"])}){again}{limit}',
-        where,
-        f"symph logs {failed['name']} {state['experiment']} --tail 50",
+        f'process "{failed["name"]}" failed ({describe_status(failed["status"])}){again}{why}',
+        f"{spec}, {process['spec_path']}",
+        _next_step(run, process, failed),
     )
     error.exit_code = failed["status"]
     raise error
+
+
+def _next_step(run: Run, process: dict[str, Any], failed: dict[str, Any]) -> str:
+    """What to try: mostly to read on; a program whose name has spaces in it was meant to be several words."""
+    words = process["argv"][0].split()
+    if failed["status"] == 127 and len(words) > 1:
+        return f"write its words apart: command: {json.dumps(words)}"
+    return f"symph logs {failed['name']} {run.experiment} --tail 50"

@@ -16,6 +16,7 @@ from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.commands.study.sweep_kube import installed, write_or_submit
 from symphony_charts.cli.values import prepared_of, user_values_of
 from symphony_charts.errors import CheckFailed, UsageError
+from symphony_charts.gitops.operations.environment_values import Given
 from symphony_charts.gitops.prepare import prepare_publish, team_of
 from symphony_charts.local.values import under_values
 from symphony_charts.package import package, template, write
@@ -88,8 +89,7 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
         template(),
         team=team_of(spec, args.team, settings.team),
         env=env,
-        first_values={},
-        env_values=None,
+        settings=None,
         overrides=user_values_of(args),
         destination=place.destination if place else None,
         pools=args.pools or settings.pools,
@@ -99,12 +99,12 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
     )
     common_values = place.values if place else {}
     operations = [
-        replace(candidate.operation, release=run.trial.name, env_values=merge(common_values, run.values))
+        replace(candidate.operation, release=run.trial.name, given=Given(files=merge(common_values, run.values)))
         for run in runs
     ]
-    guard = guard_of([spec])
-    store = None if args.into is not None else git_repository.open_store(args, settings, guard.refuse)
-    changes, receipt = git_repository.carry_out(args, store, operations, now, guard.refuse)
+    guard = guard_of([spec], settings.allowed_leaks)
+    store = None if args.into is not None else git_repository.open_store(args, settings, guard)
+    changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
     items = [
         record_of(run.trial) | {"version": change.facts["version"], "env": env}
         for run, change in zip(runs, changes, strict=True)

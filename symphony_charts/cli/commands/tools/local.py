@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 
 from symphony_charts.cli import output
-from symphony_charts.cli.commands.tools import local_views
+from symphony_charts.cli.commands.tools import local_views, local_volumes
 from symphony_charts.errors import SymphError, UsageError
 from symphony_charts.formats.age import age
+from symphony_charts.formats.size import size
 from symphony_charts.local import up
 from symphony_charts.local.adoption import adopt, find_unmarked
 from symphony_charts.local.history import PastRun, all_runs, find_past, home, load_saved, past_run, removable, remove
@@ -30,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
         "history": _history,
         "gc": _gc,
         "adopt": _adopt,
+        "volumes": local_volumes.volumes,
     }
     return actions[args.local_action](args)
 
@@ -97,7 +99,7 @@ def _gc(args: argparse.Namespace) -> int:
 
 def _what(items: list[dict[str, object]], rest: list[str]) -> str:
     total = sum(item["bytes"] for item in items if isinstance(item["bytes"], int))
-    parts = [f"{len(items)} runs with their logs, {_size(total)}"] if items else []
+    parts = [f"{len(items)} runs with their logs, {size(total)}"] if items else []
     parts += [f"{len(rest)} leftovers of earlier removals"] if rest else []
     return ", and ".join(parts)
 
@@ -169,9 +171,9 @@ def _how(item: object) -> str:
     return f"failed {item['status']} ({item['failed']})" if item["failed"] else str(item["phase"])
 
 
-def _size(count: object) -> str:
-    assert isinstance(count, int)  # noqa: S101 - likewise
-    return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
+def _size(item: object) -> str:
+    assert isinstance(item, dict)  # noqa: S101 - likewise
+    return size(item["bytes"])
 
 
 _COLUMNS = (
@@ -181,5 +183,5 @@ _COLUMNS = (
     output.Column("TOOK", _took),
     output.Column("PROCESSES", "processes"),
     output.Column("END", _how),
-    output.Column("SIZE", lambda item: _size(item["bytes"])),
+    output.Column("SIZE", _size),
 )

@@ -22,6 +22,7 @@ from symphony_charts.local.parity.compare import compare
 from symphony_charts.local.plan.masking import MASK
 from symphony_charts.local.plan.overrides import overridden
 from symphony_charts.local.plan.records import LocalPlan
+from symphony_charts.local.run_folder import make_sub_paths
 from symphony_charts.local.show_environment import plan_items, shell_text
 from symphony_charts.placement.pools.files import pools_of_spec
 from symphony_charts.spec import files as specfile
@@ -157,6 +158,7 @@ def _fill(plan: LocalPlan) -> None:
     """Make the folders of volumes and check out those from Git, but for those that an earlier render has filled."""
     for place in plan.folders:
         Path(place).mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_sub_paths(plan)
     check_out_all([checkout for checkout in plan.checkouts if not any(Path(checkout.folder).iterdir())])
 
 

@@ -34,8 +34,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_yes(tidy)
     common.add_examples(
         parser,
-        "symph gitops init --repo git@example.org:team/charts.git --environments dev,prod --argocd-version 3.5",
-        "symph gitops init --flux --into ~/charts --dry-run",
+        "symph gitops init --repo git@example.org:team/charts.git --destination dev=rl-dev --destination prod=big/rl",
+        "symph gitops init --flux --into ~/charts --destination dev=rl-dev --dry-run",
         "symph gitops lint ~/charts --base origin/main -o sarif",
         "symph gitops render --env prod --branch env/prod-next",
         "symph gitops gc --keep 5 --dry-run",
@@ -45,15 +45,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _configure_init(parser: argparse.ArgumentParser) -> None:
     repository.add_repository(parser)
     parser.add_argument(
-        "--environments",
-        metavar="A,B",
+        "--destination",
+        metavar="ENV=[CLUSTER/]NAMESPACE",
+        type=_destination,
+        action="append",
+        default=[],
+        help="an environment and where it runs, the first to the last; a .symph.yaml that says so is written if absent",
+    )
+    parser.add_argument("--environments", metavar="A,B", default=None, help="only these of them")
+    parser.add_argument(
+        "--cluster-url", metavar="URL", default=None, help="by which address the cluster reads it (default: --repo's)"
+    )
+    parser.add_argument(
+        "--ci",
+        choices=("all", "github", "gitlab", "none"),
         default=None,
-        help="environments, the first to the last (default: .symph.yaml's)",
+        help="whose CI runs the check (default: by host)",
     )
     parser.add_argument("--argocd-version", metavar="V", default=None, help="which Argo CD reads it (default: 3.4)")
     parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
     parser.add_argument(
         "--sops-secret", metavar="NAME", default="", help="with --flux: the Secret with the keys that open SOPS files"
+    )
+    parser.add_argument(
+        "--git-secret",
+        metavar="NAME",
+        default="",
+        help="with --flux: the Secret by which it reads the repository (default: symph for ssh, none for https)",
     )
     parser.add_argument(
         "--owners",
@@ -83,6 +101,13 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace what stands in bootstrap/")
     repository.add_change_options(parser)
+
+
+def _destination(text: str) -> str:
+    """An environment, and where it runs."""
+    if not re.fullmatch(r"[^=/]+=(.+/)?[^/]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no destination: write ENV=NAMESPACE or ENV=CLUSTER/NAMESPACE")
+    return text
 
 
 def _owners(text: str) -> str:

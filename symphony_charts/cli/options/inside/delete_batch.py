@@ -17,5 +17,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_output(parser, ("table", "json", "yaml", "name"))
     common.add_yes(parser)
     parser.add_argument("-f", "--force", action="store_true", help="the same as --yes")
+    common.add_volumes(parser)
     common.add_dry_run(parser)
     common.add_examples(parser, "symph delete-batch 'sweep-.*' --dry-run", "symph db 'rl-[0-9]+' --yes --on kube")

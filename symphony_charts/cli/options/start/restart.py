@@ -12,7 +12,10 @@ __all__ = ["configure"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph restart`."""
     common.add_experiment(parser, positional=False)
-    parser.add_argument("process", nargs="*", metavar="PROCESS", help="which ones (default: all)")
+    text = "which ones (default: all); after them the experiment may stand"
+    parser.add_argument("process", nargs="*", metavar="PROCESS", help=text)
     common.add_output(parser, ("table", "json", "yaml", "name"))
     common.add_dry_run(parser)
-    common.add_examples(parser, "symph restart", "symph restart learner team-a/agent-0", "symph restart -e ring p1")
+    common.add_examples(
+        parser, "symph restart", "symph restart learner rl", "symph restart learner team-a/agent-0 -e rl"
+    )

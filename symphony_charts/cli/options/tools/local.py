@@ -27,6 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph local history ring",
         "symph local replay ring",
         "symph local gc --keep 5 --older-than 7d --dry-run",
+        "symph local volumes",
     )
 
 
@@ -98,6 +99,20 @@ def _add_adopt(parser: argparse.ArgumentParser) -> None:
     common.add_dry_run(parser)
 
 
+def _add_volumes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", default=None, help="default: all of them")
+    parser.add_argument(
+        "--remove",
+        metavar="NAME",
+        nargs="+",
+        default=[],
+        help="remove these with all their files: EXPERIMENT/VOLUME, or VOLUME where one experiment alone has it",
+    )
+    common.add_output(parser, FORMATS)
+    common.add_yes(parser)
+    common.add_dry_run(parser)
+
+
 _ACTIONS = (
     (
         "env",
@@ -129,6 +144,12 @@ _ACTIONS = (
         "remove old runs and their logs",
         _add_gc,
         ("symph local gc --keep 5 --dry-run", "symph local gc ring --older-than 7d --yes"),
+    ),
+    (
+        "volumes",
+        "the volumes that outlive runs: what claims and NFS mounts hold on this machine",
+        _add_volumes,
+        ("symph local volumes", "symph local volumes -o json", "symph local volumes --remove rl/ckpt"),
     ),
     (
         "adopt",

@@ -1,0 +1,78 @@
+"""The projects of a repository's bootstrap say in which places the applications of each environment may run.
+
+Source: argoproj/argo-cd, pkg/apis/application/v1alpha1/app_project_types.go (IsDestinationPermitted).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+
+import yaml
+
+from symphony_charts.formats.data import maps, sub
+from symphony_charts.settings.project import Destination
+
+__all__ = ["ENVIRONMENT_LABEL", "PROJECT_FILE", "destination_fault", "project_name"]
+
+PROJECT_FILE = "bootstrap/project.yaml"
+ENVIRONMENT_LABEL = "symph.dev/env"
+
+
+def project_name(project: str, env: str) -> str:
+    """The name of an environment's project."""
+    return f"{project}-{env}"
+
+
+def destination_fault(content: bytes | None, env: str, destination: Destination) -> str:
+    """Why the projects in the file of `content` let nothing of `env` run at `destination`; empty where they let it.
+
+    Projects without a label of an environment are for all. A file that is absent, or holds none, says nothing.
+    """
+    projects = list(_projects(content))
+    ours = [item for item in projects if _environment(item) in (env, "")]
+    if not projects or any(_permits(item, destination) for item in ours):
+        return ""
+    if not ours:
+        return f"{PROJECT_FILE} has no project for {env}"
+    allowed = [f"{place.get('name') or place.get('server')}/{place.get('namespace')}" for place in _places(ours)]
+    cluster = destination.name or destination.server
+    return (
+        f"{PROJECT_FILE} lets {env} run in {', '.join(allowed) or 'no place'}, not in {cluster}/{destination.namespace}"
+    )
+
+
+def _projects(content: bytes | None) -> Iterator[Mapping[str, object]]:
+    try:
+        documents = list(yaml.load_all(content or b"", getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    except (yaml.YAMLError, ValueError):
+        return  # What is wrong with the file itself is said by others.
+    yield from (item for item in documents if isinstance(item, dict) and item.get("kind") == "AppProject")
+
+
+def _environment(project: Mapping[str, object]) -> str:
+    return str(sub(project, "metadata", "labels").get(ENVIRONMENT_LABEL, ""))
+
+
+def _places(projects: list[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
+    for project in projects:
+        yield from maps(project.get("spec"), "destinations")
+
+
+def _permits(project: Mapping[str, object], destination: Destination) -> bool:
+    matching = [place for place in _places([project]) if _matches(place, destination)]
+    refused = any(
+        str(place.get(key, "")).startswith("!") for place in matching for key in ("server", "name", "namespace")
+    )
+    return bool(matching) and not refused
+
+
+def _matches(place: Mapping[str, object], destination: Destination) -> bool:
+    """Whether an entry speaks of `destination`; a cluster by its address and one by its name cannot be compared."""
+    key, cluster = ("name", destination.name) if destination.name else ("server", destination.server)
+    is_other_form = not place.get(key)
+    return (is_other_form or _glob(place.get(key), cluster)) and _glob(place.get("namespace"), destination.namespace)
+
+
+def _glob(pattern: object, text: str) -> bool:
+    return fnmatchcase(text, str(pattern or "").removeprefix("!"))

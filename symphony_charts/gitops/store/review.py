@@ -1,0 +1,149 @@
+"""A branch for review is kept up to date with the branch it is for: nobody reviews what could not be merged.
+
+What the branch changed is laid over what is there now, in a commit that merges both; the operation then says again
+what it changes. So there are no conflicts in what it writes, and no two versions of one number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from symphony_charts.errors import Conflict
+from symphony_charts.gitops import layout
+from symphony_charts.gitops.operations.base import Operation
+from symphony_charts.gitops.operations.publish import Publish
+from symphony_charts.gitops.store.store import Store
+from symphony_charts.system.git.cache import Cache
+from symphony_charts.system.git.merge import changed_paths, merge_base, merge_trees
+from symphony_charts.system.git.remote import fetch_branch_and_base, fetch_heads, push
+
+__all__ = ["Stale", "Waiting", "bring_up_to_date", "find_stale", "find_waiting", "is_done"]
+
+_TRAILER = re.compile(r"^Symph-(\w+): (.+)$", re.MULTILINE)
+_CHART_NAME = re.compile(r"([^/@]+)/([^/@]+)@([^/@]+)")
+_CHART = re.compile(r"charts/[^/]+/[^/]+/[^/]+(?=/)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stale:
+    """A branch that lacks commits of the branch it is for; all three are ids of commits."""
+
+    tip: str
+    base: str
+    fork: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A change of an environment that waits on a `branch`, as the message of its newest commit says it."""
+
+    branch: str
+    op: str
+    env: str
+    team: str
+    name: str
+    version: str
+
+
+def find_waiting(url: str, base: str, root: Path) -> list[Waiting]:
+    """What waits on the branches of the repository `url` besides `base`; `root` holds the caches.
+
+    Only the newest commit of each branch is looked at. Raises what fetching raises.
+    """
+    cache = Cache(root / "heads", url, base)
+    with cache.locked(60.0):
+        cache.prepare()
+        messages = fetch_heads(cache)
+    found = (_waiting(branch, message) for branch, message in sorted(messages.items()) if branch != base)
+    return [each for each in found if each is not None]
+
+
+def is_done(waiting: Waiting, runs: str | None) -> bool:
+    """Whether the environment is as the change would have it; it `runs` a version, or None."""
+    return runs is None if waiting.op == "retire" else runs == waiting.version
+
+
+def _waiting(branch: str, message: str) -> Waiting | None:
+    trailers = dict(_TRAILER.findall(message))
+    chart = _CHART_NAME.fullmatch(trailers.get("Chart", ""))
+    op = trailers.get("Op", "")
+    env = trailers.get("From" if op == "retire" else "To", "")
+    if chart is None or not env:
+        return None
+    return Waiting(branch=branch, op=op, env=env, team=chart[1], name=chart[2], version=chart[3])
+
+
+def find_stale(store: Store) -> Stale | None:
+    """What the branch of `store` lacks; None where it has all, or is not there yet. Raises what fetching raises."""
+    with store.cache.locked(60.0):
+        store.cache.prepare()
+        found = fetch_branch_and_base(store.cache)
+        if found is None:
+            return None
+        tip, base = found
+        fork = merge_base(store.cache.repo, tip, base)
+        return None if fork == base else Stale(tip=tip, base=base, fork=fork)
+
+
+def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale, *, now: int) -> None:
+    """Push a commit that merges what the branch lacks into it; what `operations` write is theirs to say anew.
+
+    Raises Conflict where both changed something else, ToolFailed where the server does not take the commit.
+    """
+    cache = store.cache
+    where = f"branch {cache.branch}"
+    step = "take another branch: --branch NAME"
+    with cache.pushing(60.0), cache.locked(60.0):
+        if not stale.fork:
+            raise Conflict(f"the branch shares no history with {cache.base}", where, step)
+        mine = _written_by(operations)
+        twice = _charts_of_both(store, stale)
+        theirs_in = [path for path in twice if mine(path)] + [
+            path for path in _pointers_of_both(store, stale) if mine(path)
+        ]
+        tree, conflicts = merge_trees(cache.repo, stale.fork, stale.tip, stale.base, theirs_in=theirs_in)
+        conflicts = sorted({*conflicts, *(path for path in twice if not mine(path))})
+        if conflicts:
+            shown = ", ".join(conflicts[:3]) + ("..." if len(conflicts) > 3 else "")
+            raise Conflict(f"the branch and {cache.base} both changed {shown}", where, step)
+        message = f"merge {cache.base} into {cache.branch}\n\nSymph-Op: merge\n"
+        commit = store.write_commit(tree, [stale.tip, stale.base], message, now)
+        answer = push(cache, commit, stale.tip)
+        if not answer.is_done:
+            raise answer.ended.failure(f"{cache.url} does not take the commit: {answer.text}", where, answer.next)
+
+
+def _written_by(operations: Sequence[Operation]) -> Callable[[str], bool]:
+    """Whether an operation writes a path itself, or decides what stands there: a chart's next version."""
+    folders = [f"{layout.versions_path(each.team, each.name)}/" for each in operations if isinstance(each, Publish)]
+    pointers = {path for operation in operations for path in _pointer_paths(operation)}
+    return lambda path: path in pointers or path.startswith(tuple(folders))
+
+
+def _pointer_paths(operation: Operation) -> list[str]:
+    team, name = getattr(operation, "team", ""), getattr(operation, "release", "") or getattr(operation, "name", "")
+    env = getattr(operation, "after", None) or getattr(operation, "env", None)
+    return [layout.pointer_path(env, team, name), layout.flux_path(env, team, name)] if env and name else []
+
+
+def _both(store: Store, stale: Stale) -> set[str]:
+    repo = store.cache.repo
+    return changed_paths(repo, stale.fork, stale.tip) & changed_paths(repo, stale.fork, stale.base)
+
+
+def _pointers_of_both(store: Store, stale: Stale) -> list[str]:
+    return sorted(path for path in _both(store, stale) if not path.startswith("charts/"))
+
+
+def _charts_of_both(store: Store, stale: Stale) -> list[str]:
+    """The versions that both sides hold with other content: files of two charts must not mix."""
+    repo = store.cache.repo
+    sides = [
+        {match[0] for path in changed_paths(repo, stale.fork, side) if (match := _CHART.match(path))}
+        for side in (stale.tip, stale.base)
+    ]
+    shared = sorted(sides[0] & sides[1])
+    return [path for path in shared if store.tree_at(stale.tip, path) != store.tree_at(stale.base, path)]

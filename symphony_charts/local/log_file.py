@@ -1,0 +1,238 @@
+"""`LogFile` reads the log of a process from either end: what it costs is what is read, not how long the log is.
+
+Beside the log stands an index, ``log.idx``, that says when the log had which size (`supervisor.log_clock`). Both may
+have lost their beginning to the limit of the log: then there is a hole, which takes no room on the disk and reads as
+zeros, and everything behind it keeps its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+__all__ = ["LogFile", "Stamped"]
+
+# Where a line ends, when it was written (seconds since 1970), and its text with its line feed.
+Stamped = tuple[int, float, str]
+# What is read at once, in bytes: hundreds of logs are read side by side, so that none is kept open either.
+_BLOCK = 1 << 15
+_SMALL_BLOCK, _LARGE_BLOCK = 1 << 12, 1 << 20
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2  # fallocate(2)
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class LogFile:
+    """The log at `path`, which may still grow, or be cut at its beginning; a log that is not there is empty."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = _Bytes(path)
+
+    def size(self) -> int:
+        """Where it ends now."""
+        return self._file.size()
+
+    def lines(self, start: int = 0, end: int | None = None, *, partial: bool = True) -> Iterator[Stamped]:
+        """The lines between two places where lines begin (default: of all that is there now).
+
+        A last line without its end is one only with `partial`. The carriage return that a terminal puts before a line
+        feed is dropped; a lone one is a progress bar, not a new line.
+        """
+        file, clock = self._file, _Clock(self.path)
+        size = file.size()
+        end = size if end is None else min(end, size)
+        place = reached = max(start, file.kept_from(0))
+        # The line that begins at `place`, as far as it is known.
+        parts: list[bytes] = []
+        while reached < end and (block := file.read(reached, min(_BLOCK, end - reached))):
+            if block[0] == 0 and (kept := file.kept_from(reached)) > reached:
+                # It was cut faster than it is read.
+                place, reached, parts = kept, kept, []
+                continue
+            reached += len(block)
+            *whole, rest = block.split(b"\n")
+            if whole:
+                whole[0], parts = b"".join([*parts, whole[0]]), []
+            parts.append(rest)
+            for line in whole:
+                moment = clock.moment(place)
+                place += len(line) + 1
+                yield place, moment, f"{_text(line)}\n"
+        if partial and (last := b"".join(parts)):
+            yield place + len(last), clock.moment(place), _text(last)
+
+    def blocks_from_end(self, start: int, end: int, *, partial: bool = True) -> Iterator[list[Stamped]]:
+        """The same lines, some at a time, the last ones first; those of one block are in order."""
+        start, size = max(start, self._file.kept_from(0)), _SMALL_BLOCK
+        while end > start:
+            begin = self._file.line_start(max(start, end - size), start)
+            # None begins so late in a line that is longer than a block.
+            if begin < end:
+                yield list(self.lines(begin, end, partial=partial))
+            size = min(2 * size, _LARGE_BLOCK) if begin < end else 2 * size
+            end = min(begin, end)
+
+    def kept(self) -> int:
+        """How many bytes of it are kept."""
+        return self._file.size() - self._file.kept_from(0)
+
+    def cut(self, keep: int) -> None:
+        """Keep the last `keep` bytes, from where a line begins in them, and give the disk back what is before.
+
+        Who writes to it or reads from it needs not know. Raises OSError where the file system cannot do that.
+        """
+        place = self._file.line_start(self._file.size() - keep, 0)
+        self._file.cut(place)
+        _Clock(self.path).cut(place)
+
+    def start_since(self, moment: float) -> int:
+        """Where the first line of that moment or a later one begins."""
+        return self._file.line_start(_Clock(self.path).size_before(moment), self._file.kept_from(0))
+
+    def has_line_end(self, place: int) -> bool:
+        """Whether a line ends behind `place`."""
+        while block := self._file.read(place, _BLOCK):
+            if b"\n" in block:
+                return True
+            place += len(block)
+        return False
+
+    def end_of_lines(self) -> int:
+        """Where the last line that has its end ends now."""
+        end, first = self._file.size(), self._file.kept_from(0)
+        while end > first:
+            begin = max(first, end - _BLOCK)
+            last = self._file.read(begin, end - begin).rfind(b"\n")
+            if last >= 0:
+                return begin + last + 1
+            end = begin
+        return first
+
+
+class _Clock:
+    """The index of a log: rows of milliseconds and of the size that the log had then, both ascending."""
+
+    def __init__(self, log: Path) -> None:
+        self._file = _Bytes(log.with_name("log.idx"))
+        self._place = -1
+        self._rows: deque[tuple[int, int]] = deque()
+
+    def moment(self, place: int) -> float:
+        """When the byte at `place` was written; places must ascend. What no row has yet was written just now."""
+        if self._place < 0:
+            self._place = self._find(lambda row: row[1] <= place)[0]
+        while True:
+            while self._rows and self._rows[0][1] <= place:
+                self._rows.popleft()
+            if self._rows:
+                return self._rows[0][0] / 1000
+            block = self._file.read(self._place, _SMALL_BLOCK)
+            whole = block[: block.rfind(b"\n") + 1]
+            if not whole:
+                return int(time.time() * 1000) / 1000
+            self._place += len(whole)
+            self._rows.extend(row for line in whole.splitlines() if (row := _row(line)))
+
+    def cut(self, place: int) -> None:
+        """Give up the rows that are of nothing behind `place` in the log."""
+        self._file.cut(self._find(lambda row: row[1] <= place)[0])
+
+    def size_before(self, moment: float) -> int:
+        """The last size that was noted before `moment`."""
+        return self._find(lambda row: row[0] / 1000 < moment)[1]
+
+    def _find(self, is_before: Callable[[tuple[int, int]], bool]) -> tuple[int, int]:
+        """Where the first row stands that is not before what is looked for, and the size in the row above (or 0)."""
+        low, high, size = self._file.kept_from(0), self._file.size(), 0
+        while low < high:
+            middle = (low + high) // 2
+            begin = self._file.line_start(middle, low)
+            end = self._file.line_start(begin + 1, low)
+            text = self._file.read(begin, end - begin)
+            row = _row(text) if text.endswith(b"\n") else None
+            if row is not None and is_before(row):
+                low, size = end, row[1]
+            else:
+                high = middle
+        return low, size
+
+
+class _Bytes:
+    """A file that is opened for each look at it, and empty where it is not there."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def size(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def read(self, place: int, size: int) -> bytes:
+        """Up to so many bytes from `place` on; none at the end."""
+        with self._opened() as file:
+            return os.pread(file, size, place) if file >= 0 else b""
+
+    def kept_from(self, place: int) -> int:
+        """The first place from `place` on that was not cut away, or at most a block of the file system before it."""
+        with self._opened() as file:
+            if file < 0:
+                return 0
+            try:
+                return os.lseek(file, place, os.SEEK_DATA)
+            except OSError as error:
+                # There is nothing behind it, or the file system knows no holes.
+                return os.fstat(file).st_size if error.errno == errno.ENXIO else place
+
+    def line_start(self, place: int, first: int) -> int:
+        """Where the first line at or behind `place` begins, at most the end; at `first` one does."""
+        if place <= first:
+            return first
+        place -= 1
+        with self._opened() as file:
+            while file >= 0 and (block := os.pread(file, _SMALL_BLOCK, place)):
+                found = block.find(b"\n")
+                if found >= 0:
+                    return place + found + 1
+                place += len(block)
+        return place
+
+    def cut(self, place: int) -> None:
+        """Give the disk back what stands before `place`, which is nothing at all or whole blocks of the file system."""
+        if place > 0:
+            file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                if _LIBC.fallocate(file, _PUNCH_HOLE | _KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(place)):
+                    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(self._path))
+            finally:
+                os.close(file)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[int]:
+        try:
+            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            yield -1
+            return
+        try:
+            yield file
+        finally:
+            os.close(file)
+
+
+def _row(line: bytes) -> tuple[int, int] | None:
+    """A row of the index; None for one that is not whole, as a full disk leaves it."""
+    fields = line.strip(b"\0\n").split()
+    return (int(fields[0]), int(fields[1])) if len(fields) == 2 and all(map(bytes.isdigit, fields)) else None
+
+
+def _text(line: bytes) -> str:
+    """A line as text. It is cut where a line begins, in the middle of a block: what was there reads as zeros."""
+    return line.lstrip(b"\0").removesuffix(b"\r").decode("utf-8", "replace")

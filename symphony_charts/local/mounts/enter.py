@@ -1,0 +1,69 @@
+"""`main` shows what a run or a process is to see at its paths, and then becomes the program that is to see it.
+
+It is started in a new mount namespace with a PLAN and the PROGRAM's argument list: once for a run, before tmux, and for
+a process whose mounts mount(8) cannot do. PLAN is a JSON file: `targets` is what is shown; `scratch` the mount that
+marks the namespace of a run; `journal` where mount points that had to be made are noted (null for a process, whose
+points the run has prepared); `prepare` has for each process the targets that it will show itself. What this machine
+cannot do is said before anything is started, as JSON on stderr, with status 125.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import stat
+import sys
+from typing import Any
+
+from symphony_charts.local.mounts import syscalls
+from symphony_charts.local.mounts.place import Placer, Target
+from symphony_charts.local.mounts.points import Journal
+
+__all__ = ["main"]
+
+# A tmux built with utempter starts this helper twice for each pane, so that `who` shows it as a login.
+_UTEMPTER = ("/usr/lib/*/utempter/utempter", "/usr/lib/utempter/utempter", "/usr/libexec/utempter/utempter")
+
+
+def main() -> None:
+    """Do what the plan says and become the program; or say all that this machine refuses."""
+    with open(sys.argv[1], encoding="utf-8") as file:
+        plan: dict[str, Any] = json.load(file)
+    journal = Journal(plan["journal"]) if plan["journal"] else None
+    if journal is not None:
+        _mark(plan["scratch"])
+    placer = Placer(plan["scratch"], journal, classic=plan.get("classic", False) or _is_old_kernel())
+    placer.place_all(_targets(plan["targets"]), [_targets(rows) for rows in plan["prepare"]])
+    if placer.refusals:
+        sys.stderr.write(json.dumps(list({(row["what"], row["path"]): row for row in placer.refusals}.values())))
+        raise SystemExit(125)
+    # Python itself adds this where there is no locale; whoever starts this never does.
+    os.environ.pop("LC_CTYPE", None)
+    os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606 - there is no shell
+
+
+def _targets(rows: list[dict[str, Any]]) -> list[Target]:
+    return [Target(**row) for row in rows]
+
+
+def _mark(scratch: str) -> None:
+    """Mount something of the run's own, by which everything in this namespace is known to belong to it."""
+    os.makedirs(scratch, exist_ok=True)
+    syscalls.mount("symph", scratch, "tmpfs", options="mode=0755")
+    for helper in {path for pattern in _UTEMPTER for path in glob.glob(pattern)}:
+        if stat.S_ISREG(os.stat(helper).st_mode):
+            syscalls.mount("/dev/null", helper, flags=syscalls.MS_BIND)
+
+
+def _is_old_kernel() -> bool:
+    """Whether the calls for detached mounts are missing or forbidden."""
+    try:
+        tree = syscalls.open_tree("/dev/null", flags=0)
+        try:
+            syscalls.set_read_only(tree, is_recursive=False)
+        finally:
+            os.close(tree)
+    except OSError:
+        return True
+    return False

@@ -1,0 +1,37 @@
+"""How the helper that shows files at the pod's paths (`enter`) is started, and what it says when a machine refuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from symphony_charts.errors import Problem, SpecError, ToolFailed
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["REFUSED", "helper_command", "points_journal", "refusals_in"]
+
+# Its exit status when this machine cannot show what it was asked to.
+REFUSED = 125
+
+
+def helper_command(plan: Path) -> list[str]:
+    """The command that shows what is in the file `plan` and becomes the program whose argument list follows.
+
+    It reads nothing of the environment and needs nothing of `site`: it is started before every run.
+    """
+    start = "import sys; sys.path[:0] = [sys.argv.pop(1)]; from symphony_charts.local.mounts.enter import main; main()"
+    return [sys.executable, "-I", "-S", "-c", start, str(Path(__file__).parents[3]), str(plan)]
+
+
+def points_journal() -> Path:
+    """Where the mount points are noted that runs had to make."""
+    return state_dir().absolute() / "mount-points"
+
+
+def refusals_in(error: ToolFailed) -> SpecError | None:
+    """What the helper said before it would have become the program that failed; None where it was not the helper."""
+    if error.status != REFUSED or not error.stderr.startswith("["):
+        return None
+    rows = json.loads(error.stderr)
+    return SpecError([Problem(what=row["what"], path=row["path"], next=row["next"]) for row in rows])

@@ -1,0 +1,164 @@
+"""Volumes that outlive runs: a folder for each claim and NFS mount of an experiment, until somebody removes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.errors import Conflict, NotFound, SymphError
+from symphony_charts.formats.size import size
+from symphony_charts.local.plan.mounts import DATA
+from symphony_charts.local.runs import Run, live_runs, runs_of
+from symphony_charts.system import remover
+from symphony_charts.system.user_folders import state_dir
+
+__all__ = ["Volume", "all_volumes", "choose", "kept_by", "remove_volumes"]
+
+# A volume of more files than these is not counted to its end.
+_MOST_FILES = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """A volume by its `folder`, what it takes, and when it was last used in seconds since 1970.
+
+    `bytes` is what was counted; with `is_more` there is more. `used_by` names the experiments that use it now.
+    """
+
+    experiment: str
+    name: str
+    folder: Path
+    bytes: int
+    is_more: bool
+    last_used: float
+    used_by: tuple[str, ...]
+
+    @property
+    def full_name(self) -> str:
+        """The name that no other volume of this machine has."""
+        return f"{self.experiment}/{self.name}"
+
+    @property
+    def size(self) -> str:
+        """What it takes, in words."""
+        return f"{'more than ' if self.is_more else ''}{size(self.bytes)}"
+
+
+def all_volumes(experiment: str | None = None) -> list[Volume]:
+    """The volumes of one experiment, or of all, by name."""
+    users = list(_users())
+    return [
+        _volume(above.name, folder.name, users)
+        for above in _folders(home())
+        if experiment in (None, above.name)
+        for folder in _folders(above)
+        if (folder / remover.MARKER).is_file()
+    ]
+
+
+def choose(volumes: Sequence[Volume], names: Sequence[str]) -> list[Volume]:
+    """The volumes of these names: ``EXPERIMENT/VOLUME``, or ``VOLUME`` where one experiment alone has it.
+
+    Raises NotFound naming all that fit none or several, and Conflict naming all that somebody uses.
+    """
+    fitting = {name: [one for one in volumes if name in (one.name, one.full_name)] for name in names}
+    wrong = [name for name, ones in fitting.items() if len(ones) != 1]
+    if wrong:
+        known = ", ".join(one.full_name for one in volumes) or "none"
+        several = [name for name in wrong if fitting[name]]
+        what = f"volumes that are not there: {', '.join(name for name in wrong if name not in several)}"
+        what = f"several experiments have a volume {', '.join(several)}" if len(several) == len(wrong) else what
+        raise NotFound(what, next=f"the volumes here: {known}")
+    chosen = list({ones[0].full_name: ones[0] for ones in fitting.values()}.values())
+    used = [f"{one.full_name} (by {', '.join(one.used_by)})" for one in chosen if one.used_by]
+    if used:
+        users = sorted({user for one in chosen for user in one.used_by})
+        raise Conflict(f"volumes are in use: {', '.join(used)}", next=f"symph down {users[0]}")
+    return chosen
+
+
+def remove_volumes(volumes: Sequence[Volume]) -> list[str]:
+    """Remove volumes with everything in them; what could not be removed, in words."""
+    left = []
+    for volume in volumes:
+        try:
+            left += remover.remove(home(), volume.experiment, volume.name)
+        except SymphError as error:
+            left.append(str(error))
+    return left
+
+
+def kept_by(run: Run) -> list[Volume]:
+    """The volumes that `run` uses or has used and that outlive it."""
+    names = {path.relative_to(home()).parts[1] for path in _sources(run.plan()) if path.is_relative_to(home())}
+    return [volume for volume in all_volumes(run.experiment) if volume.name in names]
+
+
+def home() -> Path:
+    """The folder of all such volumes; may be absent."""
+    return state_dir() / "claims"
+
+
+def _folders(above: Path) -> list[Path]:
+    try:
+        return sorted(Path(entry.path) for entry in os.scandir(above) if entry.is_dir(follow_symlinks=False))
+    except FileNotFoundError:
+        return []
+
+
+def _users() -> Iterator[tuple[str, Path]]:
+    """The experiments that run, each with a folder that it shows to its processes."""
+    for run in live_runs():
+        yield from ((run.experiment, path) for path in _sources(run.plan()))
+
+
+def _sources(plan: dict[str, Any]) -> set[Path]:
+    return {Path(bind["source"]) for process in plan["processes"] for bind in process["binds"]}
+
+
+def _volume(experiment: str, name: str, users: Sequence[tuple[str, Path]]) -> Volume:
+    whole = home() / experiment / name
+    count, newest, is_more = _measure(whole / DATA)
+    used_by = sorted({user for user, path in users if path.is_relative_to(whole)})
+    return Volume(
+        experiment=experiment,
+        name=name,
+        folder=whole / DATA,
+        bytes=count,
+        is_more=is_more,
+        last_used=max(newest, _last_end(experiment, whole)),
+        used_by=tuple(used_by),
+    )
+
+
+def _last_end(experiment: str, whole: Path) -> float:
+    """When the last run that used a volume has ended, or was begun; 0 where none is remembered."""
+    for run in reversed(runs_of(experiment)):
+        try:
+            if any(path.is_relative_to(whole) for path in _sources(run.plan())):
+                state = run.state()
+                return float(state.get("ended") or state.get("started") or 0)
+        except SymphError:
+            # A damaged run says nothing; the files themselves do.
+            continue
+    return 0.0
+
+
+def _measure(folder: Path) -> tuple[int, float, bool]:
+    """Bytes in a folder, the newest time in it, and whether there was more than what is counted."""
+    total, newest, files = 0, 0.0, 0
+    for top, _, names in os.walk(folder):
+        for path in (top, *(f"{top}/{name}" for name in names)):
+            try:
+                facts = os.lstat(path)
+            except OSError:
+                continue
+            total += facts.st_size if path != top else 0
+            newest = max(newest, facts.st_mtime)
+        files += len(names)
+        if files > _MOST_FILES:
+            return total, newest, True
+    return total, newest, False

@@ -1,0 +1,213 @@
+"""The rules of gitleaks, and a few of our own, find tokens and keys by their form.
+
+What a rule means is what gitleaks means by it (detect/detect.go): a keyword must stand in the text, the pattern gives
+the secret, its Shannon entropy must be above a bound, and exceptions look at secret, match, line or path. Patterns are
+those of RE2, which takes time linear in the text, whatever the text is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Protocol
+
+import msgspec
+import re2
+
+__all__ = ["Found", "fingerprint_of", "search", "search_path"]
+
+_FILES = ("rules.json", "own_rules.json")
+# Enough for every pattern and for the set of keywords to keep their automata.
+_MEMORY = 64 << 20
+_LONGEST_LINE = 2000
+# Slow on purpose: a fingerprint stands in files and logs, and a weak password must not be guessed from it.
+_FINGERPRINT_ROUNDS = 100_000
+
+
+class _Match(Protocol):
+    def group(self, number: int = 0) -> bytes | None: ...
+    def start(self, number: int = 0) -> int: ...
+    def groups(self) -> Sequence[bytes | None]: ...
+
+
+class _Pattern(Protocol):
+    def finditer(self, text: bytes) -> Iterator[_Match]: ...
+    def search(self, text: bytes) -> _Match | None: ...
+
+
+class _Exception(msgspec.Struct, frozen=True, rename={"regex_target": "regexTarget"}):
+    """What makes a finding none: any of it, or all of it where `condition` is ``AND``."""
+
+    regexes: list[str] = []
+    stopwords: list[str] = []
+    paths: list[str] = []
+    regex_target: str = "secret"
+    condition: str = "OR"
+
+    def holds(self, found: Found, match: bytes, line: bytes, path: str) -> bool:
+        """Whether this finding is excepted."""
+        target = {"match": match, "line": line}.get(self.regex_target, found.secret)
+        answers = [
+            any(_compiled(pattern).search(text) for pattern in patterns)
+            for patterns, text in ((self.regexes, target), (self.paths, _bytes(path)))
+            if patterns
+        ]
+        if self.stopwords:
+            answers.append(_words(tuple(self.stopwords)).search(found.secret.lower()) is not None)
+        return all(answers) if self.condition == "AND" else any(answers)
+
+
+class _Rule(msgspec.Struct, frozen=True, rename={"secret_group": "secretGroup"}):
+    id: str
+    regex: str = ""
+    path: str = ""
+    keywords: list[str] = []
+    entropy: float = 0.0
+    secret_group: int = 0
+    allow: list[_Exception] = []
+
+    @property
+    def needs_context(self) -> bool:
+        """Whether the pattern begins with the name that a value is assigned to, and says little of the value."""
+        return self.regex.startswith(r"(?i)[\w.-]{0,50}?")
+
+
+class _RuleFile(msgspec.Struct, frozen=True):
+    rules: list[_Rule]
+    allow: list[_Exception] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A secret in a text: the rule that says so, the secret itself, and where its match begins."""
+
+    rule: str
+    secret: bytes
+    start: int = field(compare=False)
+
+
+def search(text: bytes, path: str, *, is_joined: bool = False) -> Iterator[Found]:
+    """What the rules find in a text that stands at `path`: each secret once, by the rule that says most of it.
+
+    With `is_joined` lines were put together: then rules that go by the name of a value are left out, since names and
+    values of different lines may meet.
+    """
+    seen: set[bytes] = set()
+    for rule in sorted(_candidates(text), key=lambda rule: rule.needs_context):
+        if rule.path and not _compiled(rule.path).search(_bytes(path)):
+            continue
+        if not rule.regex or (is_joined and rule.needs_context):
+            continue
+        for match in _compiled(rule.regex).finditer(text):
+            whole = match.group() or b""
+            found = Found(rule=rule.id, secret=_secret_of(rule, match), start=match.start())
+            if found.secret in seen or (rule.entropy and _entropy(found.secret) <= rule.entropy):
+                continue
+            line = _line_round(text, found.start, found.start + len(whole))
+            if not any(each.holds(found, whole, line, path) for each in (*_load().allow, *rule.allow)):
+                seen.add(found.secret)
+                yield found
+
+
+def search_path(path: str) -> Iterator[Found]:
+    """What the name of a file alone says: a key store, whatever it holds."""
+    for rule in _load().rules:
+        if rule.path and not rule.regex and _compiled(rule.path).search(_bytes(path)):
+            yield Found(rule=rule.id, secret=_bytes(path.rpartition("/")[2]), start=0)
+
+
+@cache
+def fingerprint_of(found: Found) -> str:
+    """What names a finding wherever it stands, without telling the secret: the rule, and 16 hexadecimal digits."""
+    if not found.secret:
+        return found.rule
+    digest = hashlib.pbkdf2_hmac("sha256", found.secret, found.rule.encode(), _FINGERPRINT_ROUNDS, 8)
+    return f"{found.rule}:{digest.hex()}"
+
+
+@cache
+def _load() -> _RuleFile:
+    folder = resources.files("symphony_charts.secrets")
+    files = [msgspec.json.decode((folder / name).read_bytes(), type=_RuleFile) for name in _FILES]
+    return _RuleFile(
+        rules=[rule for file in files for rule in file.rules], allow=[each for file in files for each in file.allow]
+    )
+
+
+def _candidates(text: bytes) -> list[_Rule]:
+    """The rules of which a keyword stands in the text: one pass over it, whatever their number."""
+    keywords, rules_of = _keywords()
+    seen: list[int] = keywords.Match(text.lower())
+    # The empty keyword is everywhere: without it the automaton has given up, and every rule must look for itself.
+    if 0 not in seen:
+        return _load().rules
+    numbers = {number for index in seen for number in rules_of[index]}
+    return [_load().rules[number] for number in sorted(numbers)]
+
+
+@cache
+def _keywords() -> tuple[re2.Set, list[list[int]]]:
+    """The set of all keywords, the empty one first, and for each the rules (by number) that it stands for."""
+    numbers: dict[str, list[int]] = {"": []}
+    for number, rule in enumerate(_load().rules):
+        for keyword in rule.keywords or [""]:
+            numbers.setdefault(keyword, []).append(number)
+    keywords = re2.Set.SearchSet(_options())
+    for keyword in numbers:
+        keywords.Add(re2.escape(keyword))
+    keywords.Compile()
+    return keywords, list(numbers.values())
+
+
+@cache
+def _compiled(pattern: str) -> _Pattern:
+    compiled: _Pattern = re2.compile(pattern.encode(), _options())
+    return compiled
+
+
+@cache
+def _words(words: tuple[str, ...]) -> _Pattern:
+    """What finds any of many words in one pass."""
+    return _compiled("|".join(re2.escape(word.lower()) for word in words))
+
+
+def _options() -> re2.Options:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = _MEMORY
+    options.log_errors = False
+    return options
+
+
+def _secret_of(rule: _Rule, match: _Match) -> bytes:
+    """The group that the rule names, or the first that is not empty, or the whole match."""
+    whole = match.group() or b""
+    groups = match.groups()
+    if not groups:
+        return whole.strip(b"\n")
+    if rule.secret_group:
+        return groups[rule.secret_group - 1] or b""
+    return next((group for group in groups if group), whole)
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode("utf-8", "replace")
+
+
+def _entropy(secret: bytes) -> float:
+    """Shannon's entropy in bits for each character, as gitleaks counts it."""
+    characters = Counter(secret.decode("utf-8", "replace"))
+    shares = [count / len(secret) for count in characters.values()]
+    return -sum(share * math.log2(share) for share in shares)
+
+
+def _line_round(text: bytes, start: int, end: int) -> bytes:
+    """The line of a match, or as much of it as an exception could mean."""
+    first = max(text.rfind(b"\n", max(0, start - _LONGEST_LINE), start) + 1, start - _LONGEST_LINE, 0)
+    last = text.find(b"\n", end, end + _LONGEST_LINE)
+    return text[first : end + _LONGEST_LINE if last < 0 else last]

@@ -1,0 +1,52 @@
+"""Two branches are merged by whole files, in an index of its own: no content is read, and none is mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from symphony_charts.system.git.program import git
+
+__all__ = ["changed_paths", "merge_base", "merge_trees"]
+
+
+def merge_base(repo: Path, one: str, other: str) -> str:
+    """The commit where two forked; empty where they share none."""
+    return git(repo, "merge-base", one, other, check=False).text.strip()
+
+
+def changed_paths(repo: Path, before: str, after: str) -> set[str]:
+    """The files that differ between two commits."""
+    text = git(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after).text
+    return {path for path in text.split("\0") if path}
+
+
+def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Iterable[str]) -> tuple[str, list[str]]:
+    """The tree of `theirs` with what `ours` changed since `base`, and the files that both changed, each in its way.
+
+    Of what stands at or below the paths `theirs_in`, `theirs` alone counts. The tree is empty where files conflict.
+    """
+    index = repo / "symph-merge-index"
+    index.unlink(missing_ok=True)
+    try:
+        git(repo, "read-tree", "-i", "-m", "--aggressive", base, ours, theirs, index=index)
+        for path in theirs_in:
+            _take(repo, index, path, theirs)
+        unmerged = git(repo, "ls-files", "-u", "-z", index=index).text.split("\0")
+        conflicts = sorted({line.partition("\t")[2] for line in unmerged if line})
+        if conflicts:
+            return "", conflicts
+        # Files that nobody read are not here, nor need they be.
+        return git(repo, "write-tree", "--missing-ok", index=index).text.strip(), []
+    finally:
+        index.unlink(missing_ok=True)
+
+
+def _take(repo: Path, index: Path, path: str, commit: str) -> None:
+    """Let the index hold at `path` what `commit` holds there, if anything."""
+    held = git(repo, "ls-files", "-z", "--", f":(literal){path}", index=index).text.split("\0")
+    gone = "".join(f"0 {'0' * 40}\t{each}\0" for each in dict.fromkeys(held) if each)
+    fresh = git(repo, "ls-tree", "-r", "-z", commit, "--", path).text
+    git(
+        repo, "update-index", "-z", "--index-info", input=(gone + fresh).encode("utf-8", "surrogateescape"), index=index
+    )

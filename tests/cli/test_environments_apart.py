@@ -1,0 +1,165 @@
+"""Environments are apart: values, places, projects and names of one are no matter of another, and each move is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.formats.yaml_text import load
+from tests.cli.test_git_verbs import SPEC, Project, git, project
+from tests.gitops.servers import commit
+
+__all__ = ["project"]  # the fixture
+
+_SOURCE = f"git+https://git.example.org/symphony-charts@{'0a' * 20}"
+
+
+def pointer(project: Project, env: str = "dev", team: str = "ml", name: str = "rl") -> Any:
+    return load(project.show(f"envs/{env}/{team}/{name}.symph-app.yaml"))
+
+
+def configure(project: Project, before: str, after: str) -> None:
+    settings = project.folder / ".symph.yaml"
+    assert before in settings.read_text()
+    settings.write_text(settings.read_text().replace(before, after))
+
+
+def edit(project: Project, path: str, before: str, after: str) -> None:
+    """Somebody edits a file of the repository by hand."""
+    text = project.show(path)
+    assert before in text
+    commit(project.repo, {path: text.replace(before, after)})
+
+
+def lint(project: Project) -> tuple[int, str]:
+    checkout = project.folder / "checkout"
+    git("clone", "-q", str(project.repo), str(checkout))
+    status, out, _ = project.symph("gitops", "lint", str(checkout))
+    return status, out
+
+
+def test_one_value_after_another_is_kept(project: Project) -> None:
+    publish = ("publish", "rl.yaml", "--env", "prod")
+    project.symph(*publish, "--env-set", "groups.agent.backoffLimit=2")
+    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 8, "backoffLimit": 2}}}
+    project.symph(*publish, "--env-set", "groups.agent.replicas=3")
+    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 3, "backoffLimit": 2}}}
+    project.symph(*publish, "--env-unset", "groups.agent.replicas")
+    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 8, "backoffLimit": 2}}}
+
+
+def test_later_edits_of_the_settings_count_and_diff_shows_them(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "prod", "--env-set", "groups.learner.backoffLimit=2")
+    configure(project, "replicas: 8", "replicas: 5")
+    status, out, err = project.symph("diff", "rl.yaml", "--env", "prod")
+    assert (status, err) == (0, "")
+    assert "8 -> 5" in out
+    project.symph("publish", "rl.yaml", "--env", "prod")
+    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 5}, "learner": {"backoffLimit": 2}}}
+
+
+def test_a_promotion_takes_the_settings_of_today(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    project.symph("promote", "rl", "--from", "dev", "--to", "prod")
+    configure(project, "replicas: 8", "replicas: 5")
+    project.write(SPEC.replace("replicas: 2", "replicas: 3"))
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    project.symph("promote", "rl", "--from", "dev", "--to", "prod")
+    assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 5}}}
+
+
+@pytest.mark.parametrize("after", ["namespace: rl-else", "namespace: rl-dev, cluster: big"])
+def test_a_move_is_said_by_diff_and_publish(project: Project, after: str) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    configure(project, "namespace: rl-dev", after)
+    place = "namespace rl-else" if "else" in after else "namespace rl-dev of big"
+    assert f"ends in namespace rl-dev and starts in {place}" in project.symph("diff", "rl.yaml", "--env", "dev")[1]
+    assert project.symph("diff", "rl.yaml", "--env", "dev", "--exit-code")[0] == 1
+    out = project.symph("publish", "rl.yaml", "--env", "dev", "--dry-run")[1]
+    assert f"a new run   ends in namespace rl-dev, starts in {place}" in out
+    (change,) = project.json("publish", "rl.yaml", "--env", "dev")["changes"]
+    assert change["moves"] == {"from": "namespace rl-dev", "to": place}
+
+
+def test_a_place_that_the_project_does_not_allow_is_said_and_lint_refuses_it(project: Project) -> None:
+    project.symph("gitops", "init", "--install-from", _SOURCE)
+    assert project.symph("publish", "rl.yaml", "--env", "dev")[2].count("lets dev run") == 0
+    configure(project, "namespace: rl-dev", "namespace: rl-else")
+    err = project.symph("publish", "rl.yaml", "--env", "dev")[2]
+    assert "lets dev run in https://kubernetes.default.svc/rl-dev, not in https://kubernetes.default.svc/rl-else" in err
+    assert "gitops init --force" in err
+    status, out = lint(project)
+    assert (status, "[pointer-destination]" in out) == (1, True)
+
+
+def test_a_pointer_that_aims_at_another_environments_place_is_refused_by_lint(project: Project) -> None:
+    project.symph("gitops", "init", "--install-from", _SOURCE)
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    edit(project, "envs/dev/ml/rl.symph-app.yaml", "namespace: rl-dev", "namespace: rl-prod")
+    status, out = lint(project)
+    assert (status, "[pointer-destination]" in out) == (1, True)
+
+
+def test_each_environment_has_a_project_of_its_own(project: Project) -> None:
+    project.symph("gitops", "init", "--install-from", _SOURCE)
+    texts = project.show("bootstrap/project.yaml").split("---\n")
+    projects: list[Any] = [load(text) for text in texts if text.strip()]
+    places = {item["metadata"]["name"]: item["spec"]["destinations"] for item in projects}
+    assert {name: [place["namespace"] for place in each] for name, each in places.items()} == {
+        "symph-dev": ["rl-dev"],
+        "symph-prod": ["rl-prod"],
+    }
+
+
+def test_two_applications_of_one_name_are_refused(project: Project) -> None:
+    def spec(name: str) -> str:
+        project.write(SPEC.replace("name: rl", f"name: {name}"))
+        return "rl.yaml"
+
+    assert project.symph("publish", spec("c"), "--env", "dev", "--team", "a-b")[0] == 0
+    status, _, err = project.symph("publish", spec("b-c"), "--env", "dev", "--team", "a")
+    assert status == 7
+    assert "envs/dev/a-b/c.symph-app.yaml makes an application of the same name already: dev-a-b-c" in err
+
+
+def test_two_applications_of_one_name_are_found_in_a_repository(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev", "--team", "a-b")
+    text = project.show("envs/dev/a-b/rl.symph-app.yaml")
+    other = text.replace("team: a-b", "team: a").replace("name: rl\n", "name: b-rl\n", 1)
+    commit(project.repo, {"envs/dev/a/b-rl.symph-app.yaml": other})
+    assert "[same-application]" in lint(project)[1]
+
+
+@pytest.mark.parametrize("verb", ["promote", "rollback"])
+def test_a_chart_edited_by_hand_does_not_run(project: Project, verb: str) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    edit(project, "charts/ml/rl/0.1.0/values.yaml", "busybox:1.37.0", "busybox:evil")
+    words = ["promote", "rl", "--from", "dev", "--to", "prod"]
+    if verb == "rollback":
+        project.write(SPEC.replace("replicas: 2", "replicas: 3"))
+        project.symph("publish", "rl.yaml", "--env", "dev")
+        words = ["rollback", "rl", "--env", "dev"]
+    before = project.log()
+    status, _, err = project.symph(*words)
+    assert (status, project.log()) == (7, before)
+    assert "charts/ml/rl/0.1.0 holds other content than was published" in err
+
+
+def test_a_chart_without_its_chart_yaml_is_a_finding_and_no_fault_of_ours(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    checkout = project.folder / "checkout"
+    git("clone", "-q", str(project.repo), str(checkout))
+    (checkout / "charts/ml/rl/0.1.0/Chart.yaml").unlink()
+    git("-C", str(checkout), "rm", "-q", "--cached", "charts/ml/rl/0.1.0/Chart.yaml")
+    status, out, _ = project.symph("gitops", "lint", str(checkout))
+    assert (status, "[pointer-digest]" in out) == (1, True)
+
+
+def test_who_takes_over_an_experiment_of_somebody_else_reads_so(project: Project, tmp_path: Path) -> None:
+    del tmp_path
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    configure(project, "Ann <ann@example.org>", "Bob <bob@example.org>")
+    project.write(SPEC.replace("replicas: 2", "replicas: 3"))
+    assert "was 0.1.0 by Ann <ann@example.org>" in project.symph("publish", "rl.yaml", "--env", "dev")[1]

@@ -1,0 +1,59 @@
+"""What looks like a secret stops every verb that sends, and is let through when somebody says why."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.cli.test_git_verbs import SPEC, Project, git, project
+
+__all__ = ["project"]
+
+# Made up here, in halves, so that no scanner takes this file for a leak.
+TOKEN = "ghp_" + "k3Jd8sLq0ZmPw7RtYvXc2BnA9fGhUe5TiOsD"
+LEAK = SPEC.replace(
+    "processes:", f"processes:\n  logger: {{command: [log, {TOKEN}], requests: {{cpu: 1, memory: 1Gi}}}}"
+)
+
+
+@pytest.mark.parametrize("also", [[], ["--dry-run"], ["--into", "checkout"]])
+def test_a_token_is_refused_with_rule_and_line_and_never_shown(project: Project, also: list[str]) -> None:
+    git("init", "-q", str(project.folder / "checkout"))
+    project.write(LEAK)
+    status, out, err = project.symph("publish", "rl.yaml", "--env", "dev", *also)
+    assert status == 7
+    assert re.search(r"values\.yaml:\d+ holds a secret by the rule github-pat", err)
+    assert TOKEN not in out + err
+    assert [path.name for path in (project.folder / "checkout").iterdir()] == [".git"]
+
+
+def test_what_the_settings_allow_with_a_reason_is_published(project: Project) -> None:
+    project.write(LEAK)
+    _, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
+    (fingerprint,) = re.findall(r"github-pat:[0-9a-f]{16}", err)
+    settings = project.folder / ".symph.yaml"
+    settings.write_text(settings.read_text() + f"allow_leaks: [{{fingerprint: '{fingerprint}', reason: revoked}}]\n")
+    assert project.symph("publish", "rl.yaml", "--env", "dev")[0] == 0
+
+
+def test_leave_without_a_reason_is_none(project: Project) -> None:
+    settings = project.folder / ".symph.yaml"
+    settings.write_text(settings.read_text() + "allow_leaks: [{fingerprint: 'x:1', reason: ' '}]\n")
+    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
+    assert (status, "allow_leaks[0].reason" in err) == (3, True)
+
+
+def test_a_value_of_a_declared_file_is_refused_wherever_it_is_put(project: Project) -> None:
+    (project.folder / "my.env").write_text("WANDB_API_KEY=correct-horse-battery-9\n")
+    spec = SPEC.replace("command: [serve]", "command: [serve], env: {OTHER: correct-horse-battery-9}")
+    project.write(spec + "secrets: [my.env]\n")
+    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
+    assert (status, "WANDB_API_KEY" in err, "battery" in err) == (7, True, False)
+
+
+def test_a_branch_that_is_called_like_a_secret_is_not_pushed(project: Project) -> None:
+    (project.folder / "key.txt").write_text("correct-horse-battery-9\n")
+    project.write(SPEC + "secrets: [key.txt]\n")
+    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev", "--branch", "topic/correct-horse-battery-9")
+    assert (status, "battery" in err) == (7, False)

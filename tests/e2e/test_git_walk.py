@@ -1,0 +1,106 @@
+"""Random walks over a real repository by file, HTTP and SSH: after each step all is what a small model says.
+
+``SYMPH_WALK_BINARY`` names another `symph` to walk with, ``SYMPH_SOAK`` how many steps are made,
+``SYMPH_SEED`` which are the first; with ``SYMPH_SHRINK`` a failure is made short first, which takes minutes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.gitops.servers import http_server
+from tests.gitops.ssh_server import ssh_server
+from tests.gitops.walk.walk import GitWalk
+from tests.gitops.walk.world import Server
+
+STEPS = int(os.environ.get("SYMPH_SOAK", "1000"))
+SEED, SHRINKS = int(os.environ.get("SYMPH_SEED", "1")), "SYMPH_SHRINK" in os.environ
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """All ways to a folder of repositories."""
+    repositories = tmp_path / "repos"
+    repositories.mkdir()
+    with http_server(repositories) as http, ssh_server(tmp_path / "sshd") as ssh:
+        monkeypatch.setenv("GIT_SSH_COMMAND", ssh.command())
+        yield Server(root=repositories, http=http.url, ssh=ssh.url(repositories))
+
+
+def test_no_order_of_commands_leads_where_the_model_does_not(server: Server) -> None:
+    GitWalk.server, GitWalk.steps = server, 0
+    how = settings(
+        max_examples=5,
+        stateful_step_count=50,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        phases=[Phase.generate, *([Phase.shrink] if SHRINKS else [])],
+        database=None,
+    )
+    for number in itertools.count(SEED):
+        sys.stdout.write(f"{GitWalk.steps} steps; SYMPH_SEED={number}\n")
+        run_state_machine_as_test(seed(number)(GitWalk), settings=how)
+        if GitWalk.steps >= STEPS:
+            break
+
+
+PUBLISH = {"who": 0, "env": "dev", "team": "ml", "name": "rl", "given": {}, "way": ""}
+WAYS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "something new after a rollback": [
+        ("publish", {"label": "2"}),
+        ("rollback", {"who": 0, "env": "dev", "team": "ml", "name": "rl"}),
+        ("publish", {"label": "3"}),
+    ],
+    "a rewound branch": [
+        ("publish", {"label": "2"}),
+        ("rewind", {"back": 1}),
+        ("publish", {"name": "es", "label": "1"}),
+    ],
+    "a history that was begun anew": [
+        ("publish", {"label": "2"}),
+        ("purge", {"back": 1}),
+        ("publish", {"name": "es", "label": "1"}),
+    ],
+    "another namespace": [("settle", {"env": "dev", "values": {}, "moves": 3}), ("publish", {"label": "1"})],
+    "another cluster": [("settle", {"env": "dev", "values": {}, "moves": 4}), ("publish", {"label": "1"})],
+    "one value after another": [
+        ("publish", {"label": "1", "given": {"groups.nap.replicas": 3}}),
+        ("publish", {"label": "1", "given": {"groups.nap.backoffLimit": 5}}),
+    ],
+    "a value on top of the settings": [
+        ("settle", {"env": "dev", "values": {"groups.nap.replicas": 8}, "moves": 0}),
+        ("publish", {"name": "es", "label": "1", "given": {"groups.nap.backoffLimit": 5}}),
+    ],
+    "settings that changed": [
+        ("settle", {"env": "dev", "values": {"groups.nap.replicas": 8}, "moves": 0}),
+        ("publish", {"label": "1"}),
+    ],
+    "a chart edited by hand": [
+        ("edit_chart", {"number": 0}),
+        ("promote", {"who": 0, "team": "ml", "name": "rl", "copies": False, "to_prod": True}),
+    ],
+    "half a cache": [("lose_cache", {"who": 0, "what": "HEAD"}), ("publish", {"label": "2"})],
+}
+
+
+@pytest.mark.parametrize("steps", WAYS.values(), ids=WAYS.keys())
+def test_a_way_that_once_went_wrong(server: Server, steps: list[tuple[str, dict[str, Any]]]) -> None:
+    GitWalk.server = server
+    walk = GitWalk()
+    try:
+        walk.begin("1")
+        for name, options in steps:
+            getattr(walk, name)(**{**(PUBLISH if name == "publish" else {}), **options})
+            walk.the_repository_is_what_the_model_says()
+    finally:
+        walk.teardown()

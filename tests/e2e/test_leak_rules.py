@@ -1,0 +1,29 @@
+"""The guard finds at least what gitleaks itself finds, and raises no more false alarms."""
+
+from __future__ import annotations
+
+import pytest
+
+from scripts.leak_rules import OUT, rules_text
+from tests.e2e.leak_samples import FORMS, KINDS, PLACES, found_by_gitleaks, found_by_us, harmless, planted
+from tests.e2e.tools import modules
+
+
+def test_the_rules_are_those_of_the_pinned_gitleaks() -> None:
+    pytest.importorskip("tomllib", reason="newer than the oldest Python")
+    assert rules_text(modules.module_folder(modules.GITLEAKS)) == OUT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_guard_finds_every_planted_secret_that_gitleaks_finds(form: str) -> None:
+    assert (len(KINDS), len(PLACES)) == (50, 4)
+    samples = {f"{index}/{place}": data for index, ((_, place), data) in enumerate(planted(form).items())}
+    ours, theirs = found_by_us(samples), found_by_gitleaks(samples)
+    assert theirs - ours == set()
+    assert len(ours) >= 160
+
+
+def test_harmless_strings_raise_at_most_five_false_alarms() -> None:
+    samples = {f"{index}/{name}": data for index, (name, data) in enumerate(harmless())}
+    assert len(samples) == 400
+    assert len(found_by_us(samples)) <= 5

@@ -1,0 +1,384 @@
+"""A random walk: people publish, promote, roll back, retire, tidy, edit by hand and rewind; a model says what is."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from symphony_charts.formats.yaml_text import dump
+from tests.gitops.servers import commit, git
+from tests.gitops.walk.model import Deployed, Key, Place, RefusedError, Runs, Tree, Values, merged
+from tests.gitops.walk.world import Answer, Machine, Server, World, flat, nested
+
+__all__ = ["GitWalk"]
+
+ENVS, NAMES, TEAMS = ("dev", "prod"), ("rl", "es"), ("ml", "ops")
+REPLICAS, LIMIT = "groups.nap.replicas", "groups.nap.backoffLimit"
+REVIEWS = ("review-a", "review-b")
+SETTINGS: tuple[Values, ...] = ({}, {REPLICAS: 8}, {REPLICAS: 8, LIMIT: 1})
+
+envs, names, teams = st.sampled_from(ENVS), st.sampled_from(NAMES), st.sampled_from(TEAMS)
+labels = st.sampled_from("1234")
+machines = st.integers(0, 2)
+given_values = st.sampled_from(({}, {}, {}, {REPLICAS: 3}, {LIMIT: 5}, {REPLICAS: None}, {REPLICAS: 4, LIMIT: 6}))
+
+
+class GitWalk(RuleBasedStateMachine):
+    """One world and its model: `trees` says what every commit that ever was a tip holds."""
+
+    server: ClassVar[Server]
+    steps: ClassVar[int] = 0
+    numbers: ClassVar[Any] = itertools.count()
+
+    def __init__(self) -> None:
+        super().__init__()
+        folder = Path(tempfile.mkdtemp(prefix="symph-walk-")) / f"world-{os.getpid()}-{next(self.numbers)}"
+        self.world = World(server=self.server, folder=folder)
+        begin = self.world.tip()
+        self.trees: dict[str, Tree] = {begin: Tree()}
+        self.parents: dict[str, str] = {begin: ""}
+        self.labels: dict[str, str] = {}
+        self.settings: dict[str, Values] = dict.fromkeys(ENVS, SETTINGS[0])
+        self.places: dict[str, Place] = {env: ("", f"ns-{env}") for env in ENVS}
+        self.version = 0
+        self._configure()
+
+    def teardown(self) -> None:
+        """Leave nothing."""
+        self.world.remove()
+        shutil.rmtree(self.world.folder.parent, ignore_errors=True)
+
+    @initialize(label=labels)
+    def begin(self, label: str) -> None:
+        """Something runs everywhere, so that walks begin where it becomes interesting."""
+        for env in ENVS:
+            self.publish(0, env, "ml", "rl", label, {}, "")
+
+    # What people do.
+
+    @rule(
+        who=machines, env=envs, team=teams, name=names, label=labels, given=given_values, way=st.sampled_from("   vrcd")
+    )
+    def publish(self, who: int, env: str, team: str, name: str, label: str, given: Values, way: str) -> None:
+        """Publish; `way` is v for a named version, r for a branch, c for the chart alone, d to be only shown it."""
+        self.version += 1
+        wanted = f"{self.version}.0.0" if way == "v" else None
+        ref = REVIEWS[self.version % 2] if way == "r" else "main"
+        if ref != "main" and self.world.tip(ref):
+            git(self.world.bare, "update-ref", "-d", f"refs/heads/{ref}")  # as servers do with what was merged
+        key, tree = (team, name), self.tree("main")
+        version = tree.version_for(key, label, self.labels, wanted)
+        words = ["publish", self.machine(who).write_spec(name, label), "--team", team]
+        words += ["--chart-only"] if way == "c" else ["--env", env]
+        words += ["--version", wanted] if wanted else []
+        words += ["--branch", ref] if ref != "main" else []
+        words += ["--dry-run"] if way == "d" else []
+        if way != "c":
+            for path, value in given.items():
+                words += ["--env-unset", path] if value is None else ["--env-set", f"{path}={value}"]
+        before = tree.runs.get(env, {}).get(key)
+        answer = self.change(who, words, lambda: self._published(tree, key, version, env, label, given, way), ref)
+        if answer.status:
+            return
+        (change,) = answer.record["changes"]
+        assert change["version"] == version
+        assert change["isNew"] == (version not in tree.charts.get(key, {}))
+        if way != "c":
+            assert change["was"] == (before.now.version if before else None)
+            assert change["run"] in self._runs(before, env, version, given), (change["run"], before)
+        if way == "d":
+            self.publish(who, env, team, name, label, given, "v" if wanted else "")
+            assert sorted(change["paths"]) == sorted(self.last_paths), "a dry run says what is done"
+
+    @rule(who=machines, team=teams, name=names, copies=st.booleans(), to_prod=st.booleans())
+    def promote(self, who: int, team: str, name: str, copies: bool, to_prod: bool) -> None:
+        """Let one environment run what the other runs."""
+        tree = self.tree("main")
+        before, after = ENVS if to_prod else ENVS[::-1]
+        words = ["promote", name, "--team", team, "--from", before, "--to", after]
+        settings, place = self.settings[after], self.places[after]
+        self.change(
+            who,
+            [*words, "--copy-values"] if copies else words,
+            lambda: self._whole(
+                tree.promoted((team, name), before, after, settings, place, copies=copies),
+                (team, name),
+                after,
+            ),
+        )
+
+    @rule(who=machines, env=envs, team=teams, name=names)
+    def rollback(self, who: int, env: str, team: str, name: str) -> None:
+        """Let an environment run what it ran before."""
+        words = ["rollback", name, "--team", team, "--env", env]
+        key, tree = (team, name), self.tree("main")
+        self.change(who, words, lambda: self._whole(tree.rolled_back(env, key), key, env))
+
+    @rule(who=machines, env=envs, team=teams, name=names)
+    def retire(self, who: int, env: str, team: str, name: str) -> None:
+        """Take an experiment out of an environment."""
+        words = ["retire", name, "--team", team, "--env", env, "--yes"]
+        key, tree = (team, name), self.tree("main")
+
+        def after() -> Tree:
+            tree.running(env, key)
+            return tree.run(env, key, None)
+
+        self.change(who, words, after)
+
+    @rule(who=machines, keep=st.integers(1, 3))
+    def tidy(self, who: int, keep: int) -> None:
+        """Remove what nothing needs."""
+        tree = self.tree("main")
+        self.change(who, ["gitops", "gc", "--keep", str(keep), "--yes"], lambda: tree.tidied(keep))
+
+    @rule(who=machines, env=envs)
+    def render(self, who: int, env: str) -> None:
+        """Write manifests; they are nobody's matter but their own."""
+        tip, tree = self.world.tip(), self.tree("main")
+        answer = self.machine(who).symph("gitops", "render", "--env", env, "-o", "json")
+        assert answer.status == 0, answer.err
+        self._landed(answer, "main", tip, tree)
+        changed = git(self.world.bare, "diff", "--name-only", tip, "main").split()
+        assert [path for path in changed if not path.startswith(f"rendered/{env}/")] == []
+
+    @rule(who=machines, env=envs)
+    def look(self, who: int, env: str) -> None:
+        """Status and history are what the model says."""
+        runs = self.tree("main").runs.get(env, {})
+        answer = self.machine(who).symph("status", "--env", env, "-o", "json")
+        assert answer.status == 0, answer.err
+        rows = {(row["team"], row["name"]): row for row in answer.record["items"]}
+        assert {key: row["version"] for key, row in rows.items()} == {
+            key: each.now.version for key, each in runs.items()
+        }
+        for team, name in list(runs)[:1]:
+            answer = self.machine(who).symph("history", name, "--team", team, "--env", env, "-o", "json")
+            assert answer.status == 0, answer.err
+            ran = runs[team, name]
+            versions = [entry.version for entry in (ran.now, *ran.history)]
+            assert [row["version"] for row in answer.record["items"]] == versions
+
+    @rule(who=machines, env=envs, label=labels)
+    def compare(self, who: int, env: str, label: str) -> None:
+        """`diff` says what a publish would do, and changes nothing."""
+        if not (before := self.tree("main").runs.get(env, {}).get(("ml", "rl"))):
+            return
+        spec = self.machine(who).write_spec("rl", label)
+        answer = self.machine(who).symph("diff", spec, "--team", "ml", "--env", env, "-o", "json")
+        assert answer.status == 0, answer.err
+        if before.place != self.places[env]:
+            assert answer.record["outcome"] == "new run"
+            assert self.places[env][1] in answer.record["summary"], "it is said where it goes"
+
+    # What else happens.
+
+    @rule(env=envs, values=st.sampled_from(SETTINGS), moves=st.integers(0, 4))
+    def settle(self, env: str, values: Values, moves: int) -> None:
+        """The settings change: values of an environment, and now and then its namespace or its cluster."""
+        self.settings[env] = values
+        cluster, namespace = self.places[env]
+        if moves == 3:
+            namespace = f"ns-{env}" if namespace.endswith("-2") else f"ns-{env}-2"
+        if moves == 4:
+            cluster = "" if cluster else "big"
+        self.places[env] = (cluster, namespace)
+        self._configure()
+
+    @rule(back=st.integers(1, 3))
+    def rewind(self, back: int) -> None:
+        """An administrator takes the last commits back."""
+        chain = self.chain("main")
+        if len(chain) > back:
+            git(self.world.bare, "update-ref", "refs/heads/main", chain[back])
+
+    @rule(back=st.integers(1, 2))
+    def purge(self, back: int) -> None:
+        """An administrator begins the history anew, with what was there a few commits ago."""
+        chain = self.chain("main")
+        if len(chain) > back:
+            argv = ["commit-tree", f"{chain[back]}^{{tree}}", "-m", f"purged {next(self.numbers)}"]
+            new = git(self.world.bare, *argv).strip()
+            self.trees[new], self.parents[new] = self.trees[chain[back]], ""
+            git(self.world.bare, "update-ref", "refs/heads/main", new)
+
+    @rule(env=envs, team=teams, name=names, value=st.integers(20, 22))
+    def edit_values(self, env: str, team: str, name: str, value: int) -> None:
+        """Somebody edits an environment's values in Git."""
+        tree, key = self.tree("main"), (team, name)
+        runs = tree.runs.get(env, {}).get(key)
+        if runs is None:
+            return
+        values = {**runs.now.values, REPLICAS: value}
+        path = _pointer(env, key)
+        pointer = self.world.read([path])[path]
+        pointer["values"] = nested(values)
+        now = Deployed(version=runs.now.version, values=values, settings=runs.now.settings)
+        after = Runs(now=now, place=runs.place, history=runs.history)
+        self._by_hand({path: dump(pointer)}, tree.run(env, key, after))
+
+    @rule(number=st.integers(0, 3))
+    def edit_chart(self, number: int) -> None:
+        """Somebody edits a published chart in Git, which nobody may."""
+        tree = self.tree("main")
+        places = sorted((key, version) for key, versions in tree.charts.items() for version in versions)
+        if not places:
+            return
+        key, version = places[number % len(places)]
+        path = f"charts/{key[0]}/{key[1]}/{version}"
+        text = git(self.world.bare, "show", f"main:{path}/README.md") + f"\nby hand {next(self.numbers)}"
+        self._by_hand({f"{path}/README.md": text}, tree)
+        oid = self.world.entries()[path]
+        self.labels[oid] = f"by hand {oid}"
+        self.trees[self.world.tip()] = tree.add_chart(key, version, oid)
+
+    @rule(text=st.integers(0, 9))
+    def edit_else(self, text: int) -> None:
+        """Somebody edits what is none of our business."""
+        self._by_hand({"NOTES.md": f"{text} {next(self.numbers)}\n"}, self.tree("main"))
+
+    @rule(who=machines, what=st.sampled_from(["all", "HEAD", "objects/pack", "refs", "config", "shallow"]))
+    def lose_cache(self, who: int, what: str) -> None:
+        """A machine loses its cache, or a part of it."""
+        machine = self.machine(who)
+        machine.forget() if what == "all" else machine.damage(what)
+
+    # What holds after each of them.
+
+    @invariant()
+    def the_repository_is_what_the_model_says(self) -> None:
+        """Tree, pointers and history."""
+        type(self).steps += 1
+        for ref in ("main", *REVIEWS):
+            if self.world.tip(ref):
+                self._check(ref)
+
+    def _check(self, ref: str) -> None:
+        assert self.world.chain(ref) == self.chain(ref), "nothing that was taken back returns"
+        tree, entries = self.tree(ref), self.world.entries(ref)
+        charts = {path: oid for path, oid in entries.items() if path.startswith("charts/") and path.count("/") == 3}
+        assert charts == {
+            f"charts/{key[0]}/{key[1]}/{version}": oid
+            for key, versions in tree.charts.items()
+            for version, oid in versions.items()
+        }
+        expected = {_pointer(env, key): runs for env, each in tree.runs.items() for key, runs in each.items()}
+        pointers = self.world.read([path for path in entries if path.endswith(".symph-app.yaml")], ref)
+        assert pointers.keys() == expected.keys()
+        for path, runs in expected.items():
+            pointer = pointers[path]
+            assert (pointer["version"], flat(pointer["values"])) == (runs.now.version, runs.now.values), path
+            assert (pointer["destination"]["name"], pointer["destination"]["namespace"]) == runs.place, path
+            assert pointer["chart"] in charts
+            history = [(entry["version"], flat(entry["values"])) for entry in pointer["history"]]
+            assert history == [(entry.version, entry.values) for entry in runs.history], path
+
+    def machine(self, who: int) -> Machine:
+        """One of the machines."""
+        return self.world.machines[who % len(self.world.machines)]
+
+    def tree(self, ref: str) -> Tree:
+        """What a branch holds."""
+        return self.trees[self.world.tip(ref)]
+
+    def chain(self, ref: str) -> list[str]:
+        """The commits of a branch, the newest first, as the model knows them."""
+        commits, now = [], self.world.tip(ref)
+        while now:
+            commits.append(now)
+            now = self.parents[now]
+        return commits
+
+    def change(self, who: int, words: list[str], after: Callable[[], Tree], ref: str = "main") -> Answer:
+        """Type a command that changes the repository to what `after` says, or is refused as it says."""
+        tip = self.world.tip(ref) or self.world.tip()
+        before = self.world.entries()
+        answer = self.machine(who).symph(*words, "-o", "json")
+        try:
+            tree = after()
+        except RefusedError as error:
+            tree, status = self.tree("main"), error.status
+        else:
+            status = 0
+        assert answer.status == status, (words, answer.status, answer.err)
+        if status:
+            assert self.world.tip(ref) in (tip, ""), "what is refused changes nothing"
+            return answer
+        if "--dry-run" in words:
+            assert self.world.tip() == tip
+            return answer
+        self._landed(answer, ref, tip, tree)
+        now = self.world.entries(ref) if self.world.tip(ref) else before
+        self.last_paths = answer.record["changes"][0]["paths"]
+        for path, what in self.last_paths.items():
+            assert (path in now) == (what == "write"), path
+        return answer
+
+    def _landed(self, answer: Answer, ref: str, tip: str, tree: Tree) -> None:
+        """The receipt names the tip if that is new, and it stands on the one before."""
+        now = self.world.tip(ref)
+        assert answer.record["commit"] == (now if now not in (tip, "") else None)
+        if now and now != tip:
+            self.parents[now], self.trees[now] = tip, tree
+        else:
+            assert tree == self.trees[tip], "something was to change"
+
+    def _published(self, tree: Tree, key: Key, version: str, env: str, label: str, given: Values, way: str) -> Tree:
+        if way != "d" and version not in tree.charts.get(key, {}):
+            entries = self.world.entries(REVIEWS[self.version % 2] if way == "r" else "main")
+            oid = entries.get(f"charts/{key[0]}/{key[1]}/{version}", "")
+            assert not oid or self.labels.setdefault(oid, label) == label
+            tree = tree.add_chart(key, version, oid)
+        if way == "c":
+            return tree
+        before = tree.runs.get(env, {}).get(key)
+        settings, place = self.settings[env], self.places[env]
+        values = merged(before.now if before else None, settings, given)
+        now = Deployed(version=version, values=values, settings=settings)
+        return tree.run(env, key, before.moved(now, place) if before else Runs(now=now, place=place))
+
+    def _whole(self, tree: Tree, key: Key, env: str) -> Tree:
+        """`tree`, unless the chart that is to run was edited by hand."""
+        version = tree.running(env, key).now.version
+        if self.labels[tree.charts[key][version]].startswith("by hand"):
+            raise RefusedError(7)
+        return tree
+
+    def _runs(self, before: Runs | None, env: str, version: str, given: Values) -> tuple[str | None, ...]:
+        """What a receipt may say of the run."""
+        if before is None:
+            return (None,)
+        if before.place != self.places[env]:
+            return ("new",)
+        after = merged(before.now, self.settings[env], given)
+        return ("same",) if (version, after) == (before.now.version, before.now.values) else ("same", "new", None)
+
+    def _by_hand(self, files: dict[str, str], tree: Tree) -> None:
+        tip = self.world.tip()
+        new = commit(self.world.bare, files)
+        self.parents[new], self.trees[new] = tip, tree
+
+    def _configure(self) -> None:
+        for machine in self.world.machines:
+            machine.configure(
+                {
+                    env: {
+                        "namespace": namespace,
+                        "values": nested(self.settings[env]),
+                        **({"cluster": cluster} if cluster else {}),
+                    }
+                    for env, (cluster, namespace) in self.places.items()
+                }
+            )
+
+
+def _pointer(env: str, key: Key) -> str:
+    return f"envs/{env}/{key[0]}/{key[1]}.symph-app.yaml"

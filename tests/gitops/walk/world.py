@@ -1,0 +1,192 @@
+"""The world of a walk: one real repository behind file, HTTP and SSH, and machines with caches of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from symphony_charts.cli.main import main
+from symphony_charts.formats.yaml_text import dump, load
+from tests.gitops.servers import git, make_bare
+
+__all__ = ["BINARY", "Answer", "Machine", "Server", "World", "flat", "nested"]
+
+BINARY = os.environ.get("SYMPH_WALK_BINARY", "")
+"""The `symph` to try; this one, in the process of the tests, unless another is named."""
+
+_SPEC = """\
+name: {name}
+image: busybox:1.37.0
+processes:
+  nap: {{cmds: ["sleep 1"], env: {{LR: "{label}"}}, requests: {{cpu: "1", memory: 1Gi}}}}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a command said."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def record(self) -> Any:
+        """Its JSON."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """The ways to the folder of repositories: its path, and addresses of servers that show it."""
+
+    root: Path
+    http: str
+    ssh: str
+
+    def urls(self, name: str) -> list[str]:
+        """Every address of a repository."""
+        return [f"file://{self.root}/{name}", f"{self.http}/{name}", f"{self.ssh}/{name}"]
+
+
+@dataclass(slots=True)
+class Machine:
+    """A person's machine: its folder of specs and settings, and its cache."""
+
+    folder: Path
+    url: str
+    runs: int = 0
+
+    @property
+    def state(self) -> Path:
+        """Where its caches are."""
+        return self.folder / "state"
+
+    def configure(self, environments: Mapping[str, object]) -> None:
+        """Write the settings of its project."""
+        repository = {"url": self.url, "author": f"{self.folder.name} <{self.folder.name}@example.org>"}
+        (self.folder / ".symph.yaml").write_text(dump({"repository": repository, "environments": dict(environments)}))
+
+    def symph(self, *words: str) -> Answer:
+        """What `symph` says to `words` in its folder."""
+        self.runs += 1
+        if BINARY:
+            env = {**os.environ, "SYMPH_STATE_DIR": str(self.state)}
+            argv = [BINARY, *words]
+            done = subprocess.run(
+                argv, cwd=self.folder, env=env, capture_output=True, text=True, timeout=120, check=False
+            )
+            return Answer(status=done.returncode, out=done.stdout, err=done.stderr)
+        out, err = io.StringIO(), io.StringIO()
+        with _inside(self.folder, self.state), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main(list(words))
+        return Answer(status=status, out=out.getvalue(), err=err.getvalue())
+
+    def write_spec(self, name: str, label: str) -> str:
+        """A spec whose chart differs by `label` alone."""
+        (self.folder / f"{name}.yaml").write_text(_SPEC.format(name=name, label=label))
+        return f"{name}.yaml"
+
+    def forget(self) -> None:
+        """Lose the cache."""
+        shutil.rmtree(self.state, ignore_errors=True)
+
+    def damage(self, what: str) -> None:
+        """Lose a part of each cache, as cleaners of temporary folders make them."""
+        for repo in self.state.glob("git/*/repo.git"):
+            place = repo / what
+            shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class World:
+    """A repository, and the machines of those who work with it."""
+
+    server: Server
+    folder: Path
+    bare: Path = field(init=False)
+    machines: list[Machine] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.bare = make_bare(self.server.root / f"{self.folder.name}.git")
+        for number, url in enumerate(self.server.urls(self.bare.name)):
+            place = self.folder / f"m{number}"
+            place.mkdir(parents=True)
+            self.machines.append(Machine(folder=place, url=url))
+
+    def tip(self, ref: str = "main") -> str:
+        """The commit of a branch; empty where there is none."""
+        return git(self.bare, "for-each-ref", "--format=%(objectname)", f"refs/heads/{ref}").strip()
+
+    def chain(self, ref: str = "main") -> list[str]:
+        """The commits of a branch, the newest first."""
+        return git(self.bare, "rev-list", f"refs/heads/{ref}").split()
+
+    def entries(self, ref: str = "main") -> dict[str, str]:
+        """The id of everything in a branch, by path: files, and folders with all below them."""
+        lines = git(self.bare, "ls-tree", "-r", "-t", f"refs/heads/{ref}").splitlines()
+        return {line.split("\t")[1]: line.split()[2] for line in lines}
+
+    def read(self, paths: list[str], ref: str = "main") -> dict[str, Any]:
+        """Files of a branch as YAML."""
+        if not paths:
+            return {}
+        names = "".join(f"refs/heads/{ref}:{path}\n" for path in paths).encode()
+        argv = ["git", "-C", str(self.bare), "cat-file", "--batch"]
+        data = subprocess.run(argv, input=names, capture_output=True, check=True, timeout=60).stdout
+        found: dict[str, Any] = {}
+        for path in paths:
+            head, _, data = data.partition(b"\n")
+            size = int(head.split()[2])
+            found[path] = load(data[:size].decode())
+            data = data[size + 1 :]
+        return found
+
+    def remove(self) -> None:
+        """Leave nothing."""
+        shutil.rmtree(self.bare, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def flat(values: Mapping[str, object], path: str = "") -> dict[str, object]:
+    """Nested values as dotted paths."""
+    leaves: dict[str, object] = {}
+    for key, value in values.items():
+        leaves |= flat(value, f"{path}{key}.") if isinstance(value, dict) else {f"{path}{key}": value}
+    return leaves
+
+
+def nested(values: Mapping[str, object]) -> dict[str, object]:
+    """Dotted paths as nested values."""
+    result: dict[str, Any] = {}
+    for path, value in values.items():
+        *folders, last = path.split(".")
+        node = result
+        for folder in folders:
+            node = node.setdefault(folder, {})
+        node[last] = value
+    return result
+
+
+@contextlib.contextmanager
+def _inside(folder: Path, state: Path) -> Iterator[None]:
+    before, name = Path.cwd(), "SYMPH_STATE_DIR"
+    old = os.environ.get(name)
+    os.chdir(folder)
+    os.environ[name] = str(state)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        if old is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = old

@@ -1,0 +1,81 @@
+"""A log reads the same from either end and from any moment, whatever is in it and however it grew."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import accumulate
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symphony_charts.local.log_file import LogFile, Stamped
+
+LINES = st.lists(st.binary(max_size=12).map(lambda text: text.replace(b"\n", b"").lstrip(b"\0")), max_size=40)
+# How much was noted at once, and how much later than what was noted before.
+STEPS = st.lists(st.tuples(st.integers(1, 200), st.integers(0, 3)), max_size=30)
+
+
+def written(folder: Path, lines: list[bytes], end: bytes, steps: list[tuple[int, int]], width: int) -> LogFile:
+    """A log of these lines, repeated so that it takes more than one block, whose index says that it grew like this."""
+    content = b"".join(line * width + b"\n" for line in lines) + end
+    (folder / "log").write_bytes(content)
+    moments = accumulate(later for _, later in steps)
+    sizes = accumulate(size * width for size, _ in steps)
+    rows = [f"{1000 * moment} {size}\n" for moment, size in zip(moments, sizes, strict=True) if size <= len(content)]
+    (folder / "log.idx").write_text("".join(rows))
+    return LogFile(folder / "log")
+
+
+def plainly(folder: Path) -> list[Stamped]:
+    """All lines as one reads who has read everything."""
+    rows = [tuple(map(int, row.split())) for row in (folder / "log.idx").read_text().splitlines()]
+    result, place = [], 0
+    for line in split(folder / "log"):
+        moment = next((ms / 1000 for ms, size in rows if size > place), -1.0)
+        place += len(line)
+        ending = "\n" if line.endswith(b"\n") else ""
+        result.append((place, moment, line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace") + ending))
+    return result
+
+
+def split(log: Path) -> list[bytes]:
+    """The lines of a file with their ends, cut at line feeds alone."""
+    *whole, last = log.read_bytes().split(b"\n")
+    return [line + b"\n" for line in whole] + ([last] if last else [])
+
+
+def dated(lines: list[Stamped]) -> list[Stamped]:
+    """The lines, those that no row of the index covers with one time: they were written just now."""
+    return [(place, moment if moment < 1e6 else -1.0, text) for place, moment, text in lines]
+
+
+@settings(max_examples=50)
+@given(lines=LINES, end=st.sampled_from([b"", b"half", b"half\r"]), steps=STEPS, width=st.sampled_from([1, 900]))
+def test_it_reads_the_same_from_both_ends_and_from_any_moment(
+    lines: list[bytes], end: bytes, steps: list[tuple[int, int]], width: int
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        log = written(folder, lines, end, steps, width)
+        expected = plainly(folder)
+        assert dated(list(log.lines())) == expected
+        blocks = list(log.blocks_from_end(0, log.size()))
+        assert dated([line for block in reversed(blocks) for line in block]) == expected
+        whole = [line for line in expected if line[2].endswith("\n")]
+        assert log.end_of_lines() == (whole[-1][0] if whole else 0)
+        assert log.has_line_end(0) == bool(whole)
+        for moment in {0.0, 1.0, *(second for _, second, _ in expected if second >= 0)}:
+            since = [line for line in expected if line[1] < 0 or line[1] >= moment]
+            assert dated(list(log.lines(log.start_since(moment)))) == since
+
+
+def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "log")
+    assert (log.size(), list(log.lines()), list(log.blocks_from_end(0, 5)), log.end_of_lines()) == (0, [], [[]], 0)
+
+
+def test_rows_that_a_full_disk_has_cut_off_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"one\ntwo\nthree\n")
+    (tmp_path / "log.idx").write_text("1000 4\n2000 2000 8\n3000 14\n40")
+    assert [moment for _, moment, _ in LogFile(tmp_path / "log").lines()] == [1.0, 3.0, 3.0]
