@@ -24,6 +24,7 @@ become() {
 }
 ended() { # of the process, and perhaps what limits had to do with it
     status=$?
+    umask 077
     if [ -f limited ]; then . ./limited; fi
     # Whoever wants to know reads this when the shell is gone, so it need not be renamed into its place.
     echo "$status" >exit

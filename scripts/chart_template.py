@@ -44,8 +44,7 @@ def cookiecutter_json() -> bytes:
         "comment_end_string": "#]",
     }
     context["_copy_without_render"] = [
-        "templates/[!_]*",
-        "templates/_[!d]*",
+        "templates/*",
         "*.json",
         "ci/*",
         "files/*",

@@ -37,7 +37,7 @@ def private_places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def need_tool() -> Callable[[str], str]:
     """The path of a program on PATH; without it the test is skipped, or fails where every tool must be there."""
 

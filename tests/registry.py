@@ -15,14 +15,17 @@ _CONFIG = """\
 version: 0.1
 log: {{level: error}}
 storage: {{filesystem: {{rootdirectory: {root}}}, delete: {{enabled: true}}}}
-http: {{addr: "127.0.0.1:{port}"}}
+http: {{addr: "127.0.0.1:{port}"{tls}}}
 {auth}
 """
 
 
 @contextlib.contextmanager
-def running_registry(program: str, folder: Path, htpasswd: str = "") -> Iterator[str]:
-    """``host:port`` of a registry that keeps its content below `folder`; with `htpasswd` it wants a password."""
+def running_registry(program: str, folder: Path, htpasswd: str = "", tls: str = "") -> Iterator[str]:
+    """``host:port`` of a registry that keeps its content below `folder`.
+
+    With `htpasswd` it wants a password; `tls` is the map of its certificate, as its settings write it.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -31,7 +34,9 @@ def running_registry(program: str, folder: Path, htpasswd: str = "") -> Iterator
         (folder / "htpasswd").write_text(htpasswd)
         auth = f"auth: {{htpasswd: {{realm: here, path: {folder / 'htpasswd'}}}}}"
     config = folder / "registry.yaml"
-    config.write_text(_CONFIG.format(root=folder / "registry", port=port, auth=auth))
+    config.write_text(
+        _CONFIG.format(root=folder / "registry", port=port, auth=auth, tls=f", tls: {tls}" if tls else "")
+    )
     with (
         (folder / "registry.log").open("wb") as log,
         subprocess.Popen(

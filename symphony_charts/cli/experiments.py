@@ -14,6 +14,8 @@ from symphony_charts.cli.matching import choose
 from symphony_charts.cli.options import common
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.system.full_disks import full_disk
+from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
     "find_experiment",
@@ -63,6 +65,10 @@ def watcher_of(args: argparse.Namespace) -> Watcher:
         kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
         return KubeWatcher(namespace=args.namespace, context=args.context, kubeconfig=kubeconfig)
 
+    why = full_disk(state_dir())
+    if why:
+        what = f"the disk of {state_dir()} is full ({why}): states are of the past, and logs have gaps"
+        output.warn(what, f"make room, by symph local gc or elsewhere (df -h {state_dir()})")
     return LocalWatcher()
 
 

@@ -134,7 +134,8 @@ class GitopsCluster(Cluster):
 
     def _pointers(self) -> Sequence[Pointer]:
         team = self._team
-        return [pointer for pointer, _ in pointers(self._store(), self._env) if team in (None, pointer.team)]
+        placed = pointers(self._store(), self._env)
+        return [each.pointer for each in placed if each.pointer is not None and team in (None, each.team)]
 
     def _store(self, guard: Guard | None = None) -> Store:
         repository = self._repository

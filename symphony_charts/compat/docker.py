@@ -107,7 +107,7 @@ def compose_of(experiment: Experiment, pins: Mapping[str, int] | None = None) ->
             f"{service.port}:{service.port}" for service in services if service.is_exposed and service.listener == ref
         ]
         environment = {
-            **interpret(variables_of(finished.name, ref, services), _FACTS, addresses),
+            **interpret(variables_of(finished.name, ref, services, connects=process.connects), _FACTS, addresses),
             **{name: str(value) for name, value in process.env.items()},
         }
         # In a compose file `$` begins a variable of compose's own.

@@ -23,6 +23,7 @@ __all__ = [
     "ServiceFact",
     "Source",
     "Variable",
+    "hosts_variables",
     "interpret",
     "own_variables",
     "shared_environment",
@@ -95,24 +96,43 @@ class Address:
 
 
 def variables_of(
-    experiment: str, process: ProcessRef, services: Sequence[Service], *, is_node: bool = False
+    experiment: str,
+    process: ProcessRef,
+    services: Sequence[Service],
+    *,
+    connects: Iterable[str] = (),
+    is_node: bool = False,
 ) -> list[Variable]:
     """All variables that `process` is told, later ones before earlier ones of the same name.
 
-    `is_node`: whether its replicas are told their ranks, as DI-engine expects it.
+    `connects` are the services that it dials; `is_node`: whether its replicas are told their ranks, as DI-engine
+    expects it.
     """
     listens = [service.name for service in services if service.listener == process]
+    known = {service.name for service in services}
+    dials = [name for name in connects if name in known]
     shared = shared_variables(service.name for service in services)
-    return [*shared, *own_variables(experiment, process, listens, is_node=is_node)]
+    return [*shared, *own_variables(experiment, process, listens, dials, is_node=is_node)]
 
 
 def shared_variables(services: Iterable[str]) -> list[Variable]:
     """What all processes are told alike: where each service is."""
-    parts: tuple[Literal["HOST", "PORT", "ADDR", "HOSTS"], ...] = ("HOST", "PORT", "ADDR", "HOSTS")
+    parts: tuple[Literal["HOST", "PORT", "ADDR"], ...] = ("HOST", "PORT", "ADDR")
     return [
         Variable(names.service_variable(service, part), ServiceFact(service, part))
         for service in services
         for part in parts
+    ]
+
+
+def hosts_variables(listens: Iterable[str], connects: Iterable[str]) -> list[Variable]:
+    """The address of each replica, for who dials the service or is one of them.
+
+    Told to all, such lists would grow with the square of an experiment.
+    """
+    return [
+        Variable(names.service_variable(service, "HOSTS"), ServiceFact(service, "HOSTS"))
+        for service in dict.fromkeys([*connects, *listens])
     ]
 
 
@@ -126,9 +146,14 @@ def shared_environment(addresses: Mapping[str, Address]) -> dict[str, str]:
 
 
 def own_variables(
-    experiment: str, process: ProcessRef, listens: Iterable[str], *, is_node: bool = False
+    experiment: str,
+    process: ProcessRef,
+    listens: Sequence[str],
+    connects: Iterable[str] = (),
+    *,
+    is_node: bool = False,
 ) -> list[Variable]:
-    """What one process is told of itself.
+    """What one process is told of itself, and the replicas of what it listens on or connects to.
 
     Of a service in `listens` HOST is an address of its own pod that it can bind, as BIND_HOST says again; ADDR remains
     the address that others dial.
@@ -142,6 +167,7 @@ def own_variables(
             Variable(names.service_variable(service, "BIND_HOST"), Fact.ADDRESS),
         )
     ]
+    variables += hosts_variables(listens, connects)
     variables += [
         Variable(names.ROLE, process.process),
         Variable(names.EXPERIMENT, experiment),

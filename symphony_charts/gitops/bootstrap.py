@@ -57,6 +57,8 @@ def flux_files(
         "bootstrap/flux-source.yaml": dump(git_repository(url, branch, secret=git_secret)).encode(),
         "bootstrap/flux-releases.yaml": "".join(f"---\n{dump(item)}" for item in releases).encode(),
         **{flux_keeper_path(env): folder_keeper(env) for env in environments},
+        # A source that is to check out a folder fails without it.
+        "charts/README.md": b"Published charts, <team>/<experiment>/<version>. They never change.\n",
     }
 
 

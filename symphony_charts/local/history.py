@@ -199,8 +199,9 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _size(path: Path) -> int:
+    """What a file takes on the disk: the beginning of a long log is a hole."""
     try:
-        return path.lstat().st_size
+        return path.lstat().st_blocks * 512
     except FileNotFoundError:  # a run that has just ended is still tidied
         return 0
 

@@ -33,6 +33,7 @@ class FileWatch:
 
     def wait(self, run: Run) -> set[Path]:
         """What has changed, once it has settled; empty when instead the run has ended, or has lost its supervisor."""
+        points = _mount_points(run)
         descriptors = [self._tree.descriptor]
         if run.is_live:
             supervisor = run.supervisor
@@ -43,7 +44,7 @@ class FileWatch:
         try:
             while True:
                 ready, _, _ = select.select(descriptors, [], [])
-                changed = self._settled() if self._tree.descriptor in ready else set()
+                changed = self._settled() - points if self._tree.descriptor in ready else set()
                 if changed or len(ready) > 1 or self._tree.descriptor not in ready:
                     return changed
         finally:
@@ -65,6 +66,12 @@ class FileWatch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._tree.__exit__(kind, error, trace)
+
+
+def _mount_points(run: Run) -> set[Path]:
+    """Where volumes of a run are shown: a file made for that, and removed at its end, is no change of anybody's."""
+    mounts = run.plan()["mounts"]
+    return {Path(at) for at in (*mounts["targets"], *(bind["target"] for bind in mounts["shared"]))}
 
 
 def parse_watched(text: str) -> Watched:

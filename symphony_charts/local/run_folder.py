@@ -17,6 +17,7 @@ from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import helper_script, mounts_script, start_script, tmux_commands
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.system import package_data, remover
+from symphony_charts.system.full_disks import refuse_full_disk
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
 
 __all__ = [
@@ -38,7 +39,11 @@ UNSTARTED_NAMES = ("slot", "name", "group", "pod")
 
 
 def make_folder(run: Run) -> None:
-    """Make the folder of a run that is to be started. Raises NotOurs where the state folder is somebody else's."""
+    """Make the folder of a run that is to be started.
+
+    Raises NotOurs where the state folder is somebody else's, ToolFailed on a full disk.
+    """
+    refuse_full_disk(run.home)
     remover.make(run.home, run.experiment, run.run_id)
 
 

@@ -19,6 +19,8 @@ __all__ = [
     "kill_server",
     "list_panes",
     "need_tmux",
+    "panes_without_pipe",
+    "pipe",
     "respawn",
     "select",
     "server_pid",
@@ -97,6 +99,20 @@ def respawn(socket: Path, pane: str) -> None:
     done = _tmux(socket, "respawn-pane", "-k", "-t", pane)
     if done.status:
         raise done.failure(f"tmux did not restart pane {pane}: {done.error_text.strip()}")
+
+
+def panes_without_pipe(socket: Path) -> list[tuple[int, str]]:
+    """Slots and ids of the panes whose programs run and whose output tmux hands to nobody."""
+    done = _tmux(socket, "list-panes", "-a", "-F", "#{@slot} #{pane_id} #{pane_dead}#{pane_pipe}")
+    rows = [line.split() for line in done.text.splitlines()] if done.status == 0 else []
+    return [(int(row[0]), row[1]) for row in rows if len(row) == 3 and row[2] == "00"]
+
+
+def pipe(socket: Path, pane: str, command: str) -> None:
+    """Have tmux hand on what the pane shows from now on to a line of shell. Raises ToolFailed with what tmux said."""
+    done = _tmux(socket, "pipe-pane", "-t", pane, command)
+    if done.status:
+        raise done.failure(f"tmux does not log pane {pane}: {done.error_text.strip()}")
 
 
 def kill_server(socket: Path) -> None:

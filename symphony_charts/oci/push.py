@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.yaml_text import dump, load
 from symphony_charts.oci.chart_artifact import artifact_of
 from symphony_charts.oci.client import Manifest, Reference, Registry
+from symphony_charts.oci.transport import Access
 from symphony_charts.system.files import write_file
 
-__all__ = ["IndexEntry", "Pushed", "add_to_folder", "push_chart"]
+__all__ = ["IndexEntry", "Pushed", "add_to_folder", "push_charts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +35,35 @@ class Pushed:
     is_new: bool
 
 
-def push_chart(chart: PackedChart, target: Reference, *, dry_run: bool = False) -> Pushed:
-    """Push a chart below `target`, as `helm push` does. Raises Conflict where its version has other content."""
+def push_charts(
+    charts: Sequence[PackedChart],
+    target: Reference,
+    *,
+    access: Access | None = None,
+    dry_run: bool = False,
+    advance: Callable[[int], None] = lambda _count: None,
+) -> list[Pushed]:
+    """Push charts below `target`, as `helm push` does; `advance` counts them.
+
+    Raises Conflict where a version has other content, also where somebody else pushes it at the same time: then one of
+    both ends so, and the other's content stays.
+    """
+    pushed = []
+    with Registry(target.host, access or Access()) as registry:
+        for chart in charts:
+            pushed.append(_push(registry, chart, target.repository, dry_run=dry_run))
+            advance(1)
+        registry.settle()
+    return pushed
+
+
+def _push(registry: Registry, chart: PackedChart, folder: str, *, dry_run: bool) -> Pushed:
     artifact = artifact_of(chart.metadata, chart.archive, chart.provenance)
-    repository = f"{target.repository}/{chart.name}"
-    address = f"oci://{target.host}/{repository}:{artifact.tag}"
-    if dry_run:
-        return Pushed(place=address, digest=artifact.manifest.digest, is_new=True)
+    repository = f"{folder}/{chart.name}"
+    address = f"oci://{registry.host}/{repository}:{artifact.tag}"
     manifest = Manifest(media_type=artifact.manifest.media_type, data=artifact.manifest.data)
-    with Registry(target.host) as registry:
+    is_new = True
+    if not dry_run:
         for blob in artifact.blobs:
             registry.put_blob(repository, blob.data)
         is_new = registry.put_tag_once(repository, artifact.tag, manifest)

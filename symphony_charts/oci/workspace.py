@@ -21,6 +21,7 @@ from symphony_charts.oci.image_layer import (
     layer_of,
     platforms_of,
 )
+from symphony_charts.oci.transport import Access
 
 __all__ = ["PatchedImage", "patch_image", "read_workspace"]
 
@@ -77,17 +78,26 @@ def _entries(folder: Path, within: str, ignore: Ignore) -> Iterator[Entry]:
 
 
 def patch_image(
-    base: str, entries: Sequence[Entry], repository: str, *, platforms: Sequence[str] = (), dry_run: bool = False
+    base: str,
+    entries: Sequence[Entry],
+    repository: str,
+    *,
+    platforms: Sequence[str] = (),
+    access: Access | None = None,
+    dry_run: bool = False,
 ) -> PatchedImage:
     """Push `base` with `entries` in its working folder to `repository` (``HOST/PATH``), under a tag of its own.
 
     An image for several platforms stays one; `platforms` (``linux/amd64``) keeps only those. What the registry has is
-    not sent again. Raises SpecError for a base or platform that cannot be used, NotFound for one that is not there.
+    not sent again. `access` is for the registry of `repository`, and for the base's if that is the same. Raises
+    SpecError for a base or platform that cannot be used, NotFound for one that is not there.
     """
     source, target = _source(base), parse_reference(repository)
     if target.tag:
         raise SpecError.one(f'"{repository}" has a tag', next="give HOST/PATH alone: the tag comes from the content")
-    with Registry(source.host) as there, Registry(target.host) as here:
+    reach = access or Access()
+    from_there = reach if source.host == target.host else Access()
+    with Registry(source.host, from_there) as there, Registry(target.host, reach) as here:
         work = _Patch(source=source, target=target, there=there, here=here, entries=entries, dry_run=dry_run)
         top = there.manifest(source.repository, source.tag)
         if top is None:

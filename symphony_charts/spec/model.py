@@ -148,6 +148,7 @@ class LocalProcess(Record, frozen=True, kw_only=True):
     tty: bool | None = None
     gpus: int | None = None
     on_exit: Literal["stop-all", "keep", "restart"] | None = None
+    log_size: str | None = None
 
 
 class PodSettings(Record, frozen=True, kw_only=True):
@@ -252,7 +253,8 @@ class LocalSettings(Record, frozen=True, kw_only=True):
 
     `env` is added to every process; `pass_env` names variables of the caller that are let through. With `ports`
     ``moved`` all pods are at 127.0.0.1, and a port that is taken there is another one, which every process sees. With
-    `start` ``together`` no process waits for the services it connects to, as in a cluster.
+    `start` ``together`` no process waits for the services it connects to, as in a cluster. A log that grows beyond
+    `log_size` loses its beginning (``unlimited``: none does).
     """
 
     preamble: list[str] = []
@@ -262,6 +264,7 @@ class LocalSettings(Record, frozen=True, kw_only=True):
     tty: bool = True
     on_exit: Literal["stop-all", "keep", "restart"] = "stop-all"
     limits: bool = False
+    log_size: str = "1Gi"
     ports: Literal["own", "moved"] = "own"
     start: Literal["in-order", "together"] = "in-order"
 

@@ -84,7 +84,9 @@ def promised(
         for name in [*steps, *pod.processes]:
             ref = ProcessRef(pod.name, name)
             is_node = pod.name in nodes and name in pod.processes
-            told = interpret(variables_of(experiment.name, ref, services, is_node=is_node), facts, addresses)
+            connects = pod.processes[name].connects if name in pod.processes else []
+            listed = variables_of(experiment.name, ref, services, connects=connects, is_node=is_node)
+            told = interpret(listed, facts, addresses)
             environments[ref] = {key: str(value) for key, value in told.items()}
     return environments
 

@@ -109,6 +109,7 @@ _ARGO = (
     "workload.argo.needs.data={}",
     "workload.argo.retries=2",
 )
+_LIMITS = ("groups.many.containers.many.resources.limits.cpu=2",)
 # Values under which a mutated file is rendered, too: one row for each branch that the experiment itself does not take.
 _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "_model.tpl": (
@@ -118,7 +119,7 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         _DIJOB,
         _RANKS,
     ),
-    "_containers.tpl": (_DIJOB, _RANKS),
+    "_containers.tpl": (_DIJOB, _RANKS, ("groups.keep.containers.keep.securityContext.privileged=true",), _LIMITS),
     "_workloads.tpl": (_DIJOB, _RANKS),
     "_tasks.tpl": (_DIJOB,),
     "_argo.tpl": (_ARGO,),

@@ -209,7 +209,7 @@ def test_rule_13_keys_that_yaml_takes_for_booleans_stay_keys(key: str, tmp_path:
     experiment = experiment_of(processes={key: {"command": ["x"], "env": {key: "1"}}}, configs={key: {"text": "a"}})
     where = write_chart(chart_of(experiment), tmp_path)
     for version in HELM_VERSIONS:
-        assert f'name: "{key}"' in run_helm(version, "template", "r1", where).stdout
+        assert f'"name": "{key}"' in run_helm(version, "template", "r1", where).stdout
 
 
 def test_rule_14_trailing_newlines_survive_at_the_end_of_every_document(tmp_path: Path) -> None:

@@ -61,6 +61,15 @@ class ArgoCd:
         """What Argo CD calls the state of an Application."""
         return str(self.application(name).get("status", {}).get("health", {}).get("status", ""))
 
+    def place(self, name: str) -> str:
+        """The namespace that an Application was applied to last."""
+        last = self.application(name).get("status", {}).get("operationState", {}).get("syncResult", {})
+        return str(next((item.get("namespace") for item in last.get("resources", [])), ""))
+
+    def conditions(self, name: str) -> set[str]:
+        """What Argo CD has against an Application."""
+        return {str(item["type"]) for item in self.application(name).get("status", {}).get("conditions", [])}
+
     def describe(self) -> str:
         """What it says of all Applications, and the ends of its logs."""
         argv = [str(self.programs.kubectl_path), "-n", self.namespace, "get", "applications,applicationsets", "-o"]

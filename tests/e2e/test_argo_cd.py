@@ -15,6 +15,7 @@ import pytest
 from tests.e2e.argocd import ArgoCd, argo_cd
 from tests.e2e.programs import Programs, eventually
 from tests.e2e.release import describe
+from tests.gitops.servers import commit, git
 from tests.tools import HELM_VERSIONS, helm
 
 pytestmark = pytest.mark.rig
@@ -38,11 +39,17 @@ class Team:
     dev: str
     prod: str
 
-    def symph(self, *words: str) -> None:
-        """``symph``, which has to work."""
+    def symph(self, *words: str) -> str:
+        """What ``symph`` prints, which has to work."""
         argv = [sys.executable, "-m", "symphony_charts", *words]
         done = subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, f"symph {' '.join(words)}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def diff(self, name: str, word: str, env: str = "dev") -> dict[str, Any]:
+        """What ``symph diff`` says that a publish of an experiment that prints `word` would do."""
+        (self.folder / f"{name}.yaml").write_text(_SPEC.format(name=name, word=word))
+        return dict(json.loads(self.symph("diff", f"{name}.yaml", "--env", env, "-o", "json")))
 
     def publish(self, name: str, word: str, *more: str) -> None:
         """Publish an experiment that prints `word`."""
@@ -56,11 +63,13 @@ class Team:
         alive = [job["metadata"] for job in found if "deletionTimestamp" not in job["metadata"]]
         return {metadata["name"]: metadata["uid"] for metadata in alive}
 
-    def wait_synced(self, env: str, name: str, version: str) -> dict[str, Any]:
+    def wait_synced(self, env: str, name: str, version: str, place: str = "") -> dict[str, Any]:
         """The Jobs, once Argo CD has applied that version and says that the work is done."""
         app, path = f"{env}-ml-{name}", f"charts/ml/{name}/{version}"
-        place = self.dev if env == "dev" else self.prod
-        is_there = lambda: self.argo.synced(app) == path and self.argo.health(app) == "Healthy"  # noqa: E731
+        place = place or (self.dev if env == "dev" else self.prod)
+        is_there = lambda: (  # noqa: E731
+            self.argo.synced(app) == path and self.argo.health(app) == "Healthy" and self.argo.place(app) == place
+        )
         eventually(is_there, _WAIT_S, lambda: f"{app} runs {path}\n{self.state(place)}")
         return self.jobs(place, name)
 
@@ -138,3 +147,71 @@ def test_what_is_published_runs_once_until_it_is_changed_promoted_rolled_back_an
     assert not team.jobs(team.dev, "naps")
     assert team.jobs(team.prod, "naps")
     assert len(team.jobs(team.dev, "other")) == 1
+
+
+def test_diff_says_what_argo_cd_does(team: Team) -> None:
+    """Each outcome that `diff` names beforehand is looked for in the cluster afterwards."""
+    team.publish("naps", "one")
+    first = team.wait_synced("dev", "naps", "0.1.0")
+    assert team.argo.application("dev-ml-naps")["spec"]["project"] == "symph-dev"
+
+    assert team.diff("naps", "two")["outcome"] == "new run"
+    team.publish("naps", "two")
+    second = team.wait_synced("dev", "naps", "0.1.1")
+    assert len(second) == 1
+    assert not second.keys() & first.keys()
+
+    # A rollback, and something new after it.
+    team.symph("rollback", "naps", "--env", "dev")
+    assert team.wait_synced("dev", "naps", "0.1.0").keys() == first.keys()
+    assert team.diff("naps", "three")["outcome"] == "new run"
+    team.publish("naps", "three")
+    third = team.wait_synced("dev", "naps", "0.1.2")
+    assert not third.keys() & {*first, *second}
+    assert team.diff("naps", "three")["outcome"] == "nothing"
+
+    # Another environment, by a project of its own.
+    team.symph("promote", "naps", "--from", "dev", "--to", "prod")
+    assert team.wait_synced("prod", "naps", "0.1.2").keys() == third.keys()
+    assert team.argo.application("prod-ml-naps")["spec"]["project"] == "symph-prod"
+    assert team.jobs(team.dev, "naps") == third
+
+    # Another namespace, which the project has to allow first.
+    elsewhere = f"{team.dev}-2"
+    team.argo.programs.kubectl("create", "namespace", elsewhere)
+    settings = team.folder / ".symph.yaml"
+    settings.write_text(settings.read_text().replace(f"namespace: {team.dev}}}", f"namespace: {elsewhere}}}"))
+    said = team.diff("naps", "three")
+    assert (said["outcome"], said["move"]) == (
+        "new run",
+        {"from": f"namespace {team.dev}", "to": f"namespace {elsewhere}"},
+    )
+    team.symph("gitops", "init", "--argocd-version", "3.5", "--install-from", _SOURCE, "--force")
+    _bootstrap(team.folder / "charts.git", team.argo.namespace, team.argo.programs)
+    team.publish("naps", "three")
+    moved = team.wait_synced("dev", "naps", "0.1.2", elsewhere)
+    assert len(moved) == 1
+    eventually(lambda: not team.jobs(team.dev, "naps"), _WAIT_S, lambda: team.state(team.dev))
+    assert team.jobs(team.prod, "naps").keys() == third.keys()
+
+    team.symph("retire", "naps", "--env", "dev", "--yes")
+    eventually(lambda: not team.argo.application("dev-ml-naps"), _WAIT_S, lambda: team.state(elsewhere))
+    assert not team.jobs(elsewhere, "naps")
+    assert team.jobs(team.prod, "naps")
+    team.argo.programs.kubectl("delete", "namespace", elsewhere, "--wait=false")
+
+
+def test_a_pointer_that_aims_at_another_environments_place_runs_nothing_there(team: Team) -> None:
+    team.publish("naps", "one")
+    team.wait_synced("dev", "naps", "0.1.0")
+    repository = team.folder / "charts.git"
+    path = "envs/dev/ml/naps.symph-app.yaml"
+    text = git(repository, "show", f"main:{path}")
+    stolen = text.replace(f"namespace: {team.dev}\n", f"namespace: {team.prod}\n").replace("env: dev", "env: prod")
+    commit(repository, {path: stolen})
+    eventually(lambda: "InvalidSpecError" in team.argo.conditions("dev-ml-naps"), _WAIT_S, lambda: team.state(team.dev))
+    assert team.argo.application("dev-ml-naps")["spec"]["project"] == "symph-dev", (
+        "the path says which, not the pointer"
+    )
+    assert not team.argo.application("prod-ml-naps")
+    assert not team.jobs(team.prod, "naps")

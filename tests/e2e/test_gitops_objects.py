@@ -13,16 +13,24 @@ from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application, application_set, health_config
 from symphony_charts.gitops.bootstrap import health_checks
-from symphony_charts.gitops.flux import git_repository, helm_release
+from symphony_charts.gitops.flux import git_repository, helm_release, release_kustomization
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.settings.project import Destination
 from symphony_charts.system import package_data
 from tests.e2e.programs import Programs, eventually
-from tests.e2e.tools.modules import ARGO_CD, HELM_CONTROLLER, SEALED_SECRETS, SOURCE_CONTROLLER, module_folder
+from tests.e2e.tools.modules import (
+    ARGO_CD,
+    HELM_CONTROLLER,
+    KUSTOMIZE_CONTROLLER,
+    SEALED_SECRETS,
+    SOURCE_CONTROLLER,
+    module_folder,
+)
 
 CRDS = {
     ARGO_CD: "manifests/crds/*-crd.yaml",
     HELM_CONTROLLER: "config/crd/bases/*.yaml",
+    KUSTOMIZE_CONTROLLER: "config/crd/bases/*.yaml",
     SOURCE_CONTROLLER: "config/crd/bases/*gitrepositories.yaml",
     SEALED_SECRETS: "helm/sealed-secrets/crds/*.yaml",
 }
@@ -107,9 +115,13 @@ def test_the_health_checks_are_a_config_map(programs: Programs, namespace: str) 
 
 
 @pytest.mark.usefixtures("definitions")
-def test_the_api_server_takes_what_flux_is_given(programs: Programs, namespace: str) -> None:
-    source = git_repository(SETUP.url, "main", secret="deploy-key")  # noqa: S106 - the name of a Secret
-    accept(programs, namespace, source, helm_release(POINTER))
+@pytest.mark.parametrize("url", [SETUP.url, "git@git.example.org:team/charts.git", "ssh://git@h:2222/charts.git"])
+def test_the_api_server_takes_what_flux_is_given(url: str, programs: Programs, namespace: str) -> None:
+    source = git_repository(url, "main", secret="deploy-key")  # noqa: S106 - the name of a Secret
+    place = Destination(name="big", namespace="rl", service_account="runner")
+    there = msgspec.structs.replace(POINTER, destination=place)
+    applied = release_kustomization("dev", sops_secret="keys")  # noqa: S106 - the name of a Secret
+    accept(programs, namespace, source, applied, helm_release(POINTER), helm_release(there))
 
 
 @pytest.mark.usefixtures("definitions")

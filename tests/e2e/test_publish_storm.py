@@ -1,4 +1,4 @@
-"""Sixteen writers on one branch over HTTP, killed at random moments, behind a server that cuts connections.
+"""Sixteen writers on one branch over HTTP and ssh, killed at random moments, behind a server that cuts connections.
 
 Every publish that was acknowledged must stand in the history exactly once, and nothing may be half-written. The figures
 are printed (`pytest -s`).
@@ -16,6 +16,7 @@ from tests.gitops.storm import Storm, survive
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
-def test_every_acknowledged_publish_is_in_the_history_exactly_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("over_ssh", [False, True], ids=["http", "ssh"])
+def test_every_acknowledged_publish_is_in_the_history_exactly_once(over_ssh: bool, tmp_path: Path) -> None:
     storm = Storm(writers=16, each=25, caches=4, kills_a_second=1.0, patience_s=900)
-    sys.stdout.write(f"\n{survive(tmp_path, storm)}\n")
+    sys.stdout.write(f"\n{survive(tmp_path, storm, over_ssh=over_ssh)}\n")

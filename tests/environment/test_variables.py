@@ -25,12 +25,20 @@ ANSWERS = {fact: f"<{fact.name}>" for fact in Fact}
 
 
 def test_whoever_dials_a_service_is_told_where_it_is() -> None:
-    told = interpret(variables_of("x", ProcessRef("a", "a"), [REPLAY]), ANSWERS, {"replay-server": ADDRESS})
+    listed = variables_of("x", ProcessRef("a", "a"), [REPLAY], connects=["replay-server"])
+    told = interpret(listed, ANSWERS, {"replay-server": ADDRESS})
     assert {name: value for name, value in told.items() if "REPLAY" in name} == {
         "SYMPH_REPLAY_SERVER_HOST": "h",
         "SYMPH_REPLAY_SERVER_PORT": "7000",
         "SYMPH_REPLAY_SERVER_ADDR": "h:7000",
         "SYMPH_REPLAY_SERVER_HOSTS": "h0:7000,h1:7000",
+    }
+
+
+def test_whoever_does_not_dial_a_service_is_not_told_its_replicas() -> None:
+    told = interpret(variables_of("x", ProcessRef("a", "a"), [REPLAY]), ANSWERS, {"replay-server": ADDRESS})
+    assert {name for name in told if "REPLAY" in name} == {
+        f"SYMPH_REPLAY_SERVER_{part}" for part in ("HOST", "PORT", "ADDR")
     }
 
 

@@ -1,4 +1,4 @@
-"""Many writers on one branch over HTTP, killed at random moments, behind a server that cuts connections."""
+"""Many writers on one branch over HTTP or ssh, killed at random moments, behind a server that cuts connections."""
 
 from __future__ import annotations
 
@@ -9,12 +9,24 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.gitops.servers import files_at, git, history, http_server, make_bare
+from tests.gitops.ssh_server import ssh_server
 
 __all__ = ["Storm", "survive"]
+
+
+_SHELL = """\
+#!/bin/sh
+n=$(od -An -N1 -tu1 /dev/urandom)
+[ $n -lt 8 ] && exit 255
+[ $n -gt 239 ] && exec timeout -s KILL 0.$((n % 10)) sh -c "$SSH_ORIGINAL_COMMAND"
+exec sh -c "$SSH_ORIGINAL_COMMAND"
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,18 +40,13 @@ class Storm:
     patience_s: float
 
 
-def survive(folder: Path, storm: Storm) -> str:
+def survive(folder: Path, storm: Storm, *, over_ssh: bool = False) -> str:
     """The figures, once every acknowledged publish was found in the history exactly once, and nothing half-written."""
     bare = make_bare(folder / "repos/charts.git")
     source = random.Random(16)
-    with http_server(folder / "repos") as server:
-
-        def fault(_path: str, done: bool) -> str:
-            return source.choices(["", "cut", "503"], [0.93, 0.05 if done else 0.03, 0.0 if done else 0.02])[0]
-
-        server.fault = fault
+    with _served(folder, bare, source, over_ssh=over_ssh) as (url, env):
         began = time.monotonic()
-        kills = run_writers(f"{server.url}/charts.git", folder, source, storm)
+        kills = run_writers(url, folder, source, storm, env)
         took = time.monotonic() - began
     acknowledged = [line for notes in folder.glob("notes-*") for line in notes.read_text().splitlines()]
     counts = collections.Counter(subject.split()[1].removeprefix("team/") for subject in history(bare)[1:])
@@ -54,11 +61,35 @@ def survive(folder: Path, storm: Storm) -> str:
         assert f"envs/dev/team/{name}.symph-app.yaml" in files
     return (
         f"{storm.writers} writers x {storm.each}: {len(counts)} commits in {took:.0f} s ({len(counts) / took:.1f}/s),"
-        f" {kills} kills, {len(server.requests)} requests"
+        f" {kills} kills, over {'ssh' if over_ssh else 'HTTP'}"
     )
 
 
-def run_writers(url: str, folder: Path, source: random.Random, storm: Storm) -> int:
+@contextmanager
+def _served(
+    folder: Path, bare: Path, source: random.Random, *, over_ssh: bool
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """A server with faults: its address, and what the environment of its clients says."""
+    if over_ssh:
+        with ssh_server(folder / "ssh") as sshd:
+            # Some sessions end before git starts, some while it works or has just done so.
+            shell = folder / "shell"
+            shell.write_text(_SHELL)
+            shell.chmod(0o755)
+            key = (sshd.folder / "authorized").read_text()
+            (sshd.folder / "authorized").write_text(f'command="{shell}" {key}')
+            yield sshd.url(bare), {"GIT_SSH_COMMAND": sshd.command()}
+        return
+    with http_server(folder / "repos") as server:
+
+        def fault(_path: str, done: bool) -> str:
+            return source.choices(["", "cut", "503"], [0.93, 0.05 if done else 0.03, 0.0 if done else 0.02])[0]
+
+        server.fault = fault
+        yield f"{server.url}/charts.git", {}
+
+
+def run_writers(url: str, folder: Path, source: random.Random, storm: Storm, env: Mapping[str, str]) -> int:
     """Run all writers until all are done, killing one now and then; how many were killed."""
     running: dict[int, subprocess.Popen[bytes]] = {}
     kills, deadline = 0, time.monotonic() + storm.patience_s
@@ -69,7 +100,7 @@ def run_writers(url: str, folder: Path, source: random.Random, storm: Storm) -> 
             for number in range(storm.writers):
                 process = running.get(number)
                 if (process is None or process.poll() is not None) and not is_done(folder, number, storm):
-                    running[number] = start(url, folder, number, storm)
+                    running[number] = start(url, folder, number, storm, env)
             if time.monotonic() > next_kill and (alive := [one for one in running.values() if one.poll() is None]):
                 victim = source.choice(alive)
                 os.killpg(victim.pid, signal.SIGKILL)
@@ -84,12 +115,19 @@ def run_writers(url: str, folder: Path, source: random.Random, storm: Storm) -> 
     return kills
 
 
-def start(url: str, folder: Path, number: int, storm: Storm) -> subprocess.Popen[bytes]:
+def start(url: str, folder: Path, number: int, storm: Storm, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """A writer in a process group of its own, so that its git dies with it; four share a cache, as on one machine."""
     cache, notes = folder / f"cache-{number % storm.caches}", folder / f"notes-{number:02}"
     argv = [sys.executable, "-m", "tests.e2e.publish_writer", url, str(cache), str(notes), str(number), str(storm.each)]
     with (folder / f"log-{number:02}").open("ab") as log:
-        return subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True, cwd=Path(__file__).parents[2])
+        return subprocess.Popen(
+            argv,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, **env},
+        )
 
 
 def is_done(folder: Path, number: int, storm: Storm) -> bool:

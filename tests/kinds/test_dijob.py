@@ -18,7 +18,7 @@ from tests.chart.harness import chart_of, experiment_of, native_objects
 
 RUN = {"command": ["x"]}
 PROCESSES: dict[str, Any] = {
-    "learner": {**RUN, "binds": "ps", "requests": {"cpu": "2"}},
+    "learner": {**RUN, "binds": "ps", "connects": "data", "requests": {"cpu": "2"}},
     "collector": {**RUN, "replicas": 2, "binds": "data", "connects": "ps"},
     "board": {**RUN, "lifecycle": "service", "connects": "data"},
 }

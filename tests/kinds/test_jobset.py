@@ -11,7 +11,7 @@ from tests.chart.harness import chart_of, experiment_of, native_objects
 _NAME = "an-experiment-with-a-rather-long-name"
 _LONG = "a-process-whose-name-is-long-too"
 _PROCESSES = {
-    "learner": {"command": ["x"], "binds": "ps"},
+    "learner": {"command": ["x"], "binds": "ps", "connects": "api"},
     _LONG: {"command": ["x"], "replicas": 3, "connects": "ps", "binds": "api"},
     "board": {"command": ["x"], "lifecycle": "service"},
 }

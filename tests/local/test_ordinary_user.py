@@ -123,6 +123,18 @@ def test_without_user_namespaces_files_are_in_folders_and_commands_name_those(pe
     assert not Path("/mnt/from-a").exists()
 
 
+def test_without_user_namespaces_a_volume_is_refused_where_writes_could_be_lost(person: Person) -> None:
+    mounts = [{"volume": "v", "at": "/work"}, {"volume": "c", "at": "/work/ckpt"}]
+    volumes = {"v": {"type": "empty_dir"}, "c": {"type": "claim", "claim": "c"}}
+    spec = {"name": "plain", "volumes": volumes, "processes": {"a": {"cmds": ["true"], "mounts": mounts}}}
+    done = person.symph("up", write(person, spec), refusing=True)
+    assert (done.returncode, "processes.a.mounts[1]" in done.stderr) == (3, True)
+    assert "what is written to /work/ckpt could be lost" in done.stderr
+    assert not list((person.folder / "state").rglob("plan.json"))
+    if person.has_namespaces:
+        assert person.symph("up", write(person, spec), "--wait").returncode == 0
+
+
 def test_without_user_namespaces_secrets_of_some_are_in_folders_of_their_own(person: Person) -> None:
     show = {"cmds": ['ls "$SYMPH_SECRETS_DIR"']}
     spec = {

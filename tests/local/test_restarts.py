@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -235,3 +236,31 @@ def test_a_run_that_is_over_at_its_start_lives_until_its_logs_are_written(tmp_pa
         local_run.wait(run)
         assert run.state()["ended"] is not None
         assert [log_of(run, f"p{number}") for number in range(12)] == ["last words\n"] * 12
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_closed_pane_is_told_and_a_process_that_restarts_gets_another(tmp_path: Path, count: int) -> None:
+    prints = python("import time\nfor _ in range(6000): print('on', flush=True); time.sleep(0.01)", retries=3)
+    run = start(tmp_path, processes={f"p{number}": prints for number in range(count)})
+    quicker(run, base_s=1.0)
+    until(lambda: "on" in log_of(run, "p0"))
+    _close_pane(run, 0)
+    until(lambda: phases(run)[0] == "backoff")
+    assert "(its pane was closed)" in process_items(run)[0]["state"]
+    until(lambda: phases(run) == ["running"] * count)
+    size = len(log_of(run, "p0"))
+    until(lambda: len(log_of(run, "p0")) > size)
+
+
+def test_without_a_restart_a_closed_pane_is_why_the_run_failed(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {"command": ["sleep", "300"], "restart": "never"}, "b": FOREVER})
+    until(lambda: phases(run) == ["running"] * 2)
+    _close_pane(run, 0)
+    assert local_run.wait(run) == 143
+    assert process_items(run)[0]["state"].startswith("failed 143 (its pane was closed)")
+    assert phases(run) == ["failed", "stopped"]
+
+
+def _close_pane(run: Run, slot: int) -> None:
+    pane = next(pane.id for pane in tmux_client.list_panes(run.socket) if pane.slot == slot)
+    subprocess.run(["tmux", "-S", str(run.socket), "kill-pane", "-t", pane], check=True)

@@ -188,6 +188,9 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         "volumes.v.size",
         "no amount of storage",
     ),
+    ("size of logs", lambda: whole(local={"log_size": "10"}), "local.log_size", "no size of a log"),
+    ("size of a log", lambda: one(local={"log_size": "-1Gi"}), "processes.a.local.log_size", "no size of a log"),
+    ("word for no size", lambda: one(local={"log_size": "none"}), "processes.a.local.log_size", "no size of a log"),
     ("claim", lambda: whole(volumes={"v": {"type": "claim", "claim": "A B"}}), "volumes.v.claim", "Kubernetes object"),
     (
         "device permission",

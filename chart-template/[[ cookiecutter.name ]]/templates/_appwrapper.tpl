@@ -18,11 +18,11 @@ apiVersion: batch/v1
 kind: Job
 metadata:
   name: {{ .name | quote }}
-  {{- toYaml .metadata | nindent 2 }}
+  {{- include "symph.entries" .metadata | trim | nindent 2 }}
 spec:
   template:
-    {{- toYaml .template | nindent 4 }}
-  {{- toYaml $fields | nindent 2 }}
+    {{- include "symph.json" .template | nindent 4 }}
+  {{- include "symph.entries" $fields | trim | nindent 2 }}
 {{- end -}}
 {{- end -}}
 

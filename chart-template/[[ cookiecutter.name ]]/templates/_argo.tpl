@@ -7,7 +7,7 @@
 {{- /* symph.argoParameters: the parameters by name with the value that processes declare. */ -}}
 {{- define "symph.argoParameters" -}}
 {{- $model := . -}}
-{{- $members := include "symph.members" . | fromJsonArray -}}
+{{- $members := .members -}}
 {{- $out := dict -}}
 {{- range $key := include "symph.list" (.values.workload.argo | default dict).parameters | fromJsonArray | sortAlpha -}}
 {{- $found := list -}}
@@ -96,7 +96,7 @@
 {{- $model := . -}}
 {{- $own := .values.workload.argo | default dict -}}
 {{- $name := include "symph.argoName" . -}}
-{{- $members := include "symph.members" . | fromJsonArray -}}
+{{- $members := .members -}}
 {{- $done := include "symph.doneGroups" . | fromJsonArray -}}
 {{- $rest := include "symph.argoRest" . -}}
 {{- $parameters := include "symph.argoParameters" . | fromJson -}}

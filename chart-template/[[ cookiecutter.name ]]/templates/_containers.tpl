@@ -1,20 +1,33 @@
 {{- /*
-One container. All take (dict "model" "group" "name" "container" "role"), where group is the group as the model sees it
-and role is main, sidecar or step. They return JSON.
+One container. All take (dict "model" "group" "name" "container" "role" "listening"), where group is the group as the model sees
+it, role is main, sidecar or step, and listening are the services on which it listens.
 */ -}}
 
-{{- define "symph.container" -}}
+{{- /* symph.setContainer: sets `out` to the finished container. */ -}}
+{{- define "symph.setContainer" -}}
 {{- $defaults := .model.values.defaults -}}
 {{- $model := .model -}}
 {{- $c := .container -}}
 {{- $image := required (printf "groups.%s: container %s needs an image" .group.name .name) $c.image -}}
-{{- $out := dict "name" .name "image" $image "env" (include "symph.env" . | fromJsonArray) -}}
-{{- with ($c.imagePullPolicy | default $defaults.imagePullPolicy) -}}
+{{- $listening := list -}}
+{{- if ne .role "step" -}}
+{{- $listening = index .group.listening .name | default list -}}
+{{- end -}}
+{{- $_ := set . "listening" $listening -}}
+{{- include "symph.setEnv" . -}}
+{{- $out := dict "name" .name "image" $image "env" .env -}}
+{{- with (index (ternary $c $defaults (hasKey $c "imagePullPolicy")) "imagePullPolicy") -}}
 {{- $_ := set $out "imagePullPolicy" . -}}
 {{- end -}}
-{{- $command := include "symph.list" $c.command | fromJsonArray -}}
-{{- $args := include "symph.list" $c.args | fromJsonArray -}}
-{{- if and .group.isNode (gt (int .group.replicas) 1) (ne .role "step") -}}
+{{- $command := list -}}
+{{- if not (kindIs "invalid" $c.command) -}}
+{{- $command = include "symph.list" $c.command | fromJsonArray -}}
+{{- end -}}
+{{- $args := list -}}
+{{- if not (kindIs "invalid" $c.args) -}}
+{{- $args = include "symph.list" $c.args | fromJsonArray -}}
+{{- end -}}
+{{- if and .group.isNode (gt .group.replicas 1) (ne .role "step") -}}
 {{- if not $command -}}
 {{- fail (printf "groups.%s: container %s needs a command, so that its replicas learn their ranks" .group.name .name) -}}
 {{- end -}}
@@ -22,8 +35,8 @@ and role is main, sidecar or step. They return JSON.
 {{- end -}}
 {{- if and .model.values.hold .group.isFinite (eq .role "main") $command -}}
 {{- $ports := "" -}}
-{{- range $service := (include "symph.listening" . | fromJson) -}}
-{{- $ports = printf "%s %v" $ports $service.port -}}
+{{- range $listening -}}
+{{- $ports = printf "%s %d" $ports .port -}}
 {{- end -}}
 {{- $command = concat (list "/bin/sh" "-c" (.model.scripts.hold | trimSuffix "\n" | replace "@PORTS@" $ports) "symph-hold") $command $args -}}
 {{- $args = list -}}
@@ -40,111 +53,94 @@ and role is main, sidecar or step. They return JSON.
 {{- with .model.addresses -}}
 {{- $_ := set $out "envFrom" (list (dict "configMapRef" (dict "name" .name))) -}}
 {{- end -}}
-{{- with (include "symph.resources" . | fromJson) -}}
-{{- $_ := set $out "resources" . -}}
-{{- end -}}
+{{- include "symph.setResources" (dict "container" $c "plain" $model.plain "into" $out) -}}
+{{- if or $c.mounts $model.configs $model.values.secrets.files -}}
 {{- with (include "symph.mounts" . | fromJsonArray) -}}
 {{- $_ := set $out "volumeMounts" . -}}
 {{- end -}}
-{{- with (include "symph.securityContext" (dict "defaults" $defaults.securityContext "own" $c.securityContext) | fromJson) -}}
+{{- end -}}
+{{- /* What is privileged cannot forbid escalation at the same time, nor would Kubernetes take it. */ -}}
+{{- $security := dict "own" $c "key" "securityContext" "defaults" $defaults -}}
+{{- if eq (toString ($c.securityContext | default dict).privileged) "true" -}}
+{{- $_ := set $security "defaults" (dict "securityContext" (omit ($defaults.securityContext | default dict) "allowPrivilegeEscalation" "capabilities")) -}}
+{{- end -}}
+{{- include "symph.said" $security -}}
+{{- with $security.out -}}
 {{- $_ := set $out "securityContext" . -}}
 {{- end -}}
 {{- if ne .role "step" -}}
-{{- with (include "symph.containerPorts" . | fromJsonArray) -}}
+{{- $ports := list -}}
+{{- range $listening -}}
+{{- $ports = append $ports (dict "containerPort" .port "protocol" "TCP") -}}
+{{- end -}}
+{{- with $ports -}}
 {{- $_ := set $out "ports" . -}}
 {{- end -}}
 {{- range $key := list "livenessProbe" "readinessProbe" "startupProbe" -}}
+{{- if index $c $key -}}
 {{- with (include "symph.probe" (dict "model" $model "container" $c "probe" (index $c $key)) | fromJson) -}}
 {{- $_ := set $out $key . -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if eq .role "sidecar" -}}
 {{- $_ := set $out "restartPolicy" "Always" -}}
 {{- end -}}
-{{- include "symph.overlay" (dict "base" $out "over" ($c.overlay | default dict)) -}}
+{{- with $c.overlay -}}
+{{- $out = deepCopy $out -}}
+{{- include "symph.merge" (dict "base" $out "over" .) -}}
+{{- end -}}
+{{- $_ := set . "out" $out -}}
 {{- end -}}
 
-{{- /* symph.listening: the services on which this container listens. */ -}}
-{{- define "symph.listening" -}}
-{{- $out := dict -}}
-{{- if ne .role "step" -}}
-{{- $group := .group.name -}}
-{{- $process := .name -}}
-{{- range $name, $service := .model.services -}}
-{{- if and (eq $service.group $group) (eq $service.process $process) -}}
-{{- $_ := set $out $name $service -}}
+{{- /* symph.setEnv: sets `env` to SYMPH_* with the user's variables over them; what refers to others comes last. */ -}}
+{{- define "symph.setEnv" -}}
+{{- $env := dict "SYMPHONY_ROLE" .name "SYMPH_CONFIG_DIR" "/etc/symph/config" "SYMPH_SECRETS_DIR" "/etc/secrets" "SYMPH_EXPERIMENT" .model.experiment "SYMPH_GROUP" .group.name "SYMPH_REPLICAS" (toString .group.replicas) "SYMPH_INDEX" "0" -}}
+{{- if or (gt .group.replicas 1) .group.isLive -}}
+{{- $_ := unset $env "SYMPH_INDEX" -}}
+{{- with .group.index -}}
+{{- $_ := set $env "SYMPH_INDEX" (dict "fieldRef" (dict "fieldPath" .)) -}}
+{{- end -}}
+{{- end -}}
+{{- /* No label of such a pod holds the run: it is filled in once it is known. */ -}}
+{{- if and .model.hasRunHosts .group.selector -}}
+{{- $_ := set $env "SYMPH_RUN" "" -}}
+{{- else if or .model.hasRunHosts .group.isNode -}}
+{{- $_ := set $env "SYMPH_RUN" (dict "fieldRef" (dict "fieldPath" "metadata.labels['symph.dev/run']")) -}}
+{{- end -}}
+{{- if and .container.connects (ne .role "step") -}}
+{{- range (include "symph.list" .container.connects | fromJsonArray) -}}
+{{- with (index $.model.services .) -}}
+{{- $_ := set $env (printf "%s_HOSTS" .prefix) .hosts -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- toJson $out -}}
+{{- range .listening -}}
+{{- $_ := set $env (printf "%s_HOSTS" .prefix) .hosts -}}
+{{- $_ := set $env (printf "%s_HOST" .prefix) (dict "fieldRef" (dict "fieldPath" "status.podIP")) -}}
+{{- $_ := set $env (printf "%s_BIND_HOST" .prefix) (dict "fieldRef" (dict "fieldPath" "status.podIP")) -}}
 {{- end -}}
-
-{{- define "symph.containerPorts" -}}
-{{- $out := list -}}
-{{- range $name, $service := (include "symph.listening" . | fromJson) -}}
-{{- $out = append $out (dict "containerPort" $service.port "protocol" "TCP") -}}
-{{- end -}}
-{{- toJson $out -}}
-{{- end -}}
-
-{{- /* symph.env: SYMPH_* with the user's variables over them; what refers to others comes last. */ -}}
-{{- define "symph.env" -}}
-{{- $env := include "symph.symphEnv" . | fromJson -}}
 {{- if and .group.isNode (ne .role "step") -}}
 {{- $env = mergeOverwrite $env (include "symph.diEnv" . | fromJson) -}}
 {{- end -}}
-{{- range $set := list .model.values.defaults.env .container.env -}}
-{{- range $key, $value := $set -}}
-{{- if kindIs "map" $value -}}
-{{- $_ := set $env $key (dict "name" $key "valueFrom" $value) -}}
-{{- else -}}
-{{- $_ := set $env $key (dict "name" $key "value" (include "symph.scalar" $value)) -}}
-{{- end -}}
-{{- end -}}
+{{- $user := dict "own" .container "defaults" .model.values.defaults "key" "env" -}}
+{{- include "symph.said" $user -}}
+{{- range $key, $value := $user.out -}}
+{{- $_ := set $env $key (ternary $value (include "symph.scalar" $value) (kindIs "map" $value)) -}}
 {{- end -}}
 {{- $plain := list -}}
 {{- $referring := list -}}
-{{- range $key, $entry := $env -}}
-{{- if contains "$(" ($entry.value | default "") -}}
-{{- $referring = append $referring $entry -}}
+{{- range $key, $value := $env -}}
+{{- if kindIs "map" $value -}}
+{{- $plain = append $plain (dict "name" $key "valueFrom" $value) -}}
+{{- else if contains "$(" $value -}}
+{{- $referring = append $referring (dict "name" $key "value" $value) -}}
 {{- else -}}
-{{- $plain = append $plain $entry -}}
+{{- $plain = append $plain (dict "name" $key "value" $value) -}}
 {{- end -}}
 {{- end -}}
-{{- concat $plain $referring | toJson -}}
-{{- end -}}
-
-{{- define "symph.symphEnv" -}}
-{{- $env := dict -}}
-{{- $values := dict "SYMPHONY_ROLE" .name "SYMPH_CONFIG_DIR" "/etc/symph/config" "SYMPH_SECRETS_DIR" "/etc/secrets" "SYMPH_EXPERIMENT" .model.experiment "SYMPH_GROUP" .group.name "SYMPH_REPLICAS" (toString .group.replicas) "SYMPH_INDEX" "0" -}}
-{{- range $key, $value := .model.runHosts -}}
-{{- $_ := set $values $key $value -}}
-{{- end -}}
-{{- range $key, $value := $values -}}
-{{- $_ := set $env $key (dict "name" $key "value" $value) -}}
-{{- end -}}
-{{- $fields := dict -}}
-{{- if or (gt (int .group.replicas) 1) .group.isLive -}}
-{{- $_ := unset $env "SYMPH_INDEX" -}}
-{{- $_ := set $fields "SYMPH_INDEX" .group.index -}}
-{{- end -}}
-{{- /* No label of such a pod holds the run: it is filled in once it is known. */ -}}
-{{- if and .model.runHosts .group.selector -}}
-{{- $_ := set $env "SYMPH_RUN" (dict "name" "SYMPH_RUN" "value" "") -}}
-{{- else if or .model.runHosts .group.isNode -}}
-{{- $_ := set $fields "SYMPH_RUN" "metadata.labels['symph.dev/run']" -}}
-{{- end -}}
-{{- range $name, $service := (include "symph.listening" . | fromJson) -}}
-{{- $_ := set $fields (printf "%s_HOST" $service.prefix) "status.podIP" -}}
-{{- $_ := set $fields (printf "%s_BIND_HOST" $service.prefix) "status.podIP" -}}
-{{- end -}}
-{{- range $key, $path := $fields -}}
-{{- if $path -}}
-{{- $_ := set $env $key (dict "name" $key "valueFrom" (dict "fieldRef" (dict "fieldPath" $path))) -}}
-{{- end -}}
-{{- end -}}
-{{- toJson $env -}}
+{{- $_ := set . "env" (concat $plain $referring) -}}
 {{- end -}}
 
 {{- /* symph.diEnv: what `ditask` reads; of several replicas each adds its index to the rank of the first. */ -}}
@@ -152,43 +148,50 @@ and role is main, sidecar or step. They return JSON.
 {{- $node := index .model.nodes .group.name -}}
 {{- $values := dict "DI_JOB_ID" (printf "$(DI_JOB_NAMESPACE)/%s-$(SYMPH_RUN)" .model.fullname) "DI_NODES" .model.nodeHosts -}}
 {{- $_ := set $values (printf "DI_%s_NODES" (.group.name | upper | replace "-" "_")) $node.hosts -}}
-{{- $_ := set $values (ternary "DI_FIRST_RANK" "DI_RANK" (gt (int .group.replicas) 1)) $node.rank -}}
-{{- $env := dict "DI_JOB_NAMESPACE" (dict "name" "DI_JOB_NAMESPACE" "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.namespace"))) -}}
-{{- range $key, $value := $values -}}
-{{- $_ := set $env $key (dict "name" $key "value" $value) -}}
-{{- end -}}
-{{- toJson $env -}}
+{{- $_ := set $values (ternary "DI_FIRST_RANK" "DI_RANK" (gt .group.replicas 1)) $node.rank -}}
+{{- $_ := set $values "DI_JOB_NAMESPACE" (dict "fieldRef" (dict "fieldPath" "metadata.namespace")) -}}
+{{- toJson $values -}}
 {{- end -}}
 
-{{- /* symph.resources: a stated default request where there is none; memory is limited to what was asked for. */ -}}
-{{- define "symph.resources" -}}
-{{- $resources := .container.resources | default dict -}}
-{{- $defaults := .model.values.defaults.resources | default dict -}}
-{{- $requests := include "symph.strings" $resources.requests | fromJson -}}
-{{- $limits := include "symph.strings" $resources.limits | fromJson -}}
-{{- range $key, $value := $requests -}}
-{{- if and (or (eq $key "memory") (contains "/" $key)) (not (hasKey $limits $key)) -}}
-{{- $_ := set $limits $key $value -}}
+{{- /* symph.setResources: a stated default request where there is none; memory is limited to what was asked for. */ -}}
+{{- define "symph.setResources" -}}
+{{- $own := .container.resources | default dict -}}
+{{- $isCleared := and (hasKey .container "resources") (not $own) -}}
+{{- $requests := dict -}}
+{{- $limits := dict -}}
+{{- range $key, $value := $own.requests -}}
+{{- $_ := set $requests $key (include "symph.scalar" $value) -}}
+{{- if or (eq $key "memory") (contains "/" $key) -}}
+{{- $_ := set $limits $key (index $requests $key) -}}
 {{- end -}}
 {{- end -}}
-{{- range $key, $value := (include "symph.strings" $defaults.limits | fromJson) -}}
+{{- range $key, $value := $own.limits -}}
+{{- $_ := set $limits $key (include "symph.scalar" $value) -}}
+{{- end -}}
+{{- if not (or $isCleared (and (hasKey $own "limits") (not $own.limits))) -}}
+{{- range $key, $value := .plain.limits -}}
 {{- if not (hasKey $limits $key) -}}
 {{- $_ := set $limits $key $value -}}
 {{- end -}}
 {{- end -}}
-{{- range $key, $value := (include "symph.strings" $defaults.requests | fromJson) -}}
+{{- end -}}
+{{- if not (or $isCleared (and (hasKey $own "requests") (not $own.requests))) -}}
+{{- range $key, $value := .plain.requests -}}
 {{- if and (not (hasKey $requests $key)) (not (hasKey $limits $key)) -}}
 {{- $_ := set $requests $key $value -}}
 {{- end -}}
 {{- end -}}
-{{- $out := dict -}}
+{{- end -}}
+{{- $resources := dict -}}
 {{- with $requests -}}
-{{- $_ := set $out "requests" . -}}
+{{- $_ := set $resources "requests" . -}}
 {{- end -}}
 {{- with $limits -}}
-{{- $_ := set $out "limits" . -}}
+{{- $_ := set $resources "limits" . -}}
 {{- end -}}
-{{- toJson $out -}}
+{{- with $resources -}}
+{{- $_ := set $.into "resources" . -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "symph.mounts" -}}
@@ -262,17 +265,4 @@ gone. A name that the overlay gives to a port is left to Kubernetes.
 {{- end -}}
 {{- end -}}
 {{- toJson $out -}}
-{{- end -}}
-
-{{- /*
-symph.securityContext (dict "defaults" "own"): the defaults with the container's own merged in. What is privileged
-cannot forbid that at the same time, nor would Kubernetes take it.
-*/ -}}
-{{- define "symph.securityContext" -}}
-{{- $base := deepCopy (.defaults | default dict) -}}
-{{- $own := .own | default dict -}}
-{{- if eq (toString $own.privileged) "true" -}}
-{{- $base = omit $base "allowPrivilegeEscalation" "capabilities" -}}
-{{- end -}}
-{{- include "symph.overlay" (dict "base" $base "over" $own) -}}
 {{- end -}}

@@ -30,21 +30,21 @@
 {{- $text -}}
 {{- end -}}
 
-{{- /* symph.members: the groups that end, with labels and annotations of their Jobs, pod template and Job fields. */ -}}
-{{- define "symph.members" -}}
+{{- /* symph.setMembers: the groups that end, with labels and annotations of their Jobs, pod template and Job fields. */ -}}
+{{- define "symph.setMembers" -}}
 {{- $model := . -}}
-{{- $out := list -}}
+{{- $members := list -}}
 {{- range $name, $group := .groups -}}
 {{- if $group.inUnit -}}
-{{- $labels := mergeOverwrite (deepCopy $model.identity) (dict "symph.dev/experiment" (index $model.labels "symph.dev/experiment") "symph.dev/group" $name "symph.dev/run" $model.run) -}}
+{{- $labels := merge (dict "symph.dev/experiment" (index $model.labels "symph.dev/experiment") "symph.dev/group" $name "symph.dev/run" $model.run) $model.identity -}}
 {{- $metadata := dict "labels" $labels -}}
 {{- with (include "symph.workloadAnnotations" (dict "model" $model "group" $group) | fromJson) -}}
 {{- $_ := set $metadata "annotations" . -}}
 {{- end -}}
-{{- $out = append $out (dict "group" $group "name" $group.workload "member" $group.member "metadata" $metadata "template" $group.template "fields" (include "symph.jobFields" $group | fromJson)) -}}
+{{- $members = append $members (dict "group" $group "name" $group.workload "member" $group.member "metadata" $metadata "template" $group.template "fields" $group.fields) -}}
 {{- end -}}
 {{- end -}}
-{{- toJson $out -}}
+{{- $_ := set . "members" $members -}}
 {{- end -}}
 
 {{- /* symph.unitLabels: the labels of what runs the groups that end. */ -}}

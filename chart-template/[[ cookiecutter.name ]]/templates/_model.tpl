@@ -1,8 +1,10 @@
 {{- /*
-symph.model: the whole experiment of this release as JSON: names, live services, addresses, and per group the pod template
-and the identity of its run. All objects are printed from it.
+symph.load: computes the model of this release once and keeps it as `.symph`, where all templates of the chart find it: names,
+live services, addresses, and per group the pod template and the identity of its run. All objects are printed from it.
+What fills in a part of the model sets it in place, since a round trip through JSON costs more than all the rest.
 */ -}}
-{{- define "symph.model" -}}
+{{- define "symph.load" -}}
+{{- if not (hasKey . "symph") -}}
 {{- include "symph.checkDigest" . -}}
 {{- $values := include "symph.values" . | fromJson -}}
 {{- $fullname := include "symph.fullname" . -}}
@@ -14,16 +16,17 @@ and the identity of its run. All objects are printed from it.
 {{- $_ := set $model "row" (include "symph.kind" (dict "kinds" (.Files.Get "files/kinds.yaml") "workload" $values.workload) | fromJson) -}}
 {{- include "symph.checkWorkload" (dict "model" $model "checks" (required "the chart has lost files/checks.yaml" (.Files.Get "files/checks.yaml"))) -}}
 {{- $_ := set $model "scripts" (dict "rank" (.Files.Get "files/scripts/rank.sh") "hold" (.Files.Get "files/scripts/hold.sh")) -}}
-{{- $_ := set $model "groups" (include "symph.groups" $model | fromJson) -}}
+{{- include "symph.setGroups" $model -}}
 {{- if eq $model.kind "dijob" -}}
 {{- include "symph.checkDijob" $model -}}
 {{- end -}}
-{{- $_ := set $model "services" (include "symph.services" $model | fromJson) -}}
+{{- include "symph.setServices" $model -}}
 {{- include "symph.setAddresses" $model -}}
 {{- include "symph.setNodes" $model -}}
 {{- include "symph.setConfigs" $model -}}
+{{- include "symph.setPlain" $model -}}
 {{- range $name, $group := $model.groups -}}
-{{- $_ := set $group "template" (include "symph.podTemplate" (dict "model" $model "group" $group) | fromJson) -}}
+{{- include "symph.setPodTemplate" (dict "model" $model "group" $group) -}}
 {{- end -}}
 {{- $run := include "symph.run" $model -}}
 {{- $_ := set $model "run" $run -}}
@@ -40,20 +43,22 @@ and the identity of its run. All objects are printed from it.
 {{- range $name, $gang := include "symph.gangs" $model | fromJson -}}
 {{- range $gang.groups -}}
 {{- $group := index $model.groups . -}}
-{{- $fields := include "symph.gangFields" (dict "model" $model "name" $name "template" $group.template) | fromJson -}}
-{{- $_ := set $group "template" (include "symph.overlay" (dict "base" $group.template "over" $fields) | fromJson) -}}
+{{- include "symph.merge" (dict "base" $group.template "over" (include "symph.gangFields" (dict "model" $model "name" $name "template" $group.template) | fromJson)) -}}
 {{- end -}}
 {{- end -}}
-{{- toJson $model -}}
+{{- $_ := set . "symph" $model -}}
+{{- end -}}
 {{- end -}}
 
-{{- /* symph.groups: the groups that run (replicas above 0), with what follows from their values. */ -}}
-{{- define "symph.groups" -}}
-{{- $model := . -}}
+{{- /* symph.setGroups: the groups that run (replicas above 0), with what follows from their values. */ -}}
+{{- define "symph.setGroups" -}}
+{{- $fullname := .fullname -}}
 {{- $kind := .row -}}
 {{- $unit := include "symph.fit" (list .fullname $kind.unit) -}}
 {{- $hasRanks := and (eq (toString .values.compat) "di-engine") (not $kind.selector) -}}
-{{- $out := dict -}}
+{{- $hasRoles := hasKey $kind "roles" -}}
+{{- $isLive := eq (toString $kind.live) "true" -}}
+{{- $groups := dict -}}
 {{- range $name, $group := .values.groups -}}
 {{- $replicas := include "symph.int" (list $group.replicas 1 (printf "groups.%s.replicas" $name)) | int -}}
 {{- if gt $replicas 0 -}}
@@ -63,94 +68,115 @@ and the identity of its run. All objects are printed from it.
 {{- $finite = true -}}
 {{- end -}}
 {{- end -}}
-{{- $base := include "symph.join" (list $model.fullname $name 43) -}}
-{{- $inUnit := ternary (has $name ($kind.roles | default list)) $finite (hasKey $kind "roles") -}}
-{{- $parts := dict "base" $base "unit" $unit "member" (include "symph.fit" (list $name $kind.member)) -}}
-{{- $workload := include "symph.fill" (dict "pattern" (ternary $kind.workload "{base}" $inUnit) "parts" $parts) -}}
-{{- $_ := set $parts "workload" $workload -}}
-{{- $own := dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "inUnit" $inUnit "base" $base "pods" (printf "%s-pods" $base) "member" $parts.member "workloadPattern" $workload -}}
-{{- $_ := set $own "podPattern" (include "symph.fill" (dict "pattern" (ternary $kind.pod "{workload}-{index}" $inUnit) "parts" $parts)) -}}
-{{- $_ := set $own "domainPattern" (include "symph.fill" (dict "pattern" (ternary ($kind.domain | default "{base}-pods") "{base}-pods" $inUnit) "parts" $parts)) -}}
-{{- $_ := set $own "index" (ternary $kind.index "metadata.labels['apps.kubernetes.io/pod-index']" $inUnit) -}}
-{{- $_ := set $own "isNode" (and $hasRanks $finite) -}}
-{{- $_ := set $own "isIndexed" (and $finite (or (gt $replicas 1) $own.isNode)) -}}
-{{- $_ := set $own "isLive" (and $inUnit (eq (toString $kind.live) "true")) -}}
-{{- $_ := set $own "keep" (and (not $inUnit) (eq (toString $group.keep) "true")) -}}
-{{- if and $inUnit $kind.selector -}}
+{{- $base := include "symph.join" (list $fullname $name 43) -}}
+{{- $inUnit := $finite -}}
+{{- if $hasRoles -}}
+{{- $inUnit = has $name $kind.roles -}}
+{{- end -}}
+{{- $member := include "symph.fit" (list $name $kind.member) -}}
+{{- $own := dict "name" $name "values" $group "replicas" $replicas "isFinite" $finite "inUnit" $inUnit "base" $base "pods" (printf "%s-pods" $base) "member" $member "listening" dict -}}
+{{- if $inUnit -}}
+{{- $parts := dict "base" $base "unit" $unit "member" $member -}}
+{{- $_ := set $own "workloadPattern" (include "symph.fill" (dict "pattern" $kind.workload "parts" $parts)) -}}
+{{- $_ := set $parts "workload" $own.workloadPattern -}}
+{{- $_ := set $own "podPattern" (include "symph.fill" (dict "pattern" $kind.pod "parts" $parts)) -}}
+{{- $_ := set $own "domainPattern" (include "symph.fill" (dict "pattern" ($kind.domain | default "{base}-pods") "parts" $parts)) -}}
+{{- $_ := set $own "index" $kind.index -}}
+{{- if $kind.selector -}}
 {{- $_ := set $own "selector" (include "symph.fill" (dict "pattern" (toJson $kind.selector) "parts" $parts) | fromJson) -}}
 {{- end -}}
-{{- $_ := set $out $name $own -}}
+{{- else -}}
+{{- $own = merge $own (dict "workloadPattern" $base "podPattern" (printf "%s-{index}" $base) "domainPattern" $own.pods "index" "metadata.labels['apps.kubernetes.io/pod-index']") -}}
+{{- end -}}
+{{- $_ := set $own "isNode" (and $hasRanks $finite) -}}
+{{- $_ := set $own "isIndexed" (and $finite (or (gt $replicas 1) $own.isNode)) -}}
+{{- $_ := set $own "isLive" (and $inUnit $isLive) -}}
+{{- $_ := set $own "keep" (and (not $inUnit) (eq (toString $group.keep) "true")) -}}
+{{- $_ := set $groups $name $own -}}
 {{- end -}}
 {{- end -}}
-{{- toJson $out -}}
+{{- $_ := set . "groups" $groups -}}
 {{- end -}}
 
-{{- /* symph.services: the services whose listener runs, with name, port and the hosts of each replica. */ -}}
-{{- define "symph.services" -}}
+{{- /*
+symph.setServices: the services whose listener runs, with name, port and the hosts of each replica; each group has those of
+its processes as `listening`.
+*/ -}}
+{{- define "symph.setServices" -}}
 {{- $model := . -}}
-{{- $out := dict -}}
+{{- $services := dict -}}
 {{- range $name, $service := .values.services -}}
 {{- $group := index $model.groups ($service.group | toString) -}}
-{{- if $group -}}
-{{- if hasKey ($group.values.containers | default dict) ($service.process | toString) -}}
+{{- $process := $service.process | toString -}}
+{{- if and $group (hasKey ($group.values.containers | default dict) $process) -}}
 {{- $host := include "symph.join" (list $model.fullname $name 63) -}}
-{{- $hosts := list $host -}}
-{{- if and (gt (int $group.replicas) 1) $group.podPattern -}}
-{{- $hosts = include "symph.hosts" $group | fromJsonArray -}}
-{{- end -}}
 {{- $port := include "symph.int" (list $service.port nil (printf "services.%s.port" $name)) | int -}}
-{{- $_ := set $out $name (dict "name" $name "host" $host "hosts" $hosts "port" $port "group" $service.group "process" $service.process "prefix" (printf "SYMPH_%s" ($name | upper | replace "-" "_")) "isRunHosts" (or $group.isLive $group.isIndexed) "bind" (eq (toString $service.bind) "true") "expose" ($service.expose | default "") "values" $service) -}}
+{{- $hosts := printf "%s:%d" $host $port -}}
+{{- if and (gt $group.replicas 1) $group.podPattern -}}
+{{- $hosts = include "symph.hosts" (dict "group" $group "port" (printf ":%d" $port)) -}}
+{{- end -}}
+{{- $own := dict "name" $name "host" $host "hosts" $hosts "port" $port "group" $service.group "process" $process "prefix" (printf "SYMPH_%s" ($name | upper | replace "-" "_")) "bind" (eq (toString $service.bind) "true") "expose" ($service.expose | default "") "values" $service -}}
+{{- if or $group.isLive $group.isIndexed -}}
+{{- $_ := set $model "hasRunHosts" true -}}
+{{- end -}}
+{{- $_ := set $services $name $own -}}
+{{- $_ := set $group.listening $process (append (index $group.listening $process | default list) $own) -}}
 {{- end -}}
 {{- end -}}
-{{- end -}}
-{{- toJson $out -}}
+{{- $_ := set . "services" $services -}}
 {{- end -}}
 
-{{- /* symph.hosts: the addresses of a group's replicas, by index. */ -}}
+{{- /* symph.hosts (dict "group" "port"): the addresses of a group's replicas by index, each with `port` behind it. */ -}}
 {{- define "symph.hosts" -}}
 {{- $hosts := list -}}
-{{- $pattern := printf "%s.%s" .podPattern .domainPattern | replace "{run}" "$(SYMPH_RUN)" -}}
-{{- range $index := until (int .replicas) -}}
+{{- $pattern := printf "%s.%s%s" .group.podPattern .group.domainPattern .port | replace "{run}" "$(SYMPH_RUN)" -}}
+{{- range $index := until .group.replicas -}}
 {{- $hosts = append $hosts ($pattern | replace "{index}" (toString $index)) -}}
 {{- end -}}
-{{- toJson $hosts -}}
+{{- join "," $hosts -}}
 {{- end -}}
 
 {{- /* symph.setNodes: the groups whose replicas are told their ranks, in order of them, each with its first rank and hosts. */ -}}
 {{- define "symph.setNodes" -}}
 {{- $nodes := dict -}}
+{{- $rank := 0 -}}
 {{- $all := list -}}
 {{- range $name := (include "symph.ordered" (dict "map" .groups "order" .values.workload.order) | fromJsonArray) -}}
 {{- $group := index $.groups $name -}}
 {{- if $group.isNode -}}
-{{- $hosts := include "symph.hosts" $group | fromJsonArray -}}
-{{- $_ := set $nodes $name (dict "rank" (len $all | toString) "hosts" (join "," $hosts)) -}}
-{{- $all = concat $all $hosts -}}
+{{- $hosts := include "symph.hosts" (dict "group" $group "port" "") -}}
+{{- $_ := set $nodes $name (dict "rank" (toString $rank) "hosts" $hosts) -}}
+{{- $rank = add $rank $group.replicas -}}
+{{- $all = append $all $hosts -}}
 {{- end -}}
 {{- end -}}
 {{- $_ := set . "nodes" $nodes -}}
 {{- $_ := set . "nodeHosts" (join "," $all) -}}
 {{- end -}}
 
-{{- /* symph.setAddresses: what every process finds about every service; hosts that contain the run come as env entries. */ -}}
+{{- /* symph.setAddresses: what every process finds about every service; HOSTS come as env entries of who dials or listens. */ -}}
 {{- define "symph.setAddresses" -}}
 {{- $data := dict -}}
-{{- $runHosts := dict -}}
 {{- range $name, $service := .services -}}
 {{- $port := toString $service.port -}}
-{{- $hosts := list -}}
-{{- range $service.hosts -}}
-{{- $hosts = append $hosts (printf "%s:%s" . $port) -}}
-{{- end -}}
 {{- $_ := set $data (printf "%s_HOST" $service.prefix) $service.host -}}
 {{- $_ := set $data (printf "%s_PORT" $service.prefix) $port -}}
 {{- $_ := set $data (printf "%s_ADDR" $service.prefix) (printf "%s:%s" $service.host $port) -}}
-{{- $_ := set (ternary $runHosts $data $service.isRunHosts) (printf "%s_HOSTS" $service.prefix) (join "," $hosts) -}}
 {{- end -}}
-{{- $_ := set . "runHosts" $runHosts -}}
 {{- if $data -}}
 {{- $_ := set . "addresses" (dict "name" (include "symph.join" (list .fullname (printf "addresses-%s" (toJson $data | sha256sum | trunc 8)) 63)) "data" $data) -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* symph.setPlain: the texts of what every pod and container gets, once for all of them. */ -}}
+{{- define "symph.setPlain" -}}
+{{- $defaults := .values.defaults -}}
+{{- $resources := $defaults.resources | default dict -}}
+{{- $plain := dict -}}
+{{- range $key, $map := dict "labels" .values.labels "annotations" .values.annotations "nodeSelector" $defaults.nodeSelector "requests" $resources.requests "limits" $resources.limits -}}
+{{- $_ := set $plain $key (include "symph.strings" $map | fromJson) -}}
+{{- end -}}
+{{- $_ := set . "plain" $plain -}}
 {{- end -}}
 
 {{- /*
@@ -208,15 +234,16 @@ and their gang, which would make the hash circular.
 {{- define "symph.run" -}}
 {{- $groups := dict -}}
 {{- $kind := .row -}}
+{{- $moving := dict -}}
+{{- range $name, $service := .services -}}
+{{- if (index $.groups $service.group).isLive -}}
+{{- $_ := set $moving (printf "%s_HOSTS" .prefix) "" -}}
+{{- end -}}
+{{- end -}}
 {{- range $name, $group := .groups -}}
 {{- if not $group.keep -}}
 {{- $template := $group.template -}}
-{{- $dropped := ternary (dict "SYMPH_REPLICAS" "") dict $group.isLive -}}
-{{- range $.services -}}
-{{- if (index $.groups .group).isLive -}}
-{{- $_ := set $dropped (printf "%s_HOSTS" .prefix) "" -}}
-{{- end -}}
-{{- end -}}
+{{- $dropped := ternary (merge (dict "SYMPH_REPLICAS" "") $moving) $moving $group.isLive -}}
 {{- if or $dropped $group.selector -}}
 {{- $template = include "symph.strip" (dict "template" $template "env" $dropped "drop" true) | fromJson -}}
 {{- if not $group.selector -}}
@@ -225,14 +252,18 @@ and their gang, which would make the hash circular.
 {{- end -}}
 {{- $fields := dict "isFinite" $group.isFinite "template" $template -}}
 {{- if $group.inUnit -}}
-{{- $job := include "symph.jobFields" $group | fromJson -}}
+{{- include "symph.setJobFields" $group -}}
+{{- $job := $group.fields -}}
+{{- if hasKey $kind "fixed" -}}
 {{- $fixed := dict -}}
-{{- range $key, $value := $job -}}
-{{- if or (not (hasKey $kind "fixed")) (has $key ($kind.fixed | default list)) -}}
-{{- $_ := set $fixed $key $value -}}
+{{- range $kind.fixed -}}
+{{- if hasKey $job . -}}
+{{- $_ := set $fixed . (index $job .) -}}
 {{- end -}}
 {{- end -}}
-{{- $_ := set $fields "job" $fixed -}}
+{{- $job = $fixed -}}
+{{- end -}}
+{{- $_ := set $fields "job" $job -}}
 {{- end -}}
 {{- $_ := set $groups $name $fields -}}
 {{- end -}}

@@ -18,11 +18,12 @@
 {{- printf "%s-%s" (include "symph.fit" (list (index . 0) $room)) $suffix -}}
 {{- end -}}
 
+{{- /* symph.fullname: what all names start with. A release may bear the names of several charts in an umbrella at once. */ -}}
 {{- define "symph.fullname" -}}
 {{- $name := .Values.nameOverride | default .Chart.Name -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
-{{- else if contains $name .Release.Name -}}
+{{- else if and .Chart.IsRoot (contains $name .Release.Name) -}}
 {{- .Release.Name -}}
 {{- else -}}
 {{- printf "%s-%s" .Release.Name $name -}}
@@ -42,6 +43,8 @@
 {{- $_ := set $labels $key (include "symph.scalar" $value) -}}
 {{- end -}}
 {{- end -}}
+{{- /* Objects of a group and of a service bear these beside the labels of all. */ -}}
+{{- $labels = omit $labels "symph.dev/group" "symph.dev/service" "symph.dev/run" -}}
 {{- $labels = mergeOverwrite $labels (include "symph.identity" . | fromJson) -}}
 {{- $_ := set $labels "app.kubernetes.io/managed-by" .Release.Service -}}
 {{- $_ := set $labels "helm.sh/chart" (include "symph.fit" (list (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") 63)) -}}

@@ -1,28 +1,37 @@
-{{- /* symph.podTemplate (dict "model" "group"): the pod template of a group, without the label of the run, as JSON. */ -}}
-{{- define "symph.podTemplate" -}}
+{{- /* symph.setPodTemplate (dict "model" "group"): gives the group its pod template, without the label of the run. */ -}}
+{{- define "symph.setPodTemplate" -}}
 {{- $model := .model -}}
 {{- $group := .group -}}
 {{- $g := .group.values -}}
 {{- $defaults := .model.values.defaults -}}
-{{- $spec := dict "enableServiceLinks" false -}}
-{{- $_ := set $spec "automountServiceAccountToken" (eq (toString ($g.automountServiceAccountToken | default $defaults.automountServiceAccountToken)) "true") -}}
-{{- $containers := include "symph.podContainers" . | fromJson -}}
-{{- with $containers.init -}}
+{{- include "symph.setContainers" . -}}
+{{- $spec := dict "enableServiceLinks" false "containers" .main -}}
+{{- with .init -}}
 {{- $_ := set $spec "initContainers" . -}}
 {{- end -}}
-{{- $_ := set $spec "containers" $containers.main -}}
+{{- if or $g.volumes .model.configs .model.values.secrets.files -}}
 {{- with (include "symph.podVolumes" . | fromJsonArray) -}}
 {{- $_ := set $spec "volumes" . -}}
 {{- end -}}
+{{- end -}}
 {{- range $key := list "serviceAccountName" "priorityClassName" "schedulerName" "affinity" "topologySpreadConstraints" "tolerations" -}}
-{{- with (index $g $key | default (index $defaults $key)) -}}
+{{- with (index (ternary $g $defaults (hasKey $g $key)) $key) -}}
 {{- $_ := set $spec $key . -}}
 {{- end -}}
 {{- end -}}
-{{- with (include "symph.overlay" (dict "base" (include "symph.strings" $defaults.nodeSelector | fromJson) "over" (include "symph.strings" $g.nodeSelector | fromJson)) | fromJson) -}}
+{{- $key := "automountServiceAccountToken" -}}
+{{- $_ := set $spec $key (eq (toString (index (ternary $g $defaults (hasKey $g $key)) $key)) "true") -}}
+{{- $selector := dict "defaults" .model.plain "own" dict "key" "nodeSelector" -}}
+{{- if hasKey $g "nodeSelector" -}}
+{{- $_ := set $selector.own "nodeSelector" (include "symph.strings" $g.nodeSelector | fromJson) -}}
+{{- end -}}
+{{- include "symph.said" $selector -}}
+{{- with $selector.out -}}
 {{- $_ := set $spec "nodeSelector" . -}}
 {{- end -}}
-{{- with (include "symph.overlay" (dict "base" (deepCopy ($defaults.podSecurityContext | default dict)) "over" ($g.securityContext | default dict)) | fromJson) -}}
+{{- $security := dict "defaults" $defaults "own" $g "key" "podSecurityContext" "ownKey" "securityContext" -}}
+{{- include "symph.said" $security -}}
+{{- with $security.out -}}
 {{- $_ := set $spec "securityContext" . -}}
 {{- end -}}
 {{- with $defaults.imagePullSecrets -}}
@@ -41,33 +50,50 @@
 {{- if and $group.isIndexed (not $group.selector) -}}
 {{- $_ := set $spec "subdomain" $group.pods -}}
 {{- end -}}
-{{- $metadata := dict "labels" (include "symph.podLabels" . | fromJson) "annotations" (include "symph.podAnnotations" (dict "model" $model "group" $group "first" (index $containers.main 0).name) | fromJson) -}}
-{{- include "symph.overlay" (dict "base" (dict "metadata" $metadata "spec" $spec) "over" ($g.overlay | default dict)) -}}
+{{- $template := dict "metadata" dict "spec" $spec -}}
+{{- include "symph.setPodLabels" (dict "model" $model "group" $group "metadata" $template.metadata) -}}
+{{- include "symph.setPodAnnotations" (dict "model" $model "group" $group "metadata" $template.metadata "first" (first .main).name) -}}
+{{- with $g.overlay -}}
+{{- $template = deepCopy $template -}}
+{{- include "symph.merge" (dict "base" $template "over" .) -}}
+{{- end -}}
+{{- $_ := set $group "template" $template -}}
 {{- end -}}
 
-{{- /* symph.podContainers: steps and, in a pod that ends, its services come first, as init containers. */ -}}
-{{- define "symph.podContainers" -}}
+{{- /* symph.setContainers: sets `init` and `main`: steps and, in a pod that ends, its services come first, as init containers. */ -}}
+{{- define "symph.setContainers" -}}
 {{- $model := .model -}}
 {{- $group := .group -}}
 {{- $init := list -}}
 {{- $main := list -}}
-{{- $steps := $group.values.initContainers | default dict -}}
+{{- with $steps := $group.values.initContainers -}}
 {{- range $name := (include "symph.ordered" (dict "map" $steps "order" $group.values.initOrder) | fromJsonArray) -}}
-{{- $init = append $init (include "symph.container" (dict "model" $model "group" $group "name" $name "container" (index $steps $name) "role" "step") | fromJson) -}}
+{{- $call := dict "model" $model "group" $group "name" $name "container" (index $steps $name) "role" "step" -}}
+{{- include "symph.setContainer" $call -}}
+{{- $init = append $init $call.out -}}
+{{- end -}}
 {{- end -}}
 {{- $containers := $group.values.containers | default dict -}}
 {{- if not $containers -}}
 {{- fail (printf "groups.%s has no containers; set its replicas to 0 to leave it out" $group.name) -}}
 {{- end -}}
-{{- range $name := (include "symph.ordered" (dict "map" $containers "order" $group.values.order) | fromJsonArray) -}}
+{{- $names := keys $containers -}}
+{{- if gt (len $names) 1 -}}
+{{- $names = include "symph.ordered" (dict "map" $containers "order" $group.values.order) | fromJsonArray -}}
+{{- end -}}
+{{- range $name := $names -}}
 {{- $container := index $containers $name -}}
-{{- if and $group.isFinite (eq ($container.lifecycle | default "finite") "service") -}}
-{{- $init = append $init (include "symph.container" (dict "model" $model "group" $group "name" $name "container" $container "role" "sidecar") | fromJson) -}}
+{{- $isSidecar := and $group.isFinite (eq ($container.lifecycle | default "finite") "service") -}}
+{{- $call := dict "model" $model "group" $group "name" $name "container" $container "role" (ternary "sidecar" "main" $isSidecar) -}}
+{{- include "symph.setContainer" $call -}}
+{{- if $isSidecar -}}
+{{- $init = append $init $call.out -}}
 {{- else -}}
-{{- $main = append $main (include "symph.container" (dict "model" $model "group" $group "name" $name "container" $container "role" "main") | fromJson) -}}
+{{- $main = append $main $call.out -}}
 {{- end -}}
 {{- end -}}
-{{- dict "init" $init "main" $main | toJson -}}
+{{- $_ := set . "init" $init -}}
+{{- $_ := set . "main" $main -}}
 {{- end -}}
 
 {{- define "symph.podVolumes" -}}
@@ -94,31 +120,43 @@
 {{- toJson $out -}}
 {{- end -}}
 
-{{- define "symph.podLabels" -}}
-{{- $labels := include "symph.strings" .model.values.labels | fromJson -}}
-{{- $labels = include "symph.overlay" (dict "base" $labels "over" (include "symph.strings" .group.values.labels | fromJson)) | fromJson -}}
-{{- $labels = mergeOverwrite $labels .model.identity -}}
+{{- define "symph.setPodLabels" -}}
+{{- $labels := dict -}}
+{{- range $key, $value := .model.plain.labels -}}
+{{- $_ := set $labels $key $value -}}
+{{- end -}}
+{{- range $key, $value := .group.values.labels -}}
+{{- $_ := set $labels $key (include "symph.scalar" $value) -}}
+{{- end -}}
+{{- range $key, $value := .model.identity -}}
+{{- $_ := set $labels $key $value -}}
+{{- end -}}
 {{- $_ := set $labels "app.kubernetes.io/component" "experiment" -}}
 {{- $_ := set $labels "symph.dev/experiment" .model.experiment -}}
 {{- $_ := set $labels "symph.dev/group" .group.name -}}
-{{- $containers := keys (.group.values.containers | default dict) -}}
+{{- $containers := keys .group.values.containers -}}
 {{- if eq (len $containers) 1 -}}
 {{- $_ := set $labels "symph.dev/process" (first $containers) -}}
 {{- end -}}
-{{- toJson $labels -}}
+{{- $_ := set .metadata "labels" $labels -}}
 {{- end -}}
 
-{{- define "symph.podAnnotations" -}}
-{{- $out := dict "kubectl.kubernetes.io/default-container" .first -}}
+{{- define "symph.setPodAnnotations" -}}
+{{- $annotations := dict "kubectl.kubernetes.io/default-container" .first -}}
 {{- with .model.values.networks -}}
-{{- $_ := set $out "k8s.v1.cni.cncf.io/networks" (include "symph.list" . | fromJsonArray | join ",") -}}
+{{- $_ := set $annotations "k8s.v1.cni.cncf.io/networks" (include "symph.list" . | fromJsonArray | join ",") -}}
 {{- end -}}
-{{- $out = include "symph.overlay" (dict "base" $out "over" (include "symph.strings" .model.values.annotations | fromJson)) | fromJson -}}
-{{- include "symph.overlay" (dict "base" $out "over" (include "symph.strings" .group.values.annotations | fromJson)) -}}
+{{- range $key, $value := .model.plain.annotations -}}
+{{- $_ := set $annotations $key $value -}}
+{{- end -}}
+{{- range $key, $value := .group.values.annotations -}}
+{{- $_ := set $annotations $key (include "symph.scalar" $value) -}}
+{{- end -}}
+{{- $_ := set .metadata "annotations" $annotations -}}
 {{- end -}}
 
-{{- /* symph.jobFields: the fields of a Job beside its pod template. */ -}}
-{{- define "symph.jobFields" -}}
+{{- /* symph.setJobFields: gives a group the fields of its Job beside its pod template. */ -}}
+{{- define "symph.setJobFields" -}}
 {{- $retries := include "symph.int" (list .values.backoffLimit 0 (printf "groups.%s.backoffLimit" .name)) | int -}}
 {{- $out := dict -}}
 {{- if .isIndexed -}}
@@ -135,5 +173,5 @@
 {{- if not (kindIs "invalid" .values.activeDeadlineSeconds) -}}
 {{- $_ := set $out "activeDeadlineSeconds" (include "symph.int" (list .values.activeDeadlineSeconds nil (printf "groups.%s.activeDeadlineSeconds" .name)) | int) -}}
 {{- end -}}
-{{- toJson $out -}}
+{{- $_ := set . "fields" $out -}}
 {{- end -}}

@@ -64,17 +64,18 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* symph.dijobMembers: the members by rank: those of workload.order first, then the others by name. */ -}}
-{{- define "symph.dijobMembers" -}}
+{{- /* symph.setDijobMembers: `ranked`, the members by rank: those of workload.order first, then the others by name. */ -}}
+{{- define "symph.setDijobMembers" -}}
 {{- $members := dict -}}
-{{- range (include "symph.members" . | fromJsonArray) -}}
+{{- include "symph.setMembers" . -}}
+{{- range .members -}}
 {{- $_ := set $members .group.name . -}}
 {{- end -}}
 {{- $out := list -}}
 {{- range (include "symph.ordered" (dict "map" $members "order" .values.workload.order) | fromJsonArray) -}}
 {{- $out = append $out (index $members .) -}}
 {{- end -}}
-{{- toJson $out -}}
+{{- $_ := set . "ranked" $out -}}
 {{- end -}}
 
 {{- /* symph.dijobTemplate: the spec of a member's pods, which is all that an operator takes; a deadline is each pod's own. */ -}}

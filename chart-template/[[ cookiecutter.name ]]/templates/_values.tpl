@@ -1,8 +1,12 @@
 {{- /* Values as the other templates read them: no nulls, whole numbers as numbers, every top-level map there. */ -}}
 
 {{- define "symph.values" -}}
-{{- $values := toJson .Values | fromJson -}}
+{{- $json := toJson .Values -}}
+{{- $values := fromJson $json -}}
+{{- /* Most values hold no null, and walking through them all costs more than looking for the word. */ -}}
+{{- if or (contains ":null" $json) (contains ",null" $json) (contains "[null" $json) -}}
 {{- include "symph.prune" (dict "map" $values "path" "values") -}}
+{{- end -}}
 {{- range list "configs" "defaults" "groups" "networkPolicy" "secrets" "services" "tests" "workload" -}}
 {{- if not (hasKey $values .) -}}
 {{- $_ := set $values . dict -}}
@@ -39,6 +43,28 @@
 {{- end -}}
 {{- end -}}
 
+{{- /*
+symph.json: a value as indented JSON, which readers of YAML take back unchanged whatever text is in it. It stays readable:
+no more is escaped than has to be. The two code points are those that JSON takes as they are and YAML does not.
+*/ -}}
+{{- define "symph.json" -}}
+{{- toPrettyJson . | replace "\\\\" "\x00" | replace "\\u0026" "&" | replace "\\u003c" "<" | replace "\\u003e" ">" | replace "\x00" "\\\\" | replace "\ufffe" "\\ufffe" | replace "\uffff" "\\uffff" -}}
+{{- end -}}
+
+{{- /* symph.entries: the entries of a map as lines, to be indented where they stand. */ -}}
+{{- define "symph.entries" -}}
+{{- range $key, $value := . }}
+{{- if kindIs "string" $value }}
+{{ $key | quote }}: {{ $value | quote }}
+{{- else if or (kindIs "map" $value) (kindIs "slice" $value) }}
+{{ $key | quote }}:
+  {{- include "symph.json" $value | nindent 2 }}
+{{- else }}
+{{ $key | quote }}: {{ toJson $value }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{- /* symph.scalar: the text of a string, number or boolean; numbers never as 1e+07. */ -}}
 {{- define "symph.scalar" -}}
 {{- if kindIs "string" . -}}
@@ -55,7 +81,7 @@
 {{- index . 1 -}}
 {{- else -}}
 {{- $text := include "symph.scalar" $value -}}
-{{- if not (regexMatch "^(?:0|[1-9][0-9]{0,9})$" $text) -}}
+{{- if or (ne (int64 $text | toString) $text) (hasPrefix "-" $text) (gt (len $text) 10) -}}
 {{- fail (printf "%s must be a whole number, not %s" (index . 2) $text) -}}
 {{- end -}}
 {{- int64 $text -}}
@@ -102,12 +128,15 @@
 {{- end -}}
 
 {{- /*
-symph.overlay (dict "base" "over"): Kubernetes' strategic merge. Maps merge, lists with a merge key merge item by item
-with what is new last, all else is replaced. `keys` is the table of merge keys, handed down.
+symph.merge (dict "base" "over"): Kubernetes' strategic merge, in place. Maps merge, lists with a merge key merge item by
+item with what is new last, all else is replaced. `keys` is the table of merge keys, handed down.
 */ -}}
-{{- define "symph.overlay" -}}
+{{- define "symph.merge" -}}
 {{- $base := .base -}}
-{{- $keys := .keys | default (include "symph.mergeKeys" . | fromJson) -}}
+{{- $keys := .keys -}}
+{{- if and .over (not $keys) -}}
+{{- $keys = include "symph.mergeKeys" . | fromJson -}}
+{{- end -}}
 {{- range $field, $over := .over -}}
 {{- $old := index $base $field -}}
 {{- $key := "-" -}}
@@ -115,39 +144,51 @@ with what is new last, all else is replaced. `keys` is the table of merge keys, 
 {{- $key = index $keys $field -}}
 {{- end -}}
 {{- if and (kindIs "map" $over) (kindIs "map" $old) -}}
-{{- $_ := set $base $field (include "symph.overlay" (dict "base" $old "over" $over "keys" $keys) | fromJson) -}}
+{{- include "symph.merge" (dict "base" $old "over" $over "keys" $keys) -}}
 {{- else if and (eq $key "") (include "symph.arePlain" $over) (include "symph.arePlain" $old) -}}
 {{- $_ := set $base $field (concat $old $over | uniq) -}}
 {{- else if and (ne $key "-") (ne $key "") (include "symph.areKeyed" (list $over $key)) (include "symph.areKeyed" (list $old $key)) -}}
-{{- $_ := set $base $field (include "symph.overlayList" (dict "base" $old "over" $over "key" $key "keys" $keys) | fromJsonArray) -}}
+{{- include "symph.mergeList" (dict "into" $base "field" $field "over" $over "key" $key "keys" $keys) -}}
 {{- else -}}
 {{- $_ := set $base $field $over -}}
 {{- end -}}
 {{- end -}}
-{{- toJson $base -}}
 {{- end -}}
 
-{{- define "symph.overlayList" -}}
-{{- $base := .base -}}
-{{- $key := .key -}}
-{{- $keys := .keys -}}
+{{- define "symph.mergeList" -}}
+{{- $items := index .into .field -}}
 {{- range $item := .over -}}
-{{- $merged := list -}}
-{{- $found := false -}}
-{{- range $old := $base -}}
-{{- if and (not $found) (eq (toJson (index $old $key)) (toJson (index $item $key))) -}}
-{{- $found = true -}}
-{{- $merged = append $merged (include "symph.overlay" (dict "base" $old "over" $item "keys" $keys) | fromJson) -}}
-{{- else -}}
-{{- $merged = append $merged $old -}}
+{{- $isNew := true -}}
+{{- range $old := $items -}}
+{{- if and $isNew (eq (toJson (index $old $.key)) (toJson (index $item $.key))) -}}
+{{- $isNew = false -}}
+{{- include "symph.merge" (dict "base" $old "over" $item "keys" $.keys) -}}
 {{- end -}}
 {{- end -}}
-{{- if not $found -}}
-{{- $merged = append $merged $item -}}
+{{- if $isNew -}}
+{{- $items = append $items $item -}}
 {{- end -}}
-{{- $base = $merged -}}
 {{- end -}}
-{{- toJson $base -}}
+{{- $_ := set .into .field $items -}}
+{{- end -}}
+
+{{- /*
+symph.said (dict "own" "defaults" "key" "ownKey"): sets `out` to what a group or container says under a key, else to the
+default. What is said counts even where it is empty: false, "", [] and {} take the default away. Other maps merge into it.
+*/ -}}
+{{- define "symph.said" -}}
+{{- $key := .ownKey | default .key -}}
+{{- $default := index (.defaults | default dict) .key -}}
+{{- $out := $default -}}
+{{- if hasKey .own $key -}}
+{{- $out = index .own $key -}}
+{{- if and $out $default (kindIs "map" $out) (kindIs "map" $default) -}}
+{{- $own := $out -}}
+{{- $out = deepCopy $default -}}
+{{- include "symph.merge" (dict "base" $out "over" $own) -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set . "out" $out -}}
 {{- end -}}
 
 {{- /* symph.areKeyed (list items key): "true" for a list whose items all are maps with a text or a number at `key`. */ -}}

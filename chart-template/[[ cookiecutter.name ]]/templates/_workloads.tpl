@@ -22,7 +22,7 @@
 
 {{- /* symph.selector: the pods of a group, whatever their run where they bear our labels. */ -}}
 {{- define "symph.selector" -}}
-{{- .group.selector | default (mergeOverwrite (deepCopy .model.identity) (dict "symph.dev/group" .group.name)) | toJson -}}
+{{- .group.selector | default (merge (dict "symph.dev/group" .group.name) .model.identity) | toJson -}}
 {{- end -}}
 
 {{- /* symph.runSelector: the pods of a group in this run only, so that no Service reaches an old pod. */ -}}
@@ -36,43 +36,43 @@
 
 {{- /* symph.isHeadless: "true" where the address of each replica is needed: every StatefulSet, and Jobs that are dialled. */ -}}
 {{- define "symph.isHeadless" -}}
-{{- $name := .group.name -}}
-{{- $needed := or (not .group.inUnit) .group.isNode -}}
-{{- if and .group.isIndexed (not .group.selector) -}}
-{{- range .model.services -}}
-{{- if eq .group $name -}}
-{{- $needed = true -}}
+{{- if or (not .group.inUnit) .group.isNode (and .group.isIndexed (not .group.selector) .group.listening) -}}true{{- end -}}
+{{- end -}}
+
+{{- /* symph.setDialling: gives each service the groups whose processes connect to it; takes the model. */ -}}
+{{- define "symph.setDialling" -}}
+{{- range $name, $group := .groups -}}
+{{- range $process, $container := $group.values.containers -}}
+{{- range (include "symph.list" $container.connects | fromJsonArray) -}}
+{{- with (index $.services .) -}}
+{{- $_ := set . "dialling" (append (.dialling | default list) $name | uniq) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- if $needed -}}true{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* symph.policyRules: one rule per service of the group: from those who connect, the test pod, or anyone if exposed;
 and one for peers, which dial each other on ports that nobody declares. */ -}}
 {{- define "symph.policyRules" -}}
 {{- $model := .model -}}
+{{- $own := dict -}}
+{{- range $process, $services := .group.listening -}}
+{{- range $services -}}
+{{- $_ := set $own .name . -}}
+{{- end -}}
+{{- end -}}
 {{- $rules := list -}}
-{{- range $name, $service := .model.services -}}
-{{- if eq $service.group $.group.name -}}
+{{- range $name, $service := $own -}}
 {{- $rule := dict "ports" (list (dict "port" $service.port "protocol" "TCP")) -}}
 {{- if not $service.expose -}}
-{{- $from := list (dict "podSelector" (dict "matchLabels" (mergeOverwrite (deepCopy $model.identity) (dict "app.kubernetes.io/component" "test")))) -}}
-{{- range $other, $group := $model.groups -}}
-{{- $connects := false -}}
-{{- range $process, $container := $group.values.containers -}}
-{{- if has $name ($container.connects | default list) -}}
-{{- $connects = true -}}
-{{- end -}}
-{{- end -}}
-{{- if $connects -}}
-{{- $from = append $from (dict "podSelector" (dict "matchLabels" (include "symph.selector" (dict "model" $model "group" $group) | fromJson))) -}}
-{{- end -}}
+{{- $from := list (dict "podSelector" (dict "matchLabels" (merge (dict "app.kubernetes.io/component" "test") $model.identity))) -}}
+{{- range $service.dialling -}}
+{{- $from = append $from (dict "podSelector" (dict "matchLabels" (include "symph.selector" (dict "model" $model "group" (index $model.groups .)) | fromJson))) -}}
 {{- end -}}
 {{- $_ := set $rule "from" $from -}}
 {{- end -}}
 {{- $rules = append $rules $rule -}}
-{{- end -}}
 {{- end -}}
 {{- if or .group.isNode .group.selector -}}
 {{- $peers := list -}}

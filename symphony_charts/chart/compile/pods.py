@@ -140,6 +140,7 @@ def _container(experiment: Experiment, ref: ProcessRef, process: Process, servic
     if process.gpus:
         limits.setdefault("nvidia.com/gpu", str(process.gpus))
     optional: Values = {
+        "resources": _resources(requests, limits),
         "imagePullPolicy": process.image_pull_policy,
         "connects": list(process.connects),
         "readinessProbe": _compile_probe(process.ready, [name for name in process.binds if name in bound]),
@@ -147,7 +148,6 @@ def _container(experiment: Experiment, ref: ProcessRef, process: Process, servic
     values: Values = {
         **_program(experiment, process),
         "lifecycle": process.lifecycle,
-        "resources": _resources(requests, limits),
         **{key: value for key, value in optional.items() if value},
     }
     if any(is_device(experiment.volumes[mount.volume]) for mount in process.mounts):
@@ -160,17 +160,23 @@ def _steps(experiment: Experiment, pod: Pod) -> dict[str, Step]:
 
 
 def _step(experiment: Experiment, step: Step) -> Values:
-    return {**_program(experiment, step), "resources": _resources(step.requests, step.limits)}
+    resources = _resources(step.requests, step.limits)
+    return {**_program(experiment, step), **({"resources": resources} if resources else {})}
 
 
 def _program(experiment: Experiment, member: Process | Step) -> Values:
     """What a process and a step have in common: image, entry point, environment, folder and mounts."""
     command, args = entry_point(member)
     values: Values = {"image": member.image or experiment.image or ""}
-    optional: Values = {"command": command, "args": args, "workingDir": member.cwd}
-    values |= {key: value for key, value in optional.items() if value}
     mounts: list[Mount] = member.mounts
-    return {**values, "env": _compile_env(member.env), "mounts": mounts_of(mounts, experiment.volumes)}
+    optional: Values = {
+        "command": command,
+        "args": args,
+        "workingDir": member.cwd,
+        "env": _compile_env(member.env),
+        "mounts": mounts_of(mounts, experiment.volumes),
+    }
+    return values | {key: value for key, value in optional.items() if value}
 
 
 def _resources(requests: Mapping[str, str], limits: Mapping[str, str]) -> Values:
@@ -235,7 +241,8 @@ def _absorb_pod(values: Values, over: Mapping[str, object]) -> Values:
             result[key] = {**sub(values, key), **sub(metadata, key)}
             del metadata[key]
     for key in _POD:
-        if spec.get(key):
+        # An empty map adds nothing to a pod; as a value it would take the default away.
+        if key in spec and spec[key] != {}:
             result[key] = spec.pop(key)
     kept = {key: value for key, value in {**rest, "metadata": metadata, "spec": spec}.items() if value}
     return {**result, "overlay": kept} if kept else result

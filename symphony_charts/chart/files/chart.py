@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ _MAX_FILE_BYTES = 5 * 1024 * 1024
 
 _FOLDER = "[[ cookiecutter.name ]]/"
 _PLACE = re.compile(rb"\[\[ cookiecutter\.(\w+) \]\]")
+_TEMPLATE_NAME = re.compile(rb'\b(define|include) "symph\.')
 # In the folder for chart-testing, but not in the archive.
 _NOT_PACKED = ("ci/",)
 
@@ -71,6 +73,7 @@ class ChartTemplate:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         """`files` are those of the folder by path."""
         own = {path.removeprefix(_FOLDER): content for path, content in files.items() if path.startswith(_FOLDER)}
+        own = _with_names_of_their_own(own)
         self._pieces = {path: _PLACE.split(content) for path, content in own.items()}
 
     @property
@@ -108,6 +111,20 @@ def context_of(name: str, values: Values, version: str) -> dict[str, str]:
         "_readme": readme_text(name, values).removesuffix("\n"),
         "_spec_digest": str(values["specDigest"]),
     }
+
+
+def _with_names_of_their_own(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files with the hash of all templates in the name of each, since names hold for a whole release.
+
+    So the charts of two versions of the templates can be dependencies of one chart, while those of one version share
+    every file. ``hooks/post_gen_project.py`` does the same for cookiecutter.
+    """
+    templates = {path: content for path, content in files.items() if path.startswith("templates/")}
+    whole = hashlib.sha256()
+    for path, content in sorted(templates.items()):
+        whole.update(path.encode() + b"\0" + content + b"\0")
+    name = rb'\1 "symph.%s.' % whole.hexdigest()[:6].encode()
+    return {**files, **{path: _TEMPLATE_NAME.sub(name, content) for path, content in templates.items()}}
 
 
 def _filled(pieces: list[bytes], context: Mapping[bytes, bytes]) -> bytes:

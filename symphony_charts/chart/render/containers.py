@@ -10,7 +10,7 @@ from typing import Literal
 from symphony_charts.chart.render import names
 from symphony_charts.chart.render.model import LiveService, Model
 from symphony_charts.chart.render.scripts import hold_script, rank_script
-from symphony_charts.chart.render.values import Values, is_true, scalar, strings, texts
+from symphony_charts.chart.render.values import Values, is_true, said, scalar, strings, texts
 from symphony_charts.environment.di_engine import node_facts
 from symphony_charts.environment.expansion import pod_order
 from symphony_charts.environment.variables import Fact, ServiceFact, interpret, own_variables
@@ -40,13 +40,13 @@ def container(model: Model, group: Group, name: str, values: Values, role: Role)
         raise SpecError.one(f"groups.{group.name}: container {name} needs an image", f"groups.{group.name}")
     listening = _listening(model, group, name, role)
     entries: dict[str, object] = {
-        "imagePullPolicy": values.get("imagePullPolicy") or model.defaults.get("imagePullPolicy"),
+        "imagePullPolicy": said(values, model.defaults, "imagePullPolicy"),
         **_entry_point(model, group, name, values, role, listening),
         "workingDir": values.get("workingDir"),
         "envFrom": [{"configMapRef": {"name": model.addresses_name}}] if model.addresses else None,
         "resources": _resources(values, model.defaults),
         "volumeMounts": list(_mounts(model, group, name, values, role)),
-        "securityContext": _security_context(sub(model.defaults, "securityContext"), sub(values, "securityContext")),
+        "securityContext": _security_context(model.defaults, values),
         "ports": [{"containerPort": service.port, "protocol": "TCP"} for service in listening],
         **(_probes(values, model.services) if role != "step" else {}),
         "restartPolicy": "Always" if role == "sidecar" else None,
@@ -71,11 +71,12 @@ def _may_see(only: object, path: str, role: Role) -> bool:
     return not only or (role != "step" and isinstance(only, list) and path in only)
 
 
-def _security_context(defaults: Values, own: Values) -> Values:
+def _security_context(defaults: Values, values: Values) -> object:
     """The defaults with the container's own merged in; what is privileged cannot forbid that at the same time."""
-    if is_true(own.get("privileged")):
-        defaults = {key: value for key, value in defaults.items() if key not in _AGAINST_PRIVILEGE}
-    return merge_overlay(defaults, own)
+    if is_true(sub(values, "securityContext").get("privileged")):
+        context = sub(defaults, "securityContext")
+        defaults = {"securityContext": {key: context[key] for key in context if key not in _AGAINST_PRIVILEGE}}
+    return said(values, defaults, "securityContext")
 
 
 def _listening(model: Model, group: Group, name: str, role: Role) -> list[LiveService]:
@@ -103,22 +104,27 @@ def _env(
     model: Model, group: Group, name: str, values: Values, role: Role, listening: list[LiveService]
 ) -> list[Values]:
     """The list of variables as a container has it, with the user's over them; what refers to others comes last."""
-    env: dict[str, object] = {**_told(model, group, name, role, listening), **model.run_hosts}
-    for source in (sub(model.defaults, "env"), sub(values, "env")):
-        env.update({key: value if isinstance(value, dict) else scalar(value) for key, value in source.items()})
+    env: dict[str, object] = dict(_told(model, group, name, values, role, listening))
+    declared = said(values, model.defaults, "env")
+    for key, value in declared.items() if isinstance(declared, dict) else ():
+        env[key] = value if isinstance(value, dict) else scalar(value)
     return [
         {"name": key, "valueFrom": env[key]} if isinstance(env[key], dict) else {"name": key, "value": env[key]}
         for key in pod_order(env)
     ]
 
 
-def _told(model: Model, group: Group, name: str, role: Role, listening: list[LiveService]) -> Mapping[str, object]:
+def _told(
+    model: Model, group: Group, name: str, values: Values, role: Role, listening: list[LiveService]
+) -> Mapping[str, object]:
     """What a container is told of itself; where services are stands in the ConfigMap of addresses."""
     is_node = group.is_node and role != "step"
     listens = [service.name for service in listening]
-    variables = own_variables(model.experiment, ProcessRef(group.name, name), listens, is_node=is_node)
-    own = [variable for variable in variables if not isinstance(variable.source, ServiceFact)]
-    env = interpret(own, _facts(model, group), {})
+    connects = [] if role == "step" else [key for key in texts(values.get("connects")) if key in model.services]
+    variables = own_variables(model.experiment, ProcessRef(group.name, name), listens, connects, is_node=is_node)
+    own = [one for one in variables if not isinstance(one.source, ServiceFact) or one.source.part == "HOSTS"]
+    addresses = {key: model.services[key].address for key in (*listens, *connects)}
+    env = interpret(own, _facts(model, group), addresses)
     if is_node:
         env[DI_JOB_NAMESPACE] = _field("metadata.namespace")
     if is_node and group.replicas > 1:
@@ -139,9 +145,9 @@ def _facts(model: Model, group: Group) -> dict[Fact, str | Values | None]:
     if group.replicas > 1 or group.is_scaled_live:
         path = model.row.index if group.in_unit else _INDEX_OF_STATEFUL_SET
         facts[Fact.INDEX] = _field(path) if path else None
-    if model.run_hosts and group.selector_patterns:
+    if model.names_run and group.selector_patterns:
         facts[Fact.RUN] = ""  # No label of such a pod holds it; it is filled in once it is known.
-    elif model.run_hosts or group.is_node:
+    elif model.names_run or group.is_node:
         facts[Fact.RUN] = _field("metadata.labels['symph.dev/run']")
     if group.is_node:
         # Of several replicas each adds its index to the rank of the first.
@@ -155,11 +161,13 @@ def _field(path: str) -> Values:
 
 def _resources(values: Values, defaults: Values) -> Values:
     """Default requests where there are none; memory and devices are limited to what was asked for."""
-    resources, fallback = sub(values, "resources"), sub(defaults, "resources")
+    resources = sub(values, "resources")
+    fallback = sub(defaults, "resources") if resources or "resources" not in values else {}
     requests, limits = strings(resources.get("requests")), strings(resources.get("limits"))
     asked = {key: value for key, value in requests.items() if key == "memory" or "/" in key}
-    limits = {**strings(fallback.get("limits")), **asked, **limits}
-    missing = {key: value for key, value in strings(fallback.get("requests")).items() if key not in limits}
+    usual = {key: strings(fallback.get(key)) for key in ("requests", "limits") if resources.get(key) != {}}
+    limits = {**usual.get("limits", {}), **asked, **limits}
+    missing = {key: value for key, value in usual.get("requests", {}).items() if key not in limits}
     requests = {**missing, **requests}
     return {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
 

@@ -17,7 +17,6 @@ from symphony_charts.kinds.base import Kind
 from symphony_charts.kinds.group import Group
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.kinds.table import Row, fill, settings_faults, variant_of
-from symphony_charts.spec.variable_names import service_variable
 
 __all__ = [
     "ConfigData",
@@ -65,8 +64,9 @@ class ConfigData:
 class Model:
     """All that the objects of a release are made from, but for the identity of its run.
 
-    `run_hosts` are the HOSTS variables that contain that identity; the others stand in `addresses`, the data of the
-    ConfigMap `addresses_name`. `nodes` are the hosts of each group whose replicas are told their ranks, by rank.
+    `names_run`: whether addresses of replicas contain that identity. `addresses` is the data of the ConfigMap
+    `addresses_name`, which tells all processes where services are. `nodes` are the hosts of each group whose replicas
+    are told their ranks, by rank.
     `row` is what the table says of the kind under the version of its controller. `unit` is the name, without the run,
     of the object that runs all groups that end.
     """
@@ -82,7 +82,7 @@ class Model:
     secret_name: str
     groups: dict[str, Group]
     services: dict[str, LiveService]
-    run_hosts: dict[str, str]
+    names_run: bool
     nodes: dict[str, tuple[str, ...]]
     addresses: dict[str, str]
     addresses_name: str
@@ -105,7 +105,8 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     groups = _groups(clean, full, unit, row)
     _refuse(kind.faults([group for group in groups.values() if group.is_finite or group.in_unit], clean))
     services = _services(clean, full, groups)
-    addresses, run_hosts = _service_addresses(services)
+    told = shared_environment({name: service.address for name, service in services.items()})
+    addresses = {name: told[name] for name in sorted(told)}
     digest = names.sha256(go_json.dumps(addresses))[:8]
     return Model(
         values=clean,
@@ -119,7 +120,7 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
         secret_name=scalar(sub(clean, "secrets").get("name") or names.join(full, "secrets", 63)),
         groups=groups,
         services=services,
-        run_hosts=run_hosts,
+        names_run=any(service.has_run_hosts for service in services.values()),
         nodes={
             name: _replica_hosts(groups[name])
             for name in ordered(groups, sub(clean, "workload").get("order"))
@@ -129,17 +130,6 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
         addresses_name=names.join(full, f"addresses-{digest}", 63),
         configs=_configs(clean, full),
         defaults=sub(clean, "defaults"),
-    )
-
-
-def _service_addresses(services: Mapping[str, LiveService]) -> tuple[dict[str, str], dict[str, str]]:
-    """What all processes are told of all services: what holds for any run, and what contains its identity."""
-    told = shared_environment({name: service.address for name, service in sorted(services.items())})
-    of_run = {service_variable(name, "HOSTS") for name, service in services.items() if service.has_run_hosts}
-    names_in_order = sorted(told)
-    return (
-        {name: told[name] for name in names_in_order if name not in of_run},
-        {name: told[name] for name in names_in_order if name in of_run},
     )
 
 

@@ -52,11 +52,15 @@ def identity(values: Values, release: Release) -> dict[str, str]:
     }
 
 
+# Objects of a group and of a service bear these beside the labels of all.
+_OF_SOME_OBJECTS = ("symph.dev/group", "symph.dev/service", "symph.dev/run")
+
+
 def labels(values: Values, release: Release) -> dict[str, str]:
     """The labels of every object; the user's first, so that ours win."""
     chart = f"{release.chart_name}-{release.chart_version}".replace("+", "_")
     return {
-        **{key: scalar(value) for key, value in sub(values, "labels").items()},
+        **{key: scalar(value) for key, value in sub(values, "labels").items() if key not in _OF_SOME_OBJECTS},
         **identity(values, release),
         "app.kubernetes.io/managed-by": release.service,
         "helm.sh/chart": fit(chart, 63),

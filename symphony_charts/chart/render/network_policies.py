@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symphony_charts.chart.render.model import LiveService, Model
-from symphony_charts.chart.render.values import Values, is_true
+from symphony_charts.chart.render.values import Values, is_true, texts
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.group import Group
 
@@ -47,8 +47,7 @@ def _rule(model: Model, service: LiveService, run: str) -> Values:
 
 def _connects(group: Group, service: str) -> bool:
     containers = sub(dict(group.values), "containers")
-    declared = (sub(containers, name).get("connects") for name in containers)
-    return any(isinstance(connects, list) and service in connects for connects in declared)
+    return any(service in texts(sub(containers, name).get("connects")) for name in containers)
 
 
 def _is_peer(group: Group) -> bool:

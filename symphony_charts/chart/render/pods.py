@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symphony_charts.chart.render.containers import Role, container, secret_volume
 from symphony_charts.chart.render.model import Model
-from symphony_charts.chart.render.values import Values, integer, is_true, ordered, strings, texts
+from symphony_charts.chart.render.values import Values, integer, is_true, ordered, said, strings, texts
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.overlay import merge_overlay
@@ -26,20 +26,19 @@ def pod_template(model: Model, group: Group) -> Values:
     """Metadata and spec of the pods of `group`, without the label of the run."""
     values, defaults = dict(group.values), model.defaults
     init, main = _containers(model, group)
-    token = values.get("automountServiceAccountToken") or defaults.get("automountServiceAccountToken")
-    grace = values.get("terminationGracePeriodSeconds", defaults.get("terminationGracePeriodSeconds"))
+    grace = said(values, defaults, "terminationGracePeriodSeconds")
     optional: Values = {
         "initContainers": init,
         "volumes": _volumes(model, group),
-        **{key: values.get(key) or defaults.get(key) for key in _PASSED_ON},
-        "nodeSelector": {**strings(defaults.get("nodeSelector")), **strings(values.get("nodeSelector"))},
-        "securityContext": merge_overlay(sub(defaults, "podSecurityContext"), sub(values, "securityContext")),
+        **{key: (values if key in values else defaults).get(key) for key in _PASSED_ON},
+        "nodeSelector": said(_texts_of(values), _texts_of(defaults), "nodeSelector"),
+        "securityContext": said(values, defaults, "podSecurityContext", "securityContext"),
         "imagePullSecrets": [{"name": name} for name in texts(defaults.get("imagePullSecrets"))],
         "subdomain": group.pods if group.is_indexed and not group.selector_patterns else None,
     }
     spec: Values = {
         "enableServiceLinks": False,
-        "automountServiceAccountToken": is_true(token),
+        "automountServiceAccountToken": is_true(said(values, defaults, "automountServiceAccountToken")),
         "containers": main,
         "terminationGracePeriodSeconds": integer(grace, 30, f"groups.{group.name}.terminationGracePeriodSeconds"),
         "restartPolicy": (values.get("restartPolicy") or "Never") if group.is_finite else "Always",
@@ -47,6 +46,10 @@ def pod_template(model: Model, group: Group) -> Values:
     }
     metadata = {"labels": _labels(model, group), "annotations": _annotations(model, group, str(main[0]["name"]))}
     return merge_overlay({"metadata": metadata, "spec": spec}, sub(values, "overlay"))
+
+
+def _texts_of(values: Values) -> Values:
+    return {key: strings(values[key]) for key in ("nodeSelector",) if key in values}
 
 
 def _containers(model: Model, group: Group) -> tuple[list[Values], list[Values]]:

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats import go_json
+from symphony_charts.formats.overlay import merge_overlay
 
-__all__ = ["Values", "integer", "is_true", "normalise", "ordered", "scalar", "strings", "texts"]
+__all__ = ["Values", "integer", "is_true", "normalise", "ordered", "said", "scalar", "strings", "texts"]
 
 Values: TypeAlias = dict[str, object]
 
@@ -62,6 +63,18 @@ def integer(value: object, default: int | None, what: str) -> int:
 def is_true(value: object) -> bool:
     """Whether a value says yes, as a boolean or as the text ``true``."""
     return value is True or value == "true"
+
+
+def said(own: Mapping[str, object], defaults: Mapping[str, object], key: str, own_key: str = "") -> object:
+    """What a group or container says under a key (`own_key` where it has another name there), else the default.
+
+    What is said counts even where it is empty: false, "", [] and {} take the default away. Other maps merge into it.
+    """
+    default, name = defaults.get(key), own_key or key
+    if name not in own:
+        return default
+    value = own[name]
+    return merge_overlay(default, value) if value and isinstance(value, dict) and isinstance(default, dict) else value
 
 
 def ordered(items: Mapping[str, object], order: object) -> list[str]:

@@ -15,7 +15,7 @@ from symphony_charts.gitops import layout
 from symphony_charts.gitops.diff.comparison import Side
 from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer, place_of
 from symphony_charts.gitops.operations.snapshot import Snapshot
-from symphony_charts.gitops.store.git_objects import object_of
+from symphony_charts.gitops.store.git_objects import hash_of, object_of
 
 __all__ = ["Published", "Read"]
 
@@ -29,7 +29,7 @@ class Published:
         self._read, self.team, self.name = read, team, name
         # By Git's own ids: a template that differs in a byte differs here.
         self._ours = {
-            path: object_of("blob", content).oid
+            path: content
             for path, content in ours.fixed.items()
             if path.startswith("templates/_") or (path.startswith("templates/") and path.endswith("s.yaml"))
         }
@@ -77,6 +77,11 @@ class Published:
         if any(name.startswith("extra-") for name in files):
             notes.append(f"{title}: the chart's own templates (templates/extra-*) are not compared")
         theirs = {f"templates/{name}": entry.oid for name, entry in files.items()}
-        if any(theirs.get(path) != oid for path, oid in self._ours.items()):
+        if any(not _is(theirs.get(path, ""), content) for path, content in self._ours.items()):
             notes.append(f"{title}: made by another version of symph; compared as this one would render it")
         return tuple(notes)
+
+
+def _is(oid: str, content: bytes) -> bool:
+    """Whether a file of the repository holds exactly `content`."""
+    return oid == object_of("blob", content, hash_of(oid)).oid

@@ -11,7 +11,7 @@ from symphony_charts.chart.files.version import FIRST_VERSION, check_version, co
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops.operations.snapshot import Entry
-from symphony_charts.gitops.store.git_objects import tree_id
+from symphony_charts.gitops.store.git_objects import hash_of, tree_id
 
 __all__ = ["Decision", "decide_version", "newest", "version_key"]
 
@@ -59,7 +59,7 @@ def decide_version(
         same = chart.with_version(wanted)
         if wanted not in published:
             return Decision(chart=same, is_new=True, last=last)
-        if published[wanted].oid != tree_id(same.files):
+        if published[wanted].oid != tree_id(same.files, hash_of(published[wanted].oid)):
             raise Conflict(
                 f"{chart.name} {wanted} is published already, with other content",
                 f"{published[wanted].oid[:12]} in the repository",
@@ -67,9 +67,8 @@ def decide_version(
             )
         return Decision(chart=same, is_new=False, last=last)
     for version in sorted(published, key=version_key, reverse=True):
-        if _NUMBERS.fullmatch(version) and published[version].oid == tree_id(
-            (same := chart.with_version(version)).files
-        ):
+        oid = published[version].oid
+        if _NUMBERS.fullmatch(version) and oid == tree_id((same := chart.with_version(version)).files, hash_of(oid)):
             return Decision(chart=same, is_new=False, last=last)
     if last is None:
         return Decision(chart=chart.with_version(FIRST_VERSION), is_new=True)

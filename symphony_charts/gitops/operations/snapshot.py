@@ -44,11 +44,12 @@ class NotLoadedError(LookupError):
 class Snapshot:
     """The loaded part of the tree of `commit`: entries by folder (``""`` is the root), contents by path of file.
 
-    `commit` is empty for a branch that does not exist yet. What is there and not loaded raises
-    NotLoadedError: it is never taken for absent.
+    `commit` is empty for a branch that does not exist yet; its objects are named by `hash_name`. What is there and not
+    loaded raises NotLoadedError: it is never taken for absent.
     """
 
     commit: str = ""
+    hash_name: str = "sha1"
     folders: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -147,14 +148,17 @@ def ask(
         snapshot = load(snapshot, missing)
 
 
-def parse_tree(data: bytes) -> dict[str, Entry]:
-    """The entries of a Git tree object. Source: git, Documentation/user-manual "tree object"."""
+def parse_tree(data: bytes, hash_name: str = "sha1") -> dict[str, Entry]:
+    """The entries of a Git tree object, whose ids are as long as those of `hash_name`.
+
+    Source: git, Documentation/user-manual "tree object".
+    """
     entries: dict[str, Entry] = {}
-    start = 0
+    start, size = 0, 32 if hash_name == "sha256" else 20
     while start < len(data):
         space = data.index(b" ", start)
         end = data.index(b"\0", space)
         name = data[space + 1 : end].decode("utf-8", "surrogateescape")
-        entries[name] = Entry(mode=data[start:space].decode(), oid=data[end + 1 : end + 21].hex())
-        start = end + 21
+        entries[name] = Entry(mode=data[start:space].decode(), oid=data[end + 1 : end + 1 + size].hex())
+        start = end + 1 + size
     return entries

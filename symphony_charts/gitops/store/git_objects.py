@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops.operations.snapshot import FILE, FOLDER, Entry, Snapshot
 
-__all__ = ["Edits", "GitObject", "Tree", "build_tree", "commit_object", "object_of", "tree_id"]
+__all__ = ["Edits", "GitObject", "Tree", "build_tree", "commit_object", "hash_of", "object_of", "tree_id"]
 
 # path -> content; None takes the file or folder away. A folder that is taken away may be filled again by other edits.
 Edits: TypeAlias = Mapping[str, "bytes | None"]
@@ -45,15 +45,20 @@ class _Node:
     folders: dict[str, _Node] = field(default_factory=dict)
 
 
-def object_of(kind: Literal["blob", "tree", "commit"], data: bytes) -> GitObject:
-    """The object with `data`."""
-    oid = hashlib.sha1(b"%s %d\0%s" % (kind.encode(), len(data), data), usedforsecurity=False).hexdigest()
+def object_of(kind: Literal["blob", "tree", "commit"], data: bytes, hash_name: str = "sha1") -> GitObject:
+    """The object with `data`, named by `hash_name` (sha1, or sha256)."""
+    oid = hashlib.new(hash_name, b"%s %d\0%s" % (kind.encode(), len(data), data), usedforsecurity=False).hexdigest()
     return GitObject(kind=kind, oid=oid, data=data)
 
 
-def tree_id(files: Mapping[str, bytes]) -> str:
+def hash_of(oid: str) -> str:
+    """What an object's id was made by."""
+    return "sha256" if len(oid) == 64 else "sha1"
+
+
+def tree_id(files: Mapping[str, bytes], hash_name: str = "sha1") -> str:
     """The id of the tree that holds exactly `files` (path -> content)."""
-    return build_tree(Snapshot(), files).oid
+    return build_tree(Snapshot(hash_name=hash_name), files).oid
 
 
 def build_tree(tip: Snapshot, edits: Edits) -> Tree:
@@ -64,7 +69,7 @@ def build_tree(tip: Snapshot, edits: Edits) -> Tree:
     objects: dict[str, GitObject] = {}
     root = _build(tip, "", _nested(edits), objects)
     if root is None:
-        empty = object_of("tree", b"")
+        empty = object_of("tree", b"", tip.hash_name)
         objects[empty.oid] = empty
         root = empty.oid
     return Tree(oid=root, objects=tuple(objects.values()))
@@ -79,6 +84,7 @@ def commit_object(
     time: int,
     message: str,
     signature: str = "",
+    hash_name: str = "sha1",
 ) -> GitObject:
     """The commit of `tree`; `author` and `committer` (the same unless said) are ``Name <mail>``.
 
@@ -89,8 +95,9 @@ def commit_object(
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     lines += [f"author {author} {time} +0000", f"committer {committer or author} {time} +0000"]
     if signature:
-        lines.append("gpgsig " + signature.rstrip("\n").replace("\n", "\n "))
-    return object_of("commit", ("\n".join(lines) + "\n\n" + message.rstrip("\n") + "\n").encode())
+        header = "gpgsig-sha256" if hash_name == "sha256" else "gpgsig"
+        lines.append(f"{header} " + signature.rstrip("\n").replace("\n", "\n "))
+    return object_of("commit", ("\n".join(lines) + "\n\n" + message.rstrip("\n") + "\n").encode(), hash_name)
 
 
 def _nested(edits: Edits) -> _Node:
@@ -114,7 +121,9 @@ def _build(tip: Snapshot, path: str, node: _Node, objects: dict[str, GitObject])
     """The id of the folder's new tree, None when nothing is left of it."""
     entries = {} if node.is_cleared else dict(tip.folder(path))
     for name, content in node.files.items():
-        entries.pop(name, None) if content is None else entries.__setitem__(name, _blob(content, objects))
+        entries.pop(name, None) if content is None else entries.__setitem__(
+            name, _blob(content, objects, tip.hash_name)
+        )
     for name, child in node.folders.items():
         child_path = f"{path}/{name}" if path else name
         if isinstance(node.files.get(name), bytes):
@@ -124,13 +133,13 @@ def _build(tip: Snapshot, path: str, node: _Node, objects: dict[str, GitObject])
         entries.pop(name, None) if oid is None else entries.__setitem__(name, Entry(mode=FOLDER, oid=oid))
     if not entries:
         return None
-    tree = object_of("tree", b"".join(_lines(entries)))
+    tree = object_of("tree", b"".join(_lines(entries)), tip.hash_name)
     objects[tree.oid] = tree
     return tree.oid
 
 
-def _blob(content: bytes, objects: dict[str, GitObject]) -> Entry:
-    blob = object_of("blob", content)
+def _blob(content: bytes, objects: dict[str, GitObject], hash_name: str) -> Entry:
+    blob = object_of("blob", content, hash_name)
     objects[blob.oid] = blob
     return Entry(mode=FILE, oid=blob.oid)
 

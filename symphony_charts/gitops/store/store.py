@@ -296,6 +296,7 @@ class Store:
             committer=self._author.committer,
             time=when,
             message=message,
+            hash_name=self.cache.hash_name,
         )
         commit = make()
         return commit if self._author.sign is None else make(signature=self._author.sign(commit.data))
@@ -349,8 +350,8 @@ def load(
 ) -> Snapshot:
     """The `folders` of commit `tip` and all above them, then the `files` that are asked for when those are known."""
     if not tip:
-        return Snapshot()
-    snapshot = _with_folders(cache, Snapshot(commit=tip), ancestors(folders))
+        return Snapshot(hash_name=cache.hash_name)
+    snapshot = _with_folders(cache, Snapshot(commit=tip, hash_name=cache.hash_name), ancestors(folders))
     wanted = list(dict.fromkeys(files(snapshot)))
     return _with_files(cache, _with_folders(cache, snapshot, _folders_of(wanted)), wanted)
 
@@ -375,7 +376,7 @@ def _folders_of(files: Iterable[str]) -> list[str]:
 def _with_folders(cache: Cache, snapshot: Snapshot, paths: Iterable[str]) -> Snapshot:
     new = [path for path in dict.fromkeys(paths) if path not in snapshot.folders]
     folders = {**snapshot.folders, **_trees(cache, snapshot.commit, new)}
-    return Snapshot(commit=snapshot.commit, folders=folders, files=snapshot.files)
+    return replace(snapshot, folders=folders)
 
 
 def _with_files(cache: Cache, snapshot: Snapshot, paths: Iterable[str]) -> Snapshot:
@@ -385,13 +386,13 @@ def _with_files(cache: Cache, snapshot: Snapshot, paths: Iterable[str]) -> Snaps
     fetch_files(cache, blobs.values())
     contents = read_objects(cache.repo, list(blobs.values()))
     files = {path: item[2] for path, item in zip(blobs, contents, strict=True) if item is not None}
-    return Snapshot(commit=snapshot.commit, folders=snapshot.folders, files={**snapshot.files, **files})
+    return replace(snapshot, files={**snapshot.files, **files})
 
 
 def _trees(cache: Cache, tip: str, paths: list[str]) -> dict[str, dict[str, Entry]]:
     items = read_objects(cache.repo, [f"{tip}:{path}" for path in paths])
     return {
-        path: parse_tree(item[2])
+        path: parse_tree(item[2], cache.hash_name)
         for path, item in zip(paths, items, strict=True)
         if item is not None and item[0] == "tree"
     }

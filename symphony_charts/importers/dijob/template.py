@@ -221,7 +221,7 @@ class PodWriter:
             service.name: Address(host=hosts[service.name][0], hosts=hosts[service.name], port=service.port)
             for service in reached
         }
-        variables = variables_of(self._experiment.name, ref, reached)
+        variables = variables_of(self._experiment.name, ref, reached, connects=dialled)
         return {**interpret(variables, facts, addresses), **own}
 
     def _ports(self) -> dict[str, int]:

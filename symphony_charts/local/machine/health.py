@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import resource
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Literal
 
 from symphony_charts.backend.capability import Capability
 from symphony_charts.errors import ToolFailed
+from symphony_charts.local.log_file import LogFile
 from symphony_charts.local.machine.gpu_locks import holders_of
 from symphony_charts.local.machine.gpus import gpus_seen
 from symphony_charts.local.machine.limits import find_limiter
@@ -44,6 +47,7 @@ def examine() -> list[Capability]:
         _folder("state", state_dir()),
         _runtime(),
         _locks(),
+        *_logs(),
         *_linger(),
     ]
 
@@ -134,6 +138,22 @@ def _runtime() -> Capability:
     except ToolFailed as error:
         return Capability(name="runtime folder", status="missing", detail=f"{error.at}: {error.what}", next=error.next)
     return _folder("runtime", runtime_dir())
+
+
+def _logs() -> list[Capability]:
+    """Whether logs can be held to their size; nothing where it cannot be tried."""
+    try:
+        folder = next(path for path in (state_dir(), *state_dir().parents) if path.exists())
+        with tempfile.NamedTemporaryFile(dir=folder) as file:
+            file.write(b"\n" * 4096)
+            file.flush()
+            LogFile(Path(file.name)).cut(1)
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            return []
+        detail = "logs grow without limit: the file system of the state folder cannot give up their beginnings"
+        return [Capability(name="logs", status="warning", detail=detail, next="set SYMPH_STATE_DIR to another one")]
+    return [Capability(name="logs", status="ok", detail="held to their size (local.log_size)")]
 
 
 def _locks() -> Capability:

@@ -107,7 +107,6 @@ def _with_probes(experiment: Experiment, seen: str) -> Experiment:
             preamble=[],
             ready=None,
             after=[],
-            connects=[],
             deadline=None,
             local=local,
         )

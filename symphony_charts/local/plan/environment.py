@@ -57,11 +57,12 @@ class Environments:
         local = process.local.env if isinstance(process, Process) and process.local is not None else {}
         ref = ProcessRef(replica.pod.name, name)
         listens = [service.name for service in self._services if service.listener == ref]
+        connects = process.connects if isinstance(process, Process) else ()
         is_node = isinstance(process, Process) and replica.pod.name in self._nodes
         declared = {**process.env, **self._gpus(process, gpus), **self._experiment.local.env, **local}
         listed = interpret(
             [
-                *own_variables(self._experiment.name, ref, listens, is_node=is_node),
+                *own_variables(self._experiment.name, ref, listens, connects, is_node=is_node),
                 *(Variable(key, value) for key, value in declared.items()),
             ],
             self._facts(replica, secrets, is_node=is_node),

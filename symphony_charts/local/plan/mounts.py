@@ -38,6 +38,7 @@ __all__ = [
     "config_dir",
     "key_of",
     "layout",
+    "lost_writes",
     "mount_binds",
     "note_of",
     "original",
@@ -102,6 +103,26 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
             sub_path = (mount.sub_path or "").strip("/")
             source = f"{source}/{sub_path}" if sub_path else source
             yield Bind(source=source, target=mount.at, read_only=mount.read_only, sub_path=sub_path)
+
+
+def lost_writes(experiment: Experiment, mounts: Sequence[Mount], machine: Machine) -> Iterator[Problem]:
+    """The volumes of a process that it would miss where nothing can be mounted, and lose what it wrote.
+
+    One that outlives the run, in one that does not: a program that goes there through the outer one writes into that.
+    """
+    if machine.has_namespace or machine.claims_dir.startswith(f"{machine.run_dir}/"):
+        return
+    for number, mount in enumerate(mounts):
+        for outer in mounts:
+            is_inside = mount.at.startswith(outer.at.rstrip("/") + "/") and mount.at.rstrip("/") != outer.at.rstrip("/")
+            if is_inside and _ends_with_run(experiment, outer) and not _ends_with_run(experiment, mount):
+                what = f'"{mount.at}" lies in "{outer.at}", which ends with the run, and this machine allows no mounts'
+                step = f"mount it elsewhere, or allow user namespaces: what is written to {mount.at} could be lost"
+                yield Problem(what=what, path=f"mounts[{number}]", next=step)
+
+
+def _ends_with_run(experiment: Experiment, mount: Mount) -> bool:
+    return isinstance(experiment.volumes[mount.volume], (EmptyDirVolume, GitVolume))
 
 
 def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, machine: Machine) -> Iterator[Checkout]:

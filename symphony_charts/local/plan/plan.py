@@ -11,11 +11,13 @@ from pathlib import PurePosixPath
 from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.environment.expansion import expand
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.quantity import amount_of
 from symphony_charts.local.plan.environment import FROM_CALLER, Environments
 from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words
 from symphony_charts.local.plan.mounts import (
     checkouts_of,
     layout,
+    lost_writes,
     mount_binds,
     note_of,
     own_secrets,
@@ -37,6 +39,7 @@ from symphony_charts.local.plan.records import (
     Wait,
 )
 from symphony_charts.local.plan.replicas import Replica, replicas_of, steps_of
+from symphony_charts.spec.checks.amounts import UNLIMITED
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef, find_process, retries_of
 from symphony_charts.spec.services import Service
@@ -141,6 +144,8 @@ class _Context:
         local = process.local if isinstance(process, Process) else None
         process = local_process(process) if isinstance(process, Process) else process
         secrets = own_secrets(experiment, ref, machine)
+        if lost := list(lost_writes(experiment, process.mounts, machine)):
+            raise SpecError(lost)
         mounts = (*mount_binds(experiment, process.mounts, replica.name, machine), *secrets)
         if not machine.has_namespace:
             process = relocated(process, (*self.binds, *mounts))
@@ -182,6 +187,7 @@ class _Context:
             on_exit=(local.on_exit if local is not None else None) or experiment.local.on_exit,
             grace_s=replica.pod.settings.grace_period or _GRACE_S,
             deadline_s=replica.pod.settings.deadline,
+            log_bytes=_log_bytes((local.log_size if local is not None else None) or experiment.local.log_size),
             gpus=gpus,
             enter=machine.enter,
             limits=limits,
@@ -202,6 +208,10 @@ class _Context:
             for check in find(process, replica.address, listening):
                 # A probe may name the pod's number of a port that has another one here.
                 yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
+
+
+def _log_bytes(size: str) -> int:
+    return 0 if size == UNLIMITED else amount_of("storage", size)
 
 
 def _checkouts(experiment: Experiment, replicas: Sequence[Replica], machine: Machine) -> Iterator[Checkout]:

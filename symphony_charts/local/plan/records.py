@@ -169,7 +169,8 @@ class PlannedProcess:
     `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `pod` the replica of the
     pod, which is also the tmux window. `gpus` are the ids of its GPUs, `binds` paths that only this pod sees. `enter`
     is put before `argv`: programs that become it; `scope` starts all of it, in bounds of its own. `spec_path` is where
-    it stands in the experiment, `digest` covers everything whose change needs a restart.
+    it stands in the experiment, `log_bytes` the size beyond which its log loses its beginning (0: never), `digest`
+    covers everything whose change needs a restart.
     """
 
     slot: int
@@ -194,6 +195,7 @@ class PlannedProcess:
     on_exit: OnExit
     grace_s: int
     deadline_s: int | None
+    log_bytes: int
     gpus: tuple[str, ...]
     enter: tuple[str, ...]
     limits: tuple[Limit, ...]

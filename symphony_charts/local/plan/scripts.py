@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from symphony_charts.errors import SpecError
 from symphony_charts.local.plan.limits import rlimit_lines
+from symphony_charts.local.plan.log_pipe import log_pipe
 from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
 
 __all__ = [
@@ -168,5 +169,5 @@ def _logs(processes: Sequence[PlannedProcess], run_dir: str) -> Iterator[str]:
     in_order = [process for panes in _windows(processes) for process in panes]
     for number, process in enumerate(in_order):
         if process.tty:
-            log = quote_path(f"{run_dir}/p/{process.slot}/log")
-            yield f"pipe-pane -t %{number} 'exec cat >>\"{log}\"'"
+            folder = quote_path(f"{run_dir}/p/{process.slot}")
+            yield f"pipe-pane -t %{number} '{log_pipe(folder)}'"

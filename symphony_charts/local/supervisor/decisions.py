@@ -67,6 +67,11 @@ class _Turn:
                     self._note_start(slot)
             case events.TakenOver(stopping):
                 self._take_over(stopping)
+            case events.PaneClosed(slot):
+                if self._phase == "running":
+                    self._note(slot, unhealthy="its pane was closed", pane="")
+                    if slot in self._live:
+                        self._end(slot)
             case events.TmuxGone():
                 self._lose_tmux()
             case events.Ended():

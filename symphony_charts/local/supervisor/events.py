@@ -14,6 +14,7 @@ __all__ = [
     "Event",
     "Later",
     "Overdue",
+    "PaneClosed",
     "ProbeFailed",
     "Readiness",
     "Respawned",
@@ -75,6 +76,13 @@ class ProbeFailed:
 
 
 @dataclass(frozen=True)
+class PaneClosed:
+    """The pane in which a program runs was closed: it has no terminal any more, and nothing of it is logged."""
+
+    slot: int
+
+
+@dataclass(frozen=True)
 class Overdue:
     """The deadline of a process that began at that time has passed."""
 
@@ -114,6 +122,7 @@ Event = (
     Started
     | TakenOver
     | TmuxGone
+    | PaneClosed
     | Ended
     | Readiness
     | ProbeFailed

@@ -25,15 +25,13 @@ _IN_MODIFY = 0x2
 _EVENT = struct.Struct("iIII")
 _OVERFLOW = -1
 _LIBC = ctypes.CDLL(None, use_errno=True)
-# A log may be longer than its limit by a quarter, and by so many bytes: cutting goes by blocks of the file system.
-_LEAST_CUT = 1 << 16
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LogClock:
     """Notes when each of `logs` grew. `descriptor` becomes readable when there is something to `note`.
 
-    `limits` says for each log how many bytes of it are kept at least; what is before may go (0: nothing does).
+    `limits` says for each log how many bytes of it are kept at most, of which at least three quarters are (0: all are).
     """
 
     def __init__(self, logs: Sequence[Path], limits: Sequence[int] = ()) -> None:
@@ -79,10 +77,10 @@ class LogClock:
 
     def _cut(self, log: Path) -> None:
         limit, file = self._limits.get(log), LogFile(log)
-        if limit is None or file.kept() <= limit + max(limit // 4, _LEAST_CUT):
+        if limit is None or file.kept() <= limit:
             return
         try:
-            file.cut(limit)
+            file.cut(limit - limit // 4)
         except OSError as error:
             self._limits.clear()
             sys.stderr.write(f"logs are not held to their limits: {error}\n")

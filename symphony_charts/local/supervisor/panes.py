@@ -14,6 +14,7 @@ from typing import Any
 from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run, wrapper_of
 from symphony_charts.local.supervisor.event_loop import Loop
+from symphony_charts.local.supervisor.new_pane import commands_of_pane
 from symphony_charts.system import processes
 from symphony_charts.system.process_identity import (
     ProcessRecord,
@@ -27,6 +28,7 @@ from symphony_charts.system.process_identity import (
 
 __all__ = ["Panes"]
 
+_FRESH_S = 0.1
 _KILLED = 128 + signal.SIGKILL
 
 
@@ -42,6 +44,8 @@ class Panes:
         self._fds: dict[int, int] = {}
         self._noted: dict[int, float] = {}
         self._until: dict[ProcessRecord, int] = {}
+        self._there: set[int] = set()
+        self._listed = 0.0
         self._look: Callable[[], None] | None = None
         self.server: ProcessRecord | None = None
 
@@ -109,18 +113,36 @@ class Panes:
         """When the end of a program became known, in seconds since 1970: noted before, or now."""
         return self._noted.pop(slot, None) or time.time()
 
+    def has_lost(self, slot: int) -> bool:
+        """Whether tmux has no pane for `slot` any more; asked at most every `_FRESH_S` seconds, of all at once."""
+        now = time.monotonic()
+        if now > self._listed + _FRESH_S:
+            self._there, self._listed = {pane.slot for pane in tmux_client.list_panes(self.run.socket)}, now
+        return bool(self.server) and slot not in self._there
+
     def respawn(self, slot: int) -> None:
-        """Run the program of `slot` once more; what the last start left behind in its session is killed first."""
+        """Run the program of `slot` once more; what the last start left behind in its session is killed first.
+
+        Where its pane was closed it gets another, in a window of its own.
+        """
         process = self._slots[slot]
         for name in ("exit", "limit", "pid", "go"):
             (self.run.process_dir(slot) / name).unlink(missing_ok=True)
         self._kill_session(wrapper_of(process))
-        tmux_client.respawn(self.run.socket, process["pane"])
+        if process["pane"]:
+            tmux_client.respawn(self.run.socket, process["pane"])
+            return
+        folder, has_session = self.run.process_dir(slot), bool(tmux_client.list_panes(self.run.socket))
+        text = commands_of_pane((self.run.folder / "up.conf").read_text("utf-8"), str(folder), has_session=has_session)
+        commands = folder / "pane.conf"
+        commands.write_text(text, encoding="utf-8")
+        tmux_client.source_file(self.run.socket, commands)
 
     def follow_respawned(self, slot: int) -> None:
         """Watch what `respawn` has started; a program that is over already is not there afterwards."""
         for pane in tmux_client.list_panes(self.run.socket):
             if pane.slot == slot:
+                self._slots[slot]["pane"] = pane.id
                 self._follow(slot, pane.pid, self._ended)
 
     def let_go(self, slot: int) -> None:

@@ -20,18 +20,20 @@ from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.machine.gpu_locks import restore_gpu_locks
 from symphony_charts.local.plan.records import Check
 from symphony_charts.local.run_identity import LIFE, forget_life, write_supervisor
-from symphony_charts.local.runs import Run, write_json
+from symphony_charts.local.runs import Run, wrapper_of, write_json
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_mount_points, remove_private
 from symphony_charts.local.supervisor.decisions import Phase, State, step
 from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.events import Act, Event
 from symphony_charts.local.supervisor.log_clock import LogClock
+from symphony_charts.local.supervisor.log_pipes import LogPipes
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.policy import Backoff
 from symphony_charts.local.supervisor.probe_runner import Checks
 from symphony_charts.local.supervisor.requests import requested, withdraw
 from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, make_room, say
+from symphony_charts.local.supervisor.terminals import Terminals
 from symphony_charts.system.file_locks import hold_life
 from symphony_charts.system.process_identity import ProcessRecord, send_signal
 
@@ -63,8 +65,11 @@ class Supervisor:
         self.reason, self.failed, self.cause, self.dirty = "", self.old.get("failed"), self.old.get("cause", ""), True
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended)
+        self.terminals = Terminals(self.loop, self._terminal_closed)
         self.checks = Checks(run, self.loop, self._changed, self._dead)
-        self.clock = LogClock([run.process_dir(slot) / "log" for slot in range(len(self.slots))])
+        logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
+        # A plan of an older version has no limits.
+        self.clock = LogClock(logs, [planned.get("log_bytes", 0) for planned in self.plan["processes"]])
         make_room(len(self.slots))
         self.gpus = restore_gpu_locks(run, self.plan)
         self.backoff = Backoff(**self.plan.get("backoff", {}))
@@ -81,7 +86,7 @@ class Supervisor:
     def watch(self, *, is_start: bool) -> None:
         """Run until the run is over; with `is_start` its processes are only being started."""
         signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
-        self.loop.watch(self.clock.descriptor, self.clock.note)
+        self.loop.watch(self.clock.descriptor, LogPipes(self.run, self.loop, self.clock).note)
         if is_start:
             self.phase = "starting"
             attend_start(self.loop, self.run.folder / "born", self.channel, self._started, self._save)
@@ -90,6 +95,8 @@ class Supervisor:
             # A server that was stopped by hand could not say what it holds.
             send_signal(ProcessRecord.from_data(self.old.get("tmux")), signal.SIGCONT)
         count = self.panes.adopt()
+        for slot in self.panes.live:
+            self._follow_terminal(slot)
         if self.panes.server is not None:
             self.old["tmux"] = self.panes.server.to_data()
         if self.old["phase"] != "stopping":
@@ -125,7 +132,11 @@ class Supervisor:
     def _ended(self, slot: int) -> None:
         ended = self.panes.ended_at(slot)
         self.checks.leave(slot)
-        self._happened(events.Ended(slot, self.panes.status_of(slot), ended, self.panes.limit_of(slot)))
+        status = self.panes.status_of(slot)
+        if status and self.phase == "running" and self.slots[slot]["phase"] == "running" and self.panes.has_lost(slot):
+            # It may have failed since it could not print.
+            self._happened(events.PaneClosed(slot))
+        self._happened(events.Ended(slot, status, ended, self.panes.limit_of(slot)))
 
     def _changed(self, slot: int, is_ready: bool, why: str) -> None:
         self._happened(events.Readiness(slot, is_ready, why))
@@ -172,9 +183,20 @@ class Supervisor:
             return
         self._happened(events.Respawned(slot, is_done=True))
         self.panes.follow_respawned(slot)
+        self._follow_terminal(slot)
         if slot not in self.panes:
             # It was over before it could be watched: nothing else will tell.
             self._ended(slot)
+
+    def _follow_terminal(self, slot: int) -> None:
+        wrapper = wrapper_of(self.slots[slot])
+        if wrapper is not None:
+            self.terminals.follow(slot, wrapper.pid)
+
+    def _terminal_closed(self, slot: int, pid: int) -> None:
+        wrapper = wrapper_of(self.slots[slot])
+        if slot in self.panes and wrapper is not None and wrapper.pid == pid:
+            self._happened(events.PaneClosed(slot))
 
     def _attend(self, slot: int) -> None:
         process = self.slots[slot]

@@ -11,7 +11,11 @@ from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.checks.pods import is_label_key
 from symphony_charts.spec.model import Experiment, Process, Step
 
-__all__ = ["amount_faults", "resource_faults"]
+__all__ = ["UNLIMITED", "amount_faults", "resource_faults"]
+
+# The word for a log of which nothing is given up, and the smallest size that can be held to.
+UNLIMITED = "unlimited"
+LEAST_LOG = 1 << 16
 
 _FORM = 'write it as Kubernetes does: "500m", "1.5", "2Gi"'
 
@@ -22,6 +26,10 @@ def resource_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iter
         yield from _fields_faults(entry.process, entry.path)
         yield from _container_faults(entry.process.container_overlay, f"{entry.path}.container_overlay")
         yield from _pod_faults(entry.process.pod_overlay, f"{entry.path}.pod_overlay")
+        local = entry.process.local
+        if local is not None and local.log_size is not None:
+            yield from _log_faults(local.log_size, f"{entry.path}.local.log_size")
+    yield from _log_faults(experiment.local.log_size, "local.log_size")
     for name, step in experiment.prepare.items():
         yield from _fields_faults(step, f"prepare.{name}")
     for name, group in experiment.groups.items():
@@ -46,6 +54,12 @@ def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
             yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_FORM)
         elif _is_counted(resource) and quantity(amount).denominator != 1:
             yield Problem(what=f'"{amount}" of {resource}, of which there are whole ones', path=path, next="1, 2, ...")
+
+
+def _log_faults(size: str, path: str) -> Iterator[Problem]:
+    if size != UNLIMITED and not (is_quantity(size) and LEAST_LOG <= quantity(size) <= MOST):
+        step = f'write it as "100Mi", at least {LEAST_LOG >> 10}Ki, or "{UNLIMITED}"'
+        yield Problem(what=f'"{size}" is no size of a log', path=path, next=step)
 
 
 def _is_counted(resource: str) -> bool:

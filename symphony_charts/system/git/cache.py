@@ -20,7 +20,7 @@ from symphony_charts.errors import ToolFailed
 from symphony_charts.system.files import write_file
 from symphony_charts.system.git.program import check_branch, check_url, git
 
-__all__ = ["TIP_REF", "Cache"]
+__all__ = ["TIP_REF", "Cache", "bare_repository"]
 
 TIP_REF = "refs/symph/tip"
 
@@ -101,12 +101,21 @@ class Cache:
             return
         self.drop()
         try:
-            git(None, "init", "--quiet", "--bare", "--template=", "--", str(self.repo), timeout_s=30)
-            (self.repo / "config").write_text(_config(self.url, self.branch))
-            (self.repo / "objects" / "pack").mkdir(exist_ok=True)
+            bare_repository(self.repo, self.url, self.branch, self.hash_name)
             write_file(self.folder / "made", self.url.encode() + b"\n", mode=0o600)
         except OSError as error:
             raise ToolFailed(f"cannot make the cache: {error.strerror}", str(self.folder)) from error
+
+    @property
+    def hash_name(self) -> str:
+        """What the remote names its objects by, as far as is known: sha1, or sha256."""
+        return self._read("format").strip() or "sha1"
+
+    def begin_anew(self, hash_name: str) -> None:
+        """Make the repository again for a remote that names its objects by `hash_name`; needs the lock."""
+        write_file(self.folder / "format", f"{hash_name}\n".encode(), mode=0o600)
+        self.drop()
+        self.prepare()
 
     def drop(self) -> None:
         """Forget everything; needs the lock."""
@@ -184,6 +193,15 @@ class Cache:
             return False
 
 
+def bare_repository(folder: Path, url: str, branch: str, hash_name: str) -> None:
+    """Make an empty repository that knows one branch of the remote `url`, and fetches from it what it lacks."""
+    shutil.rmtree(folder, ignore_errors=True)
+    argv = ("init", "--quiet", "--bare", "--template=", f"--object-format={hash_name}")
+    git(None, *argv, "--", str(folder), timeout_s=30)
+    (folder / "config").write_text(_config(url, branch, hash_name))
+    (folder / "objects" / "pack").mkdir(exist_ok=True)
+
+
 def _is_free(handle: int) -> bool:
     """Whether nobody else holds the lock; if so, `handle` does."""
     try:
@@ -207,7 +225,7 @@ def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:
             return
 
 
-def _config(url: str, branch: str) -> str:
+def _config(url: str, branch: str, hash_name: str) -> str:
     quoted = url.replace("\\", "\\\\").replace('"', '\\"')
     return f"""\
 [core]
@@ -216,6 +234,7 @@ def _config(url: str, branch: str) -> str:
 \tcompression = 1
 [extensions]
 \tpartialClone = origin
+\tobjectFormat = {hash_name}
 [remote "origin"]
 \turl = "{quoted}"
 \tfetch = +refs/heads/{branch}:{TIP_REF}

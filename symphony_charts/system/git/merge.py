@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from symphony_charts.system.git.program import git
@@ -27,26 +27,25 @@ def merge_trees(repo: Path, base: str, ours: str, theirs: str, *, theirs_in: Ite
     Of what stands at or below the paths `theirs_in`, `theirs` alone counts. The tree is empty where files conflict.
     """
     index = repo / "symph-merge-index"
+    env = {"GIT_INDEX_FILE": str(index)}
     index.unlink(missing_ok=True)
     try:
-        git(repo, "read-tree", "-i", "-m", "--aggressive", base, ours, theirs, index=index)
+        git(repo, "read-tree", "-i", "-m", "--aggressive", base, ours, theirs, env=env)
         for path in theirs_in:
-            _take(repo, index, path, theirs)
-        unmerged = git(repo, "ls-files", "-u", "-z", index=index).text.split("\0")
+            _take(repo, env, path, theirs)
+        unmerged = git(repo, "ls-files", "-u", "-z", env=env).text.split("\0")
         conflicts = sorted({line.partition("\t")[2] for line in unmerged if line})
         if conflicts:
             return "", conflicts
         # Files that nobody read are not here, nor need they be.
-        return git(repo, "write-tree", "--missing-ok", index=index).text.strip(), []
+        return git(repo, "write-tree", "--missing-ok", env=env).text.strip(), []
     finally:
         index.unlink(missing_ok=True)
 
 
-def _take(repo: Path, index: Path, path: str, commit: str) -> None:
+def _take(repo: Path, env: Mapping[str, str], path: str, commit: str) -> None:
     """Let the index hold at `path` what `commit` holds there, if anything."""
-    held = git(repo, "ls-files", "-z", "--", f":(literal){path}", index=index).text.split("\0")
-    gone = "".join(f"0 {'0' * 40}\t{each}\0" for each in dict.fromkeys(held) if each)
+    held = git(repo, "ls-files", "-z", "--", f":(literal){path}", env=env).text.split("\0")
+    gone = "".join(f"0 {'0' * len(commit)}\t{each}\0" for each in dict.fromkeys(held) if each)
     fresh = git(repo, "ls-tree", "-r", "-z", commit, "--", path).text
-    git(
-        repo, "update-index", "-z", "--index-info", input=(gone + fresh).encode("utf-8", "surrogateescape"), index=index
-    )
+    git(repo, "update-index", "-z", "--index-info", input=(gone + fresh).encode("utf-8", "surrogateescape"), env=env)

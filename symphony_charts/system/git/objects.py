@@ -44,7 +44,7 @@ def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> l
 
 def find_commit(repo: Path, tip: str, commits: Iterable[str], base: str = "") -> str | None:
     """The newest of `commits` in the history of `tip` after `base` (all of it for an empty one); None without any."""
-    wanted = set(commits)
+    wanted = set(commits) if tip else set()
     if tip in wanted or not wanted:
         return tip if wanted else None
     revisions = [tip, f"^{base}"] if base else [tip]
@@ -68,11 +68,13 @@ def write_pack(folder: Path, objects: Iterable[tuple[str, str, bytes]]) -> Path:
         position += len(part)
     parts[0] = struct.pack(">4sII", b"PACK", 2, len(entries))
     body = b"".join(parts)
-    checksum = hashlib.sha1(body, usedforsecurity=False).digest()
+    # Names, checksums and their width are those of the repository's own hash.
+    hash_name = "sha256" if entries and len(entries[0][0]) == 32 else "sha1"
+    checksum = hashlib.new(hash_name, body, usedforsecurity=False).digest()
     path = folder / "objects" / "pack" / f"pack-{checksum.hex()}"
     path.parent.mkdir(parents=True, exist_ok=True)
     _place(path.with_suffix(".pack"), body + checksum)
-    _place(path.with_suffix(".idx"), _index(entries, checksum))
+    _place(path.with_suffix(".idx"), _index(entries, checksum, hash_name))
     return path.with_suffix(".pack")
 
 
@@ -87,7 +89,7 @@ def _size_header(kind: int, size: int) -> bytes:
     return bytes(out)
 
 
-def _index(entries: list[tuple[bytes, int, int]], pack_checksum: bytes) -> bytes:
+def _index(entries: list[tuple[bytes, int, int]], pack_checksum: bytes, hash_name: str) -> bytes:
     entries = sorted(entries)
     counts = [0] * 256
     for oid, _, _ in entries:
@@ -104,7 +106,7 @@ def _index(entries: list[tuple[bytes, int, int]], pack_checksum: bytes) -> bytes
             pack_checksum,
         ]
     )
-    return index + hashlib.sha1(index, usedforsecurity=False).digest()
+    return index + hashlib.new(hash_name, index, usedforsecurity=False).digest()
 
 
 def _place(path: Path, content: bytes) -> None:

@@ -6,6 +6,7 @@ Transports and credentials stay git's own: its settings for them, its helpers an
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -44,15 +45,15 @@ def git(
     input: bytes | None = None,
     timeout_s: float = 60.0,
     check: bool = True,
-    index: Path | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Completed:
-    """Run git on the bare repository `folder` (None: on none), with the file `index` as its index.
+    """Run git on the bare repository `folder` (None: on none), with `env` over what it usually gets.
 
     Raises ToolMissing, and ToolFailed if `check`.
     """
     options = () if folder is None else (f"--git-dir={folder}",)
-    env = _ENV if index is None else {**_ENV, "GIT_INDEX_FILE": str(index)}
-    return run(["git", *options, *_OPTIONS, *args], input=input, timeout_s=timeout_s, env=env, check=check)
+    argv = ["git", *options, *_OPTIONS, *args]
+    return run(argv, input=input, timeout_s=timeout_s, env={**_ENV, **(env or {})}, check=check)
 
 
 @lru_cache(maxsize=1)

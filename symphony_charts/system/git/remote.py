@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.printable import printable_line, printable_lines
@@ -32,6 +32,8 @@ __all__ = [
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
 _HEADS = "refs/symph/heads/"
 _BASE_REF = "refs/symph/base"
+_OTHER_HASH = re.compile(r"mismatched algorithms: client \w+; server (\w+)")
+_GREETING = re.compile(r"object-format=(\w+)")
 _NO_FILTER = "filtering not recognized by server"
 
 
@@ -83,8 +85,19 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
 
 def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float) -> Completed:
     depths = () if depth is None else (f"--depth={depth}",)
-    argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", *depths, "--filter=blob:none", "origin"]
-    return git(cache.repo, *argv, f"+refs/heads/{branch}:{TIP_REF}", timeout_s=timeout_s, check=False)
+    argv = ["--no-write-commit-graph", *depths, "--filter=blob:none", "origin"]
+    return _fetch(cache, timeout_s, *argv, f"+refs/heads/{branch}:{TIP_REF}")
+
+
+def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
+    """Fetch; where the remote names objects by another hash, make the cache anew for that, and fetch again."""
+    argv = ("fetch", "--quiet", "--no-tags", *words)
+    ended = git(cache.repo, *argv, timeout_s=timeout_s, check=False)
+    other = _OTHER_HASH.search(ended.error_text) if ended.status else None
+    if other is None or other[1] == cache.hash_name:
+        return ended
+    cache.begin_anew(other[1])
+    return git(cache.repo, *argv, timeout_s=timeout_s, check=False)
 
 
 def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, str] | None:
@@ -112,8 +125,7 @@ def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, s
 
 def _fetch_both(cache: Cache, depth: str, timeout_s: float) -> Completed:
     refs = (f"+refs/heads/{cache.branch}:{TIP_REF}", f"+refs/heads/{cache.base}:{_BASE_REF}")
-    argv = ("fetch", "--quiet", "--no-tags", "--filter=blob:none", depth, "origin", *refs)
-    return git(cache.repo, *argv, timeout_s=timeout_s, check=False)
+    return _fetch(cache, timeout_s, "--filter=blob:none", depth, "origin", *refs)
 
 
 def fetch_heads(cache: Cache, timeout_s: float = 60.0) -> dict[str, str]:
@@ -121,8 +133,8 @@ def fetch_heads(cache: Cache, timeout_s: float = 60.0) -> dict[str, str]:
 
     Raises ToolUnreachable and ToolFailed.
     """
-    argv = ("fetch", "--quiet", "--no-tags", "--prune", "--depth=1", "--filter=tree:0", "origin")
-    ended = git(cache.repo, *argv, f"+refs/heads/*:{_HEADS}*", timeout_s=timeout_s, check=False)
+    argv = ("--prune", "--depth=1", "--filter=tree:0", "origin", f"+refs/heads/*:{_HEADS}*")
+    ended = _fetch(cache, timeout_s, *argv)
     if ended.status and not _has_branches(cache, timeout_s):
         return {}  # A shallow fetch of nothing is a failure to git.
     _check(cache, ended)
@@ -189,9 +201,14 @@ def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
 
 
 def _has_branches(cache: Cache, timeout_s: float) -> bool:
-    ended = git(cache.repo, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s, check=False)
-    if ended.status:
-        raise _failed(ended, f"cannot read {cache.url}")
+    argv = ("ls-remote", "--quiet", "--heads", "origin")
+    ended = git(cache.repo, *argv, timeout_s=timeout_s, check=False, env={"GIT_TRACE_PACKET": "1"})
+    # A repository without branches says by what it names objects in its greeting alone, which git keeps to itself.
+    greeting = _GREETING.search(ended.error_text)
+    if greeting and greeting[1] != cache.hash_name:
+        cache.begin_anew(greeting[1])
+    lines = [line for line in ended.error_text.splitlines(keepends=True) if " packet: " not in line]
+    _check(cache, replace(ended, stderr="".join(lines).encode()))
     return bool(ended.text.strip())
 
 

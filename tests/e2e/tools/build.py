@@ -71,8 +71,8 @@ def key_of(tool: Tool, go: Go) -> str:
 
 
 def build(names: Iterable[str] = ()) -> int:
-    """Make the programs `names` (default: all) stand in `FOLDER`; the number of programs compiled."""
-    wanted = [TOOLS[name] for name in names] or list(TOOLS.values())
+    """Make the programs `names` (default: all but dear ones) stand in `FOLDER`; the number of programs compiled."""
+    wanted = [TOOLS[name] for name in names] or [tool for tool in TOOLS.values() if not tool.is_dear]
     FOLDER.mkdir(exist_ok=True)
     missing = []
     for tool in wanted:

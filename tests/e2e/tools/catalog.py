@@ -16,6 +16,7 @@ _STAMP = "k8s.io/component-base/version"
 class Tool:
     """One program: `group` is the folder of its go.mod, `package` the Go main package.
 
+    One that `is_dear` takes minutes to build, and is built only when it is asked for by name.
     `stamp` sets string variables at link time. `asks` are the arguments that make the program print its version; empty
     if it cannot say, and then no copy from elsewhere is trusted. A copy fits from version `oldest` on, and below
     `below` where the interface of later ones is not known.
@@ -27,6 +28,7 @@ class Tool:
     stamp: Mapping[str, str] = field(default_factory=dict)
     asks: tuple[str, ...] = ()
     oldest: tuple[int, ...] = ()
+    is_dear: bool = False
     below: tuple[int, ...] = (1 << 30,)
 
     def fits(self, said: str) -> bool:
@@ -102,7 +104,13 @@ _ALL = (
     Tool(name="sops", group="sops", package="github.com/getsops/sops/v3/cmd/sops", asks=("--version",), oldest=(3, 8)),
 )
 
-TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ALL}
+# Both link the libraries of all clouds: about five minutes of one core, where nothing is cached yet.
+_DEAR = tuple(
+    Tool(name=name, group="flux", package=f"github.com/fluxcd/{name}", is_dear=True)
+    for name in ("source-controller", "kustomize-controller")
+)
+
+TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (*_ALL, *_DEAR)}
 """Every program by name, in the order in which they are built: what the tests wait for longest comes first."""
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")

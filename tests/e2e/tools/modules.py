@@ -19,6 +19,7 @@ __all__ = [
     "HELM_CONTROLLER",
     "JOBSET",
     "KUEUE",
+    "KUSTOMIZE_CONTROLLER",
     "MCAD",
     "MODULES",
     "SCHEDULER_PLUGINS",
@@ -31,6 +32,7 @@ __all__ = [
 
 ARGO_CD = "github.com/argoproj/argo-cd/v3@v3.5.1"
 HELM_CONTROLLER = "github.com/fluxcd/helm-controller@v1.6.3"
+KUSTOMIZE_CONTROLLER = "github.com/fluxcd/kustomize-controller@v1.9.5"
 SOURCE_CONTROLLER = "github.com/fluxcd/source-controller@v1.9.1"
 SEALED_SECRETS = "github.com/bitnami-labs/sealed-secrets@v0.36.0"
 JOBSET = "sigs.k8s.io/jobset@v0.12.0"
@@ -45,6 +47,7 @@ GITLEAKS = "github.com/zricethezav/gitleaks/v8@v8.30.1"
 MODULES = (
     ARGO_CD,
     HELM_CONTROLLER,
+    KUSTOMIZE_CONTROLLER,
     SOURCE_CONTROLLER,
     SEALED_SECRETS,
     JOBSET,

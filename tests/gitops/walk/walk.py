@@ -165,7 +165,7 @@ class GitWalk(RuleBasedStateMachine):
             assert answer.status == 0, answer.err
             ran = runs[team, name]
             versions = [entry.version for entry in (ran.now, *ran.history)]
-            assert [row["version"] for row in answer.record["items"]] == versions
+            assert [row["version"] for row in answer.record["items"]][: len(versions)] == versions
 
     @rule(who=machines, env=envs, label=labels)
     def compare(self, who: int, env: str, label: str) -> None:

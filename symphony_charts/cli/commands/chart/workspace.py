@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from symphony_charts.cli import output
+from symphony_charts.cli.registry import access_of
 from symphony_charts.errors import UsageError
+from symphony_charts.oci.client import parse_reference
 from symphony_charts.oci.image_layer import Entry
 from symphony_charts.oci.images import Images, images_of
 from symphony_charts.oci.workspace import patch_image, read_workspace
@@ -26,6 +28,7 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
     if args.workspace is None or args.image_repo is None:
         raise UsageError("--workspace and --image-repo go together", "", "give both: what to add, and where to push it")
 
+    access = access_of(args, host=parse_reference(args.image_repo).host)
     folder = Path(args.workspace).expanduser()
     read = [specfile.read(path) for path in specs]
     bases = list(dict.fromkeys(image for spec in read for image in images_of(spec.experiment)))
@@ -38,7 +41,9 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> Images:
     files = [{"path": entry.path, "bytes": len(entry.content)} for entry in entries if not entry.is_folder]
     with output.progress("images", len(bases)) as advance:
         for base in bases:
-            patched = patch_image(base, entries, args.image_repo, platforms=args.platform, dry_run=args.dry_run)
+            patched = patch_image(
+                base, entries, args.image_repo, platforms=args.platform, access=access, dry_run=args.dry_run
+            )
             state = "there already" if not patched.is_new else "would be pushed" if args.dry_run else "pushed"
             platforms = ", ".join(patched.platforms)
             layer = f"layer {patched.layer_digest[:19]}… of {patched.layer_bytes} bytes"

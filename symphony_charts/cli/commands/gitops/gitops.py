@@ -63,7 +63,9 @@ def _tidy(args: argparse.Namespace) -> int:
     store = git_repository.open_store(args, settings)
     read = store.at_tip()
     top = read(["charts", "envs"], lambda _seen: [])
-    teams, envs = sorted(top.folder("charts")), sorted(top.folder("envs"))
+    teams, envs = (
+        sorted(name for name, entry in top.folder(place).items() if entry.is_folder) for place in ("charts", "envs")
+    )
     middle = read([*(f"charts/{team}" for team in teams), *(f"envs/{env}" for env in envs)], lambda _seen: [])
     experiments = tuple((team, name) for team in teams for name in sorted(middle.folder(f"charts/{team}")))
     folders = tuple(f"envs/{env}/{team}" for env in envs for team in sorted(middle.folder(f"envs/{env}")))

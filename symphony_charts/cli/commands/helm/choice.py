@@ -80,5 +80,4 @@ def _environments(args: argparse.Namespace) -> list[str]:
     """The environments whose Git pointers bear the experiment's name."""
     store = git_repository.open_store(args, git_repository.settings_of(args), reads_only=True)
     team, _, name = args.experiment_name.rpartition("/")
-    matching = [pointer for pointer, _ in pointers(store, None) if pointer.name == name and team in ("", pointer.team)]
-    return [pointer.env for pointer in matching]
+    return [each.env for each in pointers(store, None) if each.name == name and team in ("", each.team)]

@@ -8,23 +8,22 @@ from symphony_charts.cli import output
 from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.commands.helm.choice import on_release
 from symphony_charts.errors import NotFound
-from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.gitops.review_links import review_link
-from symphony_charts.gitops.store.pointers import pointers
+from symphony_charts.gitops.store.pointers import Placed, pointers
 from symphony_charts.gitops.store.review import Waiting, find_waiting, is_done
 from symphony_charts.settings.project import Settings
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["run"]
 
-_COLORS = {"published": "good", "chart missing": "bad"}
+_COLORS = {"published": "good", "chart missing": "bad", "cannot be read": "bad"}
 
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each pointer, and for each change that waits for review.
 
-    The status is 1 when a pointer names a chart that is not there. A Helm release is shown with its workloads; the
-    status is 1 when one has failed.
+    The status is 1 when a pointer names a chart that is not there, or cannot be read. A Helm release is shown with its
+    workloads; the status is 1 when one has failed.
     """
     status = on_release(args, "status")
     if status is not None:
@@ -35,12 +34,10 @@ def run(args: argparse.Namespace) -> int:
     store = git_repository.open_store(args, settings, reads_only=True)
     everything = pointers(store, env)
     deployments = [
-        (pointer, is_there)
-        for pointer, is_there in everything
-        if name in ("", pointer.name) and (team or args.team or pointer.team) == pointer.team
+        each for each in everything if name in ("", each.name) and (team or args.team or each.team) == each.team
     ]
     wanted_team = team or args.team
-    reviews = _reviews(settings, [item for item, _ in everything])
+    reviews = _reviews(settings, everything)
     waiting = [
         (each, runs)
         for each, runs in reviews
@@ -56,22 +53,26 @@ def run(args: argparse.Namespace) -> int:
         output.Column("WAS", "was"),
         output.Column("WHY", "op"),
         output.Column("AT", "at"),
+        output.Column("BY", "by", is_wide=True),
         output.Column("STATE", "state", state=lambda item: _COLORS.get(str(item["state"]), "busy")),
         output.Column("NAMESPACE", "namespace", is_wide=True),
         output.Column("DIGEST", "digest", is_wide=True),
         output.Column("REVIEW", "review", is_wide=True),
     ]
-    items = [_item(pointer, is_there) for pointer, is_there in deployments]
+    items = [_item(each) for each in deployments]
     items += [_waiting_item(settings, each, runs) for each, runs in waiting]
     output.print_items(args, "Deployment", items, columns, empty="nothing is published")
-    return int(not all(is_there for _, is_there in deployments))
+    for each in deployments:
+        if each.fault:
+            output.warn(f"the pointer of {each.team}/{each.name} in {each.env} cannot be read: {each.fault}")
+    return int(not all(each.has_chart for each in deployments))
 
 
-def _reviews(settings: Settings, runs: list[Pointer]) -> list[tuple[Waiting, str | None]]:
+def _reviews(settings: Settings, runs: list[Placed]) -> list[tuple[Waiting, str | None]]:
     """What waits on branches, each with the version that its environment runs now."""
     repository = settings.repository
     assert repository is not None  # noqa: S101 - settings_of has seen to it
-    versions = {(pointer.env, pointer.team, pointer.name): pointer.version for pointer in runs}
+    versions = {(each.env, each.team, each.name): each.pointer.version for each in runs if each.pointer}
     found = find_waiting(repository.url, repository.branch, state_dir() / "git")
     pairs = [(each, versions.get((each.env, each.team, each.name))) for each in found]
     return [(each, version) for each, version in pairs if not is_done(each, version)]
@@ -93,18 +94,21 @@ def _waiting_item(settings: Settings, waiting: Waiting, runs: str | None) -> dic
     }
 
 
-def _item(pointer: Pointer, is_there: bool) -> dict[str, object]:
+def _item(each: Placed) -> dict[str, object]:
+    pointer = each.pointer
+    state = "published" if each.has_chart else "chart missing"
     return {
-        "env": pointer.env,
-        "team": pointer.team,
-        "name": pointer.name,
-        "version": pointer.version,
-        "was": pointer.history[0].version if pointer.history else None,
-        "op": pointer.op,
-        "at": pointer.at,
-        "namespace": pointer.destination.namespace,
-        "digest": pointer.digest,
-        "chart": pointer.chart,
-        "values": pointer.values,
-        "state": "published" if is_there else "chart missing",
+        "env": each.env,
+        "team": each.team,
+        "name": each.name,
+        "version": pointer.version if pointer else None,
+        "was": pointer.history[0].version if pointer and pointer.history else None,
+        "op": pointer.op if pointer else None,
+        "at": pointer.at if pointer else None,
+        "by": (pointer.by or None) if pointer else None,
+        "namespace": pointer.destination.namespace if pointer else None,
+        "digest": pointer.digest if pointer else None,
+        "chart": pointer.chart if pointer else None,
+        "values": pointer.values if pointer else None,
+        "state": state if pointer else "cannot be read",
     }

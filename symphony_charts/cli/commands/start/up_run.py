@@ -94,7 +94,7 @@ def _fail_if_failed(spec: str, run: Run, plan: dict[str, object]) -> None:
     for line in tail_of(run.process_dir(failed["slot"]) / "log", _LAST_LINES):
         output.note(f"{path_of(item)} | {line}")
     again = f" after {item['restarts']} restarts" if item["restarts"] else ""
-    cause = failed.get("limit") or ("command not found" if failed["status"] == 127 else "")
+    cause = failed.get("limit") or item.get("unhealthy") or ("command not found" if failed["status"] == 127 else "")
     why = f": {cause}" if cause else ""
     error = CheckFailed(
         f'process "{failed["name"]}" failed ({describe_status(failed["status"])}){again}{why}',

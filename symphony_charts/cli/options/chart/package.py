@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli.options import common, repository
+from symphony_charts.cli.options import common, registry, repository
 from symphony_charts.cli.options.values import add_values
 
 __all__ = ["configure"]
@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     repository.add_publish_options(parser)
     repository.add_change_options(parser, is_alone=False)
     _add_workspace(parser)
+    registry.add_registry(parser)
     common.add_dry_run(parser)
     common.add_examples(
         parser,

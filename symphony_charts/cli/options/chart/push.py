@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli.options import common
+from symphony_charts.cli.options import common, registry
 
 __all__ = ["configure"]
 
@@ -23,11 +23,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sign", metavar="KEY", default=None, help="make a .prov with this key of gpg; helm verifies it"
     )
+    registry.add_registry(parser)
     common.add_output(parser, ("table", "json", "yaml", "name"))
     common.add_dry_run(parser)
     common.add_examples(
         parser,
         "symph push dist/rl-0.2.0.tgz oci://registry.example.org/charts",
+        "symph push dist/rl-0.2.0.tgz oci://registry.lab:5000/charts --plain-http",
+        "symph push dist/rl-0.2.0.tgz oci://registry.lab/charts --ca-file lab.pem --username ci --password-stdin <key",
         "symph push dist/*.tgz ./site --url https://charts.example.org",
         "symph push dist/rl-0.2.0.tgz oci://localhost:5000/charts --sign ann@example.org",
     )

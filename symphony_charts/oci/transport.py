@@ -1,0 +1,167 @@
+"""Requests reach registries over TLS as helm's flags say, over plain HTTP on this machine and where that is asked."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from symphony_charts.errors import SpecError, ToolFailed
+from symphony_charts.oci.logins import Login
+
+__all__ = ["Access", "Answer", "Transport"]
+
+_LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
+_MOST_BYTES = 8 << 30
+_TIMEOUT_S = 60
+_MOST_REDIRECTS = 3
+# What a server does to a connection that was idle for too long.
+_CLOSED = (http.client.RemoteDisconnected, http.client.BadStatusLine, ConnectionResetError, BrokenPipeError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How one registry is reached, in the words of helm's flags; `login` goes over what helm and docker keep."""
+
+    plain_http: bool = False
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    insecure_skip_tls_verify: bool = False
+    login: Login | None = None
+
+    @property
+    def asks_for_tls(self) -> bool:
+        """Whether TLS is meant, also on this machine."""
+        return bool(self.ca_file or self.cert_file or self.insecure_skip_tls_verify)
+
+    def tls(self) -> ssl.SSLContext:
+        """The TLS that the flags mean. Raises SpecError for files that hold no certificate or key."""
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file or None)
+        except OSError as error:
+            raise _unreadable("--ca-file", self.ca_file, error) from error
+        if self.insecure_skip_tls_verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.cert_file:
+            try:
+                context.load_cert_chain(self.cert_file, self.key_file or None)
+            except OSError as error:
+                raise _unreadable("--cert-file", self.cert_file, error) from error
+        return context
+
+
+def _unreadable(flag: str, path: str, error: OSError) -> SpecError:
+    reason = "it holds no certificate and key" if isinstance(error, ssl.SSLError) else error.strerror
+    return SpecError.one(f"cannot use {path}: {reason}", flag, "give a file in PEM")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a registry answered; `headers` by names in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        """The registry's own error text, shortened."""
+        try:
+            errors = json.loads(self.body)["errors"]
+            return "; ".join(str(error.get("message") or error.get("code")) for error in errors)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return self.body[:200].decode("utf-8", "replace").strip() or http.client.responses.get(self.status, "")
+
+
+@dataclass(slots=True)
+class Transport:
+    """The connections to one registry, and to where it sends us."""
+
+    host: str
+    access: Access
+    _connections: dict[str, http.client.HTTPConnection] = field(default_factory=dict)
+
+    def close(self) -> None:
+        """Close what is open."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    @property
+    def base(self) -> str:
+        """The address of the registry itself."""
+        if self.access.plain_http:
+            return f"http://{self.host}"
+        return f"{'http' if _LOOPBACK.fullmatch(self.host) and not self.access.asks_for_tls else 'https'}://{self.host}"
+
+    def may_be_plain(self, host: str) -> bool:
+        """Whether plain HTTP may be spoken to a host that the registry names."""
+        return self.access.plain_http or _LOOPBACK.fullmatch(host) is not None
+
+    def place(self, location: str) -> SplitResult:
+        """Where an address that the registry gave leads: never from TLS to plain HTTP."""
+        address = urlsplit(urljoin(self.base, location))
+        if address.netloc == self.host:
+            return address._replace(scheme=urlsplit(self.base).scheme)
+        return address if self.may_be_plain(address.netloc) else address._replace(scheme="https")
+
+    def exchange(
+        self, method: str, address: SplitResult, headers: dict[str, str], body: bytes | None = None, redirects: int = 0
+    ) -> Answer:
+        """One request and its whole answer; a redirect of a GET is followed without saying who we are elsewhere.
+
+        Raises ToolFailed where nobody answers.
+        """
+        path = f"{address.path}?{address.query}" if address.query else address.path
+        origin = f"{address.scheme}://{address.netloc}"
+        was_open = origin in self._connections
+        try:
+            answer = self._send(origin, method, path, headers, body)
+        except (OSError, http.client.HTTPException) as error:
+            self._drop(origin)
+            if not (was_open and isinstance(error, _CLOSED)):
+                raise self._unreachable(origin, error) from error
+            try:
+                answer = self._send(origin, method, path, headers, body)
+            except (OSError, http.client.HTTPException) as again:
+                self._drop(origin)
+                raise self._unreachable(origin, again) from again
+        if answer.status in (301, 302, 303, 307, 308) and method == "GET" and redirects < _MOST_REDIRECTS:
+            target = self.place(urljoin(address.geturl(), answer.headers.get("location", "")))
+            is_same = target.netloc == address.netloc
+            kept = {name: value for name, value in headers.items() if name != "Authorization" or is_same}
+            return self.exchange(method, target, kept, None, redirects + 1)
+        return answer
+
+    def _send(self, origin: str, method: str, path: str, headers: dict[str, str], body: bytes | None) -> Answer:
+        connection = self._connections.get(origin)
+        if connection is None:
+            scheme, _, host = origin.partition("://")
+            if scheme == "http":
+                connection = http.client.HTTPConnection(host, timeout=_TIMEOUT_S)
+            else:
+                connection = http.client.HTTPSConnection(host, timeout=_TIMEOUT_S, context=self.access.tls())
+            self._connections[origin] = connection
+        connection.request(method, path, body=body, headers={"User-Agent": "symphony-charts", **headers})
+        response = connection.getresponse()
+        content = response.read(_MOST_BYTES)
+        answered = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(status=response.status, headers=answered, body=content)
+
+    def _drop(self, origin: str) -> None:
+        broken = self._connections.pop(origin, None)
+        if broken is not None:
+            broken.close()
+
+    def _unreachable(self, origin: str, error: Exception) -> ToolFailed:
+        what = f"cannot reach {origin.partition('://')[2]}: {error}"
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return ToolFailed(what, next="give the authority that signed it: --ca-file FILE")
+        if isinstance(error, ssl.SSLError):
+            return ToolFailed(what, next="if it speaks plain HTTP: --plain-http")
+        return ToolFailed(what, next="check the address, and that it runs")

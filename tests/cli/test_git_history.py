@@ -1,0 +1,93 @@
+"""`history` tells who changed what by which commit, also of what was retired; `status` tells what it can."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.test_git_verbs import POINTER, SETTINGS, SPEC, Project, git, project
+from tests.gitops.servers import commit
+
+__all__ = ["project"]  # the fixture
+
+
+def publish(project: Project, replicas: int, *words: str) -> None:
+    project.write(SPEC.replace("replicas: 2", f"replicas: {replicas}"))
+    assert project.symph("publish", "rl.yaml", "--env", "dev", *words)[0] == 0
+
+
+def commits(project: Project) -> list[str]:
+    return git("-C", str(project.repo), "rev-list", "main").split()
+
+
+def test_each_entry_has_its_author_and_its_commit(project: Project) -> None:
+    publish(project, 2)
+    settings = project.folder / ".symph.yaml"
+    settings.write_text(settings.read_text().replace("Ann <ann@example.org>", "Bob <bob@example.org>"))
+    publish(project, 3, "--env-set", "groups.agent.replicas=6")
+    project.symph("rollback", "rl", "--env", "dev")
+    items = project.json("history", "rl", "--env", "dev")["items"]
+    assert [item["commit"] for item in items] == commits(project)
+    assert [item["by"].split()[0] for item in items] == ["Bob", "Bob", "Ann"]
+    assert [item["op"] for item in items] == ["rollback", "publish", "publish"]
+    assert [item["isNow"] for item in items] == [True, False, False]
+
+
+def test_values_are_data(project: Project) -> None:
+    publish(project, 2, "--env-set", "groups.agent.replicas=6")
+    (item,) = project.json("history", "rl", "--env", "dev")["items"]
+    assert item["values"] == {"groups": {"agent": {"replicas": 6}}}
+    assert '{"groups": {"agent": {"replicas": 6}}}' in project.symph("history", "rl", "--env", "dev")[1]
+
+
+def test_what_was_retired_is_told_with_its_values(project: Project) -> None:
+    publish(project, 2, "--env-set", "groups.agent.replicas=6")
+    publish(project, 3)
+    project.symph("retire", "rl", "--env", "dev", "--yes")
+    items = project.json("history", "rl", "--env", "dev")["items"]
+    assert [(item["op"], item["version"]) for item in items] == [
+        ("retire", None),
+        ("publish", "0.1.1"),
+        ("publish", "0.1.0"),
+    ]
+    assert [item["commit"] for item in items] == commits(project)
+    assert items[2]["values"] == {"groups": {"agent": {"replicas": 6}}}
+    assert [item["isNow"] for item in items] == [False, False, False]
+
+
+def test_what_was_retired_is_found_without_its_team(project: Project) -> None:
+    publish(project, 2, "--team", "vision")
+    project.symph("retire", "rl", "--env", "dev", "--team", "vision", "--yes")
+    (project.folder / ".symph.yaml").write_text(SETTINGS.replace("REPO", str(project.repo)).replace("team: ml\n", ""))
+    assert len(project.json("history", "rl", "--env", "dev")["items"]) == 2
+
+
+def test_what_never_ran_exits_8(project: Project) -> None:
+    publish(project, 2)
+    status, _, err = project.symph("history", "els", "--env", "dev")
+    assert (status, "dev never ran ml/els" in err) == (8, True)
+    assert project.symph("history", "rl", "--env", "prod")[0] == 8
+
+
+def test_many_charts_in_one_commit_have_a_history_each(project: Project) -> None:
+    (project.folder / "es.yaml").write_text(SPEC.replace("name: rl", "name: es"))
+    assert project.symph("publish", "rl.yaml", "es.yaml", "--env", "dev")[0] == 0
+    for name in ("rl", "es"):
+        assert [item["commit"] for item in project.json("history", name, "--env", "dev")["items"]] == commits(project)
+
+
+def test_one_pointer_that_cannot_be_read_spoils_no_other(project: Project) -> None:
+    publish(project, 2)
+    commit(project.repo, {"envs/dev/ops/bad.symph-app.yaml": project.show(POINTER) + "surprise: 1\n"})
+    status, out, err = project.symph("status")
+    assert status == 1
+    assert "published" in out
+    assert "cannot be read" in out
+    assert "surprise" in err
+
+
+def test_a_pointer_invites_no_comments_that_would_be_lost(project: Project, tmp_path: Path) -> None:
+    del tmp_path
+    publish(project, 2)
+    first = project.show(POINTER).splitlines()[0]
+    assert "keeps no comments" in first
+    assert "may be edited" not in first

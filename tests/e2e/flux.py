@@ -1,0 +1,95 @@
+"""Flux's source and kustomize controllers on the test cluster, as processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.programs import Programs, eventually
+from tests.e2e.rig.process import Daemon, start
+from tests.e2e.tools.build import find_tool
+from tests.e2e.tools.modules import HELM_CONTROLLER, KUSTOMIZE_CONTROLLER, SOURCE_CONTROLLER, module_folder
+
+__all__ = ["NAMESPACE", "Flux", "flux"]
+
+NAMESPACE = "flux-system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flux:
+    """Running controllers, whose objects stand in `NAMESPACE`."""
+
+    programs: Programs
+    parts: tuple[Daemon, ...]
+
+    def get(self, kind: str, name: str) -> dict[str, Any]:
+        """An object; empty if there is none."""
+        done = self.programs.try_run(
+            [str(self.programs.kubectl_path), "-n", NAMESPACE, "get", kind, name, "-o", "json"]
+        )
+        return dict(json.loads(done.out)) if done.code == 0 else {}
+
+    def ready(self, kind: str, name: str) -> tuple[str, str]:
+        """Whether an object is ready, and what is said of it."""
+        found = self.get(kind, name)
+        conditions = found.get("status", {}).get("conditions", [])
+        of_now = found.get("status", {}).get("observedGeneration") == found.get("metadata", {}).get("generation")
+        item: dict[str, str] = next((each for each in conditions if each["type"] == "Ready"), {})
+        return (str(item.get("status", "")) if of_now else "", str(item.get("message", "")))
+
+    def look(self) -> None:
+        """Let the source be looked at now, and not in a minute."""
+        stamp = f"reconcile.fluxcd.io/requestedAt={os.urandom(6).hex()}"
+        self.programs.kubectl("-n", NAMESPACE, "annotate", "--overwrite", "gitrepository", "symph", stamp)
+
+    def describe(self) -> str:
+        """For whoever reads a failure."""
+        states = [f"{kind}: {self.ready(kind, name)}" for kind, name in (("gitrepository", "symph"),)]
+        return "\n".join([*states, *(f"--- {part.name}\n{part.last_words(12)}" for part in self.parts)])
+
+
+@contextmanager
+def flux(folder: Path, programs: Programs) -> Iterator[Flux]:
+    """Both controllers for the cluster of `programs`, until the block ends."""
+    folder.mkdir()
+    for module in (SOURCE_CONTROLLER, KUSTOMIZE_CONTROLLER, HELM_CONTROLLER):
+        programs.kubectl("apply", "--server-side", "-f", str(module_folder(module) / "config/crd/bases"))
+    programs.establish("gitrepositories.source.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io")
+    storage, probes = f"127.0.0.1:{_free_port()}", f"127.0.0.1:{_free_port()}"
+    usual = ["--metrics-addr=127.0.0.1:0", "--enable-leader-election=false", "--events-addr="]
+    env = {
+        **programs.environment(),
+        "KUBECONFIG": str(programs.kubeconfig),
+        "RUNTIME_NAMESPACE": NAMESPACE,
+        "TMPDIR": str(folder),
+        "PATH": os.environ["PATH"],
+    }
+    store = [f"--storage-path={folder / 'store'}", f"--storage-addr={storage}", f"--storage-adv-addr={storage}"]
+    (folder / "store").mkdir()
+    lines = {
+        "source-controller": [*store, f"--health-addr={probes}"],
+        "kustomize-controller": [f"--health-addr=127.0.0.1:{_free_port()}", "--requeue-dependency=2s"],
+    }
+    parts: list[Daemon] = []
+    try:
+        for name, arguments in lines.items():
+            argv = [str(find_tool(name)), *usual, *arguments]
+            parts.append(start(folder, name, argv, dies_with_us=True, env=env))
+        running = Flux(programs=programs, parts=tuple(parts))
+        eventually(lambda: all(part.is_alive for part in parts), 10, running.describe)
+        yield running
+    finally:
+        for part in reversed(parts):
+            part.stop()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,106 @@
+"""Flux itself reads a repository of charts over ssh: what is published is released, and what is retired is pruned.
+
+Its controllers take minutes to build, so this runs with `make soak` alone (SYMPH_SOAK=1 and the programs built). The
+controller that installs releases is left out: asked is whether Flux finds, applies and prunes them, and makes charts.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.formats.yaml_text import dump
+from tests.e2e.flux import NAMESPACE, Flux, flux
+from tests.e2e.programs import Programs, eventually
+from tests.gitops.ssh_server import ssh_server
+
+pytestmark = pytest.mark.skipif(not os.environ.get("SYMPH_SOAK"), reason="Flux takes minutes to build: make soak")
+
+_WAIT_S = 90
+_SOURCE = f"git+https://git.example.org/symphony-charts@{'0a' * 20}"
+_SPEC = 'name: naps\nimage: busybox:1.37.0\nprocesses:\n  nap: {{cmds: ["echo {word}"]}}\n'
+Symph = Callable[..., None]
+
+
+@pytest.fixture
+def running(programs: Programs, tmp_path: Path) -> Iterator[Flux]:
+    programs.kubectl("create", "namespace", NAMESPACE)
+    with flux(tmp_path / "flux", programs) as controllers:
+        yield controllers
+        kinds = "gitrepositories,kustomizations,helmcharts,helmreleases"
+        programs.kubectl("-n", NAMESPACE, "delete", kinds, "--all", "--timeout=60s")
+    programs.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+
+
+@pytest.fixture
+def symph(running: Flux, tmp_path: Path) -> Iterator[Symph]:
+    """``symph`` in a folder whose repository Flux reads over ssh, as the repository's README says."""
+    repository = tmp_path / "charts.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(repository)], check=True, timeout=30)
+    with ssh_server(tmp_path / "ssh") as server:
+        env = {**os.environ, "GIT_SSH_COMMAND": server.command(), "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b.c"}
+        env |= {"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b.c"}
+
+        def run(*words: str) -> None:
+            argv = [sys.executable, "-m", "symphony_charts", *words]
+            done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=90, check=False)
+            assert done.returncode == 0, f"symph {' '.join(words)}: {done.stdout}\n{done.stderr}"
+
+        places = ("--destination", "dev=naps-dev", "--destination", "prod=big/naps")
+        run(
+            "gitops",
+            "init",
+            "--repo",
+            server.url(repository),
+            "--flux",
+            "--team",
+            "ml",
+            *places,
+            "--install-from",
+            _SOURCE,
+        )
+        files = [f"--from-file=identity={server.key}", f"--from-file=known_hosts={server.known_hosts}"]
+        running.programs.kubectl("-n", NAMESPACE, "create", "secret", "generic", "symph", *files)
+        for name in ("flux-source", "flux-releases"):
+            show = ["git", "-C", str(repository), "show", f"main:bootstrap/{name}.yaml"]
+            text = subprocess.run(show, check=True, capture_output=True, text=True, timeout=30).stdout
+            running.programs.kubectl("apply", "-f", "-", stdin=text)
+        yield run
+
+
+def test_what_is_published_is_released_and_the_last_retired_is_pruned(
+    running: Flux, symph: Symph, tmp_path: Path
+) -> None:
+    def wait_ready(kind: str, name: str) -> None:
+        eventually(lambda: running.ready(kind, name)[0] == "True", _WAIT_S, running.describe)
+
+    # An environment that runs nothing yet is no error.
+    for kind, name in (("gitrepository", "symph"), ("kustomization", "symph-dev"), ("kustomization", "symph-prod")):
+        wait_ready(kind, name)
+
+    (tmp_path / "naps.yaml").write_text(_SPEC.format(word="one"))
+    symph("publish", "naps.yaml", "--env", "dev")
+    symph("promote", "naps", "--from", "dev", "--to", "prod")
+    running.look()
+    eventually(lambda: running.get("helmrelease", "dev-ml-naps") or None, _WAIT_S, running.describe)
+    eventually(lambda: running.get("helmrelease", "prod-ml-naps") or None, _WAIT_S, running.describe)
+    release = running.get("helmrelease", "prod-ml-naps")
+    assert release["spec"]["kubeConfig"]["secretRef"]["name"] == "big-kubeconfig"
+
+    # What the release asks for is a chart that Flux can make.
+    chart = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart", "metadata": {"name": "naps"}}
+    spec = {**release["spec"]["chart"]["spec"], "interval": "1m"}
+    spec["sourceRef"] = {key: value for key, value in spec["sourceRef"].items() if key != "namespace"}
+    running.programs.kubectl("-n", NAMESPACE, "apply", "-f", "-", stdin=dump({**chart, "spec": spec}))
+    wait_ready("helmchart", "naps")
+
+    symph("retire", "naps", "--env", "dev", "--yes")
+    running.look()
+    eventually(lambda: not running.get("helmrelease", "dev-ml-naps"), _WAIT_S, running.describe)
+    wait_ready("kustomization", "symph-dev")
+    assert running.get("helmrelease", "prod-ml-naps")

@@ -1,0 +1,109 @@
+"""Mounts of whole runs: files land where they were written, groups share, mount points come and go with their runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.local import up as local_run
+from symphony_charts.local.plan.mount_sets import is_for_mount
+from symphony_charts.local.plan.records import Bind
+from symphony_charts.local.reload import FileWatch, Watched
+from tests.local.runs import log_of, start
+
+pytestmark = pytest.mark.usefixtures("tmux")
+
+SCRATCH = {"v": {"type": "empty_dir"}}
+FOREVER = {"command": ["sleep", "300"], "grace_period": 1}
+
+
+def mounted(at: Path, volume: str = "v", **more: object) -> dict[str, object]:
+    return {"mounts": [{"volume": volume, "at": str(at), **more}]}
+
+
+def test_files_beside_a_new_mount_point_stay_and_the_group_shares_it(tmp_path: Path) -> None:
+    at = tmp_path / "out" / "deep"
+    writes = {"cmds": [f"echo shared >{at}/x", f"echo model >{tmp_path}/model.pt", "echo log >log.txt"]}
+    group = {
+        "a": {**writes, **mounted(at)},
+        "b": {"cmds": [f"cat {at}/x", "cat model.pt"], "after": ["a"], **mounted(at)},
+        # Somebody else's mount of the same path, so that each has a namespace of its own.
+        "c": {"cmds": [f"ls {tmp_path}"], "after": ["b"]},
+    }
+    run = start(tmp_path, volumes=SCRATCH, groups={"g": {"processes": group}}, local={"tty": False})
+    assert local_run.wait(run) == 0, log_of(run, "b")
+    assert log_of(run, "b") == "shared\nmodel\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.txt", "model.pt"]
+
+
+def test_a_mount_point_stays_as_long_as_a_run_uses_it(tmp_path: Path) -> None:
+    at = tmp_path / "out"
+    first = start(tmp_path, "first", volumes=SCRATCH, processes={"a": {**FOREVER, **mounted(at)}})
+    second = start(tmp_path, "second", volumes=SCRATCH, processes={"a": {**FOREVER, **mounted(at)}, "b": FOREVER})
+    local_run.down(first)
+    assert at.is_dir()
+    local_run.down(second)
+    assert not at.exists()
+
+
+def test_all_that_cannot_be_shown_is_said_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    processes = {
+        "a": {"cmds": [f"touch {tmp_path}/started"], **mounted(tmp_path / "file")},
+        "b": {"cmds": ["true"], **mounted(tmp_path / "new", "absent")},
+    }
+    volumes = {**SCRATCH, "absent": {"type": "host_path", "path": str(tmp_path / "absent")}}
+    with pytest.raises(SpecError) as caught:
+        start(tmp_path, volumes=volumes, processes=processes)
+    said = [problem.what for problem in caught.value.problems]
+    assert said == [
+        f"{tmp_path}/file is a file on this machine, and the volume is a folder",
+        f"{tmp_path}/absent cannot be shown at {tmp_path}/new: No such file or directory",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_read_only_folder_is_so_for_the_process_that_asks_for_it(tmp_path: Path) -> None:
+    (tmp_path / "set" / "inner").mkdir(parents=True)
+    volumes = {"set": {"type": "host_path", "path": str(tmp_path / "set")}}
+    at = tmp_path / "seen"
+    write = "(touch {0}/inner/{1}) 2>/dev/null && echo wrote || echo refused"
+    processes = {
+        "a": {"cmds": [write.format(at, "a")], **mounted(at, "set", read_only=True)},
+        "b": {"cmds": [write.format(at, "b")], **mounted(at, "set")},
+        "c": {"cmds": [write.format(at, "c")], **mounted(at, "set", sub_path="new", read_only=False)},
+    }
+    run = start(tmp_path, volumes=volumes, processes=processes, local={"tty": False})
+    local_run.wait(run)
+    assert [log_of(run, name) for name in "abc"] == ["refused\n", "wrote\n", "refused\n"]
+    assert sorted(path.name for path in (tmp_path / "set").rglob("*")) == ["b", "inner", "new"]
+
+
+@pytest.mark.parametrize(
+    ("binds", "is_simple"),
+    [
+        ([Bind(source="/run/e/v", target="/data")], True),
+        ([Bind(source="/run/e/files/s", target="/etc/secrets", read_only=True)], True),
+        ([Bind(source="/set", target="/data", read_only=True)], False),
+        ([Bind(source="/run/e/v/a", target="/data", sub_path="a")], False),
+        ([Bind(source="/run/e/v", target="/home"), Bind(source="/home/x", target="/data")], False),
+        ([Bind(source="/run/e/v", target="/data"), Bind(source="/run/e/w", target="/data/in")], False),
+    ],
+)
+def test_the_program_mount_does_only_what_it_does_right(binds: list[Bind], is_simple: bool) -> None:
+    assert is_for_mount(binds, "/run/e") is is_simple
+
+
+def test_mount_points_that_go_are_no_change_to_watch(tmp_path: Path) -> None:
+    watched, source = tmp_path / "watched", tmp_path / "source"
+    watched.mkdir()
+    source.write_text("settings")
+    volumes = {"v": {"type": "host_path", "path": str(source), "kind": "File"}}
+    run = start(watched, volumes=volumes, processes={"a": {**FOREVER, **mounted(watched / "settings")}})
+    with FileWatch([Watched(path=watched)], tmp_path / "experiment.yaml") as files:
+        local_run.down(run)
+        assert not (watched / "settings").exists()
+        (watched / "code").touch()
+        assert files.wait(run) == {watched / "code"}
