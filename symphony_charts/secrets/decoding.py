@@ -228,6 +228,8 @@ _RUN = re2.compile(
     rb"(?:%[0-9A-Fa-f]{2})+|(?:\\{1,2}u[0-9A-Fa-f]{4}|\\{1,2}x[0-9A-Fa-f]{2})+|(?:U\+[0-9A-Fa-f]{4}\s?)+"
     rb"|(?:&#(?:x[0-9A-Fa-f]{2,6}|[0-9]{2,7});)+|\\[nrt]|[A-Za-z0-9+/_-]{16,}={0,6}"
 )
+# Names and paths: codes of that length have digits, or letters of both cases.
+_NAME = re.compile(rb"[a-z/_-]+|[A-Z]+[/_-][A-Z/_-]*")
 _PART = re.compile(rb"[A-Za-z0-9]{16,}={0,6}")
 _HEX = re.compile(rb"[0-9A-Fa-f]{16,}")
 _BASE32 = re.compile(rb"[A-Z2-7]{16,}={0,6}|[a-z2-7]{16,}={0,6}")
@@ -252,6 +254,8 @@ def _runs_in(data: bytes) -> Iterator[_Run]:
             if end - start > 2:
                 coding, content = _unescaped(match[0])
                 yield _Run(start=start, end=end, coding=coding, content=content)
+            continue
+        if _NAME.fullmatch(match[0]):
             continue
         run = _decoded_word(match[0], start)
         if run is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -159,7 +160,7 @@ def _keywords() -> tuple[re2.Set, list[list[int]]]:
             numbers.setdefault(keyword, []).append(number)
     keywords = re2.Set.SearchSet(_options())
     for keyword in numbers:
-        keywords.Add(re2.escape(keyword))
+        keywords.Add(re.escape(keyword))
     keywords.Compile()
     return keywords, list(numbers.values())
 
@@ -173,7 +174,7 @@ def _compiled(pattern: str) -> _Pattern:
 @cache
 def _words(words: tuple[str, ...]) -> _Pattern:
     """What finds any of many words in one pass."""
-    return _compiled("|".join(re2.escape(word.lower()) for word in words))
+    return _compiled("|".join(re.escape(word.lower()) for word in words))
 
 
 def _options() -> re2.Options:
