@@ -27,6 +27,7 @@ __all__ = [
     "lay_out_shared",
     "make_folder",
     "make_sub_paths",
+    "make_volumes",
     "public",
     "remove_folder",
     "unstarted",
@@ -61,6 +62,13 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
             write_private(run.folder / name, content)
     for file in plan.files:
         write_private(run.folder / file.path, file.content, file.mode)
+    make_volumes(plan)
+    if plan.has_namespace:
+        write_json(run.folder / "mounts.json", _mounts(run, plan))
+
+
+def make_volumes(plan: LocalPlan) -> None:
+    """Make the folders of all volumes that are not there yet."""
     claims = state_dir() / "claims"
     for path in map(Path, plan.folders):
         if path.is_relative_to(claims):
@@ -68,8 +76,6 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
             remover.make(claims, *path.relative_to(claims).parts[:-1], exist_ok=True)
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     make_sub_paths(plan)
-    if plan.has_namespace:
-        write_json(run.folder / "mounts.json", _mounts(run, plan))
 
 
 def make_sub_paths(plan: LocalPlan) -> None:
@@ -118,7 +124,9 @@ def _sets_of(run: Run, plan: LocalPlan) -> MountSets:
 def _mounts(run: Run, plan: LocalPlan) -> dict[str, object]:
     """What the helper shows to all processes of the run."""
     sets = _sets_of(run, plan)
-    return helper_plan(sets.shared, str(run.folder), journal=str(points_journal()), prepare=list(sets.own.values()))
+    paths = {bind.target: f"{process.spec_path}.mounts" for process in plan.processes for bind in process.binds}
+    prepare, journal = list(sets.own.values()), str(points_journal())
+    return helper_plan(sets.shared, str(run.folder), journal=journal, prepare=prepare, paths=paths)
 
 
 def write_own_mounts(run: Run, plan: LocalPlan) -> None:

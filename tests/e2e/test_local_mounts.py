@@ -30,6 +30,19 @@ def test_processes_see_their_volumes_and_lose_nothing(words: tuple[str, ...], tm
         check_case(name, words[0], report)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make such a machine")
+@pytest.mark.parametrize("user", ["root", "ordinary"])
+def test_what_the_machine_mounts_and_unmounts_meanwhile_is_seen(user: str, tmp_path: Path) -> None:
+    report = attempt(tmp_path, user, cases="propagation_cases")
+    assert report["seen"] == ["late", "cat: /home/me/data/f: No such file or directory", "/data"]
+    assert not report["leaked"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make such a machine")
+def test_runs_that_make_and_remove_the_same_mount_points_never_disturb_each_other(tmp_path: Path) -> None:
+    assert attempt(tmp_path, "8", "8", cases="race_cases") == {"faults": [], "left": []}
+
+
 @pytest.mark.usefixtures("tmux")
 def test_what_an_editor_saves_meanwhile_is_seen(tmp_path: Path) -> None:
     (tmp_path / "code").write_text("old")

@@ -94,7 +94,7 @@ class Publish:
         facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
         facts |= {"change": decision.change, "was": before.version if before else None}
         facts |= {"wasBy": before.by or None if before else None, "moves": move_of(before, after)}
-        facts |= {"run": self._run(tip, before, after), "warnings": deploy_warnings(tip, after)}
+        facts |= {"run": self._run(tip, before, after), "warnings": deploy_warnings(tip, before, after)}
         return Change(
             subject=f"publish {self.team}/{self._release} {chart.version}{environment}",
             edits=edits,
