@@ -21,6 +21,7 @@ from symphony_charts.system.full_disks import refuse_full_disk
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
 
 __all__ = [
+    "UNSTARTED_NAMES",
     "first_state",
     "lay_out",
     "lay_out_shared",
@@ -29,9 +30,13 @@ __all__ = [
     "make_volumes",
     "public",
     "remove_folder",
+    "unstarted",
     "write_own_mounts",
     "write_private",
 ]
+
+# By what a process is called in plan and state.
+UNSTARTED_NAMES = ("slot", "name", "group", "pod")
 
 
 def make_folder(run: Run) -> None:
@@ -95,7 +100,7 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path, **facts: object) -> None:
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_json(run.folder / "plan.json", {**public(run, plan), "folder": str(folder)})
     os.mkfifo(run.folder / "born", 0o600)
-    write_json(run.folder / "state.json", {**first_state(plan), **facts})
+    write_json(run.folder / "state.json", {**first_state(plan), **facts}, is_safe=True)
 
 
 def _lay_out_process(run: Run, process: PlannedProcess) -> None:
@@ -159,23 +164,19 @@ def _shown(record: PlannedProcess | LocalPlan, hidden: set[str]) -> dict[str, ob
     }
 
 
+def unstarted(**names: object) -> dict[str, object]:
+    """What `state.json` says of a process of these names before it has started."""
+    return {**names, "phase": "waiting", "ready": False, "restarts": 0, "status": None}
+
+
 def first_state(plan: LocalPlan) -> dict[str, object]:
     """What `state.json` says before anything has started."""
-    names = ("slot", "name", "group", "pod")
     return {
         "experiment": plan.experiment,
         "phase": "starting",
-        "supervisor": 0,
         "started": time.time(),
         "processes": [
-            {
-                **{name: getattr(process, name) for name in names},
-                "phase": "waiting",
-                "ready": False,
-                "restarts": 0,
-                "status": None,
-            }
-            for process in plan.processes
+            unstarted(**{name: getattr(process, name) for name in UNSTARTED_NAMES}) for process in plan.processes
         ],
     }
 
