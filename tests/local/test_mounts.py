@@ -57,10 +57,10 @@ def test_all_that_cannot_be_shown_is_said_before_anything_starts(tmp_path: Path)
     volumes = {**SCRATCH, "absent": {"type": "host_path", "path": str(tmp_path / "absent")}}
     with pytest.raises(SpecError) as caught:
         start(tmp_path, volumes=volumes, processes=processes)
-    said = [problem.what for problem in caught.value.problems]
+    said = [(problem.path, problem.what) for problem in caught.value.problems]
     assert said == [
-        f"{tmp_path}/file is a file on this machine, and the volume is a folder",
-        f"{tmp_path}/absent cannot be shown at {tmp_path}/new: No such file or directory",
+        ("processes.a.mounts", f"{tmp_path}/file is a file on this machine, and the volume is a folder"),
+        ("processes.b.mounts", f"{tmp_path}/absent cannot be shown at {tmp_path}/new: No such file or directory"),
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -69,7 +69,8 @@ def test_a_read_only_folder_is_so_for_the_process_that_asks_for_it(tmp_path: Pat
     (tmp_path / "set" / "inner").mkdir(parents=True)
     volumes = {"set": {"type": "host_path", "path": str(tmp_path / "set")}}
     at = tmp_path / "seen"
-    write = "(touch {0}/inner/{1}) 2>/dev/null && echo wrote || echo refused"
+    # It has inherited nothing but its three descriptors, and the one by which `ls` reads.
+    write = "(touch {0}/inner/{1}) 2>/dev/null && echo wrote || echo refused; ls /proc/self/fd | wc -l"
     processes = {
         "a": {"cmds": [write.format(at, "a")], **mounted(at, "set", read_only=True)},
         "b": {"cmds": [write.format(at, "b")], **mounted(at, "set")},
@@ -77,7 +78,7 @@ def test_a_read_only_folder_is_so_for_the_process_that_asks_for_it(tmp_path: Pat
     }
     run = start(tmp_path, volumes=volumes, processes=processes, local={"tty": False})
     local_run.wait(run)
-    assert [log_of(run, name) for name in "abc"] == ["refused\n", "wrote\n", "refused\n"]
+    assert [log_of(run, name) for name in "abc"] == ["refused\n4\n", "wrote\n4\n", "refused\n4\n"]
     assert sorted(path.name for path in (tmp_path / "set").rglob("*")) == ["b", "inner", "new"]
 
 
