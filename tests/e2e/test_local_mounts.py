@@ -17,7 +17,7 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, read_json
 from tests.local.conftest import tmux  # noqa: F401 - a fixture
 from tests.local.mounts.test_placing import attempt, check_case
-from tests.local.runs import log_of, start, until
+from tests.local.runs import log_of, start, supervisor_pid, until
 from tests.local.test_mounts import FOREVER, SCRATCH, mounted
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,7 @@ def test_the_mount_point_of_a_run_that_was_killed_goes_with_the_next_run(tmp_pat
     at = tmp_path / "out"
     run = start(tmp_path, "first", volumes=SCRATCH, processes={"a": {**FOREVER, **mounted(at)}})
     server = tmux_client.server_pid(run.socket)
-    os.kill(int(run.state()["supervisor"]), signal.SIGKILL)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
     os.kill(server, signal.SIGKILL)
     until(lambda: not Path(f"/proc/{server}").exists())
     assert at.is_dir()
