@@ -107,7 +107,9 @@ def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
             text = (_PROC / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return False
-        seen[number] = bool(mount) and any(line.split(" ")[4] == mount for line in text.splitlines())
+        # proc_pid_mountinfo(5): blanks and the like stand there as octal numbers.
+        listed = "".join(f"\\{ord(char):03o}" if char in " \t\n\\" else char for char in mount)
+        seen[number] = bool(mount) and any(line.split(" ")[4] == listed for line in text.splitlines())
     return seen[number]
 
 

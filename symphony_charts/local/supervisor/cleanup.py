@@ -30,8 +30,9 @@ _WRITE_S = 20.0
 def kill_everything(run: Run, sessions: Sequence[processes.Session], server: ProcessRecord | None) -> list[int]:
     """Kill everything of `run`, its tmux server (at its start: `server`) last; the pids of what survives even that."""
     cookie = f"{variable_names.RUN}={run.run_id}".encode()
-    # What has a namespace of its own for its mounts has this one, which no other has.
-    mount = str(run.folder / "scratch")
+    # What has a namespace of its own for its mounts has this one, which no other has. The kernel names it by its path
+    # without links, and the state folder may be behind one.
+    mount = str((run.folder / "scratch").resolve())
     # One that was stopped by hand has to read what was printed, and to go.
     send_signal(server, signal.SIGCONT)
     answer = _server_pid(run)
@@ -95,7 +96,11 @@ def remove_mount_points(server: ProcessRecord | None) -> list[str]:
     # It holds their locks until it is gone.
     while is_running(server) and time.monotonic() < deadline:
         time.sleep(0.005)
-    return remove_points(str(points_journal()))
+    try:
+        return remove_points(str(points_journal()))
+    except OSError as error:
+        # A full disk, or one that is read-only by now; they stay noted, and the next run looks again.
+        return [f"{points_journal()}: {error.strerror}"]
 
 
 def remove_private(run: Run, count: int) -> None:
