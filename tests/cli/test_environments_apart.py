@@ -93,6 +93,15 @@ def test_another_cluster_leaves_behind_what_runs_and_that_is_said(project: Proje
     assert said in project.symph("publish", "rl.yaml", "--env", "dev")[1]
 
 
+@pytest.mark.parametrize("after", ["namespace: rl-dev, service_account: sa", "namespace: rl-dev, cluster: in-cluster"])
+def test_what_is_the_same_place_in_other_words_is_no_move(project: Project, after: str) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    configure(project, "namespace: rl-dev", after)
+    assert "nothing happens" in project.symph("diff", "rl.yaml", "--env", "dev")[1]
+    (change,) = project.json("publish", "rl.yaml", "--env", "dev")["changes"]
+    assert (change["moves"], change["run"]) == (None, "same")
+
+
 def test_a_project_allows_the_old_place_until_nothing_runs_there(project: Project) -> None:
     """Argo CD prunes nothing where the project does not allow the application to be."""
 

@@ -19,6 +19,7 @@ __all__ = [
     "PROJECT_FILE",
     "destination_fault",
     "is_one_cluster",
+    "place_key",
     "project_name",
     "target_of",
     "with_places_in_use",
@@ -41,12 +42,13 @@ def target_of(destination: Destination) -> dict[str, str]:
 
 def is_one_cluster(first: Destination, second: Destination) -> bool:
     """Whether two destinations are in one cluster, as far as their words tell."""
-    return _cluster(first) == _cluster(second)
+    return place_key(first)[0] == place_key(second)[0]
 
 
-def _cluster(destination: Destination) -> str:
+def place_key(destination: Destination) -> tuple[str, str]:
+    """What two destinations share that are one place: the cluster as far as its words tell, and the namespace."""
     name = destination.name or destination.server
-    return "in-cluster" if name == Destination().server else name
+    return "in-cluster" if name == Destination().server else name, destination.namespace
 
 
 def with_places_in_use(content: bytes, before: bytes | None, in_use: Mapping[str, Iterable[Destination]]) -> bytes:

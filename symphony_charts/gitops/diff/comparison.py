@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.gitops.argocd.effect import Effect, Outcome, effect_of, effect_of_move, outcome_of
-from symphony_charts.gitops.argocd.projects import is_one_cluster
+from symphony_charts.gitops.argocd.projects import is_one_cluster, place_key
 from symphony_charts.gitops.diff.fields import Difference, compare
 from symphony_charts.gitops.operations.pointer import place_of
 from symphony_charts.placement.fit.demand import demands_of
@@ -106,7 +106,7 @@ def compare_sides(before: Side, after: Side, pools: Pools | None = None) -> Comp
 
 
 def _move(before: Destination | None, after: Destination | None) -> tuple[str, str, bool] | None:
-    if before is None or after is None or before == after:
+    if before is None or after is None or place_key(before) == place_key(after):
         return None
     return place_of(before), place_of(after), is_one_cluster(before, after)
 

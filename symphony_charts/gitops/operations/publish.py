@@ -141,7 +141,7 @@ class Publish:
         """Whether what runs begins anew (``new``) or goes on (``same``); None where nothing ran, or it was not read."""
         if before is None or after is None:
             return None
-        if before.destination != after.destination:
+        if move_of(before, after):
             return "new"
         values = self.values if before.chart == after.chart else _values(tip, before.chart)
         if values is None:
