@@ -154,8 +154,9 @@ class Steps(RuleBasedStateMachine):
             self.wrong.append(error)
 
     def _do(self, *step: str | int) -> None:
-        is_there = len(step) < 2 or step[1] != "B" or "B" in self._world.booted or step[0] == "boot"
-        if is_there and not self.wrong:
+        if step[1:2] == ("B",) and step[0] != "boot" and "B" not in self._world.booted:
+            step = (step[0], "A", *step[2:])
+        if not self.wrong:
             self.taken.append(step)
             with self._noting():
                 self._walk.do(step)
@@ -271,7 +272,12 @@ def test_a_walk_loses_nothing_and_touches_nobody(number: int) -> None:
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(seed(_FIRST_SEED + number)(Numbered), settings=options)
-    sys.stdout.write(f"seed {_FIRST_SEED + number}: {len(Numbered.taken)} steps\n")
+    first, wanted = _FIRST_SEED + number, _STEPS / _WALKS
+    # Some that are drawn are no steps, since nothing is there to be mended; then more are drawn.
+    for again in range(100):
+        run_state_machine_as_test(seed(first + again * 1000)(Numbered), settings=options)
+        if Numbered.wrong or len(Numbered.taken) >= wanted:
+            break
+    sys.stdout.write(f"seed {first}: {len(Numbered.taken)} steps\n")
     if Numbered.wrong:
         raise Numbered.wrong[0]
