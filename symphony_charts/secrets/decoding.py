@@ -25,8 +25,10 @@ from urllib.parse import unquote_to_bytes
 
 import re2
 
-__all__ = ["MOST_BYTES", "MOST_LAYERS", "View", "is_large_binary", "views"]
+__all__ = ["BROKEN", "MOST_BYTES", "MOST_LAYERS", "View", "is_large_binary", "views"]
 
+BROKEN = "broken into lines"
+"""The layer of what goes on in the next line."""
 MOST_BYTES = 64 << 20
 """What one file may come to in all its forms together."""
 MOST_LAYERS = 6
@@ -56,14 +58,15 @@ def views(path: str, data: bytes) -> Iterator[View]:
     left = MOST_BYTES
     while ahead:
         view = ahead.popleft()
-        if _kind_of(view.data) != "tar":  # whose members and their names are all that it holds
+        below = list(_inside(view, left))
+        if not below or _kind_of(view.data) != "tar":  # of which the members are all that it holds
             yield view
-        for inner in _inside(view, left):
+        for inner in below:
             if inner.is_cut or (len(inner.layers) >= MOST_LAYERS and _kind_of(inner.data)):
                 yield View(path=inner.path, data=b"", layers=inner.layers, is_cut=True)
             elif inner.data not in seen:
                 seen.add(inner.data)
-                left -= len(inner.data)
+                left = max(0, left - len(inner.data))
                 if len(inner.layers) < MOST_LAYERS:
                     ahead.append(inner)
                 else:
@@ -81,7 +84,7 @@ def _inside(view: View, left: int) -> Iterator[View]:
     if kind:
         try:
             for name, content in _UNPACKERS[kind](view.data, left):
-                left -= len(content)
+                left = max(0, left - len(content))
                 inner = f"{view.path}:{name}" if name else view.path
                 yield View(path=inner, data=content, layers=(*view.layers, kind))
         except _TooMuchError:
@@ -103,7 +106,7 @@ def _inside(view: View, left: int) -> Iterator[View]:
     if not view.is_joined:
         joined = _join_lines(view.data)
         if joined:
-            yield View(path=view.path, data=joined, layers=(*view.layers, "broken into lines"), is_joined=True)
+            yield View(path=view.path, data=joined, layers=(*view.layers, BROKEN), is_joined=True)
 
 
 # --- what is packed ---------------------------------------------------------------------------------------------------
@@ -228,6 +231,8 @@ _RUN = re2.compile(
     rb"(?:%[0-9A-Fa-f]{2})+|(?:\\{1,2}u[0-9A-Fa-f]{4}|\\{1,2}x[0-9A-Fa-f]{2})+|(?:U\+[0-9A-Fa-f]{4}\s?)+"
     rb"|(?:&#(?:x[0-9A-Fa-f]{2,6}|[0-9]{2,7});)+|\\[nrt]|[A-Za-z0-9+/_-]{16,}={0,6}"
 )
+# Names and paths: codes of that length have digits, or letters of both cases.
+_NAME = re.compile(rb"[a-z/_-]+|[A-Z]+[/_-][A-Z/_-]*")
 _PART = re.compile(rb"[A-Za-z0-9]{16,}={0,6}")
 _HEX = re.compile(rb"[0-9A-Fa-f]{16,}")
 _BASE32 = re.compile(rb"[A-Z2-7]{16,}={0,6}|[a-z2-7]{16,}={0,6}")
@@ -252,6 +257,8 @@ def _runs_in(data: bytes) -> Iterator[_Run]:
             if end - start > 2:
                 coding, content = _unescaped(match[0])
                 yield _Run(start=start, end=end, coding=coding, content=content)
+            continue
+        if _NAME.fullmatch(match[0]):
             continue
         run = _decoded_word(match[0], start)
         if run is not None:

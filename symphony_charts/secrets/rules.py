@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from typing import Protocol
 import msgspec
 import re2
 
-__all__ = ["Found", "fingerprint_of", "search", "search_path"]
+__all__ = ["Found", "entropy", "fingerprint_of", "search", "search_path"]
 
 _FILES = ("rules.json", "own_rules.json")
 # Enough for every pattern and for the set of keywords to keep their automata.
@@ -106,7 +107,7 @@ def search(text: bytes, path: str, *, is_joined: bool = False) -> Iterator[Found
         for match in _compiled(rule.regex).finditer(text):
             whole = match.group() or b""
             found = Found(rule=rule.id, secret=_secret_of(rule, match), start=match.start())
-            if found.secret in seen or (rule.entropy and _entropy(found.secret) <= rule.entropy):
+            if found.secret in seen or (rule.entropy and entropy(found.secret) <= rule.entropy):
                 continue
             line = _line_round(text, found.start, found.start + len(whole))
             if not any(each.holds(found, whole, line, path) for each in (*_load().allow, *rule.allow)):
@@ -116,8 +117,8 @@ def search(text: bytes, path: str, *, is_joined: bool = False) -> Iterator[Found
 
 def search_path(path: str) -> Iterator[Found]:
     """What the name of a file alone says: a key store, whatever it holds."""
-    for rule in _load().rules:
-        if rule.path and not rule.regex and _compiled(rule.path).search(_bytes(path)):
+    for rule in _rules_of_paths():
+        if _compiled(rule.path).search(_bytes(path)):
             yield Found(rule=rule.id, secret=_bytes(path.rpartition("/")[2]), start=0)
 
 
@@ -137,6 +138,11 @@ def _load() -> _RuleFile:
     return _RuleFile(
         rules=[rule for file in files for rule in file.rules], allow=[each for file in files for each in file.allow]
     )
+
+
+@cache
+def _rules_of_paths() -> tuple[_Rule, ...]:
+    return tuple(rule for rule in _load().rules if rule.path and not rule.regex)
 
 
 def _candidates(text: bytes) -> list[_Rule]:
@@ -159,7 +165,7 @@ def _keywords() -> tuple[re2.Set, list[list[int]]]:
             numbers.setdefault(keyword, []).append(number)
     keywords = re2.Set.SearchSet(_options())
     for keyword in numbers:
-        keywords.Add(re2.escape(keyword))
+        keywords.Add(re.escape(keyword))
     keywords.Compile()
     return keywords, list(numbers.values())
 
@@ -173,7 +179,7 @@ def _compiled(pattern: str) -> _Pattern:
 @cache
 def _words(words: tuple[str, ...]) -> _Pattern:
     """What finds any of many words in one pass."""
-    return _compiled("|".join(re2.escape(word.lower()) for word in words))
+    return _compiled("|".join(re.escape(word.lower()) for word in words))
 
 
 def _options() -> re2.Options:
@@ -199,7 +205,7 @@ def _bytes(path: str) -> bytes:
     return path.encode("utf-8", "replace")
 
 
-def _entropy(secret: bytes) -> float:
+def entropy(secret: bytes) -> float:
     """Shannon's entropy in bits for each character, as gitleaks counts it."""
     characters = Counter(secret.decode("utf-8", "replace"))
     shares = [count / len(secret) for count in characters.values()]

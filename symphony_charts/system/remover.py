@@ -59,14 +59,19 @@ def _made(home: Path, names: Sequence[str], *, exist_ok: bool) -> Path:
             if exist_ok and os.listdir(folder):
                 _check_marker(folder, home.name, names)
             else:
-                _mark(folder, home.name, names)
+                try:
+                    _mark(folder, home.name, names)
+                except OSError:
+                    os.rmdir(names[-1], dir_fd=folders[-1])
+                    raise
     return home.joinpath(*names)
 
 
 def check(home: Path, *names: str) -> None:
     """Raises what `remove` would, before it does anything: NotOurs, or Conflict where something is mounted there."""
     with _reached(home, names) as folders:
-        _check_removable(folders, home.name, names)
+        if os.listdir(folders[-1]):
+            _check_removable(folders, home.name, names)
 
 
 def remove(home: Path, *names: str) -> list[str]:
@@ -229,7 +234,8 @@ def _entered(above: int, name: str, *, is_private: bool = True) -> Iterator[int]
     try:
         facts = os.fstat(folder)
         if mount_of(folder) != mount_of(above):
-            raise NotOurs("something is mounted there", _path_of(folder))
+            step = "unmount it, or set SYMPH_STATE_DIR to what is mounted"
+            raise NotOurs("something is mounted there", _path_of(folder), step)
         if facts.st_uid != os.geteuid():
             raise NotOurs(f"it belongs to user {facts.st_uid}", _path_of(folder))
         if is_private and facts.st_mode & 0o022:

@@ -15,6 +15,8 @@ HOSTILE = (
     "}}{{",
     "\"quoted\" and 'quoted'",
     "line\nbreak",
+    "one\u2028two\nthree",
+    "\u2029#\n\ufeff\ufffe",
     "ends in newline\n",
     "\n\nstarts in newlines",
     "  leading\n   and trailing spaces  ",

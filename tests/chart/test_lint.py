@@ -222,6 +222,27 @@ def test_each_rule_finds_its_fault(experiment: Experiment, rule: str) -> None:
     assert rule not in rules(process())
 
 
+def test_what_restricted_would_need_is_said_once_and_fails_nothing() -> None:
+    two = experiment_of(processes={"p": {"command": ["x"]}, "q": {"command": ["y"], "replicas": 2}})
+    (need,) = [one for one in lint(chart_of(two)) if one.rule == "pod-security-restricted"]
+    assert (need.severity, need.what) == ("info", "Pod Security restricted would not take them: it may run as root")
+    restricted = experiment_of(processes={"p": {"command": ["x"]}}, security={"level": "restricted"})
+    assert not {one.rule for one in lint(chart_of(restricted))} & {"pod-security", "pod-security-restricted"}
+
+
+def test_a_pod_that_is_less_than_baseline_is_said_also_where_that_was_promised() -> None:
+    overlay = {"spec": {"hostNetwork": True}}
+    of_level = {
+        level: experiment_of(processes={"p": {"command": ["x"], "pod_overlay": overlay}}, security={"level": level})
+        for level in ("privileged", "baseline", "restricted")
+    }
+    severities = {
+        level: [one.severity for one in lint(chart_of(experiment)) if one.rule == "pod-security"]
+        for level, experiment in of_level.items()
+    }
+    assert severities == {"privileged": ["info"], "baseline": ["warning"], "restricted": ["error"]}
+
+
 @pytest.mark.parametrize(
     "image",
     [

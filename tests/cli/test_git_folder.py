@@ -1,4 +1,4 @@
-"""Charts in a folder of a larger repository: everything stands below it, the rest stays, Argo CD and Flux look there."""
+"""Charts in a folder of a larger repository: all stands below it, the rest stays, Argo CD and Flux look there."""
 
 from __future__ import annotations
 

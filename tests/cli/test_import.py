@@ -10,6 +10,7 @@ import pytest
 
 from symphony_charts.cli.main import main
 from symphony_charts.formats.yaml_text import load
+from symphony_charts.importers.common.hardening import taken_away
 from symphony_charts.spec import files
 from symphony_charts.spec.data import from_data
 
@@ -159,3 +160,11 @@ def test_compat_prints_what_torchx_itself_would_submit(
     assert main([*words, *(["--kind", kind] if kind else [])]) == 0
     made = json.loads(capsys.readouterr().out)
     assert (made["kind"], made["metadata"]["name"]) == (expected, "x1")
+
+
+def test_the_report_says_what_our_defaults_take_away(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "dijob", str(EXAMPLES / "dijob-v0.yaml"), "-o", "json"]) == 0
+    taken = json.loads(capsys.readouterr().out)["defaults"]
+    assert ["capabilities" in taken[0]["what"], "token" in taken[1]["what"], len(taken)] == [True, True, 2]
+    given = {"security": {"level": "privileged", "service_account_token": True}}
+    assert taken_away(from_data({"name": "x", "processes": {"p": {"command": ["x"]}}, **given})) == ()

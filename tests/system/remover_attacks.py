@@ -255,6 +255,7 @@ def maker_died(top: Path) -> object:
     """A folder without a marker and without anything else in it."""
     made(top)
     (top / "local" / "rl" / "3").mkdir()
+    remover.check(top / "local", "rl", "3")
     return [remover.remove(top / "local", "rl", "3"), (top / "local" / "rl" / "3").exists()]
 
 

@@ -51,11 +51,18 @@ _SAFE_SYSCTLS = frozenset(
 )
 
 
+_WAY_OUT: dict[Level, str] = {
+    "privileged": "label the namespace `pod-security.kubernetes.io/enforce: privileged`",
+    "baseline": "take it out, or set `security: {level: privileged}` and label the namespace so",
+    "restricted": "take it out, or set `security: {level: baseline}`, or `privileged` where that forbids it too",
+}
+# A pod that is less than baseline is said whatever the experiment promises; it may be meant so.
+_SEVERITY: dict[Level, Severity] = {"privileged": "info", "baseline": "warning", "restricted": "error"}
+
+
 def check_security(objects: Objects, level: Level) -> Iterator[Finding]:
-    """What keeps the pods out of a namespace that enforces `level`."""
-    if level == "privileged":
-        return
-    severity: Severity = "error" if level == "restricted" else "warning"
+    """What keeps the pods out of a namespace that enforces `level`, or `baseline`, and what `restricted` would need."""
+    wanting: dict[str, None] = {}
     for item in objects:
         found = pod_of(item)
         if found is None:
@@ -64,11 +71,21 @@ def check_security(objects: Objects, level: Level) -> Iterator[Finding]:
             if broken == "baseline" or level == "restricted":
                 yield Finding(
                     rule="pod-security",
-                    severity=severity,
+                    severity=_SEVERITY[level],
                     path=f"{title(item)}.{found[0]}{where}",
                     what=f"{what}; Pod Security {broken} does not allow that",
-                    next="take it out, or set `security: {level: privileged}` and label the namespace so",
+                    next=_WAY_OUT[level],
                 )
+            elif level == "baseline":
+                wanting[what] = None
+    if wanting:
+        yield Finding(
+            rule="pod-security-restricted",
+            severity="info",
+            path="security.level",
+            what=f"Pod Security restricted would not take them: {'; '.join(wanting)}",
+            next="set `security: {level: restricted}` and give images that run without root",
+        )
 
 
 def violations(pod: dict[str, object]) -> Iterator[tuple[Literal["baseline", "restricted"], str, str]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from symphony_charts.cli import output
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats.yaml_text import dump
+from symphony_charts.importers.common.hardening import taken_away
 from symphony_charts.importers.common.input_file import Source, from_data, read
-from symphony_charts.importers.common.report import Imported, Log
+from symphony_charts.importers.common.report import Imported, Log, Note
 from symphony_charts.importers.compose.importer import ComposeContext, import_compose
 from symphony_charts.importers.compose.interpolation import parse_env_file
 from symphony_charts.importers.dijob.importer import import_dijob
@@ -32,9 +34,10 @@ def run(args: argparse.Namespace) -> int:
         return _print_objects(args)
 
     imported = _import(args)
-    notes = [{"at": note.path, "what": note.what, "next": note.next} for note in imported.notes]
+    notes = _as_data(imported.notes)
     if args.output in ("json", "yaml"):
-        record = {"experiment": to_data(imported.experiment), "notes": notes}
+        defaults = _as_data(taken_away(imported.experiment))
+        record = {"experiment": to_data(imported.experiment), "notes": notes, "defaults": defaults}
         output.print_record(args, "Import", record)
     elif args.output:
         _write(args, imported)
@@ -42,6 +45,10 @@ def run(args: argparse.Namespace) -> int:
         output.line(to_yaml(imported.experiment).rstrip("\n"))
     _report(args, imported)
     return 1 if args.strict and notes else 0
+
+
+def _as_data(notes: Iterable[Note]) -> list[dict[str, str]]:
+    return [{"at": note.path, "what": note.what, "next": note.next} for note in notes]
 
 
 def _import(args: argparse.Namespace) -> Imported:
@@ -165,5 +172,6 @@ def _report(args: argparse.Namespace, imported: Imported) -> None:
     output.print_notes(imported.notes)
     if not imported.notes:
         output.note("everything came over")
+    output.print_notes(taken_away(experiment))
     if args.output and args.output not in ("json", "yaml") and not args.dry_run:
         output.next_step(f"symph up {args.output} (here)", f"symph package {args.output}")

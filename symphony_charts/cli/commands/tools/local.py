@@ -85,15 +85,17 @@ def _gc(args: argparse.Namespace) -> int:
     # What an earlier removal left behind goes whatever is asked for: it is no run any more.
     rest = [str(path) for path in remover.trash(home())]
     if not args.dry_run and (items or rest):
+        if items and not args.yes:
+            output.note(output.format_table(items, _COLUMNS))
         output.confirm(args, f"Remove {_what(items, rest)}?")
         removed = [item for run, item in zip(runs, items, strict=True) if _is_removed(run, refusals)]
         items = removed
         refusals += remover.empty_trash(home()) if rest else []
     output.print_items(args, "Run", items, _COLUMNS, empty="no run to remove", name="run")
     if args.output == "table" and (items or rest):
-        output.note(f"{_what(items, rest)} {'would be' if args.dry_run else ''} removed".replace("  ", " "))
+        output.note(f"{_what(items, rest)} {'would be removed' if args.dry_run else 'removed'}")
     for refusal in refusals:
-        output.warn(f"not removed: {refusal}")
+        output.warn(f"cannot be removed: {refusal}")
     return 1 if refusals else 0
 
 
