@@ -255,7 +255,7 @@ def verbs(count: int, repeat: int) -> None:
             [up] = ours(count, folder)
             timed(up, env)
             settle(count)
-            supervisor = json.loads(next(folder.glob("state/local/*/*/state.json")).read_text())["supervisor"]
+            supervisor = json.loads(next(folder.glob("state/local/*/*/supervisor.json")).read_text())["pid"]
             memory = int(Path(f"/proc/{supervisor}/status").read_text().partition("VmRSS:")[2].split()[0]) / 1024
             before = Path(f"/proc/{supervisor}/schedstat").read_text().split()[0]
             time.sleep(2)

@@ -2,9 +2,9 @@
 
     python benchmarks/logs.py [--repeat N] [--size BYTES]      (default: 7 times, 1 GB)
 
-The state folder is made by hand: two ended runs with a log and its index, as a process that prints 50 lines at once
-leaves them. Turns are interleaved and medians printed: milliseconds of wall clock, megabytes of memory at the most, and
-what both are in times of the same command on 1 MB. `tail` is given the file itself.
+The state folder is made by hand: two ended runs (so that -f ends) with a log and its index, as a process that prints
+50 lines at once leaves them. Turns are interleaved and medians printed: milliseconds of wall clock, what that is in
+times of the same command on 1 MB, and megabytes of memory at the most. `tail` is given the file itself.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ def main() -> None:
             "symph logs --tail 5": lambda name: [*symph, name, "--tail", "5"],
             "symph logs --tail 5 --timestamps": lambda name: [*symph, name, "--tail", "5", "--timestamps"],
             "symph logs --tail 5 --regex 9": lambda name: [*symph, name, "--tail", "5", "--regex", "9"],
+            "symph logs -f --tail 5": lambda name: [*symph, name, "-f", "--tail", "5"],
             "symph logs --since": lambda name: [*symph, name, "--since", since],
         }
         env = {**os.environ, "SYMPH_STATE_DIR": str(state), "SYMPH_RUNTIME_DIR": str(state / "run")}

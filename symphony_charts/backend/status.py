@@ -30,10 +30,11 @@ __all__ = [
     "overall",
 ]
 
-Phase = Literal["queued", "pending", "running", "succeeded", "failed", "stopping", "stopped"]
+# ``lost``: it ran where nothing of it can run any more; ``damaged``: nobody can tell, since its records are.
+Phase = Literal["queued", "pending", "running", "succeeded", "failed", "stopping", "stopped", "lost", "damaged"]
 
 # Phases that nothing follows.
-FINAL: tuple[Phase, ...] = ("succeeded", "failed", "stopped")
+FINAL: tuple[Phase, ...] = ("succeeded", "failed", "stopped", "lost", "damaged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,8 @@ class ExperimentStatus:
 
     `name` is what runs (a release may be called differently from its `experiment`); `run` tells apart runs of the same
     name; `held_by` lists who put it there: ``tmux``, ``Helm release rl, revision 2``, ``Argo CD application rl``;
-    empty means that somebody applied the objects by hand.
+    empty means that somebody applied the objects by hand. `note` says what else is to be known of all that is told
+    here, as that it is of another machine; mostly nothing.
     """
 
     name: str
@@ -130,6 +132,7 @@ class ExperimentStatus:
     instances: tuple[InstanceStatus, ...] = ()
     services: tuple[ServiceStatus, ...] = ()
     events: tuple[Event, ...] = ()
+    note: str = ""
 
     @property
     def processes(self) -> tuple[ProcessStatus, ...]:
@@ -203,7 +206,7 @@ def overall(instances: Iterable[InstanceStatus]) -> Phase:
     finite = [instance.phase for instance in every if not instance.is_service] or [instance.phase for instance in every]
     if not finite:
         return "pending"
-    for phase in ("failed", "stopping"):
+    for phase in ("lost", "failed", "stopping"):
         if phase in finite:
             return phase
     if all(phase in FINAL for phase in finite):

@@ -34,8 +34,9 @@ def wait_until(
             if _holds(phase, ready, wanted):
                 return status
             if phase in FINAL and wanted != "deleted":
-                reasons = _reasons(status, process) or "no process says why"
-                what = f'"{process or name}" has {phase} and will not be {wanted}: {reasons}'
+                reasons = _reasons(status, process) or status.note or "no process says why"
+                verb = "is" if phase in ("damaged", "lost") else "has"
+                what = f'"{process or name}" {verb} {phase} and will not be {wanted}: {reasons}'
                 raise CheckFailed(what, next=f"symph logs {name}")
         else:
             how = f"{_state_of(last, process)[0]}: {_reasons(last, process)}" if last else "silent"

@@ -35,6 +35,8 @@ _COLORS = {
     "pending": "busy",
     "stopping": "busy",
     "stopped": "dim",
+    "lost": "bad",
+    "damaged": "bad",
 }
 
 
@@ -73,15 +75,20 @@ def watcher_of(args: argparse.Namespace) -> Watcher:
 def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = False) -> ExperimentStatus:
     """How the experiment that `args.experiment_name` means is: exactly it, the one it loosely fits, or the current one.
 
-    Raises NotFound; UsageError where it fits several and nobody can be asked.
+    What else is to be known of it is said on stderr. Raises NotFound; UsageError where it fits several and nobody can
+    be asked.
     """
     name = args.experiment_name
     if name is None:
-        return watcher.describe(current_of(watcher), events=events)
-    try:
-        return watcher.describe(_prefix(args)(name), events=events)
-    except NotFound:
-        return watcher.describe(_loosely(args, watcher, name), events=events)
+        status = watcher.describe(current_of(watcher), events=events)
+    else:
+        try:
+            status = watcher.describe(_prefix(args)(name), events=events)
+        except NotFound:
+            status = watcher.describe(_loosely(args, watcher, name), events=events)
+    if status.note:
+        output.warn(f"{status.name}: {status.note}")
+    return status
 
 
 def find_experiment(args: argparse.Namespace, watcher: Watcher) -> str:

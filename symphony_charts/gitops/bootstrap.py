@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from symphony_charts.errors import Conflict
 from symphony_charts.formats.yaml_text import dump, dump_all
 from symphony_charts.gitops.argocd.objects import ArgoSetup, app_project, application_set, health_config
-from symphony_charts.gitops.argocd.projects import PROJECT_FILE
+from symphony_charts.gitops.argocd.projects import PROJECT_FILE, with_places_in_use
 from symphony_charts.gitops.flux import folder_keeper, git_repository, release_kustomization
 from symphony_charts.gitops.layout import flux_keeper_path
 from symphony_charts.gitops.operations.base import Change
+from symphony_charts.gitops.operations.pointer_files import destinations_in_use
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
 
@@ -79,8 +80,12 @@ class Initialise:
 
     def change(self, tip: Snapshot) -> Change:
         """The files that are missing. Raises Conflict where one of ``bootstrap/`` was changed."""
-        present = {path: tip.read(path) for path in self.contents}
-        other = [path for path, old in present.items() if old is not None and old != self.contents[path]]
+        contents = dict(self.contents)
+        if PROJECT_FILE in contents:
+            before = tip.read(PROJECT_FILE)
+            contents[PROJECT_FILE] = with_places_in_use(contents[PROJECT_FILE], before, destinations_in_use(tip))
+        present = {path: tip.read(path) for path in contents}
+        other = [path for path, old in present.items() if old is not None and old != contents[path]]
         ours = [path for path in other if path.startswith("bootstrap/")]
         if ours and not self.replaces:
             raise Conflict(
@@ -90,7 +95,7 @@ class Initialise:
         written = [path for path, old in present.items() if old is None or path in ours]
         return Change(
             subject="init: what the cluster is given, and how to work with it",
-            edits={path: self.contents[path] for path in written},
+            edits={path: contents[path] for path in written},
             trailers=(("Symph-Op", "init"),),
             facts={"written": sorted(written), "kept": sorted(set(other) - set(ours))},
         )

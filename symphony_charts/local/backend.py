@@ -13,14 +13,18 @@ from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStat
 from symphony_charts.errors import CheckFailed, Conflict, NotFound
 from symphony_charts.local.logs import read_lines
 from symphony_charts.local.process_files import ProcessFiles
-from symphony_charts.local.runs import Run, find_run, live_runs, runs_of
+from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of, wrapper_of
 from symphony_charts.local.status import path_of, run_events, run_status
 from symphony_charts.system import processes, remover
+from symphony_charts.system.file_locks import experiment_lock
 from symphony_charts.system.inotify import Changes
-from symphony_charts.system.processes import members
-from symphony_charts.system.user_folders import state_dir
+from symphony_charts.system.process_identity import ProcessRecord, is_running, verified
+from symphony_charts.system.processes import Session, members
 
 __all__ = ["LocalWatcher", "session_usage"]
+
+# How often a run is looked at of which nobody tells this machine anything, in seconds.
+_LOOK_S = 2.0
 
 
 class LocalWatcher:
@@ -38,16 +42,11 @@ class LocalWatcher:
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
         """The experiments that run; with `ended` also the last run of those that have ended."""
-        runs = live_runs()
-        if ended:
-            folder = state_dir() / "local"
-            names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-            runs = [past_runs[-1] for past_runs in map(runs_of, names) if past_runs]
-        return [run_status(run) for run in runs]
+        return [run_status(run) for run in (newest_runs() if ended else live_runs())]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
         """How the newest run of an experiment is, also after its end."""
-        return run_status(_supervised(find_run(name)), events=events)
+        return run_status(find_run(name), events=events)
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
         """How it is at once and whenever its state is written, over to new runs."""
@@ -59,9 +58,10 @@ class LocalWatcher:
                     yield None
                     return
                 watched.add(runs[-1].folder)
-                yield run_status(_supervised(runs[-1]), events=False)
+                newest = find_run(name)
+                yield run_status(newest, events=False)
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                if left == 0.0 or not watched.wait(left):
+                if left == 0.0 or not _has_changed(newest, watched, left):
                     return
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
@@ -80,10 +80,13 @@ class LocalWatcher:
 
     def usage(self, name: str) -> Mapping[str, Usage]:
         """Processors since the last call (the first time: since the start) and resident memory, children included."""
-        usage = {}
+        usage: dict[str, Usage] = {}
         now = time.time()
-        for item in find_run(name).state()["processes"]:
-            used = session_usage(int(item.get("wrapper") or 0)) if item["phase"] == "running" else None
+        run = find_run(name)
+        if not run.is_active or run.whereabouts.verdict != "here":
+            return usage
+        for item in run.state()["processes"]:
+            used = session_usage(wrapper_of(item)) if item["phase"] == "running" else None
             if used is None:
                 continue
             path = path_of(item)
@@ -143,9 +146,10 @@ class LocalWatcher:
         if not dry_run:
             from symphony_charts.local import up
 
-            for past_run in runs:
-                up.down(past_run)
-            left = [entry for past_run in runs for entry in remover.remove(past_run.home, name, past_run.run_id)]
+            with experiment_lock(name, "symph delete"):
+                for past_run in runs:
+                    up.end(past_run)
+                left = [entry for past_run in runs for entry in remover.remove(past_run.home, name, past_run.run_id)]
             if left:
                 step = f"see why, then: symph local gc {name}"
                 raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}", next=step)
@@ -160,29 +164,35 @@ class LocalWatcher:
 
         pid = _main_pid(name, instance)
         if pid == 0:
-            what = f'"{instance.path}" does not run: {instance.state}'
+            where = find_run(name).whereabouts if find_run(name).is_live else None
+            elsewhere = where.words if where and where.verdict in ("elsewhere", "unknown") else ""
+            what = f'"{instance.path}" does not run here: {elsewhere or instance.state}'
             raise Conflict(what, next=f"symph process {name}")
         argv, env = processes.inside(pid, command)
         ended = subprocess.run(argv, env=env, stdin=None if stdin else subprocess.DEVNULL, check=False, **options)
         return ended.returncode, ended.stdout, ended.stderr
 
 
-def _supervised(run: Run) -> Run:
-    """Give the run a supervisor if it lost its own; the common case must not import what that takes."""
-    if run.is_live and not run.is_supervised:
-        from symphony_charts.local.up import ensure_supervised
-
-        ensure_supervised(run)
-    return run
+def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:
+    """Wait for what may change the status of `run`; False after `left_s` seconds without."""
+    if not run.is_live or run.is_supervised:
+        # Whoever supervises it writes down all that happens; of the supervisor's own end nothing is written.
+        with verified(run.supervisor) as supervisor:
+            return watched.wait(left_s, supervisor)
+    # Nobody writes down what happens here, and of what is written elsewhere a network file system tells nothing.
+    watched.wait(_LOOK_S if left_s is None else min(_LOOK_S, left_s))
+    return left_s is None or left_s > _LOOK_S
 
 
 def _main_pid(name: str, instance: InstanceStatus) -> int:
-    """The main process of an instance, 0 when it does not run."""
+    """The main process of an instance, 0 when it does not run here."""
     run = find_run(name)
+    if not run.is_live or run.whereabouts.verdict != "here":
+        return 0
     for item in run.state()["processes"]:
         if path_of(item) == instance.path and item["phase"] == "running":
-            with contextlib.suppress(OSError, ValueError):
-                return int((run.process_dir(item["slot"]) / "pid").read_text(encoding="ascii"))
+            record = run.main_process(item)
+            return record.pid if record else 0
     return 0
 
 
@@ -202,14 +212,15 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def session_usage(session: int) -> tuple[float, int] | None:
+def session_usage(leader: ProcessRecord | None) -> tuple[float, int] | None:
     """Seconds of processor and bytes of resident memory of all processes in a session; None if there are none."""
-    if session <= 0:
+    if leader is None or not is_running(leader):
         return None
     seconds, memory, is_there = 0.0, 0, False
-    for pid in members("", {session}, b"\0"):
+    for record in members("", [Session(leader=leader, until=leader.start)], b"\0"):
         try:
-            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            stat = Path(f"/proc/{record.pid}/stat").read_text(encoding="utf-8", errors="replace")
+            fields = stat.rpartition(")")[2].split()
             # Fields 14, 15 and 24 of proc_pid_stat(5); the third is the first after the name.
             seconds += (int(fields[11]) + int(fields[12])) / _TICKS
             memory += int(fields[21]) * _PAGE

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import msgspec
 
-from symphony_charts.errors import Conflict, NotFound
+from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.git_volumes import with_commits
 from symphony_charts.local.plan.masking import with_secrets, without_secrets
 from symphony_charts.local.plan.mounts import key_of
-from symphony_charts.local.runs import Run, read_json, runs_of, write_json
+from symphony_charts.local.run_identity import LIFE
+from symphony_charts.local.runs import LIVE, Run, read_json, runs_of, write_json
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile
 from symphony_charts.system import remover
+from symphony_charts.system.file_locks import experiment_lock, is_life_held
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
@@ -126,8 +128,12 @@ def past_run(run: Run) -> PastRun:
     """How the run in this folder went, as its state says."""
     try:
         state = run.state()
-    except (NotFound, ValueError):
+    except NotFound:
         state = {"phase": "broken"}
+    except ToolFailed:
+        state = {"phase": "damaged"}
+    if state["phase"] in LIVE and run.whereabouts.verdict == "lost":
+        state = {**state, "phase": "lost"}
     failed = state.get("failed") or {}
     return PastRun(
         run=run,
@@ -165,24 +171,24 @@ def remove(run: Run) -> list[str]:
     Raises Conflict where it lives after all or something is mounted there, and NotOurs for what is no run of ours; then
     nothing was touched.
     """
-    if _may_live(run, time.time()):
-        raise Conflict("the run lives", str(run.folder), f"symph down {run.experiment}")
-    return remover.remove(run.home, run.experiment, run.run_id)
+    with experiment_lock(run.experiment, "symph local gc"):
+        if _may_live(run, time.time()):
+            raise Conflict("the run lives", str(run.folder), f"symph down {run.experiment}")
+        return remover.remove(run.home, run.experiment, run.run_id)
 
 
 def _may_live(run: Run, now: float) -> bool:
-    try:
-        return run.is_live or run.is_supervised
-    except ValueError:
+    if run.is_live or run.is_supervised:
+        return True
+    if (run.folder / "state.json").exists():
         return False
-    except NotFound:
-        return now - run.folder.stat().st_mtime < _STARTING_S
+    return bool(is_life_held(run.folder / LIFE)) or now - run.folder.stat().st_mtime < _STARTING_S
 
 
 def _last_change(run: Run) -> float:
     try:
         ended = run.state().get("ended")
-    except (NotFound, ValueError):
+    except (NotFound, ToolFailed):
         ended = None
     return float(ended) if ended else run.folder.stat().st_mtime
 

@@ -183,8 +183,9 @@ class _Bytes:
     def kept_from(self, place: int) -> int:
         """The first place from `place` on that was not cut away, or at most a block of the file system before it."""
         with self._opened() as file:
-            if file < 0:
-                return 0
+            # A hole reads as zeros; some file systems write everything to the disk before they say where one ends.
+            if file < 0 or os.pread(file, 1, place) != b"\0":
+                return place
             try:
                 return os.lseek(file, place, os.SEEK_DATA)
             except OSError as error:

@@ -48,7 +48,7 @@ def _lines(run: Run, query: LogQuery) -> Iterator[LogLine]:
 def _until_over(reader: _Reader, watched: Changes, query: LogQuery) -> Iterator[LogLine]:
     """The lines as they come until the run is over."""
     while True:
-        is_over = not reader.run.is_live or _is_past(query)
+        is_over = not reader.run.is_active or _is_past(query)
         yield from reader.news(partial=is_over)
         if is_over:
             return

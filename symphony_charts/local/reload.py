@@ -15,6 +15,7 @@ from types import TracebackType
 from symphony_charts.errors import NotFound
 from symphony_charts.local.runs import Run, find_slots
 from symphony_charts.system.inotify import Tree
+from symphony_charts.system.process_identity import open_verified
 
 __all__ = ["IGNORED", "FileWatch", "Watched", "concerned", "is_ignored", "parse_watched", "touched_slots"]
 
@@ -33,13 +34,13 @@ class FileWatch:
     def wait(self, run: Run) -> set[Path]:
         """What has changed, once it has settled; empty when instead the run has ended, or has lost its supervisor."""
         points = _mount_points(run)
-        supervisor = int(run.state()["supervisor"]) if run.is_live else 0
         descriptors = [self._tree.descriptor]
-        try:
-            if supervisor:
-                descriptors.append(os.pidfd_open(supervisor))
-        except ProcessLookupError:
-            return set()
+        if run.is_live:
+            supervisor = run.supervisor
+            descriptor = None if supervisor is None else open_verified(supervisor)
+            if descriptor is None:
+                return set()
+            descriptors.append(descriptor)
         try:
             while True:
                 ready, _, _ = select.select(descriptors, [], [])

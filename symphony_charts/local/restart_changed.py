@@ -12,7 +12,7 @@ from symphony_charts.errors import Conflict
 from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import read_environment, start_script
-from symphony_charts.local.run_folder import public, write_own_mounts, write_private
+from symphony_charts.local.run_folder import make_volumes, public, write_own_mounts, write_private
 from symphony_charts.local.runs import Run, write_json
 
 __all__ = ["Change", "changes_of", "rewrite"]
@@ -99,8 +99,7 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
             path.chmod(file.mode)
         else:
             write_private(path, file.content, file.mode)
-    for volume_folder in plan.folders:
-        Path(volume_folder).mkdir(parents=True, exist_ok=True)
+    make_volumes(plan)
     for process in plan.processes:
         own = run.process_dir(process.slot)
         (own / "start").unlink(missing_ok=True)

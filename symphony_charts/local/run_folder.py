@@ -21,16 +21,22 @@ from symphony_charts.system.full_disks import refuse_full_disk
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
 
 __all__ = [
+    "UNSTARTED_NAMES",
     "first_state",
     "lay_out",
     "lay_out_shared",
     "make_folder",
     "make_sub_paths",
+    "make_volumes",
     "public",
     "remove_folder",
+    "unstarted",
     "write_own_mounts",
     "write_private",
 ]
+
+# By what a process is called in plan and state.
+UNSTARTED_NAMES = ("slot", "name", "group", "pod")
 
 
 def make_folder(run: Run) -> None:
@@ -56,6 +62,13 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
             write_private(run.folder / name, content)
     for file in plan.files:
         write_private(run.folder / file.path, file.content, file.mode)
+    make_volumes(plan)
+    if plan.has_namespace:
+        write_json(run.folder / "mounts.json", _mounts(run, plan))
+
+
+def make_volumes(plan: LocalPlan) -> None:
+    """Make the folders of all volumes that are not there yet."""
     claims = state_dir() / "claims"
     for path in map(Path, plan.folders):
         if path.is_relative_to(claims):
@@ -63,8 +76,6 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
             remover.make(claims, *path.relative_to(claims).parts[:-1], exist_ok=True)
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     make_sub_paths(plan)
-    if plan.has_namespace:
-        write_json(run.folder / "mounts.json", _mounts(run, plan))
 
 
 def make_sub_paths(plan: LocalPlan) -> None:
@@ -89,7 +100,7 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path, **facts: object) -> None:
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_json(run.folder / "plan.json", {**public(run, plan), "folder": str(folder)})
     os.mkfifo(run.folder / "born", 0o600)
-    write_json(run.folder / "state.json", {**first_state(plan), **facts})
+    write_json(run.folder / "state.json", {**first_state(plan), **facts}, is_safe=True)
 
 
 def _lay_out_process(run: Run, process: PlannedProcess) -> None:
@@ -113,7 +124,9 @@ def _sets_of(run: Run, plan: LocalPlan) -> MountSets:
 def _mounts(run: Run, plan: LocalPlan) -> dict[str, object]:
     """What the helper shows to all processes of the run."""
     sets = _sets_of(run, plan)
-    return helper_plan(sets.shared, str(run.folder), journal=str(points_journal()), prepare=list(sets.own.values()))
+    paths = {bind.target: f"{process.spec_path}.mounts" for process in plan.processes for bind in process.binds}
+    prepare, journal = list(sets.own.values()), str(points_journal())
+    return helper_plan(sets.shared, str(run.folder), journal=journal, prepare=prepare, paths=paths)
 
 
 def write_own_mounts(run: Run, plan: LocalPlan) -> None:
@@ -151,23 +164,19 @@ def _shown(record: PlannedProcess | LocalPlan, hidden: set[str]) -> dict[str, ob
     }
 
 
+def unstarted(**names: object) -> dict[str, object]:
+    """What `state.json` says of a process of these names before it has started."""
+    return {**names, "phase": "waiting", "ready": False, "restarts": 0, "status": None}
+
+
 def first_state(plan: LocalPlan) -> dict[str, object]:
     """What `state.json` says before anything has started."""
-    names = ("slot", "name", "group", "pod")
     return {
         "experiment": plan.experiment,
         "phase": "starting",
-        "supervisor": 0,
         "started": time.time(),
         "processes": [
-            {
-                **{name: getattr(process, name) for name in names},
-                "phase": "waiting",
-                "ready": False,
-                "restarts": 0,
-                "status": None,
-            }
-            for process in plan.processes
+            unstarted(**{name: getattr(process, name) for name in UNSTARTED_NAMES}) for process in plan.processes
         ],
     }
 

@@ -1,23 +1,28 @@
 """Runs on disk: a folder per run with plan, state and logs, which answer every question without asking anybody.
 
 ``<state>/local/<experiment>/<run id>/`` holds ``plan.json`` and ``state.json`` (0600, written beside and renamed),
-``p/<slot>/log`` and, while the run lives, its scripts, files and pipes. The tmux socket stands in the runtime folder.
+who and where the run is (`run_identity`), ``p/<slot>/log`` and, while the run lives, its scripts, files and pipes. The
+tmux socket stands in the runtime folder. Nothing here starts, ends or writes what is of a run that somebody looks at.
 This module is imported by `symph process` and must stay light.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.age import age
-from symphony_charts.system.processes import is_alive
+from symphony_charts.local.run_files import damaged, read_json, write_json
+from symphony_charts.local.run_identity import LIFE, Whereabouts, main_process, supervisor_of, whereabouts
+from symphony_charts.system.file_locks import is_life_held
+from symphony_charts.system.process_identity import ProcessRecord, is_running
 from symphony_charts.system.user_folders import runtime_dir, state_dir
 
 __all__ = [
@@ -26,15 +31,21 @@ __all__ = [
     "describe_process",
     "find_run",
     "find_slots",
+    "live_plans",
     "live_runs",
+    "newest_runs",
     "process_items",
     "read_json",
     "runs_of",
+    "wrapper_of",
     "write_json",
 ]
 
 # Phases in which processes may be running.
 LIVE = ("starting", "running", "stopping")
+# What everybody may rely on in a state; what lacks it is of somebody else.
+_STATE_KEYS = frozenset({"phase", "processes", "started"})
+_PROCESS_KEYS = frozenset({"group", "name", "phase", "pod", "ready", "restarts", "slot", "status"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,7 @@ class Run:
     @property
     def socket(self) -> Path:
         """Where its tmux server listens; short, since socket paths are limited to 107 bytes."""
-        digest = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]
+        digest = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]
         return runtime_dir() / f"{digest}.sock"
 
     def process_dir(self, slot: int) -> Path:
@@ -70,24 +81,72 @@ class Run:
 
     def plan(self) -> dict[str, Any]:
         """The plan as the supervisor needs it; no environment and no secrets."""
-        return read_json(self.folder / "plan.json")
+        plan = read_json(self.folder / "plan.json")
+        if not isinstance(plan.get("processes"), list):
+            raise damaged(self.folder / "plan.json", "it lacks processes")
+        return plan
 
     def state(self) -> dict[str, Any]:
-        """What the supervisor wrote last."""
-        return read_json(self.folder / "state.json")
+        """What the supervisor wrote last. Raises NotFound where nothing is, ToolFailed where that is damaged."""
+        state = read_json(self.folder / "state.json")
+        why = _fault_of(state, self.experiment)
+        if why:
+            raise damaged(self.folder / "state.json", why)
+        return state
 
     @property
     def is_live(self) -> bool:
-        """Whether the run has not ended yet, even when its supervisor is gone."""
+        """Whether the run has not ended yet, as far as its files say: its supervisor, or its machine, may be gone."""
         try:
-            return self.state().get("phase") in LIVE
+            return self.state()["phase"] in LIVE
         except NotFound:
             return False
+        except ToolFailed:
+            return is_life_held(self.folder / LIFE) is not False or self.is_supervised
+
+    @property
+    def is_active(self) -> bool:
+        """Whether something more may come of it: it has not ended, and is not lost."""
+        return self.is_live and self.whereabouts.verdict != "lost"
+
+    @property
+    def whereabouts(self) -> Whereabouts:
+        """Where it lives, if it has not ended."""
+        return whereabouts(self.folder)
+
+    @property
+    def supervisor(self) -> ProcessRecord | None:
+        """The process that supervises it, where that runs and is to be seen from here."""
+        record = supervisor_of(self.folder)
+        return record if is_running(record) and self.whereabouts.verdict == "here" else None
 
     @property
     def is_supervised(self) -> bool:
         """Whether its supervisor is there."""
-        return is_alive(int(self.state().get("supervisor", 0)))
+        return self.supervisor is not None
+
+    def main_process(self, item: Mapping[str, Any]) -> ProcessRecord | None:
+        """The program of the user in the process `item` of the state, None where it does not run here."""
+        return main_process(self.process_dir(item["slot"]), wrapper_of(item))
+
+
+def wrapper_of(item: Mapping[str, Any]) -> ProcessRecord | None:
+    """The wrapper that runs, or ran last, in the pane of the process `item` of a state."""
+    return ProcessRecord.from_data(item.get("wrapper"))
+
+
+def _fault_of(state: Mapping[str, Any], experiment: str) -> str:
+    """What is wrong with a state of `experiment`; empty: nothing."""
+    if not state.keys() >= _STATE_KEYS:
+        return f"it lacks {', '.join(sorted(_STATE_KEYS - state.keys()))}"
+    if state.get("experiment", experiment) != experiment:
+        return f'it is of the experiment "{state["experiment"]}"'
+    items = state["processes"]
+    if not isinstance(items, list) or not all(
+        isinstance(item, dict) and item.keys() >= _PROCESS_KEYS for item in items
+    ):
+        return "its processes are none"
+    return ""
 
 
 def runs_of(experiment: str) -> list[Run]:
@@ -96,67 +155,63 @@ def runs_of(experiment: str) -> list[Run]:
         # A name is one folder; what else is written there must not lead out of ours.
         return []
     folder = state_dir() / "local" / experiment
-    try:
-        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
-    except FileNotFoundError:
-        return []
-    return [Run(folder / name) for name in names]
+    return [Run(folder / name) for name in _folders(folder)]
 
 
-def live_runs() -> list[Run]:
-    """The runs that have not ended, by experiment."""
+def live_runs(experiment: str | None = None) -> list[Run]:
+    """The runs (of one experiment) that have not ended, by experiment, older ones first."""
+    names = _folders(state_dir() / "local") if experiment is None else [experiment]
+    return [run for name in names for run in _live_of(runs_of(name))]
+
+
+def live_plans() -> list[dict[str, Any]]:
+    """The plans of the runs that have not ended, as far as they can be read."""
+    plans = []
+    for run in live_runs():
+        with contextlib.suppress(NotFound, ToolFailed):
+            plans.append(run.plan())
+    return plans
+
+
+def newest_runs() -> list[Run]:
+    """The newest run of each experiment, by experiment; one that lives comes before newer ones that have ended."""
+    everything = map(runs_of, _folders(state_dir() / "local"))
+    return [(_live_of(runs) or runs)[-1] for runs in everything if runs]
+
+
+def _live_of(runs: list[Run]) -> list[Run]:
+    # A run that has ended has no life any more; this need not read the states of all of the past.
+    return [run for run in runs if (run is runs[-1] or (run.folder / LIFE).exists()) and run.is_live]
+
+
+def _folders(folder: Path) -> list[str]:
     try:
-        names = sorted(entry.name for entry in os.scandir(state_dir() / "local") if entry.is_dir())
-    except FileNotFoundError:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    return [run for name in names for run in runs_of(name)[-1:] if run.is_live]
+    except OSError as error:
+        raise ToolFailed(f"the folder of runs cannot be read: {error.strerror}", str(folder)) from error
 
 
 def find_run(experiment: str | None, *, live: bool = False) -> Run:
-    """The newest run of `experiment`, or of the only one that lives when None is given.
+    """The newest run of `experiment` (the newest that lives, if any), or of the only one that lives when None is given.
 
     Raises NotFound when there is none, or several to choose from.
     """
     if experiment is None:
         running = live_runs()
-        if len(running) == 1:
-            return running[0]
-        names = ", ".join(run.experiment for run in running)
+        if len({run.experiment for run in running}) == 1:
+            return running[-1]
+        names = ", ".join(dict.fromkeys(run.experiment for run in running))
         what = f"several experiments run here: {names}" if running else "no experiment runs here"
         raise NotFound(what, next="name one" if running else "start one: symph up SPEC")
     runs = runs_of(experiment)
-    if not runs or (live and not runs[-1].is_live):
-        names = ", ".join(run.experiment for run in live_runs()) or "none"
+    living = _live_of(runs)
+    if not runs or (live and not living):
+        names = ", ".join(dict.fromkeys(run.experiment for run in live_runs())) or "none"
         raise NotFound(f'experiment "{experiment}" does not run here', next=f"running now: {names}")
-    return runs[-1]
-
-
-def write_json(path: Path, data: object) -> None:
-    """Write beside, then rename: a reader sees the old or the new text, never half of one."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        # Not json.dump, which writes in small pieces and is many times slower.
-        file.write(json.dumps(data))
-    beside.rename(path)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The map in a file of a run. Raises NotFound where it is not there, and ToolFailed where it is damaged."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise NotFound(f"the run has no {path.name}", str(path.parent)) from None
-    except ValueError as error:
-        raise _damaged(path, str(error)) from error
-    if not isinstance(data, dict):
-        raise _damaged(path, "it holds no map")
-    return data
-
-
-def _damaged(path: Path, why: str) -> ToolFailed:
-    step = "look whether its processes still run, then move the folder of this run away"
-    return ToolFailed(f"{path.name} of a run is damaged: {why}", at=str(path), next=step)
+    return living[-1] if living else runs[-1]
 
 
 def process_items(run: Run) -> list[dict[str, Any]]:

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, Phase, ServiceStatus, overall
+from symphony_charts.backend.status import (
+    FINAL,
+    Event,
+    ExperimentStatus,
+    InstanceStatus,
+    Phase,
+    ServiceStatus,
+    overall,
+)
+from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.age import age
 from symphony_charts.local.log_tail import tail_of
-from symphony_charts.local.runs import LIVE, Run, describe_process
+from symphony_charts.local.run_files import damaged
+from symphony_charts.local.runs import LIVE, Run, describe_process, wrapper_of
 from symphony_charts.local.waiting import LONG_S, wait_words, waiting_since
+from symphony_charts.system.process_identity import is_running, read_stat
 
 __all__ = ["path_of", "run_events", "run_status"]
 
@@ -22,27 +34,35 @@ _PHASES: dict[str, Phase] = {
     "done": "succeeded",
     "failed": "failed",
     "stopped": "stopped",
+    "lost": "lost",
+    "damaged": "damaged",
 }
+# What is told of a process of a plan.
+_PLANNED_KEYS = frozenset({"address", "checks", "index", "is_service", "is_step", "process"})
 _RUN_PHASES: dict[str, Phase] = {
     "stopping": "stopping",
     "stopped": "stopped",
     "finished": "succeeded",
     "failed": "failed",
+    "lost": "lost",
+    "damaged": "damaged",
 }
 
 
 def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
-    """The run in the layout of every backend."""
-    state, plan = run.state(), run.plan()
-    instances = tuple(
-        _instance(run, item, planned, state, plan)
-        for item, planned in zip(state["processes"], plan["processes"], strict=True)
-    )
+    """The run in the layout of every backend, as it can be seen from here."""
+    try:
+        state, plan = run.state(), _plan_of(run)
+    except (NotFound, ToolFailed) as error:
+        return _damaged_status(run, error)
+    sight = _look(run, state)
+    pairs = zip(state["processes"], plan["processes"], strict=True)
+    instances = tuple(_instance(run, item, planned, state, plan, sight) for item, planned in pairs)
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
         backend="tmux",
-        phase=_RUN_PHASES.get(state["phase"]) or overall(instances),
+        phase="lost" if sight.is_lost else _RUN_PHASES.get(state["phase"]) or overall(instances),
         started=state["started"],
         ended=state.get("ended"),
         run=run.run_id,
@@ -50,28 +70,97 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         instances=instances,
         services=_services(plan),
         events=tuple(run_events(run)) if events else (),
+        note=sight.note,
     )
 
 
+def _plan_of(run: Run) -> dict[str, Any]:
+    """The plan, if it goes with the state and says where its services are."""
+    plan = run.plan()
+    items = plan["processes"]
+    is_whole = (
+        isinstance(plan.get("ports"), dict)
+        and isinstance(plan.get("base_address"), str)
+        and len(items) == len(run.state()["processes"])
+        and all(isinstance(item, dict) and item.keys() >= _PLANNED_KEYS for item in items)
+    )
+    if not is_whole:
+        raise damaged(run.folder / "plan.json", "it is not that of the state beside it")
+    return plan
+
+
+def _damaged_status(run: Run, error: SymphError) -> ExperimentStatus:
+    """What can be said of a run whose files cannot be read."""
+    return ExperimentStatus(
+        name=run.experiment,
+        experiment=run.experiment,
+        backend="tmux",
+        phase="damaged",
+        started=run.folder.stat().st_mtime,
+        run=run.run_id,
+        held_by=("tmux",),
+        note=f"{error.what}; {error.next}" if error.next else error.what,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sight:
+    """What can be seen of a run from here, beside its state: `is_blind` means that nobody keeps that up to date."""
+
+    is_lost: bool = False
+    is_blind: bool = False
+    note: str = ""
+
+
+def _look(run: Run, state: Mapping[str, Any]) -> _Sight:
+    if state["phase"] not in LIVE:
+        return _Sight()
+    where = run.whereabouts
+    if where.verdict == "lost":
+        return _Sight(is_lost=True, note=f"{where.words}; symph down {run.experiment} tidies up")
+    if where.verdict != "here":
+        moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime((run.folder / "state.json").stat().st_mtime))
+        return _Sight(note=f"{where.words}; this is how it was at {moment}")
+    supervisor = run.supervisor
+    if supervisor is None:
+        takeover = f"symph up SPEC takes over, symph down {run.experiment} ends it"
+        return _Sight(is_blind=True, note=f"its supervisor is gone: nobody restarts its processes; {takeover}")
+    stat = read_stat(supervisor.pid)
+    if stat and stat.is_stopped:
+        return _Sight(note=f"its supervisor is stopped, so this may be old: kill -CONT {supervisor.pid}")
+    return _Sight()
+
+
 def _instance(
-    run: Run, item: Mapping[str, Any], planned: Mapping[str, Any], state: dict[str, Any], plan: Mapping[str, Any]
+    run: Run,
+    item: Mapping[str, Any],
+    planned: Mapping[str, Any],
+    state: dict[str, Any],
+    plan: Mapping[str, Any],
+    sight: _Sight,
 ) -> InstanceStatus:
     words = describe_process(dict(item), state)
-    never = words == "never started"
-    awaited = wait_words(item["slot"], state, plan) if state["phase"] in LIVE else ""
+    phase: Phase = "stopped" if words == "never started" else _PHASES[item["phase"]]
+    awaited = wait_words(item["slot"], state, plan) if state["phase"] in LIVE and not sight.is_lost else ""
     if awaited:
         words = f"{awaited}, {age(time.time() - waiting_since(item, state))}"
+    if sight.is_lost and phase not in FINAL:
+        phase, words = "lost", "lost"
+    elif sight.is_blind and phase == "running" and not is_running(wrapper_of(item)):
+        phase, words = "failed", "ended, and nobody saw how"
     return InstanceStatus(
         name=item["name"],
         process=planned["process"],
         group=item["group"],
         index=planned["index"],
-        phase="stopped" if never else _PHASES[item["phase"]],
+        phase=phase,
         state=words,
-        ready=bool(item["ready"]),
+        ready=bool(item["ready"]) and phase not in FINAL,
         restarts=item["restarts"],
         status=item["status"],
-        reason=(words if awaited else "") or _why_failed(run, item, words) or _not_ready(item),
+        reason=(words if awaited or phase == "lost" or (sight.is_blind and phase == "failed") else "")
+        or _why_failed(run, item, words)
+        or _not_ready(item),
         place=planned["address"],
         pod=item["pod"],
         started=item.get("started"),

@@ -48,15 +48,16 @@ class Pane:
     server: int
 
 
-def start(socket: Path, prefix: Sequence[str], env: dict[str, str]) -> None:
+def start(socket: Path, prefix: Sequence[str], env: dict[str, str], keep: Sequence[int] = ()) -> None:
     """Start a server that stays without sessions; `prefix` is put before its argv.
 
-    The server sees `env` and nothing else. Raises ToolFailed with what tmux said, ToolMissing without tmux.
+    The server sees `env` and nothing else, and has the descriptors `keep` open, which its panes have not. Raises
+    ToolFailed with what tmux said, ToolMissing without tmux.
     """
     stay = ["start-server", ";", "set-option", "-s", "exit-empty", "off"]
     argv = [*prefix, "tmux", "-S", str(socket), "-f", "/dev/null", *stay]
     only = {**dict.fromkeys(os.environ), **env, "LC_ALL": None}
-    _check(subprocess_runner.run(argv, env=only, timeout_s=_START_S, check=False))
+    _check(subprocess_runner.run(argv, env=only, timeout_s=_START_S, check=False, keep=keep))
 
 
 def need_tmux() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
-import signal
 import sys
 import threading
 import time
@@ -13,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from symphony_charts.errors import CheckFailed, SymphError, ToolFailed
+from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.history import save_spec
 from symphony_charts.local.machine.addresses import choosing
@@ -25,20 +23,35 @@ from symphony_charts.local.mounts.helper import helper_command, points_journal, 
 from symphony_charts.local.mounts.points import remove_points
 from symphony_charts.local.plan.gpus import wishes_of
 from symphony_charts.local.plan.records import Gpus, LocalPlan
-from symphony_charts.local.plan.scripts import check_path, quote
+from symphony_charts.local.plan.scripts import quote, quote_path
 from symphony_charts.local.restart_changed import changes_of, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared, make_folder, remove_folder
-from symphony_charts.local.runs import Run, live_runs, runs_of
+from symphony_charts.local.run_identity import LIFE, write_identity
+from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.supervisor.cleanup import kill_everything
+from symphony_charts.local.supervisor.ending import (
+    await_end,
+    check_here,
+    close_lost,
+    damage_of,
+    end_damaged,
+    programs_of,
+    stop,
+)
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import request
 from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import Service, allocate
-from symphony_charts.system import processes
+from symphony_charts.system.file_locks import experiment_lock, hold_life
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["Server", "describe", "down", "ensure_supervised", "launch", "restart", "up", "wait"]
+__all__ = ["Server", "describe", "down", "end", "ensure_supervised", "give_up", "launch", "restart", "up", "wait"]
+
+# Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
+_TAKEOVER_S = 120.0
+# So many supervisors may be killed, or find no room for what they have to write, before an end is given up.
+_ATTEMPTS = 3
 
 
 def launch(experiment: Experiment, *, force: bool = False, dry_run: bool = False) -> Run | None:
@@ -65,12 +78,40 @@ def up(
     it cannot run on one machine, PlacementError when that has too few GPUs, ToolMissing without tmux, ToolFailed when
     the machine refuses. A `spare` supervisor saves the time that starting one takes.
     """
-    runs = runs_of(experiment.name)
-    if runs and runs[-1].is_live:
-        if not force:
-            return _restart_changed(runs[-1], experiment, services, folder, touched, dry_run=dry_run)
-        if not dry_run:
-            down(runs[-1])
+    with contextlib.nullcontext() if dry_run else experiment_lock(experiment.name, "symph up"):
+        live_run = _cleared(experiment.name, force=force, dry_run=dry_run)
+        if live_run is not None:
+            return _restart_changed(live_run, experiment, services, folder, touched, dry_run=dry_run)
+        return _start(experiment, services, folder, dry_run=dry_run, share_gpus=share_gpus, spare=spare)
+
+
+def _cleared(name: str, *, force: bool, dry_run: bool) -> Run | None:
+    """The run of the experiment that goes on here, after all others that stand in its way have ended; mostly None."""
+    going = []
+    for live_run in live_runs(name):
+        check_here(live_run)
+        if live_run.whereabouts.verdict != "lost":
+            going.append(live_run)
+        elif not dry_run:
+            close_lost(live_run)
+    if going and not force:
+        # Raises what says that it is damaged: then nothing can be compared with what it is to become.
+        going[-1].state()
+        return going[-1]
+    for live_run in [] if dry_run else going:
+        end(live_run)
+    return None
+
+
+def _start(
+    experiment: Experiment,
+    services: Sequence[Service],
+    folder: Path,
+    *,
+    dry_run: bool,
+    share_gpus: bool,
+    spare: SupervisorProcess | None,
+) -> Run | None:
     if dry_run:
         gpus = look_at_gpus(experiment, share=share_gpus, strict=True)
         sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)))
@@ -92,20 +133,21 @@ def _begin(
     gpus: Gpus,
     spare: SupervisorProcess | None,
 ) -> None:
-    check_path(str(run.folder))
+    quote_path(str(run.folder))
     make_folder(run)
     # Those of a run that was killed with all of its supervisors, too.
     remove_points(str(points_journal()))
     # It starts while everything else is prepared.
     supervisor, server = spare or SupervisorProcess.ahead(), None
     try:
+        write_identity(run.folder)
         supervisor.take(run)
         plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
         make_room_for(len(plan.processes))
         lay_out_shared(run, plan)
         commits = check_out_all(plan.checkouts)
         server = Server(run, plan)
-        lay_out(run, plan, folder, supervisor=supervisor.pid, **({"commits": commits} if commits else {}))
+        lay_out(run, plan, folder, **({"commits": commits} if commits else {}))
         supervisor.tell()
         save_spec(run, experiment, folder)
         supervisor.answer()
@@ -114,7 +156,7 @@ def _begin(
         count = supervisor.answer()
         if count != len(plan.processes):
             raise ToolFailed(f"tmux started {count} of {len(plan.processes)} processes")
-    except BaseException:
+    except BaseException as error:
         # Whatever one of them says, the others are done as well, the last one first.
         with contextlib.ExitStack() as left:
             left.callback(remove_folder, run)
@@ -122,8 +164,15 @@ def _begin(
                 left.callback(remove_points, str(points_journal()))
                 left.callback(server.kill)
             left.callback(supervisor.kill)
+        if isinstance(error, OSError):
+            raise _refused(run, error) from error
         raise
     supervisor.close()
+
+
+def _refused(run: Run, error: OSError) -> ToolFailed:
+    step = "make room or give rights there, or set SYMPH_STATE_DIR to another folder"
+    return ToolFailed(f"the files of the run cannot be written: {error.strerror}", str(run.folder), step)
 
 
 def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
@@ -131,7 +180,13 @@ def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
 
     Their restarts count from 0 again. Raises NotFound when the run is over, ToolFailed when it takes too long.
     """
-    ensure_supervised(run)
+    with experiment_lock(run.experiment, "symph restart"):
+        _restart(run, slots, timeout_s)
+
+
+def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
+    check_here(run)
+    _take_over(run)
     request(run, slots, timeout_s)
 
 
@@ -155,27 +210,63 @@ def _restart_changed(
     rewrite(run, plan, folder)
     (run.folder / "spec.json").unlink(missing_ok=True)
     save_spec(run, experiment, folder)
-    restart(run, [change.slot for change in changes])
+    _restart(run, [change.slot for change in changes])
     return run
 
 
 def down(run: Run, timeout_s: float = 120.0) -> None:
-    """End a run and wait until nothing of it is left; raises CheckFailed naming what survives."""
-    if not run.is_live:
-        return
-    ensure_supervised(run)
-    processes.signal_process([int(run.state()["supervisor"])], signal.SIGTERM)
-    _await_end(run, timeout_s)
-    left = run.state()["survivors"]
+    """End a run and wait until nothing of it is left; raises CheckFailed naming what survives.
+
+    What takes longer than a moment is said on stderr. Raises Conflict for a run that lives elsewhere.
+    """
+    with experiment_lock(run.experiment, "symph down"):
+        end(run, timeout_s)
+
+
+def give_up(run: Run) -> None:
+    """Note that a run is over of which nobody here can see whether it lives. Raises Conflict where it does."""
+    with experiment_lock(run.experiment, "symph down --lost"):
+        where = run.whereabouts
+        if where.verdict in ("here", "elsewhere"):
+            what = where.words or "runs here"
+            raise Conflict(f'experiment "{run.experiment}" is not lost: {what}', next=f"symph down {run.experiment}")
+        close_lost(run)
+
+
+def end(run: Run, timeout_s: float = 120.0) -> None:
+    """`down` for whoever holds the lock of the experiment."""
+    left: list[int] = []
+    for _ in range(_ATTEMPTS):
+        if not run.is_live:
+            break
+        check_here(run)
+        if run.whereabouts.verdict == "lost":
+            close_lost(run)
+        elif not run.is_supervised and damage_of(run):
+            left = end_damaged(run)
+        else:
+            # It may be killed before it has ended the run; then another one does.
+            _take_over(run)
+            stop(run, timeout_s)
+            left = [] if run.is_live else run.state()["survivors"]
+    else:
+        what = f'experiment "{run.experiment}" could not be ended'
+        raise CheckFailed(what, str(run.folder / "supervisor.log"), "see there why, make room, try again")
     if left:
         raise CheckFailed(f"processes survived: {', '.join(map(str, left))}", next="look at them: ps -p PID -f")
 
 
 def wait(run: Run) -> int:
-    """Wait until a run is over; its exit status: 0, or the status of the first process that failed."""
+    """Wait until a run is over; its exit status: 0, or the status of the first process that failed.
+
+    Raises Conflict for a run that lives elsewhere, CheckFailed for one that is lost.
+    """
     while run.is_live:
+        check_here(run)
+        if run.whereabouts.verdict == "lost":
+            raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.whereabouts.words}')
         ensure_supervised(run)
-        _await_end(run, None)
+        await_end(run, None)
     state = run.state()
     return int(state["failed"]["status"]) if state.get("failed") else int(bool(state.get("cause")))
 
@@ -187,14 +278,23 @@ def _restore_supervisors(experiment: Experiment) -> None:
     """
     if wishes_of(experiment):
         for run in live_runs():
-            if any(process.get("gpus") for process in run.plan()["processes"]):
+            is_ours = run.experiment != experiment.name and run.whereabouts.verdict == "here" and not damage_of(run)
+            if is_ours and any(process.get("gpus") for process in run.plan()["processes"]):
                 ensure_supervised(run)
 
 
 def ensure_supervised(run: Run) -> None:
-    """Give a live run whose supervisor is gone a new one."""
+    """Give a live run whose supervisor is gone a new one. Raises Conflict where it lives elsewhere."""
+    if run.is_live and not run.is_supervised:
+        with experiment_lock(run.experiment, "a takeover", timeout_s=_TAKEOVER_S):
+            _take_over(run)
+
+
+def _take_over(run: Run) -> None:
+    """`ensure_supervised` for whoever holds the lock of the experiment."""
     if not run.is_live or run.is_supervised:
         return
+    check_here(run)
     supervisor = SupervisorProcess(run)
     try:
         supervisor.answer()
@@ -231,22 +331,6 @@ def quote_if_needed(argument: str) -> str:
     )
 
 
-def _await_end(run: Run, timeout_s: float | None) -> None:
-    """Sleep until the supervisor of `run` is gone."""
-    pid = int(run.state()["supervisor"])
-    if not processes.is_alive(pid):
-        return
-    descriptor = os.pidfd_open(pid)
-    try:
-        ready, _, _ = select.select([descriptor], [], [], timeout_s)
-    finally:
-        os.close(descriptor)
-    if not ready:
-        raise SymphError(f'experiment "{run.experiment}" did not end within {timeout_s:g} s')
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
-
-
 class Server:
     """Starts the server of `run` at once; `start_all` then waits for it."""
 
@@ -255,6 +339,7 @@ class Server:
         self._error: Exception | None = None
         helper = helper_command(run.folder / "mounts.json")
         self._prefix = [*namespace_prefix(), *helper] if plan.has_namespace else []
+        self._life = hold_life(run.folder / LIFE)
         self._thread = threading.Thread(target=self._start)
         self._thread.start()
 
@@ -268,19 +353,18 @@ class Server:
     def kill(self) -> None:
         """End it and everything in it, however far it has come."""
         self._thread.join()
-        panes: list[tmux_client.Pane] = []
-        with contextlib.suppress(ToolFailed):
-            # It answers when it has started all it was told to, also what nobody waits for any more.
-            panes = tmux_client.list_panes(self._run.socket)
-        sessions, server = {pane.pid for pane in panes}, panes[0].server if panes else 0
-        kill_everything(self._run, sessions, has_namespace=bool(self._prefix), server=server)
+        kill_everything(self._run, *programs_of(self._run))
 
     def _start(self) -> None:
         # What wrapper.sh forgets again; a process has its own exact environment.
         env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         try:
-            tmux_client.start(self._run.socket, self._prefix, {**env, "TERM": "tmux-256color"})
+            keep = [] if self._life is None else [self._life]
+            tmux_client.start(self._run.socket, self._prefix, {**env, "TERM": "tmux-256color"}, keep)
         except ToolFailed as error:
             self._error = refusals_in(error) or error
         except Exception as error:
             self._error = error
+        finally:
+            if self._life is not None:
+                os.close(self._life)

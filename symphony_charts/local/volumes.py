@@ -18,7 +18,7 @@ from symphony_charts.system.user_folders import state_dir
 __all__ = ["Volume", "all_volumes", "choose", "kept_by", "remove_volumes"]
 
 # A volume of more files than these is not counted to its end.
-_MOST_FILES = 200_000
+_MOST_FILES = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import re
-from collections import Counter
 from collections.abc import Iterator
+
+from symphony_charts.secrets.rules import entropy
 
 __all__ = ["disguises", "pieces"]
 
@@ -31,9 +31,9 @@ _PLAIN = re.compile(
 _WORD = re.compile(rb"[A-Za-z0-9+/_.=~!@#$%^&*-]+")
 _LABEL = re.compile(rb"[a-z0-9]+(?:[-_][a-z0-9]+)+")
 _UUID = re.compile(rb"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_ASSIGNMENT = re.compile(rb"\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*(?:=|:\s)\s*([^\s=].*?)\s*")
+_ASSIGNED = re.compile(rb"\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*(?:=|:\s)\s*(?=[^\s=])")
 _NETRC = re.compile(rb"\b(password|account)\s+(\S+)")
-_URL_PASSWORD = re.compile(rb"[a-z][a-z0-9+.-]*://[^\s:/@]*:([^\s/@]+)@")
+_URL_PASSWORD = re.compile(rb"://[^\s:/@]*:([^\s/@]+)@")
 _FRAME = re.compile(rb"-----(?:BEGIN|END) [A-Z0-9 ]+-----|#.*|[{}\[\],]*|\[[\w .-]+\]")
 
 
@@ -56,9 +56,9 @@ def pieces(content: bytes) -> Iterator[tuple[str, bytes]]:
                 yield from ((name, line) for line in _long_lines(value))
         return
     for number, line in enumerate(whole.splitlines(), 1):
-        assignment = _ASSIGNMENT.fullmatch(line)
+        assignment = _ASSIGNED.match(line)
         name = assignment[1].decode() if assignment else f"line {number}"
-        value = assignment[2].strip(b"\"'") if assignment else b""
+        value = line[assignment.end() :].rstrip().strip(b"\"'") if assignment else b""
         if assignment and _is_secret(name, value):
             yield name, value
         if not assignment or _is_secret(name, value):
@@ -108,13 +108,8 @@ def _is_secret(name: str, value: bytes) -> bool:
         is_random
         and len(value) >= _LEAST_WORD_BYTES
         and not _LABEL.fullmatch(value)
-        and _entropy(value) >= _LEAST_ENTROPY
+        and entropy(value) >= _LEAST_ENTROPY
     )
-
-
-def _entropy(value: bytes) -> float:
-    shares = [count / len(value) for count in Counter(value).values()]
-    return -sum(share * math.log2(share) for share in shares)
 
 
 def disguises(part: bytes) -> Iterator[tuple[str, bytes]]:

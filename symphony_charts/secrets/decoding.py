@@ -56,14 +56,15 @@ def views(path: str, data: bytes) -> Iterator[View]:
     left = MOST_BYTES
     while ahead:
         view = ahead.popleft()
-        if _kind_of(view.data) != "tar":  # whose members and their names are all that it holds
+        below = list(_inside(view, left))
+        if not below or _kind_of(view.data) != "tar":  # of which the members are all that it holds
             yield view
-        for inner in _inside(view, left):
+        for inner in below:
             if inner.is_cut or (len(inner.layers) >= MOST_LAYERS and _kind_of(inner.data)):
                 yield View(path=inner.path, data=b"", layers=inner.layers, is_cut=True)
             elif inner.data not in seen:
                 seen.add(inner.data)
-                left -= len(inner.data)
+                left = max(0, left - len(inner.data))
                 if len(inner.layers) < MOST_LAYERS:
                     ahead.append(inner)
                 else:
@@ -81,7 +82,7 @@ def _inside(view: View, left: int) -> Iterator[View]:
     if kind:
         try:
             for name, content in _UNPACKERS[kind](view.data, left):
-                left -= len(content)
+                left = max(0, left - len(content))
                 inner = f"{view.path}:{name}" if name else view.path
                 yield View(path=inner, data=content, layers=(*view.layers, kind))
         except _TooMuchError:

@@ -20,7 +20,7 @@ from typing import Protocol
 import msgspec
 import re2
 
-__all__ = ["Found", "fingerprint_of", "search", "search_path"]
+__all__ = ["Found", "entropy", "fingerprint_of", "search", "search_path"]
 
 _FILES = ("rules.json", "own_rules.json")
 # Enough for every pattern and for the set of keywords to keep their automata.
@@ -107,7 +107,7 @@ def search(text: bytes, path: str, *, is_joined: bool = False) -> Iterator[Found
         for match in _compiled(rule.regex).finditer(text):
             whole = match.group() or b""
             found = Found(rule=rule.id, secret=_secret_of(rule, match), start=match.start())
-            if found.secret in seen or (rule.entropy and _entropy(found.secret) <= rule.entropy):
+            if found.secret in seen or (rule.entropy and entropy(found.secret) <= rule.entropy):
                 continue
             line = _line_round(text, found.start, found.start + len(whole))
             if not any(each.holds(found, whole, line, path) for each in (*_load().allow, *rule.allow)):
@@ -200,7 +200,7 @@ def _bytes(path: str) -> bytes:
     return path.encode("utf-8", "replace")
 
 
-def _entropy(secret: bytes) -> float:
+def entropy(secret: bytes) -> float:
     """Shannon's entropy in bits for each character, as gitleaks counts it."""
     characters = Counter(secret.decode("utf-8", "replace"))
     shares = [count / len(secret) for count in characters.values()]

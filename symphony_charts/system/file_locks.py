@@ -20,7 +20,7 @@ from pathlib import Path
 
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.system.file_systems import file_system_of
-from symphony_charts.system.user_folders import make_runtime_dir, open_own, runtime_dir, runtime_folder, state_dir
+from symphony_charts.system.user_folders import open_own, runtime_dir, runtime_folder, state_dir
 
 __all__ = [
     "alone",
@@ -51,22 +51,24 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
     """
     path = state_dir() / "locks" / name
     try:
-        descriptor = _take(path, timeout_s)
+        descriptor = _open_lock(path)
     except OSError as error:
+        raise _unusable(path, error) from error
+    try:
+        is_ours = _has_set_within(descriptor, timeout_s)
+    except OSError as error:
+        os.close(descriptor)
         if error.errno not in _NO_LOCKS:
             raise _unusable(path, error) from error
         of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
-        path = make_runtime_dir() / "locks" / f"{of_this_state}.{name}"
-        try:
-            descriptor = _take(path, timeout_s)
-        except OSError as failure:
-            raise _unusable(path, failure) from failure
-    if descriptor is None:
-        raise Conflict(
-            f'experiment "{name}" is being worked on by {_holder(path)}',
-            str(path),
-            "wait until that is done, then try again",
-        )
+        with runtime_folder("locks") as folder:
+            descriptor = open_own(folder, f"{of_this_state}.{name}")
+        is_ours = _has_set_within(descriptor, timeout_s)
+    if not is_ours:
+        holder = _holder(descriptor)
+        os.close(descriptor)
+        what = f'experiment "{name}" is being worked on by {holder}'
+        raise Conflict(what, str(path), "wait until that is done, then try again")
     try:
         _note_holder(descriptor, doing)
         yield
@@ -74,34 +76,34 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
         os.close(descriptor)
 
 
-def _take(path: Path, timeout_s: float) -> int | None:
-    """A descriptor with the lock of the file `path`, which is made where absent and never removed; None when late.
+def _open_lock(path: Path) -> int:
+    """A descriptor of the file `path`, which is made where absent and never removed. Raises OSError.
 
-    Were it removed, one could hold the old file and another a new one. Raises OSError.
+    Were it removed, one could hold the old file and another a new one.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Without O_NONBLOCK a pipe that somebody has put there would stop this for ever.
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     descriptor = os.open(path, flags, 0o600)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-            raise PermissionError(errno.EPERM, "it is no file of yours")
-        deadline = time.monotonic() + timeout_s
-        while not _has_set(descriptor, fcntl.F_WRLCK):
-            if time.monotonic() >= deadline:
-                os.close(descriptor)
-                return None
-            time.sleep(0.02)
-    except BaseException:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise
+        raise PermissionError(errno.EPERM, "it is no file")
     return descriptor
 
 
 def _unusable(path: Path, error: OSError) -> ToolFailed:
     what = f"the lock {path.name} cannot be used: {error.strerror}"
-    return ToolFailed(what, str(path), "symph doctor says which folders are used, and how to choose others")
+    return ToolFailed(what, str(path), "make room or give rights there, or set SYMPH_STATE_DIR to another folder")
+
+
+def _has_set_within(descriptor: int, timeout_s: float) -> bool:
+    """Whether the file could be locked in time. Raises OSError where it never can be."""
+    deadline = time.monotonic() + timeout_s
+    while not _has_set(descriptor, fcntl.F_WRLCK):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def _note_holder(descriptor: int, doing: str) -> None:
@@ -112,9 +114,10 @@ def _note_holder(descriptor: int, doing: str) -> None:
         os.pwrite(descriptor, line.encode(), 0)
 
 
-def _holder(path: Path) -> str:
+def _holder(descriptor: int) -> str:
+    """Who wrote into a lock that somebody holds."""
     with contextlib.suppress(OSError):
-        line = path.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
+        line = os.pread(descriptor, 1000, 0).decode("utf-8", "replace").partition("\n")[0]
         # It may be read in the moment in which it is written.
         if line.isprintable() and line:
             return line

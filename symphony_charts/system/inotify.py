@@ -39,9 +39,9 @@ class Changes:
         """Watch this as well; what is not there is not watched, what is already is not watched twice."""
         _LIBC.inotify_add_watch(self._descriptor, os.fsencode(path), _WANTED)
 
-    def wait(self, timeout_s: float | None) -> bool:
-        """Whether something changed before the time was over; all that has is taken as seen."""
-        ready, _, _ = select.select([self._descriptor], [], [], timeout_s)
+    def wait(self, timeout_s: float | None, also: int | None = None) -> bool:
+        """Whether something changed before the time was over, or `also` can be read; all that has is taken as seen."""
+        ready, _, _ = select.select([self._descriptor, *([] if also is None else [also])], [], [], timeout_s)
         if not ready:
             return False
         try:

@@ -26,6 +26,7 @@ __all__ = [
     "has_ended_within",
     "identify",
     "is_running",
+    "open_identified",
     "open_verified",
     "read_stat",
     "send_signal",
@@ -97,6 +98,7 @@ class Stat:
     """What the kernel says of a process: its parent and session, and when it started (as in `ProcessRecord`)."""
 
     is_dead: bool
+    is_stopped: bool
     parent: int
     session: int
     start: int
@@ -111,23 +113,37 @@ def read_stat(pid: int) -> Stat | None:
     # The name in parentheses may hold anything, spaces and parentheses included; proc_pid_stat(5) counts from 1.
     fields = text.rpartition(b")")[2].split()
     state, parent, session, start = fields[0], int(fields[1]), int(fields[3]), int(fields[19])
-    return Stat(is_dead=state in (b"Z", b"X"), parent=parent, session=session, start=start - _tick_offset())
+    return Stat(
+        is_dead=state in (b"Z", b"X"),
+        is_stopped=state in (b"T", b"t"),
+        parent=parent,
+        session=session,
+        start=start - _tick_offset(),
+    )
 
 
-def identify(pid: int) -> ProcessRecord | None:
-    """Who `pid` is now, None when it has ended. A caller that is not its parent knows only that it was so called."""
+def open_identified(pid: int) -> tuple[int, ProcessRecord] | None:
+    """A pidfd of whatever `pid` is now, and who that is; None when nothing is, not even a zombie."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError as error:
         _refuse_other(error)
         return None
-    try:
-        stat = read_stat(pid)
-        if stat is None or stat.is_dead:
-            return None
-        return ProcessRecord(pid=pid, start=stat.start, inode=_inode_of(descriptor))
-    finally:
+    stat = read_stat(pid)
+    if stat is None:
         os.close(descriptor)
+        return None
+    return descriptor, ProcessRecord(pid=pid, start=stat.start, inode=_inode_of(descriptor))
+
+
+def identify(pid: int) -> ProcessRecord | None:
+    """Who `pid` is now, None when it has ended. A caller that is not its parent knows only that it was so called."""
+    opened = open_identified(pid)
+    if opened is None:
+        return None
+    os.close(opened[0])
+    stat = read_stat(pid)
+    return None if stat is None or stat.is_dead else opened[1]
 
 
 def open_verified(record: ProcessRecord) -> int | None:

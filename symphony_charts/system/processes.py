@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["inside", "is_alive", "members", "parent_and_session", "signal_process"]
+from symphony_charts.system.process_identity import ProcessRecord, Stat, read_stat, send_signal
+
+__all__ = ["Session", "inside", "is_alive", "members", "signal_all"]
 
 _PROC = Path("/proc")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """The session of `leader`, which was last known to run at the tick `until` (of `process_identity.ticks_now`).
+
+    The number of a session is its leader's, and is used again once leader and members are gone. What has it and started
+    while the leader ran is in this session; what started later may be in another.
+    """
+
+    leader: ProcessRecord
+    until: int
+
+    def span(self) -> tuple[int, float]:
+        """From when to when whatever has the session's number is in it."""
+        stat = read_stat(self.leader.pid)
+        # A zombie still has its number.
+        is_there = stat is not None and stat.start == self.leader.start
+        return self.leader.start, float("inf") if is_there else self.until
+
+
 def is_alive(pid: int) -> bool:
-    """Whether `pid` is a process that runs; a zombie does not."""
-    return pid > 0 and parent_and_session(pid) is not None
-
-
-def parent_and_session(pid: int) -> tuple[int, int] | None:
-    """Parent and session of `pid`, or None when it is gone or a zombie."""
-    try:
-        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # The name in parentheses may hold anything, spaces and parentheses included.
-    state, parent, _, session = text.rpartition(")")[2].split()[:4]
-    return None if state in "ZX" else (int(parent), int(session))
+    """Whether `pid` is a process that runs; a zombie does not. It may be another than the one that was so called."""
+    stat = read_stat(pid) if pid > 0 else None
+    return stat is not None and not stat.is_dead
 
 
 def _mount_namespace(pid: int) -> int:
@@ -54,29 +65,38 @@ def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]
     return [*enter, "--", *command], env
 
 
-def members(mount: str, sessions: set[int], cookie: bytes) -> list[int]:
+def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[ProcessRecord]:
     """All processes that see `mount` among their mounts, are in one of `sessions`, or began with `cookie`.
 
     What one of them has started belongs to them, too, as long as the kernel knows it for its child. `mount` is a mount
     point that exists in the namespaces of one run alone (empty: none); `cookie` is ``NAME=value``. The caller and its
     own namespace never count. Numbers of namespaces are used again by the kernel, so they prove nothing by themselves.
     """
-    mine = os.getpid()
-    seen: dict[int, bool] = {_mount_namespace(mine): False, 0: False}
-    pids, parents = set(), dict[int, int]()
-    for entry in os.scandir(_PROC):
-        if not entry.name.isdigit() or int(entry.name) == mine:
-            continue
-        pid = int(entry.name)
-        facts = parent_and_session(pid)
-        if facts is None:
-            continue
-        parents[pid] = facts[0]
-        if facts[1] in sessions or _sees(pid, mount, seen) or _has_cookie(pid, cookie):
-            pids.add(pid)
-    while more := {pid for pid, parent in parents.items() if parent in pids} - pids:
+    seen: dict[int, bool] = {_mount_namespace(os.getpid()): False, 0: False}
+    spans: dict[int, list[tuple[int, float]]] = {}
+    for session in sessions:
+        spans.setdefault(session.leader.pid, []).append(session.span())
+    stats = dict(_others())
+    pids = {
+        pid
+        for pid, stat in stats.items()
+        if any(since <= stat.start <= until for since, until in spans.get(stat.session, ()))
+        or _sees(pid, mount, seen)
+        or _has_cookie(pid, cookie)
+    }
+    while more := {pid for pid, stat in stats.items() if stat.parent in pids} - pids:
         pids |= more
-    return sorted(pids)
+    return [ProcessRecord(pid=pid, start=stats[pid].start) for pid in sorted(pids)]
+
+
+def _others() -> Iterator[tuple[int, Stat]]:
+    """All processes that run but the caller."""
+    mine = os.getpid()
+    for entry in os.scandir(_PROC):
+        if entry.name.isdigit() and int(entry.name) != mine:
+            stat = read_stat(int(entry.name))
+            if stat is not None and not stat.is_dead:
+                yield int(entry.name), stat
 
 
 def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
@@ -87,7 +107,9 @@ def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
             text = (_PROC / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return False
-        seen[number] = bool(mount) and any(line.split(" ")[4] == mount for line in text.splitlines())
+        # proc_pid_mountinfo(5): blanks and the like stand there as octal numbers.
+        listed = "".join(f"\\{ord(char):03o}" if char in " \t\n\\" else char for char in mount)
+        seen[number] = bool(mount) and any(line.split(" ")[4] == listed for line in text.splitlines())
     return seen[number]
 
 
@@ -98,10 +120,7 @@ def _has_cookie(pid: int, cookie: bytes) -> bool:
         return False
 
 
-def signal_process(pids: Iterable[int], number: signal.Signals) -> None:
-    """Send a signal to each process that is still there; 0 and below, which would mean whole groups, are left out."""
-    for pid in pids:
-        if pid <= 0:
-            continue
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
+def signal_all(records: Iterable[ProcessRecord], number: signal.Signals) -> None:
+    """Send a signal to each of these processes that still runs, and to no later holder of its number."""
+    for record in records:
+        send_signal(record, number)

@@ -78,18 +78,20 @@ def run(
     cwd: Path | str | None = None,
     check: bool = True,
     grace_s: float = 0.0,
+    keep: Sequence[int] = (),
 ) -> Completed:
     """Start a program, feed it `input` (else nothing), and wait; never through a shell, never with a terminal.
 
     `env` is laid over `base_env`, None removing a variable. Raises ToolMissing if there is no such program, ToolFailed
     if it takes longer than `timeout_s` (it and its children are then killed), or ends with another status than 0 unless
-    `check` is false. Before it is killed it is told to end and given `grace_s` to tidy up.
+    `check` is false. Before it is killed it is told to end and given `grace_s` to tidy up. It has the
+    descriptors `keep` open.
     """
     changes = env or {}
     full = {name: value for name, value in {**base_env(), **changes}.items() if value is not None}
     fed = input.encode() if isinstance(input, str) else input
     started = time.monotonic()
-    process = _start(argv, full, cwd, has_input=fed is not None)
+    process = _start(argv, full, cwd, keep, has_input=fed is not None)
     try:
         stdout, stderr = process.communicate(fed, timeout_s)
     except subprocess.TimeoutExpired:
@@ -106,7 +108,7 @@ def run(
 
 
 def _start(
-    argv: Sequence[str], env: Mapping[str, str], cwd: Path | str | None, *, has_input: bool
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path | str | None, keep: Sequence[int], *, has_input: bool
 ) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
@@ -116,6 +118,7 @@ def _start(
             stderr=subprocess.PIPE,
             env=env,
             cwd=cwd,
+            pass_fds=keep,
             # A session of its own, so that a timeout can end the helpers a program started as well.
             start_new_session=True,
         )

@@ -23,13 +23,20 @@ _NOT_BY_LINKS = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def state_dir() -> Path:
-    """The folder of what outlives a reboot: $SYMPH_STATE_DIR, else ``symph`` in XDG's state folder; may be absent."""
+    """The folder of what outlives a reboot: $SYMPH_STATE_DIR, else ``symph`` in XDG's state folder; may be absent.
+
+    A path without links, and never relative, since what runs is known by it. Raises ToolFailed without a home.
+    """
     chosen = os.environ.get("SYMPH_STATE_DIR")
     if chosen:
-        return Path(chosen)
+        return Path(os.path.realpath(chosen))
     base = Path(os.environ.get("XDG_STATE_HOME", ""))
-    # The XDG rules say that a relative path is to be ignored.
-    return (base if base.is_absolute() else Path("~/.local/state").expanduser()) / "symph"
+    try:
+        # The XDG rules say that a relative path is to be ignored.
+        state = (base if base.is_absolute() else Path("~/.local/state").expanduser()) / "symph"
+    except RuntimeError as error:
+        raise ToolFailed("this user has no home", next="set HOME, or SYMPH_STATE_DIR to a folder for state") from error
+    return Path(os.path.realpath(state))
 
 
 def runtime_dir() -> Path:
@@ -39,7 +46,7 @@ def runtime_dir() -> Path:
     """
     chosen = os.environ.get("SYMPH_RUNTIME_DIR")
     if chosen:
-        return Path(chosen)
+        return Path(chosen).absolute()
     base = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
     if base.is_absolute() and os.access(base, os.W_OK):
         return base / "symph"

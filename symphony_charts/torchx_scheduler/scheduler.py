@@ -188,6 +188,8 @@ _STATES: dict[Phase, AppState] = {
     "succeeded": AppState.SUCCEEDED,
     "failed": AppState.FAILED,
     "stopped": AppState.CANCELLED,
+    "lost": AppState.FAILED,
+    "damaged": AppState.UNKNOWN,
 }
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from symphony_charts.formats.yaml_text import load
-from tests.cli.test_git_verbs import SPEC, Project, git, project
+from tests.cli.test_git_verbs import SPEC, Project, git, project, with_secret
 from tests.gitops.servers import commit
+from tests.secrets.test_sealing import certificate
 
 __all__ = ["project"]  # the fixture
 
@@ -70,17 +71,60 @@ def test_a_promotion_takes_the_settings_of_today(project: Project) -> None:
     assert pointer(project, "prod")["values"] == {"groups": {"agent": {"replicas": 5}}}
 
 
-@pytest.mark.parametrize("after", ["namespace: rl-else", "namespace: rl-dev, cluster: big"])
-def test_a_move_is_said_by_diff_and_publish(project: Project, after: str) -> None:
+def test_a_move_is_said_by_diff_and_publish(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
-    configure(project, "namespace: rl-dev", after)
-    place = "namespace rl-else" if "else" in after else "namespace rl-dev of big"
+    place = "namespace rl-else"
+    configure(project, "namespace: rl-dev", "namespace: rl-else")
     assert f"ends in namespace rl-dev and starts in {place}" in project.symph("diff", "rl.yaml", "--env", "dev")[1]
     assert project.symph("diff", "rl.yaml", "--env", "dev", "--exit-code")[0] == 1
     out = project.symph("publish", "rl.yaml", "--env", "dev", "--dry-run")[1]
     assert f"a new run   ends in namespace rl-dev, starts in {place}" in out
     (change,) = project.json("publish", "rl.yaml", "--env", "dev")["changes"]
-    assert change["moves"] == {"from": "namespace rl-dev", "to": place}
+    assert change["moves"] == {"from": "namespace rl-dev", "to": place, "ends": True}
+
+
+def test_another_cluster_leaves_behind_what_runs_and_that_is_said(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    configure(project, "namespace: rl-dev", "namespace: rl-dev, cluster: big")
+    said = (
+        "starts in namespace rl-dev of big; in namespace rl-dev it goes on until it is deleted there: retire it first"
+    )
+    assert said in project.symph("diff", "rl.yaml", "--env", "dev")[1]
+    assert said in project.symph("publish", "rl.yaml", "--env", "dev")[1]
+
+
+@pytest.mark.parametrize("after", ["namespace: rl-dev, service_account: sa", "namespace: rl-dev, cluster: in-cluster"])
+def test_what_is_the_same_place_in_other_words_is_no_move(project: Project, after: str) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    configure(project, "namespace: rl-dev", after)
+    assert "nothing happens" in project.symph("diff", "rl.yaml", "--env", "dev")[1]
+    (change,) = project.json("publish", "rl.yaml", "--env", "dev")["changes"]
+    assert (change["moves"], change["run"]) == (None, "same")
+
+
+def test_a_project_allows_the_old_place_until_nothing_runs_there(project: Project) -> None:
+    """Argo CD prunes nothing where the project does not allow the application to be."""
+
+    def places() -> list[str]:
+        (dev,) = [load(text) for text in project.show("bootstrap/project.yaml").split("---\n") if "symph-dev" in text]
+        return [place["namespace"] for place in dev["spec"]["destinations"]]  # type: ignore[index]
+
+    init = ("gitops", "init", "--install-from", _SOURCE, "--force")
+    project.symph(*init)
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    edit(project, "envs/dev/ml/rl.symph-app.yaml", "namespace: rl-dev", "namespace: rl-prod")
+    project.symph(*init)
+    assert places() == ["rl-dev"], "a pointer alone allows nothing"
+    edit(project, "envs/dev/ml/rl.symph-app.yaml", "namespace: rl-prod", "namespace: rl-dev")
+    configure(project, "namespace: rl-dev", "namespace: rl-else")
+    project.symph(*init)
+    assert places() == ["rl-else", "rl-dev"]
+    assert "goes on there" not in project.symph("publish", "rl.yaml", "--env", "dev")[2]
+    project.symph(*init)
+    assert places() == ["rl-else"]
+    configure(project, "namespace: rl-else", "namespace: rl-dev")
+    edit(project, "bootstrap/project.yaml", "namespace: rl-else", "namespace: rl-dev")
+    assert "what runs in namespace rl-else goes on there" in project.symph("publish", "rl.yaml", "--env", "dev")[2]
 
 
 def test_a_place_that_the_project_does_not_allow_is_said_and_lint_refuses_it(project: Project) -> None:
@@ -163,3 +207,21 @@ def test_who_takes_over_an_experiment_of_somebody_else_reads_so(project: Project
     configure(project, "Ann <ann@example.org>", "Bob <bob@example.org>")
     project.write(SPEC.replace("replicas: 2", "replicas: 3"))
     assert "was 0.1.0 by Ann <ann@example.org>" in project.symph("publish", "rl.yaml", "--env", "dev")[1]
+
+
+@pytest.mark.parametrize("words", [(), ("--copy-values",)])
+def test_a_sealed_experiment_is_not_promoted_to_where_nothing_is_sealed_for_it(
+    project: Project, words: tuple[str, ...]
+) -> None:
+    with_secret(project, source="sealed")
+    (project.folder / "cert.pem").write_bytes(certificate())
+    publish = ("publish", "rl.yaml", "--cert", "cert.pem", "--env")
+    assert project.symph(*publish, "dev")[0] == 0
+    before = project.log()
+    status, _, err = project.symph("promote", "rl", "--from", "dev", "--to", "prod", *words)
+    assert (status, project.log()) == (3, before)
+    assert "prod has nothing sealed for token.txt" in err
+    assert project.symph(*publish, "prod", "--version", "0.1.0")[0] == 0
+    own = pointer(project, "prod")["values"]["secrets"]
+    assert project.symph("promote", "rl", "--from", "dev", "--to", "prod", *words)[0] == 0
+    assert pointer(project, "prod")["values"]["secrets"] == own, "the ciphertext of one namespace is none in another"

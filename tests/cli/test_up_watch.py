@@ -14,7 +14,7 @@ import pytest
 
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, find_run, live_runs, runs_of
-from tests.local.runs import INTERRUPTIBLE, log_of, until
+from tests.local.runs import INTERRUPTIBLE, log_of, supervisor_pid, until, wrapper_pids
 
 SPEC = """
 name: exp
@@ -71,7 +71,7 @@ def watching(folder: Path) -> Iterator[Callable[..., Watching]]:
 
 
 def wrappers(run: Run) -> list[int]:
-    return [item["wrapper"] for item in run.state()["processes"]]
+    return wrapper_pids(run)
 
 
 def test_a_path_that_is_not_there_is_refused_before_anything_starts(
@@ -157,7 +157,7 @@ def test_a_process_that_writes_what_is_watched_is_noticed(folder: Path, watching
 def test_a_killed_supervisor_does_not_end_the_watching(folder: Path, watching: Callable[..., Watching]) -> None:
     watching("--watch", "lib:a")
     run = find_run("exp")
-    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: run.is_supervised)
     (folder / "lib" / "a.txt").write_text("two\n")
     until(lambda: log_of(run, "a") == "one\ntwo\n")

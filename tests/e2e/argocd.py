@@ -62,9 +62,9 @@ class ArgoCd:
         return str(self.application(name).get("status", {}).get("health", {}).get("status", ""))
 
     def place(self, name: str) -> str:
-        """The namespace that an Application was applied to last."""
-        last = self.application(name).get("status", {}).get("operationState", {}).get("syncResult", {})
-        return str(next((item.get("namespace") for item in last.get("resources", [])), ""))
+        """The namespace in which Argo CD last compared an Application with Git."""
+        compared = self.application(name).get("status", {}).get("sync", {}).get("comparedTo", {})
+        return str(compared.get("destination", {}).get("namespace", ""))
 
     def conditions(self, name: str) -> set[str]:
         """What Argo CD has against an Application."""

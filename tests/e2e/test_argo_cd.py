@@ -184,7 +184,7 @@ def test_diff_says_what_argo_cd_does(team: Team) -> None:
     said = team.diff("naps", "three")
     assert (said["outcome"], said["move"]) == (
         "new run",
-        {"from": f"namespace {team.dev}", "to": f"namespace {elsewhere}"},
+        {"from": f"namespace {team.dev}", "to": f"namespace {elsewhere}", "ends": True},
     )
     team.symph("gitops", "init", "--argocd-version", "3.5", "--install-from", _SOURCE, "--force")
     _bootstrap(team.folder / "charts.git", team.argo.namespace, team.argo.programs)

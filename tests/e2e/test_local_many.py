@@ -18,7 +18,7 @@ from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import processes
 from tests.local.generated import NASTY, generated
-from tests.local.runs import log_of, python, start, until
+from tests.local.runs import log_of, python, start, supervisor_pid, until
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +119,7 @@ def test_no_tree_survives_one_down(tmp_path: Path, victim: str, attempt: int) ->
     run = start(tmp_path, processes={f"p{number}": tree for number in range(3)})
     until(lambda: all("ready" in log_of(run, f"p{number}") for number in range(3)))
     if victim in ("supervisor", "both"):
-        os.kill(run.state()["supervisor"], signal.SIGKILL)
+        os.kill(supervisor_pid(run), signal.SIGKILL)
         until(lambda: not run.is_supervised)
     if victim in ("tmux", "both"):
         os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
@@ -129,7 +129,8 @@ def test_no_tree_survives_one_down(tmp_path: Path, victim: str, attempt: int) ->
 
 
 def _left(run: Run) -> list[int]:
-    return processes.members(str(run.folder / "scratch"), set(), f"SYMPH_RUN={run.run_id}".encode())
+    cookie = f"SYMPH_RUN={run.run_id}".encode()
+    return [record.pid for record in processes.members(str(run.folder / "scratch"), (), cookie)]
 
 
 @pytest.mark.parametrize("block", range(20))

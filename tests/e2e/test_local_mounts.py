@@ -17,7 +17,7 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, read_json
 from tests.local.conftest import tmux  # noqa: F401 - a fixture
 from tests.local.mounts.test_placing import attempt, check_case
-from tests.local.runs import log_of, start, until
+from tests.local.runs import log_of, start, supervisor_pid, until
 from tests.local.test_mounts import FOREVER, SCRATCH, mounted
 
 pytestmark = pytest.mark.slow
@@ -28,6 +28,19 @@ pytestmark = pytest.mark.slow
 def test_processes_see_their_volumes_and_lose_nothing(words: tuple[str, ...], tmp_path: Path) -> None:
     for name, report in attempt(tmp_path, *words).items():
         check_case(name, words[0], report)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make such a machine")
+@pytest.mark.parametrize("user", ["root", "ordinary"])
+def test_what_the_machine_mounts_and_unmounts_meanwhile_is_seen(user: str, tmp_path: Path) -> None:
+    report = attempt(tmp_path, user, cases="propagation_cases")
+    assert report["seen"] == ["late", "cat: /home/me/data/f: No such file or directory", "/data"]
+    assert not report["leaked"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make such a machine")
+def test_runs_that_make_and_remove_the_same_mount_points_never_disturb_each_other(tmp_path: Path) -> None:
+    assert attempt(tmp_path, "8", "8", cases="race_cases") == {"faults": [], "left": []}
 
 
 @pytest.mark.usefixtures("tmux")
@@ -47,7 +60,7 @@ def test_the_mount_point_of_a_run_that_was_killed_goes_with_the_next_run(tmp_pat
     at = tmp_path / "out"
     run = start(tmp_path, "first", volumes=SCRATCH, processes={"a": {**FOREVER, **mounted(at)}})
     server = tmux_client.server_pid(run.socket)
-    os.kill(int(run.state()["supervisor"]), signal.SIGKILL)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
     os.kill(server, signal.SIGKILL)
     until(lambda: not Path(f"/proc/{server}").exists())
     assert at.is_dir()

@@ -112,3 +112,11 @@ def test_a_branch_that_is_not_there_is_said_so(bare: Path) -> None:
         Store(str(bare), "other", root=bare.parent / "c", author=Author(name="Ann <ann@example.org>")).apply(
             [chart()], now=NOW
         )
+
+
+def test_who_reads_more_than_was_announced_gets_it(bare: Path) -> None:
+    store(bare).apply([chart()], now=NOW)
+    tip = store(bare, "another").read([], lambda _seen: [])
+    assert tip.read("charts/ml/rl/0.1.0/values.yaml") == b"a: 1\n"
+    assert tip.read("charts/ml/rl/0.1.0/absent") is None
+    assert sorted(tip.below("charts/ml/rl/0.1.0")) == ["Chart.yaml", "values.yaml"]

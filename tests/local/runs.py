@@ -12,7 +12,7 @@ from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from tests.waiting import eventually
 
-__all__ = ["INTERRUPTIBLE", "log_of", "python", "start", "until"]
+__all__ = ["INTERRUPTIBLE", "log_of", "python", "start", "supervisor_pid", "until", "wrapper_pids"]
 
 # What goes before a command that is to be interrupted: a shell starts what it runs in the background with SIGINT
 # ignored, and the tests may be part of that.
@@ -41,3 +41,14 @@ def log_of(run: Run, name: str) -> str:
 def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     """Wait until `condition` holds; fails the test when it does not in time."""
     eventually(condition, timeout_s, "it did not happen in time")
+
+
+def supervisor_pid(run: Run) -> int:
+    """The number of the supervisor of a run, which must be there."""
+    assert run.supervisor is not None
+    return run.supervisor.pid
+
+
+def wrapper_pids(run: Run) -> list[int]:
+    """The numbers of the programs in the panes of a run."""
+    return [int(item["wrapper"]["pid"]) for item in run.state()["processes"]]

@@ -20,7 +20,7 @@ from symphony_charts.local.runs import Run, find_run, live_runs
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from tests.local.nvidia import gpu, install
-from tests.local.runs import log_of, python, start, until
+from tests.local.runs import log_of, python, start, supervisor_pid, until
 
 pytestmark = pytest.mark.usefixtures("tmux", "gpus")
 
@@ -86,7 +86,7 @@ def test_a_run_that_could_not_start_holds_nothing(tmp_path: Path) -> None:
 
 def test_after_the_death_of_a_supervisor_its_run_keeps_its_gpus(tmp_path: Path) -> None:
     run = start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
-    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     with pytest.raises(Conflict, match='held by experiment "one"'):
         start(tmp_path, "two", processes={"a": TRAIN})
@@ -102,7 +102,7 @@ def test_nothing_but_the_supervisor_keeps_the_locks(tmp_path: Path, private_plac
         for entry in Path("/proc").glob("[0-9]*/fd/*")
         if os.path.lexists(entry) and _target(entry).startswith(place)
     }
-    assert holders == {run.state()["supervisor"]}
+    assert holders == {supervisor_pid(run)}
 
 
 def _target(entry: Path) -> str:

@@ -21,7 +21,7 @@ from symphony_charts.local.supervisor.probe_runner import Health
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import processes
-from tests.local.runs import log_of, python, start, until
+from tests.local.runs import log_of, python, start, supervisor_pid, until
 
 # Answers each GET by what the file `answer` says: a status, and where to, perhaps.
 WEB = """
@@ -219,7 +219,7 @@ def test_a_probe_that_hangs_holds_nothing_up_and_is_killed(tmp_path: Path) -> No
 @pytest.mark.usefixtures("tmux")
 def test_a_supervisor_that_takes_over_goes_on_with_the_probes(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python("input()"), "ready": {**exists("up"), **QUICK}}})
-    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     (tmp_path / "up").touch()
     local_run.ensure_supervised(run)
@@ -231,7 +231,7 @@ def test_a_run_without_probes_is_idle_once_its_ports_are_open(tmp_path: Path) ->
     (tmp_path / "answer").write_text("200")
     run = start(tmp_path, MINE, processes={"a": {**python(WEB), "binds": "x"}})
     until(lambda: ready(run))
-    stat = Path(f"/proc/{run.state()['supervisor']}/stat")
+    stat = Path(f"/proc/{supervisor_pid(run)}/stat")
     time.sleep(1.2)
     before = stat.read_text().split()[13:15]
     time.sleep(1.5)

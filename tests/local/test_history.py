@@ -20,7 +20,7 @@ from symphony_charts.local.history import (
     remove,
     save_spec,
 )
-from symphony_charts.local.runs import Run, find_run, runs_of, write_json
+from symphony_charts.local.runs import Run, runs_of, write_json
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import remover
@@ -89,7 +89,7 @@ def test_the_saved_experiment_holds_no_secret_and_is_the_same_again(private_plac
     data = {"name": "x", "secrets": ["token"], "processes": {"a": {"command": ["c"], "env": {"K": "t0psecret-value"}}}}
     experiment = from_data(data)
     run = ended(private_places, "x", "1")
-    write_json(run.folder / "plan.json", {"folder": str(tmp_path), "ports": {}})
+    write_json(run.folder / "plan.json", {"folder": str(tmp_path), "ports": {}, "processes": []})
     save_spec(run, experiment, tmp_path)
     assert "t0psecret" not in (run.folder / "spec.json").read_text()
     assert load_saved(run).experiment == experiment
@@ -117,10 +117,10 @@ def test_a_damaged_file_of_a_run_is_named_with_a_way_out(private_places: Path, n
     for file in ("state.json", "plan.json", "spec.json"):
         (run.folder / file).write_text(text if file == name else "{}")
     read: dict[str, Callable[[], object]] = {
-        "state.json": lambda: find_run(None),
+        "state.json": run.state,
         "plan.json": run.plan,
         "spec.json": lambda: load_saved(run),
     }
-    with pytest.raises(ToolFailed, match=f"{name} of a run is damaged") as failure:
+    with pytest.raises(ToolFailed, match=f'{name} of a run of "a" is damaged') as failure:
         read[name]()
     assert (failure.value.at, bool(failure.value.next)) == (str(run.folder / name), True)

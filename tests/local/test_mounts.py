@@ -11,7 +11,8 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.plan.mount_sets import is_for_mount
 from symphony_charts.local.plan.records import Bind
 from symphony_charts.local.reload import FileWatch, Watched
-from tests.local.runs import log_of, start
+from symphony_charts.system import processes
+from tests.local.runs import log_of, start, until
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -57,10 +58,10 @@ def test_all_that_cannot_be_shown_is_said_before_anything_starts(tmp_path: Path)
     volumes = {**SCRATCH, "absent": {"type": "host_path", "path": str(tmp_path / "absent")}}
     with pytest.raises(SpecError) as caught:
         start(tmp_path, volumes=volumes, processes=processes)
-    said = [problem.what for problem in caught.value.problems]
+    said = [(problem.path, problem.what) for problem in caught.value.problems]
     assert said == [
-        f"{tmp_path}/file is a file on this machine, and the volume is a folder",
-        f"{tmp_path}/absent cannot be shown at {tmp_path}/new: No such file or directory",
+        ("processes.a.mounts", f"{tmp_path}/file is a file on this machine, and the volume is a folder"),
+        ("processes.b.mounts", f"{tmp_path}/absent cannot be shown at {tmp_path}/new: No such file or directory"),
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -69,7 +70,8 @@ def test_a_read_only_folder_is_so_for_the_process_that_asks_for_it(tmp_path: Pat
     (tmp_path / "set" / "inner").mkdir(parents=True)
     volumes = {"set": {"type": "host_path", "path": str(tmp_path / "set")}}
     at = tmp_path / "seen"
-    write = "(touch {0}/inner/{1}) 2>/dev/null && echo wrote || echo refused"
+    # It has inherited nothing but its three descriptors, and the one by which `ls` reads.
+    write = "(touch {0}/inner/{1}) 2>/dev/null && echo wrote || echo refused; ls /proc/self/fd | wc -l"
     processes = {
         "a": {"cmds": [write.format(at, "a")], **mounted(at, "set", read_only=True)},
         "b": {"cmds": [write.format(at, "b")], **mounted(at, "set")},
@@ -77,7 +79,7 @@ def test_a_read_only_folder_is_so_for_the_process_that_asks_for_it(tmp_path: Pat
     }
     run = start(tmp_path, volumes=volumes, processes=processes, local={"tty": False})
     local_run.wait(run)
-    assert [log_of(run, name) for name in "abc"] == ["refused\n", "wrote\n", "refused\n"]
+    assert [log_of(run, name) for name in "abc"] == ["refused\n4\n", "wrote\n4\n", "refused\n4\n"]
     assert sorted(path.name for path in (tmp_path / "set").rglob("*")) == ["b", "inner", "new"]
 
 
@@ -94,6 +96,21 @@ def test_a_read_only_folder_is_so_for_the_process_that_asks_for_it(tmp_path: Pat
 )
 def test_the_program_mount_does_only_what_it_does_right(binds: list[Bind], is_simple: bool) -> None:
     assert is_for_mount(binds, "/run/e") is is_simple
+
+
+def test_stopping_finds_everything_of_a_run_whose_state_is_behind_a_link(
+    tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (private_places / "a disk").mkdir()
+    (private_places / "state").symlink_to(private_places / "a disk")
+    monkeypatch.setenv("SYMPH_STATE_DIR", str(private_places / "state"))
+    # It belongs to the run by its namespace alone.
+    hidden = 'env -i setsid sh -c "echo \\$\\$ >%s; exec sleep 314" </dev/null >/dev/null 2>&1 & sleep 300'
+    run = start(tmp_path, processes={"a": {"cmds": [hidden % (tmp_path / "pid")], "grace_period": 1}})
+    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip() != "")
+    pid = int((tmp_path / "pid").read_text())
+    local_run.down(run)
+    assert not processes.is_alive(pid)
 
 
 def test_mount_points_that_go_are_no_change_to_watch(tmp_path: Path) -> None:

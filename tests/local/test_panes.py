@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,34 +15,39 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.panes import Panes
+from symphony_charts.system.process_identity import ProcessRecord, open_identified
 
 
 @pytest.fixture
-def dead() -> Iterator[int]:
+def dead() -> Iterator[ProcessRecord]:
     """A program that has ended, of which its parent has not taken note."""
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as program:
         assert program.stdout is not None
         program.stdout.read()
-        yield program.pid
+        opened = open_identified(program.pid)
+        assert opened is not None
+        os.close(opened[0])
+        yield opened[1]
 
 
 @pytest.mark.parametrize(("phase", "is_followed"), [("backoff", False), ("running", True)])
 def test_an_end_that_is_known_is_not_taken_for_that_of_the_next_start(
-    phase: str, is_followed: bool, dead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    phase: str, is_followed: bool, dead: ProcessRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pane = tmux_client.Pane(slot=0, id="%0", pid=dead, is_dead=False, server=1)
+    pane = tmux_client.Pane(slot=0, id="%0", pid=dead.pid, is_dead=False, server=1)
     monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
-    slots: list[dict[str, Any]] = [{"phase": phase, "wrapper": dead}]
+    slots: list[dict[str, Any]] = [{"phase": phase, "wrapper": dead.to_data()}]
     panes = Panes(Run(tmp_path), slots, Loop(), lambda _slot: None)
     assert panes.adopt() == 1
     assert (0 in panes) is is_followed
 
 
 def test_what_was_started_again_meanwhile_is_followed(
-    dead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dead: ProcessRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pane = tmux_client.Pane(slot=0, id="%0", pid=dead, is_dead=False, server=1)
+    pane = tmux_client.Pane(slot=0, id="%0", pid=dead.pid, is_dead=False, server=1)
     monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
-    panes = Panes(Run(tmp_path), [{"phase": "backoff", "wrapper": dead - 1}], Loop(), lambda _slot: None)
+    other = ProcessRecord(pid=dead.pid - 1, start=dead.start)
+    panes = Panes(Run(tmp_path), [{"phase": "backoff", "wrapper": other.to_data()}], Loop(), lambda _slot: None)
     panes.adopt()
     assert 0 in panes

@@ -19,7 +19,7 @@ from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import processes
-from tests.local.runs import log_of, python, start, until
+from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -27,7 +27,7 @@ SAY = "import os; print('v' + os.environ.get('V', '-'), flush=True); input()"
 
 
 def wrappers(run: Run) -> list[int]:
-    return [int(item["wrapper"]) for item in run.state()["processes"]]
+    return wrapper_pids(run)
 
 
 def two(value: str) -> dict[str, object]:
@@ -169,7 +169,7 @@ def test_a_supervisor_that_takes_over_keeps_the_order_of_a_restart(tmp_path: Pat
     )
     until(lambda: log_of(run, "b") == "ran\n")
     local_run.restart(run, [0, 1])
-    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     local_run.ensure_supervised(run)
     until(lambda: log_of(run, "b") == "ran\nran\n")
@@ -202,7 +202,7 @@ def test_a_process_that_is_done_can_be_started_again(tmp_path: Path) -> None:
 def test_a_restart_works_after_the_supervisor_was_killed(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python(SAY)})
     until(lambda: log_of(run, "a") == "v-\n")
-    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     local_run.restart(run, [0])
     until(lambda: log_of(run, "a") == "v-\nv-\n")

@@ -16,7 +16,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, process_items
 from symphony_charts.system import processes
-from tests.local.runs import log_of, python, start, until
+from tests.local.runs import log_of, python, start, supervisor_pid, until
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -46,7 +46,7 @@ def phases(run: Run) -> list[str]:
 
 def quicker(run: Run, **backoff: float) -> None:
     """Give the run a supervisor that waits otherwise between restarts."""
-    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     plan = run.plan()
     (run.folder / "plan.json").write_text(json.dumps({**plan, "backoff": backoff}))
@@ -182,7 +182,7 @@ def test_a_service_may_be_an_aim_of_its_own_success(tmp_path: Path) -> None:
 def test_a_supervisor_that_takes_over_restarts_what_waits_for_that(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python(TIMED.format(0)), "retries": 1}})
     until(lambda: phases(run) == ["backoff"])
-    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
     assert local_run.wait(run) == 1
     assert len(log_of(run, "a").split()) == 2
 
@@ -190,7 +190,7 @@ def test_a_supervisor_that_takes_over_restarts_what_waits_for_that(tmp_path: Pat
 def test_a_supervisor_that_takes_over_goes_on_with_the_end(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python(SLOW), "retries": 9}})
     until(lambda: "up" in log_of(run, "a"))
-    supervisor = run.state()["supervisor"]
+    supervisor = supervisor_pid(run)
     os.kill(supervisor, signal.SIGTERM)
     until(lambda: run.state()["phase"] == "stopping")
     os.kill(supervisor, signal.SIGKILL)
@@ -221,7 +221,7 @@ def test_a_killed_tmux_is_the_cause_and_not_the_process_that_could_not_print(tmp
 
 def test_tmux_killed_while_nobody_watched_is_the_cause_as_well(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": FOREVER})
-    supervisor, server = run.state()["supervisor"], tmux_client.server_pid(run.socket)
+    supervisor, server = supervisor_pid(run), tmux_client.server_pid(run.socket)
     for pid in (supervisor, server):
         os.kill(pid, signal.SIGKILL)
         until(lambda: not processes.is_alive(pid))  # noqa: B023 - it is waited for at once

@@ -15,7 +15,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, find_run
 from symphony_charts.system import processes
-from tests.local.runs import log_of, python, start, until
+from tests.local.runs import log_of, python, start, supervisor_pid, until
 
 pytestmark = pytest.mark.usefixtures("tmux")
 
@@ -65,7 +65,7 @@ time.sleep(300)
 def survivors_of(run: Run) -> list[int]:
     """What still runs in the run's namespaces or with its cookie."""
     cookie = f"SYMPH_RUN={run.run_id}".encode()
-    return processes.members(str(run.folder / "scratch"), set(), cookie)
+    return [record.pid for record in processes.members(str(run.folder / "scratch"), (), cookie)]
 
 
 def pid_of(run: Run, slot: int) -> int:
@@ -102,7 +102,8 @@ def test_nothing_is_left_of_a_run_that_has_ended(tmp_path: Path, private_places:
     files = [path for path in run.folder.rglob("*") if path.is_file()]
     left = sorted(path.name for path in files)
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
-    assert left == [".symph.json", "log", "log.idx", "plan.json", "spec.json", "state.json", "supervisor.log"]
+    kept = ["log", "log.idx", "plan.json", "spec.json", "state.json", "supervisor.log"]
+    assert left == [".symph.json", "identity.json", *kept]
 
 
 def test_stopping_ends_whole_trees_of_stubborn_processes(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ def test_stopping_ends_whole_trees_of_stubborn_processes(tmp_path: Path) -> None
 def test_a_killed_supervisor_is_replaced_and_stops_the_same_tree(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python(STUBBORN), "grace_period": 1}})
     until(lambda: "ready" in log_of(run, "a"))
-    os.kill(run.state()["supervisor"], signal.SIGKILL)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     assert processes.is_alive(pid_of(run, 0))
     local_run.down(run)
@@ -330,7 +331,7 @@ def test_the_users_own_tmux_server_is_not_touched(
 
 def test_an_idle_supervisor_uses_no_cpu(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python("input()")})
-    stat = Path(f"/proc/{run.state()['supervisor']}/stat")
+    stat = Path(f"/proc/{supervisor_pid(run)}/stat")
     time.sleep(0.5)
     before = stat.read_text().split()[13:15]
     time.sleep(1.0)

@@ -15,6 +15,7 @@ from symphony_charts.formats.yaml_text import dump
 from symphony_charts.local import up
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.run_folder import first_state, public
+from symphony_charts.local.run_identity import write_identity
 from symphony_charts.local.runs import Run, live_runs, write_json
 from symphony_charts.local.status import run_status
 from symphony_charts.local.waiting import wait_words
@@ -67,6 +68,7 @@ def test_a_long_wait_is_a_reason_and_a_warning(tmp_path: Path) -> None:
     state: dict[str, Any] = {**first_state(plan), "phase": "running", "started": time.time() - 40}
     run = Run(tmp_path / "rl" / "r")
     run.folder.mkdir(parents=True)
+    write_identity(run.folder)
     write_json(run.folder / "plan.json", public(run, plan))
     write_json(run.folder / "state.json", state)
     status = run_status(run)

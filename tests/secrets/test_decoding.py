@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symphony_charts.secrets import decoding
 from symphony_charts.secrets.decoding import MOST_BYTES, MOST_LAYERS, View, views
 
 Coding = Callable[[bytes], bytes]
@@ -107,5 +108,18 @@ def test_what_is_packed_too_often_is_reported() -> None:
     assert [view for view in views("f", data) if view.is_cut]
 
 
+def test_what_only_looks_like_a_tar_is_looked_at_as_it_is() -> None:
+    data = b"a-word-in-what-is-no-archive".ljust(257) + b"ustar" + b"x" * 300
+    assert data in [view.data for view in views("f", data)]
+
+
 def test_members_are_named() -> None:
     assert "a.zip:member" in [view.path for view in views("a.zip", zipped(b"x" * 40))]
+
+
+def test_the_bound_holds_for_all_that_is_in_a_file_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "MOST_BYTES", 10_000)
+    data = b"\n".join(base64.b64encode(gzip.compress(bytes([number]) * 6000)) for number in range(4))
+    seen = list(views("f", data))
+    assert [view for view in seen if view.is_cut]
+    assert sum(len(view.data) for view in seen) < 10_000 + 3 * len(data)

@@ -46,13 +46,14 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
     return "updated", "in place" if difference.fields else "follows the run"
 
 
-def effect_of_move(difference: Difference) -> tuple[Effect, str]:
-    """What Argo CD does with one object where its application gets another destination: it ends there and starts here.
+def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
+    """What Argo CD does with one object where its application gets another destination.
 
-    Source: argoproj/argo-cd, controller/state.go: what is live is looked for in the new destination alone.
+    With `ends` that is in the same cluster, where it prunes what the project still allows; elsewhere nothing `ends`.
+    Source: argoproj/argo-cd, controller/state.go (GetManagedLiveObjs asks the cluster of the destination alone).
     """
     if difference.change == "removed":
-        return "pruned", _ends(difference)
+        return ("pruned", _ends(difference)) if ends else ("nothing", "")
     if difference.change == "added":
         return "created", ""
     kind = kind_called(difference.kind)

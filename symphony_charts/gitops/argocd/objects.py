@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from symphony_charts.errors import SpecError
-from symphony_charts.gitops.argocd.projects import ENVIRONMENT_LABEL, project_name
+from symphony_charts.gitops.argocd.projects import ENVIRONMENT_LABEL, project_name, target_of
 from symphony_charts.gitops.layout import POINTER_SUFFIX
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.kinds.registry import RENDERED
@@ -105,7 +105,7 @@ def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination])
     spec: dict[str, object] = {
         "description": f"Experiments that symph publishes to {env}",
         "sourceRepos": [setup.url],
-        "destinations": [_target(destination) for destination in destinations],
+        "destinations": [target_of(destination) for destination in destinations],
         "clusterResourceWhitelist": [],
         "namespaceResourceWhitelist": [{"group": group, "kind": kind} for group, kind in _KINDS],
     }
@@ -140,7 +140,7 @@ def application(pointer: Pointer, setup: ArgoSetup) -> dict[str, object]:
         "finalizers": _FINALIZERS,
     }
     values = json.dumps(pointer.values, sort_keys=True, ensure_ascii=False) + "\n"
-    spec = _spec(setup, pointer.env, pointer.chart, pointer.name, values, _target(pointer.destination))
+    spec = _spec(setup, pointer.env, pointer.chart, pointer.name, values, target_of(pointer.destination))
     spec["info"] = _info(pointer.version, pointer.digest)
     return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": metadata, "spec": spec}
 
@@ -228,11 +228,6 @@ def _integrity(setup: ArgoSetup) -> dict[str, object]:
         return {"signatureKeys": [{"keyID": key} for key in setup.gpg_keys]}
     gpg = {"mode": "head", "keys": list(setup.gpg_keys)}
     return {"sourceIntegrity": {"git": {"policies": [{"repos": [{"url": setup.url}], "gpg": gpg}]}}}
-
-
-def _target(destination: Destination) -> dict[str, str]:
-    cluster = {"name": destination.name} if destination.name else {"server": destination.server}
-    return {**cluster, "namespace": destination.namespace}
 
 
 def _labels(name: str, team: str, env: str) -> dict[str, str]:

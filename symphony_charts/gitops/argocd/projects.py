@@ -5,15 +5,25 @@ Source: argoproj/argo-cd, pkg/apis/application/v1alpha1/app_project_types.go (Is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 import yaml
 
 from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.settings.project import Destination
 
-__all__ = ["ENVIRONMENT_LABEL", "PROJECT_FILE", "destination_fault", "project_name"]
+__all__ = [
+    "ENVIRONMENT_LABEL",
+    "PROJECT_FILE",
+    "destination_fault",
+    "is_one_cluster",
+    "place_key",
+    "project_name",
+    "target_of",
+    "with_places_in_use",
+]
 
 PROJECT_FILE = "bootstrap/project.yaml"
 ENVIRONMENT_LABEL = "symph.dev/env"
@@ -22,6 +32,40 @@ ENVIRONMENT_LABEL = "symph.dev/env"
 def project_name(project: str, env: str) -> str:
     """The name of an environment's project."""
     return f"{project}-{env}"
+
+
+def target_of(destination: Destination) -> dict[str, str]:
+    """A destination as Argo CD's objects write it."""
+    cluster = {"name": destination.name} if destination.name else {"server": destination.server}
+    return {**cluster, "namespace": destination.namespace}
+
+
+def is_one_cluster(first: Destination, second: Destination) -> bool:
+    """Whether two destinations are in one cluster, as far as their words tell."""
+    return place_key(first)[0] == place_key(second)[0]
+
+
+def place_key(destination: Destination) -> tuple[str, str]:
+    """What two destinations share that are one place: the cluster as far as its words tell, and the namespace."""
+    name = destination.name or destination.server
+    return "in-cluster" if name == Destination().server else name, destination.namespace
+
+
+def with_places_in_use(content: bytes, before: bytes | None, in_use: Mapping[str, Iterable[Destination]]) -> bytes:
+    """The projects in the file of `content`, allowing also what those of `before` allowed and still is in use.
+
+    What an environment runs is pruned only where its project allows it; `in_use` has the destinations of its pointers.
+    A pointer alone allows nothing, nor does what another environment's project allows now.
+    """
+    projects = list(_projects(content))
+    taken = [place for project in projects for place in maps(project.get("spec"), "destinations")]
+    for project in projects:
+        env, spec = _environment(project), project["spec"]
+        allowed = [each for each in in_use.get(env, ()) if before and not destination_fault(before, env, each)]
+        more = [target for each in allowed if (target := target_of(each)) not in taken]
+        if isinstance(spec, dict) and more:
+            spec["destinations"] = [*maps(spec, "destinations"), *more]
+    return dump_all(projects).encode()
 
 
 def destination_fault(content: bytes | None, env: str, destination: Destination) -> str:

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.gitops.argocd.effect import Effect, Outcome, effect_of, effect_of_move, outcome_of
+from symphony_charts.gitops.argocd.projects import is_one_cluster, place_key
 from symphony_charts.gitops.diff.fields import Difference, compare
+from symphony_charts.gitops.operations.pointer import place_of
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.placement.plan import plan_demands
 from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.settings.project import Destination
 
 __all__ = ["Comparison", "Line", "Side", "compare_sides"]
 
@@ -18,12 +21,12 @@ __all__ = ["Comparison", "Line", "Side", "compare_sides"]
 class Side:
     """One rendering: what it is called, and its objects. `notes` say what the objects may not show.
 
-    `place` says where they run, of two sides between which something may move; empty for what only is compared.
+    `destination` is where they run, of two sides between which something may move; None for what only is compared.
     """
 
     title: str
     objects: tuple[Mapping[str, object], ...]
-    place: str = ""
+    destination: Destination | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -41,8 +44,8 @@ class Comparison:
     """The whole answer.
 
     `amounts` are requests of all pods before and after (CPU in millicores, memory in bytes, others counted); `prices`
-    are dollars per hour of the nodes that they need, None where no pools or no price is known. `move` says where all of
-    it ends and where it starts, None where it stays.
+    are dollars per hour of the nodes that they need, None where no pools or no price is known. `move` says from
+    where to where all of it goes, and whether it ends there; None where it stays.
     """
 
     before: str
@@ -52,13 +55,16 @@ class Comparison:
     amounts: dict[str, tuple[int, int]]
     prices: tuple[float | None, float | None] = (None, None)
     notes: tuple[str, ...] = field(default=())
-    move: tuple[str, str] | None = None
+    move: tuple[str, str, bool] | None = None
 
     @property
     def summary(self) -> str:
         """What the change does, in a sentence."""
         if self.move:
-            return f"everything ends in {self.move[0]} and starts in {self.move[1]}"
+            before, after, ends = self.move
+            if ends:
+                return f"everything ends in {before} and starts in {after}"
+            return f"everything starts in {after}; in {before} it goes on until it is deleted there: retire it first"
         runs = [line.difference.name for line in self.lines if line.effect == "new run"]
         fails = [line.difference.name for line in self.lines if line.effect == "fails"]
         restarts = [line.difference.name for line in self.lines if line.effect == "restarted"]
@@ -80,10 +86,10 @@ class Comparison:
 def compare_sides(before: Side, after: Side, pools: Pools | None = None) -> Comparison:
     """What changes from `before` to `after`; with `pools` also what it costs. Raises SpecError for unreadable pods."""
     differences = compare(_kept(before.objects), _kept(after.objects))
-    move = (before.place, after.place) if before.place and after.place and before.place != after.place else None
+    move = _move(before.destination, after.destination)
     lines = []
     for difference in differences:
-        effect, why = effect_of(difference) if move is None else effect_of_move(difference)
+        effect, why = effect_of(difference) if move is None else effect_of_move(difference, ends=move[2])
         lines.append(Line(difference=difference, effect=effect, why=why))
     totals = _totals(before.objects), _totals(after.objects)
     names = dict.fromkeys(["cpu", "memory", *totals[0], *totals[1]])
@@ -97,6 +103,12 @@ def compare_sides(before: Side, after: Side, pools: Pools | None = None) -> Comp
         notes=tuple(dict.fromkeys((*before.notes, *after.notes))),
         move=move,
     )
+
+
+def _move(before: Destination | None, after: Destination | None) -> tuple[str, str, bool] | None:
+    if before is None or after is None or place_key(before) == place_key(after):
+        return None
+    return place_of(before), place_of(after), is_one_cluster(before, after)
 
 
 def _kept(objects: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:

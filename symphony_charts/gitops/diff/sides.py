@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeAlias
 
 from symphony_charts.chart.files.chart import ChartTemplate
@@ -13,7 +14,7 @@ from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.diff.comparison import Side
-from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer, place_of
+from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.gitops.store.git_objects import hash_of, object_of
 
@@ -48,14 +49,14 @@ class Published:
         """The side of what `env` runs, with the environment's own values."""
         pointer = self.pointer(env)
         title = f"{pointer.version} in {env}"
-        place = place_of(pointer.destination)
-        return self._side(title, pointer.chart, pointer.values, pointer.destination.namespace, place)
+        side = self._side(title, pointer.chart, pointer.values, pointer.destination.namespace)
+        return replace(side, destination=pointer.destination)
 
     def version(self, version: str, env_values: Values, namespace: str) -> Side:
         """A published version under given values."""
         return self._side(version, layout.chart_path(self.team, self.name, version), env_values, namespace)
 
-    def _side(self, title: str, chart: str, env_values: Values, namespace: str, place: str = "") -> Side:
+    def _side(self, title: str, chart: str, env_values: Values, namespace: str) -> Side:
         templates, path = f"{chart}/templates", f"{chart}/values.yaml"
         versions = chart.rpartition("/")[0]
         top = self._read([versions], lambda _seen: [])
@@ -69,7 +70,7 @@ class Published:
             raise SpecError.one("values.yaml holds no map", at=path)
         release = Release(name=self.name, namespace=namespace, chart_name=chart.split("/")[2])
         _, objects = render_release(merge(values, env_values), release, schema=seen.read(schema))
-        return Side(title=title, objects=tuple(objects), place=place, notes=self._notes(title, seen, templates))
+        return Side(title=title, objects=tuple(objects), notes=self._notes(title, seen, templates))
 
     def _notes(self, title: str, seen: Snapshot, templates: str) -> tuple[str, ...]:
         files = {name: entry for name, entry in seen.folder(templates).items() if not entry.is_folder}

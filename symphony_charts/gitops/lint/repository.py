@@ -12,7 +12,7 @@ from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.argocd.objects import app_name
-from symphony_charts.gitops.argocd.projects import PROJECT_FILE, destination_fault
+from symphony_charts.gitops.argocd.projects import PROJECT_FILE, destination_fault, place_key
 from symphony_charts.gitops.lint.manifests import check_manifest
 from symphony_charts.gitops.operations.pointer import (
     Pointer,
@@ -144,7 +144,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
         if namesake != path:
             what = f"{namesake} makes an application of the same name: {application}"
             yield path, _error("same-application", "name", what, "give one another name: Argo CD refuses both")
-        release = (pointer.destination, pointer.name)
+        release = (place_key(pointer.destination), pointer.name)
         first = releases.setdefault(release, path)
         if first != path:
             yield (

@@ -16,6 +16,7 @@ from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.errors import NotFound, Problem, SpecError
 from symphony_charts.formats.yaml_text import dump, load
+from symphony_charts.gitops.argocd.projects import is_one_cluster, place_key
 from symphony_charts.settings.project import Destination
 
 __all__ = [
@@ -125,11 +126,15 @@ def place_of(destination: Destination) -> str:
     return f"namespace {destination.namespace}" + (f" of {cluster}" if cluster else "")
 
 
-def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, str] | None:
-    """Where what runs ends (``from``) and where it starts (``to``); None where it stays, or nothing ran."""
-    if before is None or after is None or before.destination == after.destination:
+def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] | None:
+    """Where it ran (``from``), where it starts (``to``) and whether the former ends; None where it stays, or is new.
+
+    Argo CD prunes in one cluster: in another, what ran goes on until somebody deletes it.
+    """
+    if before is None or after is None or place_key(before.destination) == place_key(after.destination):
         return None
-    return {"from": place_of(before.destination), "to": place_of(after.destination)}
+    ends = is_one_cluster(before.destination, after.destination)
+    return {"from": place_of(before.destination), "to": place_of(after.destination), "ends": ends}
 
 
 def parse_pointer(content: bytes, path: str) -> Pointer:

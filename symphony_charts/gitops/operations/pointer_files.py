@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import combinations, pairwise
 
-from symphony_charts.errors import Conflict
+from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.argocd.objects import app_name
 from symphony_charts.gitops.argocd.projects import PROJECT_FILE, destination_fault
 from symphony_charts.gitops.flux import folder_keeper, helm_release
-from symphony_charts.gitops.operations.pointer import Pointer, parse_pointer, render_pointer
+from symphony_charts.gitops.operations.pointer import Pointer, move_of, parse_pointer, render_pointer
 from symphony_charts.gitops.operations.snapshot import Snapshot
+from symphony_charts.settings.project import Destination
 
-__all__ = ["deploy_edits", "deploy_folders", "deploy_warnings", "pointer_or_none"]
+__all__ = ["deploy_edits", "deploy_folders", "deploy_warnings", "destinations_in_use", "pointer_or_none"]
 
 _FLUX_MARK = "bootstrap/flux-source.yaml"
 
@@ -55,10 +57,30 @@ def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -
     return edits
 
 
-def deploy_warnings(tip: Snapshot, after: Pointer | None) -> list[str]:
-    """What keeps Argo CD from syncing the pointer as it is."""
-    fault = destination_fault(tip.read(PROJECT_FILE), after.env, after.destination) if after else ""
-    return [f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster"] if fault else []
+def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
+    """Where the pointers of each environment let something run; one that cannot be read says nothing."""
+    folders = [f"envs/{env}/{team}" for env in tip.folder("envs") for team in tip.folder(f"envs/{env}")]
+    paths = [f"{folder}/{name}" for folder in folders for name in tip.folder(folder)]
+    places: dict[str, list[Destination]] = {}
+    for path, content in tip.read_all(path for path in paths if layout.pointer_name(path)).items():
+        with suppress(SpecError):
+            place, known = parse_pointer(content, path).destination, places.setdefault(path.split("/")[1], [])
+            known += [] if place in known else [place]
+    return places
+
+
+def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> list[str]:
+    """What keeps Argo CD from syncing the pointer as it is, or from ending what ran elsewhere."""
+    if after is None:
+        return []
+    project = tip.read(PROJECT_FILE)
+    warnings = []
+    if fault := destination_fault(project, after.env, after.destination):
+        warnings.append(f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster")
+    move = move_of(before, after)
+    if before and move and move["ends"] and destination_fault(project, after.env, before.destination):
+        warnings.append(f"what runs in {move['from']} goes on there: the project of {after.env} allows it no more")
+    return warnings
 
 
 def _refuse_namesake(tip: Snapshot, pointer: Pointer) -> None:

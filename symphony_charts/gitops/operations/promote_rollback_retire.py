@@ -71,17 +71,18 @@ class Promote:
         _expect(self.version, source.version, self.before, self.name)
         _expect(self.expect, target.version if target else "", self.after, self.name)
         _need_chart(tip, source, source.version)
-        moved = self._moved(source, target)
+        moved = self._moved(tip, source, target)
         subject = f"promote {self.team}/{self.name} {source.version} {self.before} -> {self.after}"
         return _change(tip, subject, "promote", target, moved, (("Symph-From", self.before), ("Symph-To", self.after)))
 
-    def _moved(self, source: Pointer, target: Pointer | None) -> Pointer:
+    def _moved(self, tip: Snapshot, source: Pointer, target: Pointer | None) -> Pointer:
         values, settings = (target.values, target.settings) if target else ({}, {})
         kept = environment_values(values, settings, self.settings, Given())
+        copied = source.values if _opens_everywhere(tip, source) else _with_ciphertext_of(source.values, kept)
         after = Deployed(
             version=source.version,
             digest=source.digest,
-            values=source.values if self.copies_values else kept,
+            values=copied if self.copies_values else kept,
             settings=settings if self.settings is None else self.settings,
             op="promote",
             at=self.at,
@@ -236,10 +237,29 @@ def _check_values(tip: Snapshot, after: Pointer) -> None:
         raise SpecError(problems, at=f"the values of {after.env} for {after.chart}")
 
 
+def _secrets(content: bytes | None, values: Values) -> dict[str, object]:
+    """The secrets of the chart whose ``values.yaml`` is `content`, under an environment's values."""
+    defaults = load((content or b"").decode())
+    return sub(merge(defaults if isinstance(defaults, dict) else {}, values), "secrets")
+
+
+def _opens_everywhere(tip: Snapshot, source: Pointer) -> bool:
+    """Whether what is sealed for `source` could be opened in any namespace, or nothing is."""
+    if not sub(source.values, "secrets", "encryptedData"):
+        return True
+    return _secrets(tip.read(chart_files(source.chart)[0]), source.values).get("scope") == "cluster-wide"
+
+
+def _with_ciphertext_of(values: Values, own: Values) -> Values:
+    """`values` with what is sealed in `own`: the ciphertext of one namespace is none in another."""
+    rest = {key: value for key, value in sub(values, "secrets").items() if key != "encryptedData"}
+    sealed = sub(own, "secrets", "encryptedData")
+    return {**values, "secrets": {**rest, "encryptedData": sealed}}
+
+
 def _sealed_faults(after: Pointer, content: bytes | None) -> list[Problem]:
     """The sealed secrets of the chart that the environment has no ciphertext for: its pods would wait for ever."""
-    defaults = load((content or b"").decode())
-    secrets = sub(merge(defaults if isinstance(defaults, dict) else {}, after.values), "secrets")
+    secrets = _secrets(content, after.values)
     lacking = sorted(sub(secrets, "files").keys() - sub(secrets, "encryptedData").keys())
     if secrets.get("source") != "sealed" or not lacking:
         return []
@@ -256,7 +276,7 @@ def _change(
     chart = f"{after.team}/{after.name}@{after.version}"
     facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
     facts |= {"digest": after.digest, "was": before.version if before else None, "moves": move_of(before, after)}
-    facts |= {"warnings": deploy_warnings(tip, after)}
+    facts |= {"warnings": deploy_warnings(tip, before, after)}
     return Change(
         subject=subject,
         edits=deploy_edits(tip, before, after),

@@ -94,7 +94,7 @@ class Publish:
         facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
         facts |= {"change": decision.change, "was": before.version if before else None}
         facts |= {"wasBy": before.by or None if before else None, "moves": move_of(before, after)}
-        facts |= {"run": self._run(tip, before, after), "warnings": deploy_warnings(tip, after)}
+        facts |= {"run": self._run(tip, before, after), "warnings": deploy_warnings(tip, before, after)}
         return Change(
             subject=f"publish {self.team}/{self._release} {chart.version}{environment}",
             edits=edits,
@@ -141,7 +141,7 @@ class Publish:
         """Whether what runs begins anew (``new``) or goes on (``same``); None where nothing ran, or it was not read."""
         if before is None or after is None:
             return None
-        if before.destination != after.destination:
+        if move_of(before, after):
             return "new"
         values = self.values if before.chart == after.chart else _values(tip, before.chart)
         if values is None:

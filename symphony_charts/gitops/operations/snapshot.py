@@ -45,13 +45,15 @@ class Snapshot:
     """The loaded part of the tree of `commit`: entries by folder (``""`` is the root), contents by path of file.
 
     `commit` is empty for a branch that does not exist yet; its objects are named by `hash_name`. What is there and not
-    loaded raises NotLoadedError: it is never taken for absent.
+    loaded is loaded by `more`; without it NotLoadedError is raised, for `ask` to load what many questions lack at once.
+    It is never taken for absent.
     """
 
     commit: str = ""
     hash_name: str = "sha1"
     folders: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
+    more: Callable[[Snapshot, NotLoadedError], Snapshot] | None = None
 
     def folder(self, path: str) -> Mapping[str, Entry]:
         """The entries of a folder, none where it is absent. Raises Conflict where something else stands there."""
@@ -66,7 +68,7 @@ class Snapshot:
         if path not in self.folders:
             if not self.commit:
                 return _EMPTY
-            raise NotLoadedError(folders=[path])
+            return self._with(NotLoadedError(folders=[path])).folders[path]
         return self.folders[path]
 
     def entry(self, path: str) -> Entry | None:
@@ -82,8 +84,13 @@ class Snapshot:
         if entry.mode not in (FILE, "100755"):
             raise Conflict(f"{path} is no plain file in the repository", next="remove it, and retry")
         if path not in self.files:
-            raise NotLoadedError(files=[path])
+            return self._with(NotLoadedError(files=[path])).files[path]
         return self.files[path]
+
+    def _with(self, lacking: NotLoadedError) -> Snapshot:
+        if self.more is None:
+            raise lacking
+        return self.more(self, lacking)
 
     def read_all(self, paths: Iterable[str]) -> dict[str, bytes]:
         """The contents of the files among `paths` that are there; all that lack are loaded at once."""

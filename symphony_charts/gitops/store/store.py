@@ -163,10 +163,8 @@ class Store:
             return self._ask(operations, self._newest())
 
     def read(self, folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
-        """These folders and files as they are at the newest tip."""
-        git_version()
-        with self.cache.locked(self._timeout_s):
-            return load(self.cache, self._newest(), folders, files)
+        """The newest tip with these folders and files; what is read beyond them is loaded then."""
+        return self.at_tip()(folders, files)
 
     def at_tip(self) -> Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]:
         """What reads folders and files of the tip as it is now, however often, without asking for a newer one."""
@@ -176,9 +174,13 @@ class Store:
 
         def read(folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
             with self.cache.locked(self._timeout_s):
-                return load(self.cache, tip, folders, files)
+                return replace(load(self.cache, tip, folders, files), more=self._more)
 
         return read
+
+    def _more(self, snapshot: Snapshot, lacking: NotLoadedError) -> Snapshot:
+        with self.cache.locked(self._timeout_s):
+            return self._load_more(snapshot, [lacking])
 
     def _newest(self) -> str:
         self.cache.prepare()

@@ -6,11 +6,12 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.local.plan.addresses import ONE_ADDRESS, AddressRange, candidate_ranges, range_at
 from symphony_charts.local.plan.overrides import replicas_here
-from symphony_charts.local.runs import Run, live_runs
+from symphony_charts.local.runs import Run, live_plans
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pods_of, processes_of
 from symphony_charts.spec.services import Service
@@ -62,7 +63,7 @@ def places_now(experiment: Experiment, services: Sequence[Service], *, strict: b
     if not has_address(ranges[0].address(0)):
         why = f"this machine has no address {ranges[0].address(0)}, so all pods are at {ONE_ADDRESS.address(0)}"
         return _at_one_address(experiment, listeners, (why,))
-    used = {run.plan()["base_address"] for run in live_runs()}
+    used = {plan.get("base_address") for plan in live_plans()}
     unused = [candidate for candidate in ranges if candidate.address(0) not in used]
     notes: tuple[str, ...] = ()
     for candidate in unused:
@@ -124,7 +125,7 @@ def _with_moves(
 
 def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], notes: tuple[str, ...]) -> Places:
     """Everything at 127.0.0.1: ports that are taken there, by others or by pods of this very run, move."""
-    given = {port for run in live_runs() for port in _ports_of(run)}
+    given = {port for plan in live_plans() for port in _ports_of(plan)}
     others = _other_ports(experiment, {listener.service.port for listener in listeners} | given)
     ports: dict[str, list[int]] = {}
     messages = list(notes)
@@ -142,10 +143,9 @@ def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], note
     return Places(addresses=ONE_ADDRESS, moved=moved, notes=tuple(messages))
 
 
-def _ports_of(run: Run) -> Iterator[int]:
-    """The ports that a run has at 127.0.0.1."""
-    plan = run.plan()
-    if plan["base_address"] == ONE_ADDRESS.address(0):
+def _ports_of(plan: Mapping[str, Any]) -> Iterator[int]:
+    """The ports that the run of a plan has at 127.0.0.1."""
+    if plan.get("base_address") == ONE_ADDRESS.address(0):
         moved = plan.get("moved", {})
         for name, port in plan["ports"].items():
             yield from moved.get(name, (port,))

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.errors import NotFound
 from symphony_charts.local.runs import Run
 from symphony_charts.system import file_locks
 
@@ -84,11 +83,7 @@ def _holders(gpu: str) -> Iterator[tuple[Run, list[str]]]:
 
 def _lives(run: Run) -> bool:
     """Whether a run has not ended; one that is being started has no state yet."""
-    try:
-        run.state()
-    except NotFound:
-        return True
-    return run.is_live
+    return run.is_live or not (run.folder / "state.json").exists()
 
 
 def _file_of(gpu: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
@@ -72,22 +73,33 @@ def is_for_mount(binds: Sequence[Bind], run_dir: str) -> bool:
 
 
 def helper_plan(
-    targets: Sequence[Bind], run_dir: str, *, journal: str | None, prepare: Sequence[Sequence[Bind]] = ()
+    targets: Sequence[Bind],
+    run_dir: str,
+    *,
+    journal: str | None,
+    prepare: Sequence[Sequence[Bind]] = (),
+    paths: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """What `local.mounts.enter` is told to show."""
+    """What `local.mounts.enter` is told to show; `paths` has for targets where the experiment asks for them."""
+
+    def rows(binds: Sequence[Bind]) -> list[dict[str, object]]:
+        return [
+            {
+                "source": bind.volume,
+                "sub_path": bind.sub_path,
+                "at": _path(bind),
+                "read_only": bind.read_only,
+                "path": paths.get(bind.target, ""),
+            }
+            for bind in binds
+        ]
+
     return {
         "scratch": f"{run_dir}/scratch",
         "journal": journal,
-        "targets": _rows(targets),
-        "prepare": [_rows(binds) for binds in prepare],
+        "targets": rows(targets),
+        "prepare": [rows(binds) for binds in prepare],
     }
-
-
-def _rows(binds: Sequence[Bind]) -> list[dict[str, object]]:
-    return [
-        {"source": bind.volume, "sub_path": bind.sub_path, "at": _path(bind), "read_only": bind.read_only}
-        for bind in binds
-    ]
 
 
 def _path(bind: Bind) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "helper_script",
     "mounts_script",
     "quote",
+    "quote_path",
     "read_environment",
     "start_script",
     "tmux_commands",
@@ -26,6 +27,7 @@ __all__ = [
 
 _EXPORT = re.compile(r"export ([A-Za-z_][A-Za-z0-9_]*)=((?:'[^']*'|\\')+)\n")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.@+-]+")
+_QUOTABLE_PATH = re.compile(r"[^'\"#%$`\\\x00-\x1f\x7f]+")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9/_.@+=:%-]+")
 _PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 # So that a detached session does not wrap at 80 columns.
@@ -35,6 +37,14 @@ _WIDTH, _HEIGHT = 200, 50
 def quote(text: str) -> str:
     """`text` as one word of `sh`, whatever it holds."""
     return "'" + text.replace("'", "'\\''") + "'"
+
+
+def quote_path(path: str) -> str:
+    """`path` as one word of tmux, also inside a command for its shell. Raises SpecError for what it would interpret."""
+    if not _QUOTABLE_PATH.fullmatch(path):
+        what = f"the run folder {path!r} has characters that tmux would interpret"
+        raise SpecError.one(what, next="set SYMPH_STATE_DIR to a path without quotes and without any of # % $ ` \\")
+    return path
 
 
 def check_path(path: str) -> str:
@@ -136,9 +146,9 @@ def _windows(processes: Sequence[PlannedProcess]) -> list[list[PlannedProcess]]:
 
 
 def _pane(process: PlannedProcess, run_dir: str, *, is_session: bool, is_window: bool) -> Iterator[str]:
-    folder = check_path(f"{run_dir}/p/{process.slot}")
+    folder = quote_path(f"{run_dir}/p/{process.slot}")
     scope = "".join(f"'{_check_word(word)}' " for word in process.scope)
-    program = f"{scope}/bin/sh '{check_path(run_dir)}/wrapper.sh' '{folder}'"
+    program = f"{scope}/bin/sh '{quote_path(run_dir)}/wrapper.sh' '{folder}'"
     name = process.pod if _PLAIN_NAME.fullmatch(process.pod) else f"pod-{process.slot}"
     if is_session:
         yield f"new-session -d -s symph -x {_WIDTH} -y {_HEIGHT} -c / -n '{name}' {program}"
@@ -159,4 +169,5 @@ def _logs(processes: Sequence[PlannedProcess], run_dir: str) -> Iterator[str]:
     in_order = [process for panes in _windows(processes) for process in panes]
     for number, process in enumerate(in_order):
         if process.tty:
-            yield f"pipe-pane -t %{number} '{log_pipe(f'{run_dir}/p/{process.slot}')}'"
+            folder = quote_path(f"{run_dir}/p/{process.slot}")
+            yield f"pipe-pane -t %{number} '{log_pipe(folder)}'"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.mounts.helper import points_journal
 from symphony_charts.local.mounts.points import remove_points
 from symphony_charts.local.runs import Run
+from symphony_charts.local.supervisor.startup import say
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes, remover
+from symphony_charts.system.process_identity import ProcessRecord, identify, is_running, read_stat, send_signal
 
 __all__ = ["kill_everything", "remove_mount_points", "remove_private"]
 
@@ -26,56 +27,60 @@ _READ_S = 10.0
 _WRITE_S = 20.0
 
 
-def kill_everything(run: Run, sessions: set[int], *, has_namespace: bool, server: int) -> list[int]:
-    """Kill everything of `run`, its tmux server (`server` at its start) last; the pids of what survives even that."""
+def kill_everything(run: Run, sessions: Sequence[processes.Session], server: ProcessRecord | None) -> list[int]:
+    """Kill everything of `run`, its tmux server (at its start: `server`) last; the pids of what survives even that."""
     cookie = f"{variable_names.RUN}={run.run_id}".encode()
-    mount = str(run.folder / "scratch") if has_namespace else ""
-    # Where a namespace tells who belongs to the run, sessions need not, and their numbers may be others' by now.
-    sessions = set() if has_namespace else sessions
+    # What has a namespace of its own for its mounts has this one, which no other has. The kernel names it by its path
+    # without links, and the state folder may be behind one.
+    mount = str((run.folder / "scratch").resolve())
+    # One that was stopped by hand has to read what was printed, and to go.
+    send_signal(server, signal.SIGCONT)
     answer = _server_pid(run)
-    tmux_pid = server if answer is None else answer
+    tmux = identify(answer) if answer else server if is_running(server) else None
     # Those that write logs stay in its session when it is gone.
-    writers = tmux_pid or server
+    last_server = tmux or server
+    writers = last_server.pid if last_server else 0
 
-    def members() -> list[int]:
-        return [pid for pid in processes.members(mount, sessions, cookie) if pid != tmux_pid]
+    def members() -> list[ProcessRecord]:
+        there = processes.members(mount, sessions, cookie)
+        return [record for record in there if tmux is None or record.pid != tmux.pid]
 
-    _kill(lambda: [pid for pid in members() if not _writes_logs(pid, writers)])
-    if answer is not None:
-        _await_output(run, tmux_pid)
+    _kill(lambda: [record for record in members() if not _writes_logs(record, writers)])
+    if answer and tmux is not None:
+        _await_output(run, tmux)
     tmux_client.kill_server(run.socket)
-    processes.signal_process([pid for pid in [tmux_pid] if processes.is_alive(pid)], signal.SIGKILL)
+    send_signal(tmux, signal.SIGKILL)
     deadline = time.monotonic() + _WRITE_S
-    while (left := members()) and all(_writes_logs(pid, writers) for pid in left) and time.monotonic() < deadline:
+    while (left := members()) and all(_writes_logs(record, writers) for record in left) and time.monotonic() < deadline:
         time.sleep(0.005)
-    if left and all(_writes_logs(pid, writers) for pid in left):
-        sys.stderr.write(f"the ends of {len(left)} logs could not be written\n")
-    return _kill(members) if left else []
+    if left and all(_writes_logs(record, writers) for record in left):
+        say(f"the ends of {len(left)} logs could not be written")
+    return [record.pid for record in _kill(members)] if left else []
 
 
-def _await_output(run: Run, tmux_pid: int) -> None:
+def _await_output(run: Run, tmux: ProcessRecord) -> None:
     """Wait until tmux has handed on all that was printed: it gives a pane up only then."""
     deadline = time.monotonic() + _READ_S
     with contextlib.suppress(ToolFailed):
         while not all(pane.is_dead for pane in tmux_client.list_panes(run.socket)) and time.monotonic() < deadline:
             # Some builds lose the signal that tells them of a death (tmux/tmux #4559); once more does no harm.
-            processes.signal_process([tmux_pid], signal.SIGCHLD)
+            send_signal(tmux, signal.SIGCHLD)
             time.sleep(0.005)
 
 
-def _kill(survivors: Callable[[], list[int]]) -> list[int]:
+def _kill(survivors: Callable[[], list[ProcessRecord]]) -> list[ProcessRecord]:
     """Kill until nothing is found any more; what is left when that takes too long."""
     deadline = time.monotonic() + _KILL_S
     while (left := survivors()) and time.monotonic() < deadline:
-        processes.signal_process(left, signal.SIGKILL)
+        processes.signal_all(left, signal.SIGKILL)
         time.sleep(0.02)
     return left
 
 
-def _writes_logs(pid: int, session: int) -> bool:
+def _writes_logs(record: ProcessRecord, session: int) -> bool:
     """Whether this is a program by which tmux writes a log, or was: it ends by itself when there is no more to come."""
-    facts = processes.parent_and_session(pid)
-    return facts is None or facts[1] == session
+    stat = read_stat(record.pid)
+    return stat is None or stat.is_dead or stat.session == session
 
 
 def _server_pid(run: Run) -> int | None:
@@ -85,13 +90,17 @@ def _server_pid(run: Run) -> int | None:
     return None
 
 
-def remove_mount_points(server: int) -> list[str]:
+def remove_mount_points(server: ProcessRecord | None) -> list[str]:
     """Remove the mount points that only this run used, whose tmux server was `server`; those that stay, and why."""
     deadline = time.monotonic() + _KILL_S
     # It holds their locks until it is gone.
-    while processes.is_alive(server) and time.monotonic() < deadline:
+    while is_running(server) and time.monotonic() < deadline:
         time.sleep(0.005)
-    return remove_points(str(points_journal()))
+    try:
+        return remove_points(str(points_journal()))
+    except OSError as error:
+        # A full disk, or one that is read-only by now; they stay noted, and the next run looks again.
+        return [f"{points_journal()}: {error.strerror}"]
 
 
 def remove_private(run: Run, count: int) -> None:
@@ -103,4 +112,5 @@ def remove_private(run: Run, count: int) -> None:
         left = remover.remove_parts(run.home, (run.experiment, run.run_id), parts)
     except NotFound as error:
         left = [str(error)]
-    sys.stderr.write("".join(f"not removed: {entry}\n" for entry in left))
+    for entry in left:
+        say(f"not removed: {entry}")

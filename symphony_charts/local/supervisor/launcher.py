@@ -74,12 +74,15 @@ class SupervisorProcess:
         line = b""
         try:
             while not line.endswith(b"\n"):
-                more = self._channel.recv(16)
+                more = self._channel.recv(1 << 12)
                 if not more:
                     raise self._gone()
                 line += more
         except OSError as error:
             raise self._gone() from error
+        if not line.strip().isdigit():
+            why = line.decode("utf-8", "replace").strip()
+            raise ToolFailed(f"the supervisor of the run did not start: {why}", self._log)
         return int(line)
 
     def close(self) -> None:

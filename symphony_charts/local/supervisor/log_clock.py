@@ -65,7 +65,7 @@ class LogClock:
         for log in logs:
             size = log.stat().st_size
             if size > self._sizes[log]:
-                self._cut(log)
+                self._cut(log, size)
                 try:
                     _append(log.with_name("log.idx"), f"{self._last_ms} {size}\n")
                 except OSError as error:
@@ -75,9 +75,9 @@ class LogClock:
                 else:
                     self._sizes[log] = size
 
-    def _cut(self, log: Path) -> None:
-        limit, file = self._limits.get(log), LogFile(log)
-        if limit is None or file.kept() <= limit:
+    def _cut(self, log: Path, size: int) -> None:
+        limit, file = self._limits.get(log, size), LogFile(log)
+        if size <= limit or file.kept() <= limit:
             return
         try:
             file.cut(limit - limit // 4)

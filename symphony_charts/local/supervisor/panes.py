@@ -12,10 +12,19 @@ from collections.abc import Callable
 from typing import Any
 
 from symphony_charts.local import tmux_client
-from symphony_charts.local.runs import Run
+from symphony_charts.local.runs import Run, wrapper_of
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.new_pane import commands_of_pane
 from symphony_charts.system import processes
+from symphony_charts.system.process_identity import (
+    ProcessRecord,
+    identify,
+    open_identified,
+    open_verified,
+    read_stat,
+    send_signal,
+    ticks_now,
+)
 
 __all__ = ["Panes"]
 
@@ -26,19 +35,19 @@ _KILLED = 128 + signal.SIGKILL
 class Panes:
     """The panes of `run`; `ended` is called with the slot whose program has ended.
 
-    `slots` is what `state.json` says of each process; ``pane`` and ``wrapper`` are kept there. `sessions` collects
-    the sessions that ever ran anything.
+    `slots` is what `state.json` says of each process; ``pane`` and ``wrapper`` are kept there. `server` is the tmux
+    server once there are panes, `sessions` collects the sessions that ever ran anything.
     """
 
     def __init__(self, run: Run, slots: list[dict[str, Any]], loop: Loop, ended: Callable[[int], None]) -> None:
         self.run, self._slots, self._loop, self._ended = run, slots, loop, ended
         self._fds: dict[int, int] = {}
         self._noted: dict[int, float] = {}
+        self._until: dict[ProcessRecord, int] = {}
         self._there: set[int] = set()
         self._listed = 0.0
         self._look: Callable[[], None] | None = None
-        self.server = 0
-        self.sessions: set[int] = set()
+        self.server: ProcessRecord | None = None
 
     def __contains__(self, slot: int) -> bool:
         """Whether the program of `slot` runs."""
@@ -53,6 +62,11 @@ class Panes:
         """The slots whose programs run."""
         return frozenset(self._fds)
 
+    @property
+    def sessions(self) -> list[processes.Session]:
+        """The sessions that ever ran anything."""
+        return [processes.Session(leader=leader, until=until) for leader, until in self._until.items()]
+
     def follow_started(self, slot: int, pid: int) -> bool:
         """Watch a program that was started with others, and note its end until `adopt`; False if it is none."""
         if slot >= len(self._slots) or slot in self or slot in self._noted:
@@ -65,9 +79,12 @@ class Panes:
         panes = tmux_client.list_panes(self.run.socket)
         for pane in panes:
             self._slots[pane.slot].update(pane=pane.id)
-            self.server = pane.server
+            if self.server is None or self.server.pid != pane.server:
+                self.server = identify(pane.server)
             if pane.slot in self:
-                self._loop.watch(self._fds[pane.slot], functools.partial(self._died, pane.slot, self._ended))
+                record = wrapper_of(self._slots[pane.slot])
+                assert record is not None  # noqa: S101 - it is followed
+                self._loop.watch(self._fds[pane.slot], functools.partial(self._died, pane.slot, record, self._ended))
             elif pane.slot not in self._noted and not self._is_settled(pane):
                 self._follow(pane.slot, pane.pid, self._ended)
         for slot in self._noted:
@@ -77,11 +94,8 @@ class Panes:
 
     def watch_server(self, gone: Callable[[], None]) -> None:
         """Call `gone` when the tmux server is no longer there, which may be now."""
-        try:
-            descriptor = os.pidfd_open(self.server) if self.server else -1
-        except ProcessLookupError:
-            descriptor = -1
-        if descriptor < 0:
+        descriptor = None if self.server is None else open_verified(self.server)
+        if descriptor is None:
             gone()
             return
 
@@ -114,7 +128,7 @@ class Panes:
         process = self._slots[slot]
         for name in ("exit", "limit", "pid", "go"):
             (self.run.process_dir(slot) / name).unlink(missing_ok=True)
-        processes.signal_process(processes.members("", {process["wrapper"]} - {0}, b"\0"), signal.SIGKILL)
+        self._kill_session(wrapper_of(process))
         if process["pane"]:
             tmux_client.respawn(self.run.socket, process["pane"])
             return
@@ -149,26 +163,21 @@ class Panes:
 
     def end(self, slot: int, grace_s: float) -> None:
         """TERM to the main process of a slot, KILL to its session after its grace period."""
-        pid, wrapper = self.main_pid(slot), self._slots[slot]["wrapper"]
-        if pid:
-            processes.signal_process([pid], signal.SIGTERM)
+        wrapper = wrapper_of(self._slots[slot])
+        if send_signal(self.main_process(slot), signal.SIGTERM):
             self._loop.later(grace_s, lambda: self._kill(slot, wrapper))
         else:
             self._kill(slot, wrapper)
 
-    def main_pid(self, slot: int) -> int:
-        """The process that the program of `slot` has become, 0 when it has not yet or is gone."""
-        with contextlib.suppress(OSError, ValueError):
-            pid = int((self.run.process_dir(slot) / "pid").read_text(encoding="ascii"))
-            return pid if processes.is_alive(pid) else 0
-        return 0
+    def main_process(self, slot: int) -> ProcessRecord | None:
+        """The process that the program of `slot` has become, None when it has not yet or is gone."""
+        return self.run.main_process(self._slots[slot])
 
     def status_of(self, slot: int) -> int:
         """What the wrapper wrote. A wrapper that was killed wrote nothing: then what it ran is killed as well."""
         with contextlib.suppress(OSError, ValueError):
             return int((self.run.process_dir(slot) / "exit").read_text(encoding="ascii"))
-        session = {self._slots[slot].get("wrapper", 0)} - {0}
-        processes.signal_process(processes.members("", session, b"\0"), signal.SIGKILL)
+        self._kill_session(wrapper_of(self._slots[slot]))
         return _KILLED
 
     def limit_of(self, slot: int) -> str:
@@ -181,22 +190,27 @@ class Panes:
     def _is_settled(self, pane: tmux_client.Pane) -> bool:
         """Whether the program in a pane is the one whose end is known, which tmux has not taken note of yet."""
         process = self._slots[pane.slot]
-        return bool(process["phase"] == "backoff" and process.get("wrapper") == pane.pid)
+        wrapper, stat = wrapper_of(process), read_stat(pane.pid)
+        is_same = wrapper is not None and wrapper.pid == pane.pid and (stat is None or stat.start == wrapper.start)
+        return bool(process["phase"] == "backoff" and is_same)
 
     def _follow(self, slot: int, pid: int, ended: Callable[[int], None]) -> None:
-        self._slots[slot]["wrapper"] = pid
-        self.sessions.add(pid)
-        try:
-            descriptor = os.pidfd_open(pid)
-        except ProcessLookupError:
+        opened = open_identified(pid)
+        if opened is None:
+            # The number proves nothing any more.
+            self._slots[slot]["wrapper"] = None
             return
+        descriptor, record = opened
+        self._slots[slot]["wrapper"] = record.to_data()
+        self._until[record] = record.start
         self._fds[slot] = descriptor
-        self._loop.watch(descriptor, functools.partial(self._died, slot, ended))
+        self._loop.watch(descriptor, functools.partial(self._died, slot, record, ended))
 
-    def _died(self, slot: int, ended: Callable[[int], None]) -> None:
+    def _died(self, slot: int, record: ProcessRecord, ended: Callable[[int], None]) -> None:
         descriptor = self._fds.pop(slot)
         self._loop.forget(descriptor)
         os.close(descriptor)
+        self._until[record] = ticks_now()
         if self._look:
             # Programs may end because they have no terminal any more, and that be known first.
             self._look()
@@ -207,6 +221,12 @@ class Panes:
         self._noted[slot] = now
         self._slots[slot].update(status=status, ended=now, ready=False, phase="done" if status == 0 else "failed")
 
-    def _kill(self, slot: int, wrapper: int) -> None:
-        if slot in self and self._slots[slot]["wrapper"] == wrapper:
-            processes.signal_process(processes.members("", {wrapper}, b"\0"), signal.SIGKILL)
+    def _kill(self, slot: int, wrapper: ProcessRecord | None) -> None:
+        if slot in self and wrapper_of(self._slots[slot]) == wrapper:
+            self._kill_session(wrapper)
+
+    def _kill_session(self, leader: ProcessRecord | None) -> None:
+        """Kill what is in the session of a wrapper, or was when that died."""
+        if leader is not None:
+            session = processes.Session(leader=leader, until=self._until.get(leader, leader.start))
+            processes.signal_all(processes.members("", [session], b"\0"), signal.SIGKILL)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local.runs import Run
-from symphony_charts.system import processes
 from symphony_charts.system.inotify import Changes
+from symphony_charts.system.process_identity import send_signal
 
 __all__ = ["request", "requested", "withdraw"]
 
@@ -22,7 +22,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
 
     Raises NotFound when the run is over before that, ToolFailed after `timeout_s` seconds.
     """
-    if not run.is_live:
+    if not run.is_active:
         raise _run_is_over(run)
     folder = run.folder / "again"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -30,7 +30,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
         (folder / str(slot)).touch(mode=0o600)
     deadline = time.monotonic() + timeout_s
     with Changes([run.folder, folder]) as watched:
-        processes.signal_process([int(run.state()["supervisor"])], signal.SIGUSR1)
+        send_signal(run.supervisor, signal.SIGUSR1)
         while left := sorted(set(requested(run)) & set(slots)):
             if not run.is_live:
                 raise _run_is_over(run)
@@ -44,7 +44,8 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
 def requested(run: Run) -> list[int]:
     """The slots that are to be started again."""
     folder = run.folder / "again"
-    return sorted(int(path.name) for path in folder.iterdir()) if folder.is_dir() else []
+    # What is called otherwise is nobody's request.
+    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal()) if folder.is_dir() else []
 
 
 def withdraw(run: Run, slot: int) -> None:

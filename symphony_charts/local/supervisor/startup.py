@@ -6,6 +6,7 @@ tmux answers nobody until it has started everything. So each wrapper says itself
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from symphony_charts.local.supervisor.event_loop import Loop
 
-__all__ = ["StartupChannel", "attend_start", "make_room"]
+__all__ = ["StartupChannel", "attend_start", "make_room", "say"]
 
 # Besides a pidfd for each process: state, logs, probes, what Python itself has open.
 _SPARE_FDS = 64
@@ -41,7 +42,11 @@ class StartupChannel:
                 return ""
             line += more
         folder = os.fsdecode(line[:-1])
-        log = os.open(f"{folder}/supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            log = os.open(f"{folder}/supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError:
+            # Without a place for it nobody is to see it, least of all the terminal of whoever started this.
+            log = os.open(os.devnull, os.O_WRONLY)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
@@ -49,16 +54,27 @@ class StartupChannel:
 
     def send(self, number: int) -> None:
         """Send a number; nobody may be listening any more."""
-        try:
-            os.write(self.descriptor, f"{number}\n".encode())
-        except (BrokenPipeError, ConnectionResetError):
-            return
+        self._write(str(number))
+
+    def refuse(self, why: str) -> None:
+        """Say, instead of a number, why there will be no supervisor."""
+        self._write(why.replace("\n", " "))
+
+    def _write(self, line: str) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            os.write(self.descriptor, f"{line}\n".encode())
 
     def close(self) -> None:
         """Stop listening."""
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, self.descriptor)
         os.close(null)
+
+
+def say(text: str) -> None:
+    """Write a line to the log of the supervisor; on a full disk it is lost, and nothing else."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode())
 
 
 def make_room(count: int) -> None:
@@ -71,7 +87,7 @@ def make_room(count: int) -> None:
 
 
 def attend_start(
-    loop: Loop, pipe: Path, channel: StartupChannel, started: Callable[[int, int], None], save: Callable[[], None]
+    loop: Loop, pipe: Path, channel: StartupChannel, started: Callable[[int, int], None], save: Callable[[], object]
 ) -> None:
     """Call `started` with slot and pid of each wrapper, and `save` now and then, until everything has been started.
 

@@ -16,10 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.errors import ToolFailed
+from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.machine.gpu_locks import restore_gpu_locks
 from symphony_charts.local.plan.records import Check
-from symphony_charts.local.runs import Run, write_json
+from symphony_charts.local.run_identity import LIFE, forget_life, write_supervisor
+from symphony_charts.local.runs import Run, wrapper_of, write_json
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_mount_points, remove_private
 from symphony_charts.local.supervisor.decisions import Phase, State, step
@@ -31,10 +32,18 @@ from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.policy import Backoff
 from symphony_charts.local.supervisor.probe_runner import Checks
 from symphony_charts.local.supervisor.requests import requested, withdraw
-from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, make_room
+from symphony_charts.local.supervisor.startup import StartupChannel, attend_start, make_room, say
 from symphony_charts.local.supervisor.terminals import Terminals
+from symphony_charts.system.file_locks import hold_life
+from symphony_charts.system.process_identity import ProcessRecord, send_signal
 
 __all__ = ["Supervisor", "main"]
+
+# What could not be written is tried again after so many seconds; somebody may have made room.
+_RETRY_S = 1.0
+# And so long at the end of the run.
+_ROOM_S = 20.0
+_UNWRITTEN = "cannot be written"
 
 
 class Supervisor:
@@ -44,7 +53,11 @@ class Supervisor:
     """
 
     def __init__(self, run: Run, channel: StartupChannel) -> None:
-        self.run, self.plan, self.channel = run, run.plan(), channel
+        self.run, self.channel = run, channel
+        # Held until this program is gone: from anywhere it can be asked whether the run lives.
+        self.life = hold_life(run.folder / LIFE)
+        write_supervisor(run.folder)
+        self.plan = run.plan()
         self.file = StateFile(run)
         self.old = self.file.old
         self.slots: list[dict[str, Any]] = [dict(process) for process in self.old["processes"]]
@@ -78,10 +91,14 @@ class Supervisor:
             self.phase = "starting"
             attend_start(self.loop, self.run.folder / "born", self.channel, self._started, self._save)
             self.phase, self.dirty = "running", True
+        else:
+            # A server that was stopped by hand could not say what it holds.
+            send_signal(ProcessRecord.from_data(self.old.get("tmux")), signal.SIGCONT)
         count = self.panes.adopt()
         for slot in self.panes.live:
             self._follow_terminal(slot)
-        self.old["tmux"] = self.panes.server or self.old.get("tmux", 0)
+        if self.panes.server is not None:
+            self.old["tmux"] = self.panes.server.to_data()
         if self.old["phase"] != "stopping":
             self.panes.watch_server(lambda: self._happened(events.TmuxGone()))
         self._happened(events.TakenOver(self.old["reason"] if self.old["phase"] == "stopping" else ""))
@@ -161,7 +178,7 @@ class Supervisor:
         try:
             self.panes.respawn(slot)
         except ToolFailed as error:
-            sys.stderr.write(f"{error}\n")
+            say(str(error))
             self._happened(events.Respawned(slot, is_done=False))
             return
         self._happened(events.Respawned(slot, is_done=True))
@@ -172,10 +189,13 @@ class Supervisor:
             self._ended(slot)
 
     def _follow_terminal(self, slot: int) -> None:
-        self.terminals.follow(slot, self.slots[slot]["wrapper"])
+        wrapper = wrapper_of(self.slots[slot])
+        if wrapper is not None:
+            self.terminals.follow(slot, wrapper.pid)
 
-    def _terminal_closed(self, slot: int, wrapper: int) -> None:
-        if slot in self.panes and self.slots[slot]["wrapper"] == wrapper:
+    def _terminal_closed(self, slot: int, pid: int) -> None:
+        wrapper = wrapper_of(self.slots[slot])
+        if slot in self.panes and wrapper is not None and wrapper.pid == pid:
             self._happened(events.PaneClosed(slot))
 
     def _attend(self, slot: int) -> None:
@@ -184,22 +204,36 @@ class Supervisor:
 
     def _finish(self) -> None:
         """Nothing of the run may be left: what still is gets killed, and what survives that is named."""
-        server, has_namespace = int(self.old.get("tmux", 0)), self.plan["has_namespace"]
-        left = kill_everything(self.run, self.panes.sessions, has_namespace=has_namespace, server=server)
+        server = ProcessRecord.from_data(self.old.get("tmux"))
+        left = kill_everything(self.run, self.panes.sessions, server)
         self.clock.note()
         self.file.old["stuck"] = remove_mount_points(server)
-        self._save(survivors=left)
+        is_saved = self._save(survivors=left)
         remove_private(self.run, len(self.slots))
+        deadline = time.monotonic() + _ROOM_S
+        # On a full disk there may be room now, or somebody makes some; in vain the next acting verb writes it down.
+        while not (is_saved := is_saved or self._save(survivors=left)) and time.monotonic() < deadline:
+            time.sleep(_RETRY_S)
+        if is_saved:
+            forget_life(self.run.folder)
 
-    def _save(self, survivors: list[int] | None = None) -> None:
-        """Write the state where it has changed; with `survivors` for the last time."""
-        if self.dirty or survivors is not None:
-            self.dirty = False
-            # A run that is over has not ended yet: its logs are still being written.
-            phase = self.reason if survivors is not None else "stopping" if self.phase == "over" else self.phase
-            news = {"phase": phase, "reason": self.reason, "failed": self.failed, "cause": self.cause}
-            news["processes"] = self.slots
-            self.file.save(news, survivors)
+    def _save(self, survivors: list[int] | None = None) -> bool:
+        """Write the state where it has changed, with `survivors` for the last time; False where that fails."""
+        if not self.dirty and survivors is None:
+            return True
+        # A run that is over has not ended yet: its logs are still being written.
+        phase = self.reason if survivors is not None else "stopping" if self.phase == "over" else self.phase
+        news = {"phase": phase, "reason": self.reason, "failed": self.failed, "cause": self.cause}
+        news["processes"] = self.slots
+        self.dirty = False
+        if self.file.save(news, survivors):
+            return True
+        if survivors is None:
+            self.loop.later(_RETRY_S, self._set_dirty)
+        return False
+
+    def _set_dirty(self) -> None:
+        self.dirty = True
 
 
 class StateFile:
@@ -208,27 +242,45 @@ class StateFile:
     def __init__(self, run: Run) -> None:
         self._run, self.old = run, run.state()
         self._granted: list[int] = []
+        self._phase = ""
 
     def grant(self, slot: int) -> None:
         """Take back the request of this slot once what came of it is written."""
         self._granted.append(slot)
 
-    def save(self, news: dict[str, Any], survivors: list[int] | None = None) -> None:
-        """Write the file; with `survivors` for the last time."""
-        supervisor, ended = (os.getpid(), None) if survivors is None else (0, time.time())
-        last = {"supervisor": supervisor, "ended": ended, "survivors": survivors or []}
-        write_json(self._run.folder / "state.json", {**self.old, **news, **last})
+    def save(self, news: dict[str, Any], survivors: list[int] | None = None) -> bool:
+        """Write the file, with `survivors` for the last time; False where that fails, which the log says once."""
+        last = {"ended": None if survivors is None else time.time(), "survivors": survivors or []}
+        try:
+            # How far the run is must outlive a power loss; the rest would cost a write to the disk for each process.
+            write_json(
+                self._run.folder / "state.json", {**self.old, **news, **last}, is_safe=news["phase"] != self._phase
+            )
+        except ToolFailed as error:
+            if self._phase != _UNWRITTEN:
+                self._phase = _UNWRITTEN
+                say(str(error))
+            return False
+        self._phase = news["phase"]
         while self._granted:
             # Only now: whoever takes over finds either what was asked for or what came of it.
             withdraw(self._run, self._granted.pop())
+        return True
 
 
 def main(*, is_start: bool) -> None:
     """Watch a run until it is over; who started this says which, and with `is_start` when there is something to see."""
     channel = StartupChannel(0)
     folder = channel.folder()
-    if folder and (not is_start or channel.wait()):
-        Supervisor(Run(Path(folder)), channel).watch(is_start=is_start)
+    if not folder or (is_start and not channel.wait()):
+        return
+    try:
+        supervisor = Supervisor(Run(Path(folder)), channel)
+    except (SymphError, OSError) as error:
+        say(str(error))
+        channel.refuse(error.what if isinstance(error, SymphError) else f"{error.strerror}: {error.filename}")
+    else:
+        supervisor.watch(is_start=is_start)
 
 
 if __name__ == "__main__":

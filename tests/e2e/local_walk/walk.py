@@ -8,8 +8,8 @@ A step is a tuple of texts and numbers, so that what failed can be written down 
   ``("cut", machine, milliseconds, line)``: a verb that gets KILL then;
 - ``("kill", machine, kind, index, signal)``: a supervisor, tmux server, wrapper or process; ``("close", machine,
   index)``: a pane;
-- ``("damage", experiment, how)``; ``("fill",)`` and ``("free",)``; ``("shut", machine)`` and ``("open", machine)``: the
-  state folder is read-only there;
+- ``("damage", experiment, how)``; ``("fill",)`` and ``("free",)``: there is no room; ``("shut", machine)`` and
+  ``("open", machine)``: the state folder is read-only there; ``("recover",)``: all that is over;
 - ``("boot", machine, kind)``, ``("halt", machine)``, ``("reboot", machine, kind)``: kind is ``machine``, or
   ``container``, of which all have the same boot;
 - ``("foreign", kind)``: something of somebody else in the state folder; ``("squat", machine)``: in the runtime folder;
@@ -81,9 +81,7 @@ class Walk:
 
     def finish(self) -> None:
         """All troubles over, everything can be ended by name; nothing is left then. Raises WalkError."""
-        for machine in sorted(self.world.booted):
-            self._open(machine)
-        self._free()
+        self._recover()
         self._check([])
         names = {process.token.split(".")[0] for process in self._everywhere() if process.token}
         for machine in sorted(self.world.booted):
@@ -150,13 +148,15 @@ class Walk:
             self.world.shell(machine, script, socket, user=self.world.user)
 
     def _damage(self, name: str, how: str) -> None:
+        if self.is_troubled:
+            return
         text = {"empty": "", "half": '{"phase": "runn', "list": "[]", "map": "{}"}[how]
         script = 'f=$(ls -d "$1"/local/"$2"/*/state.json 2>/dev/null | tail -1); [ -z "$f" ] || printf %s "$3" >"$f"'
         self.world.shell(self._any(), script, STATE, name, text)
 
     def _fill(self) -> None:
         self.is_troubled = True
-        self.world.shell(self._any(), 'mkdir -p "$1"; cat /dev/zero >"$1/../ballast" 2>/dev/null || :', STATE)
+        self.world.shell(self._any(), 'cat /dev/zero >"$1/../ballast" 2>/dev/null || :', STATE)
 
     def _free(self) -> None:
         self.world.shell(self._any(), 'rm -f "$1/../ballast"', STATE)
@@ -164,11 +164,16 @@ class Walk:
 
     def _shut(self, machine: str) -> None:
         self.is_troubled = True
-        self.world.shell(machine, 'mkdir -p "$1"; mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"', STATE)
+        self.world.shell(machine, _SHUT, STATE, str(self.world.user))
 
     def _open(self, machine: str) -> None:
         self.world.shell(machine, 'while mountpoint -q "$1"; do umount -l "$1"; done', STATE)
         self.is_troubled = False
+
+    def _recover(self) -> None:
+        for machine in sorted(self.world.booted):
+            self._open(machine)
+        self._free()
 
     def _boot(self, machine: str, kind: str) -> None:
         if machine not in self.world.booted:
@@ -185,6 +190,8 @@ class Walk:
         self.world.boot(machine, boot_id=_HOST_BOOT if kind == "container" else "", pids=pids, canaries=20)
 
     def _foreign(self, kind: str) -> None:
+        if self.is_troubled:
+            return
         planted = {"folder": f"{STATE}/local/lib/python3/site.py", "link": "/home/other/sub/keep"}[kind]
         self.world.shell(self._any(), _PLANT, STATE, planted, kind)
         self._canaries[planted] = "keep\n"
@@ -257,7 +264,8 @@ class Walk:
             for name, phase in phases.items()
             if phase == "running" and name not in everywhere
         ]
-        for name in sorted(here & set(phases))[:1]:
+        # Of a run whose files are damaged nobody knows more than that.
+        for name in sorted(name for name in here & set(phases) if phases[name] != "damaged")[:1]:
             faults += self._untrue_of(machine, name, sight)
         return faults
 
@@ -346,6 +354,7 @@ mkdir -p "$1/local" "$(dirname "$2")"; echo keep >"$2"
 if [ "$3" = link ]; then ln -sfn /home/other "$1/local/link"; touch -h -d '3 days ago' "$1/local/link"; fi
 find "$1/local/lib" /home/other -exec touch -d '3 days ago' {} + 2>/dev/null || :
 """
+_SHUT = '[ -d "$1" ] || install -d -o "$2" "$1"; mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"'
 _SQUAT = """
 mkdir -p "$1/gpus"; chmod 777 "$1" "$1/gpus"; ln -sfn "$2" "$1/gpus/$3.held"
 """

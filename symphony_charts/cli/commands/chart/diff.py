@@ -23,7 +23,6 @@ from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.gitops.diff.comparison import Comparison, Side, compare_sides
 from symphony_charts.gitops.diff.sides import Published, Read
 from symphony_charts.gitops.operations.environment_values import Given, environment_values
-from symphony_charts.gitops.operations.pointer import place_of
 from symphony_charts.gitops.prepare import team_of
 from symphony_charts.package import template
 from symphony_charts.placement.pools.files import read_pool_files
@@ -87,7 +86,7 @@ def _sides_of_spec(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
     place = configured.destination if configured else pointer.destination
     values = environment_values(pointer.values, pointer.settings, configured.values if configured else None, Given())
     objects = _objects(prepared, values, place.namespace)
-    return published.in_environment(env), Side(title=str(spec.path), objects=objects, place=place_of(place))
+    return published.in_environment(env), Side(title=str(spec.path), objects=objects, destination=place)
 
 
 def _objects(prepared: Prepared, values: Values, namespace: str) -> tuple[dict[str, object], ...]:
@@ -105,7 +104,7 @@ def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
         envs = [settings.environment(args.before), settings.environment(args.after)]
         published = Published(_reader(args, settings), _team(args, settings, envs[0]), args.experiment_name, template())
         # Side by side: between environments nothing moves.
-        before, after = (replace(published.in_environment(env), place="") for env in envs)
+        before, after = (replace(published.in_environment(env), destination=None) for env in envs)
         return before, after
     if len(args.versions) != 2 or args.before or args.after:
         raise UsageError("compare what with what?", next="two VERSIONs, or --from ENV --to ENV, or a spec file")
@@ -133,7 +132,7 @@ def _record(comparison: Comparison) -> dict[str, object]:
         "after": comparison.after,
         "outcome": comparison.outcome,
         "summary": comparison.summary,
-        "move": {"from": comparison.move[0], "to": comparison.move[1]} if comparison.move else None,
+        "move": _move(comparison),
         "objects": [
             {
                 "kind": line.difference.kind,
@@ -154,6 +153,10 @@ def _record(comparison: Comparison) -> dict[str, object]:
         "pricePerHour": {"before": comparison.prices[0], "after": comparison.prices[1]},
         "notes": list(comparison.notes),
     }
+
+
+def _move(comparison: Comparison) -> dict[str, object] | None:
+    return dict(zip(("from", "to", "ends"), comparison.move, strict=True)) if comparison.move else None
 
 
 def _print_text(args: argparse.Namespace, comparison: Comparison) -> None:

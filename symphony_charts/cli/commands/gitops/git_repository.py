@@ -98,7 +98,11 @@ def author_name(settings: Settings) -> str:
 def move_text(facts: Mapping[str, object]) -> str:
     """What a change of destination does, behind the line of a change; empty where there is none."""
     moves = facts.get("moves")
-    return f"   ends in {moves['from']}, starts in {moves['to']}" if isinstance(moves, Mapping) else ""
+    if not isinstance(moves, Mapping):
+        return ""
+    if moves["ends"]:
+        return f"   ends in {moves['from']}, starts in {moves['to']}"
+    return f"   starts in {moves['to']}; in {moves['from']} it goes on until it is deleted there: retire it first"
 
 
 def store_or_none(args: argparse.Namespace, settings: Settings) -> Store | None:

@@ -36,6 +36,7 @@ def record_of(status: ExperimentStatus) -> dict[str, object]:
         "run": status.run,
         "namespace": status.namespace,
         "heldBy": list(status.held_by),
+        "note": status.note,
         "processes": [_process_record(process) for process in status.processes],
         "services": [
             {"name": service.name, "address": service.address, "outside": service.outside}

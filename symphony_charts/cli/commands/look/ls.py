@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
             "namespace": experiment.namespace,
             "heldBy": list(experiment.held_by),
             "run": experiment.run,
+            "note": experiment.note,
             "current": experiment.name == chosen,
         }
         for experiment in listed
@@ -39,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
         output.Column("NAME", "name"),
         output.Column("PHASE", "phase", state=experiments.phase_color),
         output.Column("AGE", "age"),
+        *([output.Column("NOTE", "note")] if any(item["note"] for item in items) else []),
         output.Column("PROCESSES", "processes", is_wide=True),
         output.Column("NAMESPACE", "namespace", is_wide=True),
         output.Column("HELD BY", lambda item: ", ".join(output.texts(item["heldBy"])), is_wide=True),

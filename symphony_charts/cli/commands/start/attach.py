@@ -11,6 +11,7 @@ from symphony_charts.cli import output
 from symphony_charts.errors import UsageError
 from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run, find_run, find_slots, live_runs
+from symphony_charts.local.supervisor.ending import check_here
 
 __all__ = ["run"]
 
@@ -22,6 +23,7 @@ def run(args: argparse.Namespace) -> int:
     keys would go to the outer one, and says what to type there instead: nothing is asked of that server.
     """
     live_run = find_run(args.experiment_name, live=True)
+    check_here(live_run)
     slots = find_slots(live_run, args.process) if args.process else []
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("attach needs a terminal", next=f"symph logs -f {live_run.experiment}")

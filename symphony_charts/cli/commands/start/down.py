@@ -14,9 +14,12 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """End the runs; a process that survives makes this fail and is named."""
-    runs = live_runs() if args.all else [find_run(args.experiment_name, live=True)]
+    runs = live_runs(None if args.all else find_run(args.experiment_name, live=True).experiment)
     for live_run in [] if args.dry_run else runs:
-        up.down(live_run)
+        if args.lost:
+            up.give_up(live_run)
+        else:
+            up.down(live_run)
         say_what_is_kept(live_run)
     items = [{"name": live_run.experiment, "run": live_run.run_id} for live_run in runs]
     columns = [output.Column("EXPERIMENT", "name"), output.Column("RUN", "run")]

@@ -44,7 +44,7 @@ def say_what_is_kept(run: Run) -> None:
     if kept:
         output.note(f"kept: {kept}   symph local volumes {run.experiment}")
     for path in run.state().get("stuck") or ():
-        output.warn(f"the mount point {path} stays", next="remove it by hand, if nothing needs it: rmdir")
+        output.warn(f"a mount point stays: {path}", next="rmdir it, if nothing needs it")
 
 
 def _item(volume: Volume) -> dict[str, object]:

@@ -1,0 +1,164 @@
+"""`whereabouts` says where a run lives, and thereby who may do what with it.
+
+A state folder may be seen by several machines and containers, and outlives them. So a run has beside its state
+
+- ``identity.json``, written once: which run this is, in which folder, on which boot of which machine, in which pid
+  namespace. Numbers of processes mean something only there;
+- ``supervisor.json``, written by each supervisor: which process it is;
+- ``life``, a file that its supervisors and its tmux server hold locked. It is free exactly when all of them are gone,
+  which can be asked from everywhere without taking or writing anything.
+
+This module is imported by `symph process` and must stay light.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.local.run_files import flush_folder, read_json, write_json
+from symphony_charts.system.file_locks import is_life_held
+from symphony_charts.system.file_systems import file_system_of
+from symphony_charts.system.process_identity import (
+    Machine,
+    ProcessRecord,
+    identify,
+    is_running,
+    read_stat,
+    this_machine,
+)
+
+__all__ = [
+    "LIFE",
+    "Whereabouts",
+    "forget_life",
+    "main_process",
+    "supervisor_of",
+    "whereabouts",
+    "write_identity",
+    "write_supervisor",
+]
+
+LIFE = "life"
+_IDENTITY, _SUPERVISOR = "identity.json", "supervisor.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whereabouts:
+    """Where a run that has not ended lives, and in `words` what is known of that.
+
+    ``here``: its processes are this machine's, in this pid namespace. ``elsewhere``: it lives, but not where its
+    processes could be seen. ``lost``: it lives nowhere any more, and with `is_other_boot` nothing of it can be left.
+    ``unknown``: nobody here can tell.
+    """
+
+    verdict: Literal["here", "elsewhere", "lost", "unknown"]
+    words: str = ""
+    is_other_boot: bool = False
+
+
+def write_identity(folder: Path) -> None:
+    """Say in the folder of a new run which one it is and where; raises OSError, and where somebody has said so before.
+
+    The life of the run can be held from then on.
+    """
+    data = {"names": [folder.parent.name, folder.name], "folder": str(folder), "machine": this_machine().to_data()}
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    os.close(os.open(folder / LIFE, flags, 0o600))
+    with os.fdopen(os.open(folder / _IDENTITY, flags, 0o600), "w", encoding="utf-8") as file:
+        file.write(json.dumps(data))
+        file.flush()
+        os.fsync(file.fileno())
+    flush_folder(folder)
+
+
+def write_supervisor(folder: Path) -> None:
+    """Say in the folder of a run that this program is its supervisor."""
+    record = identify(os.getpid())
+    assert record is not None  # noqa: S101 - it runs
+    write_json(folder / _SUPERVISOR, record.to_data(), is_safe=True)
+
+
+def supervisor_of(folder: Path) -> ProcessRecord | None:
+    """The supervisor that the run of `folder` had last; None where there is no knowing."""
+    return ProcessRecord.from_data(_read(folder / _SUPERVISOR))
+
+
+def forget_life(folder: Path) -> None:
+    """Note that the run of `folder`, whose state says so already, has ended and lives nowhere."""
+    for name in (_SUPERVISOR, LIFE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def whereabouts(folder: Path) -> Whereabouts:
+    """Where the run of `folder`, which has not ended by its state, lives. Takes and writes nothing."""
+    identity = _read(folder / _IDENTITY)
+    held = is_life_held(folder / LIFE)
+    try:
+        if identity.get("names") != [folder.parent.name, folder.name]:
+            raise ValueError("it is of another run")
+        then = Machine.from_data(identity.get("machine"))
+        place = str(identity.get("folder"))
+    except ValueError:
+        if held:
+            return Whereabouts(verdict="unknown", words="it runs, but its identity.json does not say where")
+        return Whereabouts(verdict="lost", words="its identity.json does not say where it ran")
+    now = this_machine()
+    is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
+    is_same_namespace = is_same_boot and now.pid_namespace == then.pid_namespace
+    if is_same_namespace and place == str(folder):
+        return Whereabouts(verdict="here")
+    if held:
+        return Whereabouts(verdict="elsewhere", words=_living(then, place, is_same_boot, is_same_namespace))
+    if held is False and is_same_boot:
+        what = "a copy of a run" if is_same_namespace else "its container is gone"
+        return Whereabouts(verdict="lost", words=what)
+    is_same_machine = bool(now.machine_id) and (now.host, now.machine_id) == (then.host, then.machine_id)
+    if held is False and is_same_machine:
+        return Whereabouts(verdict="lost", words="this machine has been started again since", is_other_boot=True)
+    if held is False and _is_local(folder):
+        words = f"it ran on {then.host}, which does not have these files any more"
+        return Whereabouts(verdict="lost", words=words, is_other_boot=True)
+    return Whereabouts(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
+
+
+def _living(then: Machine, place: str, is_same_boot: bool, is_same_namespace: bool) -> str:
+    if is_same_namespace:
+        return f"runs here, from the folder {place}"
+    if is_same_boot:
+        return f"runs in another container of this machine ({then.host})"
+    return f"runs on {then.host}"
+
+
+def _is_local(folder: Path) -> bool:
+    try:
+        return file_system_of(folder).is_local
+    except OSError:
+        return False
+
+
+def main_process(folder: Path, wrapper: ProcessRecord | None) -> ProcessRecord | None:
+    """What the wrapper of the process in `folder` has started, None when it has not yet or that has ended.
+
+    The wrapper's script has written the number down; that it is the wrapper's child, or in its session, proves it.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        pid = int((folder / "pid").read_text(encoding="ascii"))
+        record = identify(pid) if pid > 0 else None
+        stat = read_stat(pid) if record else None
+        if record and stat and wrapper and wrapper.pid in (stat.parent, stat.session) and is_running(wrapper):
+            return record
+    return None
+
+
+def _read(path: Path) -> dict[str, object]:
+    """The map in a file, an empty one where there is none to be had."""
+    try:
+        return read_json(path)
+    except (NotFound, ToolFailed):
+        return {}

@@ -1,0 +1,156 @@
+"""Runs end here that somebody wants to end: supervised ones, damaged ones, and those that are lost already.
+
+Whoever calls this holds the lock of the experiment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+from symphony_charts.errors import CheckFailed, Conflict, NotFound, SymphError, ToolFailed
+from symphony_charts.local import tmux_client
+from symphony_charts.local.run_folder import UNSTARTED_NAMES, unstarted
+from symphony_charts.local.run_identity import forget_life
+from symphony_charts.local.runs import Run, write_json
+from symphony_charts.local.supervisor.cleanup import kill_everything, remove_mount_points, remove_private
+from symphony_charts.system.process_identity import (
+    ProcessRecord,
+    has_ended_within,
+    identify,
+    ticks_now,
+    verified,
+)
+from symphony_charts.system.processes import Session
+
+__all__ = ["await_end", "check_here", "close_lost", "damage_of", "end_damaged", "programs_of", "stop"]
+
+# Whoever waits for longer than this, in seconds, is told for what.
+_PATIENCE_S = 1.5
+_MOST_NAMES = 3
+
+
+def check_here(run: Run) -> None:
+    """Raise Conflict where `run` lives, or may live, where its processes are not to be seen from here."""
+    where = run.whereabouts
+    if where.verdict not in ("elsewhere", "unknown"):
+        return
+    what = f'experiment "{run.experiment}": {where.words}'
+    there = f"there: symph down {run.experiment}"
+    if where.verdict == "unknown":
+        there += f"; if that is gone for good: symph down {run.experiment} --lost"
+    raise Conflict(what, str(run.folder), there)
+
+
+def damage_of(run: Run) -> SymphError | None:
+    """The error that says why nobody can take over `run`; None: nothing is damaged."""
+    try:
+        state, plan = run.state(), run.plan()
+        if len(plan["processes"]) != len(state["processes"]):
+            return CheckFailed("state and plan are of different runs")
+    except (NotFound, ToolFailed) as error:
+        return error
+    return None
+
+
+def stop(run: Run, timeout_s: float) -> None:
+    """Have the supervisor of `run` end it, and wait for that; raises SymphError after `timeout_s`."""
+    record = run.supervisor
+    with verified(record) as descriptor:
+        if descriptor is not None:
+            # One that was stopped by hand hears nothing until it goes on.
+            for number in (signal.SIGTERM, signal.SIGCONT):
+                signal.pidfd_send_signal(descriptor, number)
+    await_end(run, timeout_s, record)
+
+
+def await_end(run: Run, timeout_s: float | None, record: ProcessRecord | None = None) -> None:
+    """Sleep until the supervisor of `run` (`record`) is gone; with `timeout_s` say what that takes so long for."""
+    record = record or run.supervisor
+    with verified(record) as descriptor:
+        if descriptor is None or record is None:
+            return
+        began = time.monotonic()
+        if timeout_s is not None and not has_ended_within(descriptor, min(timeout_s, _PATIENCE_S)):
+            sys.stderr.write(f"{run.experiment}: waiting for {_awaited(run, record)}\n")
+        left = None if timeout_s is None else timeout_s - (time.monotonic() - began)
+        if not has_ended_within(descriptor, left):
+            what = f'experiment "{run.experiment}" did not end within {timeout_s:g} s: {_awaited(run, record)}'
+            raise CheckFailed(what, next=f"symph describe {run.experiment}")
+    with contextlib.suppress(ChildProcessError):
+        # Where it is a child of this program, nothing of it shall be left either.
+        os.waitpid(record.pid, os.WNOHANG)
+
+
+def _awaited(run: Run, supervisor: ProcessRecord) -> str:
+    """What the end of `run` waits for, in words."""
+    with contextlib.suppress(NotFound, ToolFailed):
+        state, plan = run.state(), run.plan()
+        if state["phase"] != "stopping":
+            return f"its supervisor (pid {supervisor.pid}), which has not begun to end it"
+        going = [item for item in state["processes"] if item["phase"] == "running"]
+        if going:
+            names = ", ".join(str(item["name"]) for item in going[:_MOST_NAMES])
+            more = f" and {len(going) - _MOST_NAMES} more" if len(going) > _MOST_NAMES else ""
+            grace = max(float(plan["processes"][item["slot"]]["grace_s"]) for item in going)
+            return f"{names}{more} to end, killed after {grace:g} s"
+    return "what is left of its processes and logs"
+
+
+def programs_of(run: Run) -> tuple[list[Session], ProcessRecord | None]:
+    """The sessions in the panes of its tmux server, and that server, as far as it answers."""
+    panes: list[tmux_client.Pane] = []
+    # It answers when it has started all it was told to, also what nobody waits for any more.
+    with contextlib.suppress(SymphError):
+        panes = tmux_client.list_panes(run.socket)
+    now = ticks_now()
+    leaders = [identify(pane.pid) for pane in panes]
+    sessions = [Session(leader=leader, until=now) for leader in leaders if leader is not None]
+    return sessions, identify(panes[0].server) if panes else None
+
+
+def end_damaged(run: Run) -> list[int]:
+    """End a run of which nobody knows what it was: all that can be proven to be of it; the pids of what survives."""
+    sessions, server = programs_of(run)
+    left = kill_everything(run, sessions, server)
+    remove_mount_points(server)
+    _close(run, "damaged", left)
+    return left
+
+
+def close_lost(run: Run) -> None:
+    """Note that `run`, of which nothing lives, has ended, and remove its private files where none can be in use.
+
+    Nothing is signalled: the numbers in its state are others' by now.
+    """
+    where = run.whereabouts
+    _close(run, "lost", [], is_tidying=where.is_other_boot)
+
+
+def _planned(run: Run) -> list[dict[str, Any]]:
+    """The processes of a run by its plan, as a state has them before anything has started."""
+    with contextlib.suppress(NotFound, ToolFailed, KeyError, TypeError):
+        return [unstarted(**{name: item[name] for name in UNSTARTED_NAMES}) for item in run.plan()["processes"]]
+    return []
+
+
+def _close(run: Run, phase: str, survivors: list[int], *, is_tidying: bool = True) -> None:
+    try:
+        state = run.state()
+    except (NotFound, ToolFailed):
+        state = {"experiment": run.experiment, "started": run.folder.stat().st_mtime, "processes": _planned(run)}
+    items = [
+        {**item, "phase": phase, "ready": False}
+        if item["phase"] in ("running", "starting", "waiting", "backoff")
+        else item
+        for item in state["processes"]
+    ]
+    news = {"phase": phase, "reason": phase, "processes": items, "ended": time.time(), "survivors": survivors}
+    write_json(run.folder / "state.json", {**state, **news}, is_safe=True)
+    if is_tidying:
+        remove_private(run, len(list((run.folder / "p").glob("*"))))
+    forget_life(run.folder)

@@ -1,0 +1,51 @@
+"""Many runs make, use and remove the same mount points at once on a machine of canaries; printed is what went wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from symphony_charts.local.mounts.helper import helper_command
+
+__all__ = ["main"]
+
+_AT = ("/data/deep/er", "/home/me/exp/out")
+# It sees its own volume and no other, from its first moment to its last.
+_PROGRAM = "for at in {}; do cat $at/mine; done; sleep 0.0$1; for at in {}; do cat $at/mine; done"
+_REMOVE = (
+    "import sys; from symphony_charts.local.mounts.points import remove_points; print(*remove_points(sys.argv[1]))"
+)
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+def main(count: str, rounds: str) -> None:
+    """`count` runs at once, each `rounds` times one after the other; all of one state folder."""
+    with ThreadPoolExecutor(int(count)) as pool:
+        faults = [fault for found in pool.map(_runs, range(int(count)), [int(rounds)] * int(count)) for fault in found]
+    left = [at for at in ("/data", *_AT) if Path(at).exists()]
+    print(json.dumps({"faults": faults, "left": left}))  # noqa: T201
+
+
+def _runs(number: int, rounds: int) -> list[str]:
+    faults = []
+    for attempt in range(rounds):
+        state = Path(f"/scratch/{number}.{attempt}")
+        (state / "volume").mkdir(parents=True)
+        (state / "volume" / "mine").write_text(f"{number}.{attempt}\n")
+        rows = [{"source": str(state / "volume"), "at": at, "read_only": False} for at in _AT]
+        plan = {"scratch": str(state / "scratch"), "journal": "/scratch/points", "targets": rows, "prepare": []}
+        (state / "plan").write_text(json.dumps(plan))
+        paths = " ".join(_AT)
+        program = ["/bin/sh", "-c", _PROGRAM.format(paths, paths), "sh", str(number)]
+        argv = ["unshare", "--mount", "--propagation", "slave", *helper_command(state / "plan"), *program]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+        if done.stdout != f"{number}.{attempt}\n" * 4:
+            faults.append(f"{done.returncode} {done.stdout!r} {done.stderr[-300:]}")
+        remove = [sys.executable, "-c", _REMOVE, "/scratch/points"]
+        stuck = subprocess.run(remove, cwd=_ROOT, capture_output=True, text=True, check=False, timeout=60)
+        if stuck.returncode or stuck.stdout.strip():
+            faults.append(f"removal: {stuck.stdout}{stuck.stderr[-300:]}")
+    return faults

@@ -1,0 +1,231 @@
+"""What a run keeps on disk survives what disks and people do to it, and spoils one run at most."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+from types import MappingProxyType
+
+import pytest
+
+from symphony_charts.errors import ToolFailed
+from symphony_charts.local import up as local_run
+from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.runs import Run, live_runs
+from symphony_charts.local.status import run_status
+from symphony_charts.system import processes
+from symphony_charts.system.process_identity import read_stat
+from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
+
+pytestmark = pytest.mark.usefixtures("tmux")
+
+MAIN = "import sys; from symphony_charts.cli.main import main; sys.exit(main(sys.argv[1:]))"
+SAY = python("print('hello', flush=True); input()", grace_period=1)
+DAMAGE = ["", '{"phase": "run', "{}", "[]", '{"phase": "running", "started": 1, "processes": [{}]}']
+
+
+def symph(*words: str, cwd: Path, env: Mapping[str, str | None] = MappingProxyType({})) -> CompletedProcess[str]:
+    """Run the command; `env` is laid over the environment, None removing a variable."""
+    full = {name: value for name, value in {**os.environ, **env}.items() if value is not None}
+    argv = [sys.executable, "-c", MAIN, *words]
+    return subprocess.run(argv, cwd=cwd, env=full, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "exp.yaml"
+    path.write_text(
+        json.dumps({"name": "exp", "local": {"tty": False}, "processes": {"a": {"command": ["sleep", "300"]}}})
+    )
+    return path
+
+
+@pytest.mark.parametrize("text", DAMAGE)
+@pytest.mark.parametrize("is_supervised", [True, False])
+def test_a_damaged_state_spoils_one_run_which_down_still_ends(text: str, is_supervised: bool, tmp_path: Path) -> None:
+    spoilt, other = start(tmp_path, "spoilt", processes={"a": SAY}), start(tmp_path, "other", processes={"a": SAY})
+    [wrapper] = wrapper_pids(spoilt)
+    if not is_supervised:
+        os.kill(supervisor_pid(spoilt), signal.SIGKILL)
+        until(lambda: not spoilt.is_supervised)
+    (spoilt.folder / "state.json").write_text(text)
+    phases = {status.name: status.phase for status in LocalWatcher().experiments()}
+    assert phases == {"spoilt": "damaged", "other": "running"}
+    note = run_status(spoilt).note
+    assert note.startswith('state.json of a run of "spoilt" is damaged: ')
+    assert "symph down spoilt" in note
+    local_run.down(spoilt)
+    assert not processes.is_alive(wrapper)
+    assert live_runs() == [other]
+    assert run_status(spoilt).ended is not None
+    again = start(tmp_path, "spoilt", processes={"a": SAY})
+    assert run_status(again).phase == "running"
+
+
+def test_a_damaged_plan_is_ended_as_well(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": SAY})
+    os.kill(supervisor_pid(run), signal.SIGKILL)
+    (run.folder / "plan.json").write_text("")
+    assert run_status(run).phase == "damaged"
+    local_run.down(run)
+    assert live_runs() == []
+
+
+def test_the_state_of_another_experiment_is_damage(tmp_path: Path) -> None:
+    run, other = start(tmp_path, "one", processes={"a": SAY}), start(tmp_path, "two", processes={"a": SAY})
+    (run.folder / "state.json").write_bytes((other.folder / "state.json").read_bytes())
+    with pytest.raises(ToolFailed, match='it is of the experiment "two"'):
+        run.state()
+
+
+def test_looking_at_a_run_without_a_supervisor_starts_none_and_says_so(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": SAY, "b": SAY})
+    os.kill(supervisor_pid(run), signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    os.kill(wrapper_pids(run)[1], signal.SIGKILL)
+    until(lambda: LocalWatcher().describe("exp").instances[1].phase == "failed")
+    status = LocalWatcher().describe("exp")
+    assert status.note.startswith("its supervisor is gone: nobody restarts its processes")
+    assert [instance.state.partition(" ")[0] for instance in status.instances] == ["running", "ended,"]
+    assert not run.is_supervised
+    local_run.ensure_supervised(run)
+    assert run.is_supervised
+
+
+def test_ten_at_once_give_one_run_and_clear_answers(tmp_path: Path, spec: Path) -> None:
+    argv = [sys.executable, "-c", MAIN, "up", str(spec)]
+    with_pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    programs = [subprocess.Popen(argv, **with_pipes) for _ in range(10)]  # type: ignore[call-overload]  # options in a map
+    answers = [(*program.communicate(timeout=120), program.returncode) for program in programs]
+    assert [run.experiment for run in live_runs()] == ["exp"]
+    assert all(status in (0, 7) for _, _, status in answers), answers
+    assert all("is being worked on by symph up (pid" in err for _, err, status in answers if status == 7), answers
+    [run] = live_runs()
+    local_run.down(run)
+    assert live_runs() == []
+
+
+@pytest.mark.parametrize("victim", ["supervisor", "tmux"])
+def test_down_ends_what_was_stopped_by_hand_at_once(victim: str, tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": SAY})
+    pid = supervisor_pid(run) if victim == "supervisor" else int(run.state()["tmux"]["pid"])
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: bool((stat := read_stat(pid)) and stat.is_stopped))
+    local_run.down(run, timeout_s=30)
+    assert not processes.is_alive(pid)
+    assert run.state()["survivors"] == []
+
+
+def test_a_stopped_supervisor_is_told_to_whoever_looks(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": SAY})
+    os.kill(pid := supervisor_pid(run), signal.SIGSTOP)
+    until(lambda: f"kill -CONT {pid}" in run_status(run).note)
+    os.kill(pid, signal.SIGCONT)
+
+
+def test_down_says_what_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    stubborn = python(
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); input()"
+    )
+    run = start(tmp_path, processes={"a": {**stubborn, "grace_period": 3}})
+    until(lambda: "ready" in log_of(run, "a"))
+    local_run.down(run)
+    told = capfd.readouterr().err
+    # On a busy machine the supervisor may not have come to it by then, which is said as well.
+    assert re.fullmatch(r"exp: waiting for (a to end, killed after 3 s|its supervisor .*)\n", told), told
+
+
+@pytest.mark.parametrize("place", ["a relative place", "with a space", "José", "home"])
+def test_a_state_folder_may_be_called_as_people_call_folders(place: str, private_places: Path, spec: Path) -> None:
+    chosen: dict[str, str | None] = {
+        "a relative place": "state-here",
+        "with a space": str(private_places / "my state"),
+        "José": str(private_places / "José" / "état"),
+        "home": None,
+    }
+    env = {"SYMPH_STATE_DIR": chosen[place], "HOME": str(private_places / "a home")}
+    up = symph("up", str(spec), cwd=private_places, env=env)
+    assert up.returncode == 0, up.stderr
+    assert "running" in symph("p", "exp", cwd=private_places, env=env).stdout
+    down = symph("down", "exp", cwd=private_places, env=env)
+    assert down.returncode == 0, down.stderr
+
+
+def test_a_relative_state_folder_is_the_same_for_the_processes(private_places: Path, spec: Path) -> None:
+    symph("up", str(spec), cwd=private_places, env={"SYMPH_STATE_DIR": "relative"})
+    listed = symph(
+        "p", "exp", "-o", "json", cwd=private_places, env={"SYMPH_STATE_DIR": str(private_places / "relative")}
+    )
+    assert json.loads(listed.stdout)["items"][0]["phase"] == "running"
+    symph("down", "exp", cwd=private_places, env={"SYMPH_STATE_DIR": "relative"})
+
+
+REFUSALS: dict[str, tuple[str, str]] = {
+    "limit of file sizes": ("ulimit -f 1", "file too large"),
+    "read-only": ('mount -t tmpfs none "$SYMPH_STATE_DIR" && mount -o remount,ro "$SYMPH_STATE_DIR"', "read-only"),
+    "full": (
+        'mount -t tmpfs -o size=16k none "$SYMPH_STATE_DIR" && dd if=/dev/zero of="$SYMPH_STATE_DIR/x" 2>/dev/null',
+        "no space",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", list(REFUSALS))
+def test_what_cannot_be_written_is_refused_and_leaves_nothing(
+    fault: str, private_places: Path, spec: Path, need_tool: Callable[[str], str]
+) -> None:
+    need_tool("unshare")
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a file system that is full")
+    (private_places / "state").mkdir()
+    prepare, words = REFUSALS[fault]
+    look = f'{prepare}; "$@"; status=$?; find "$SYMPH_STATE_DIR/local" -mindepth 1 -name "20*"; exit $status'
+    argv = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    done = subprocess.run(
+        [*argv, "sh", "-c", look, "sh", sys.executable, "-c", MAIN, "up", str(spec)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 6, (done.stdout, done.stderr)
+    assert words in done.stderr.lower()
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_full_disk_costs_news_and_no_process(private_places: Path, tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": SAY})
+    state = run.folder / "state.json"
+    # A folder in its place refuses the rename as a full disk refuses the write; both are tried again.
+    text = state.read_text()
+    state.unlink()
+    state.mkdir()
+    os.kill(wrapper_pids_in(text)[0], signal.SIGKILL)
+    until(lambda: "cannot write" in (run.folder / "supervisor.log").read_text())
+    assert run.is_supervised
+    state.rmdir()
+    until(lambda: state.is_file() and not run.is_live)
+    assert "cannot write state.json of a run" in (run.folder / "supervisor.log").read_text()
+
+
+def wrapper_pids_in(text: str) -> list[int]:
+    return [int(item["wrapper"]["pid"]) for item in json.loads(text)["processes"]]
+
+
+def test_two_runs_of_one_name_are_both_seen_and_both_ended(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": SAY})
+    later = run.folder.parent / "99999999-000000-000000"
+    later.mkdir()
+    (later / "state.json").write_text(json.dumps({"phase": "finished", "started": 1.0, "ended": 2.0, "processes": []}))
+    assert live_runs() == [run]
+    assert LocalWatcher().describe("exp").run == run.run_id
+    local_run.down(Run(run.folder))
+    assert live_runs() == []
