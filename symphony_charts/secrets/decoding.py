@@ -25,8 +25,10 @@ from urllib.parse import unquote_to_bytes
 
 import re2
 
-__all__ = ["MOST_BYTES", "MOST_LAYERS", "View", "is_large_binary", "views"]
+__all__ = ["BROKEN", "MOST_BYTES", "MOST_LAYERS", "View", "is_large_binary", "views"]
 
+BROKEN = "broken into lines"
+"""The layer of what goes on in the next line."""
 MOST_BYTES = 64 << 20
 """What one file may come to in all its forms together."""
 MOST_LAYERS = 6
@@ -104,7 +106,7 @@ def _inside(view: View, left: int) -> Iterator[View]:
     if not view.is_joined:
         joined = _join_lines(view.data)
         if joined:
-            yield View(path=view.path, data=joined, layers=(*view.layers, "broken into lines"), is_joined=True)
+            yield View(path=view.path, data=joined, layers=(*view.layers, BROKEN), is_joined=True)
 
 
 # --- what is packed ---------------------------------------------------------------------------------------------------

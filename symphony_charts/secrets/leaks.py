@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from symphony_charts.errors import Conflict
 from symphony_charts.secrets.declared import disguises, pieces
-from symphony_charts.secrets.decoding import View, is_large_binary, views
+from symphony_charts.secrets.decoding import BROKEN, View, is_large_binary, views
 from symphony_charts.secrets.rules import Found, fingerprint_of, search, search_path
 
 __all__ = ["Guard", "Leak"]
@@ -52,8 +52,9 @@ class _Form:
 
     @property
     def found(self) -> Found:
-        """The form as a finding, whose fingerprint is made of names alone."""
-        words = ("declared", self.name.rpartition("/")[2], self.piece)
+        """The form as a finding, whose fingerprint is made of names alone, wherever the spec lies."""
+        file = self.name.removeprefix("the secret ").partition(" of ")[0]
+        words = ("declared", file, self.piece)
         return Found(rule=":".join(word.replace(" ", "-") for word in words if word), secret=b"", start=0)
 
 
@@ -148,7 +149,7 @@ class Guard:
         for found in findings:
             if found.rule in rules and fingerprint_of(found) in self._allowed:
                 continue
-            layers = ", ".join(f"in {layer}" if layer[0] != "b" else layer for layer in view.layers)
+            layers = ", ".join(layer if layer == BROKEN else f"in {layer}" for layer in view.layers)
             if form is not None:
                 name = f"{form.name}, {form.piece}" if form.piece else form.name
                 yield Leak(path=view.path, name=name, how=", ".join(filter(None, (layers, form.how))), found=found)

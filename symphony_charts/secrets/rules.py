@@ -117,8 +117,8 @@ def search(text: bytes, path: str, *, is_joined: bool = False) -> Iterator[Found
 
 def search_path(path: str) -> Iterator[Found]:
     """What the name of a file alone says: a key store, whatever it holds."""
-    for rule in _load().rules:
-        if rule.path and not rule.regex and _compiled(rule.path).search(_bytes(path)):
+    for rule in _rules_of_paths():
+        if _compiled(rule.path).search(_bytes(path)):
             yield Found(rule=rule.id, secret=_bytes(path.rpartition("/")[2]), start=0)
 
 
@@ -138,6 +138,11 @@ def _load() -> _RuleFile:
     return _RuleFile(
         rules=[rule for file in files for rule in file.rules], allow=[each for file in files for each in file.allow]
     )
+
+
+@cache
+def _rules_of_paths() -> tuple[_Rule, ...]:
+    return tuple(rule for rule in _load().rules if rule.path and not rule.regex)
 
 
 def _candidates(text: bytes) -> list[_Rule]:
