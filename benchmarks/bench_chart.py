@@ -1,4 +1,7 @@
-"""How long charts take: CPU milliseconds per chart of 12 objects, and a thousand of them as a whole process.
+"""How long charts take: CPU milliseconds per chart of 12 objects, a thousand of them as a whole process, and helm.
+
+`helm template` of a chart stands beside that of a chart whose templates are the same objects, in the same run; what
+helm keeps of a release is what it puts into its Secret.
 
     python benchmarks/bench_chart.py
 
@@ -7,23 +10,28 @@ CPU time is what counts; the fastest of several rounds is shown, since everythin
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from symphony_charts.chart.compile.experiment import compile_values
-from symphony_charts.chart.files.chart import ChartTemplate
+from symphony_charts.chart.files.chart import Chart, ChartTemplate
 from symphony_charts.chart.lint import lint_release
 from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.formats.yaml_text import dump
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import package_data
+from tests.tools import HELM_VERSIONS, helm
 
 SPEC = {
     "name": "exp",
@@ -42,6 +50,7 @@ SPEC = {
     },
     "configs": {"a.yaml": {"text": "x: 1\ny: 2\n" * 10}},
 }
+BUDGET_HELM, BUDGET_TINY_KB, BUDGET_SECRET_KB = 4.0, 45, 1024
 BUDGET_MS, BUDGET_DEMAND_MS, BUDGET_MANY_S, BUDGET_AGAIN_S = 3.0, 2.0, 4.0, 0.5
 
 
@@ -116,6 +125,95 @@ def thousand() -> None:
             print(f"{title}     {cpu:.2f} s CPU, {wall:.2f} s   budget {budget} {_verdict(cpu, budget)}")
 
 
+def large(groups: int, replicas: int = 1) -> Chart:
+    """The chart of so many groups, each with a service that its neighbour dials."""
+    processes = {
+        f"p{number}": {
+            "command": ["run", f"--number={number}"],
+            "binds": f"s{number}",
+            "connects": f"s{(number + 1) % groups}",
+            "replicas": replicas,
+            "requests": {"cpu": "1", "memory": "1Gi"},
+            "env": {"LR": "0.1"},
+        }
+        for number in range(groups)
+    }
+    experiment = from_data({"name": "exp", "image": "busybox:1.37.0", "processes": processes})
+    return prepare_experiment(experiment).chart(ChartTemplate(package_data.folder("chart-template")))
+
+
+def static(chart: Chart) -> dict[str, bytes]:
+    """A chart that holds the objects of `chart` as they are."""
+    objects = assemble(chart.values, Release(name="exp", chart_name="exp"))
+    text = "".join(f"---\n{dump(one)}" for one in objects)
+    return {"Chart.yaml": chart.files["Chart.yaml"], "templates/all.yaml": text.encode()}
+
+
+def write(files: Mapping[str, bytes], folder: Path) -> Path:
+    """The files of a chart below `folder`."""
+    for path, content in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    return folder
+
+
+def helm_cpu_s(program: Path, chart: Path, rounds: int = 5) -> tuple[float, str]:
+    """CPU seconds of the fastest `helm template` of some, and what it printed."""
+    best, printed = float("inf"), ""
+    for _ in range(rounds):
+        before = os.times()
+        ended = subprocess.run([program, "template", "exp", chart], capture_output=True, text=True, check=True)
+        after, printed = os.times(), ended.stdout
+        best = min(best, after.children_user + after.children_system - before.children_user - before.children_system)
+    return best, printed
+
+
+def release_kb(chart: Chart, manifest: str) -> float:
+    """Kilobytes that helm puts into the Secret of a release: its JSON, which holds files as base64, packed by gzip."""
+    files = {path: base64.b64encode(content).decode() for path, content in chart.packed.items()}
+    apart = ("Chart.yaml", "values.yaml", "values.schema.json")
+    parts = {
+        "metadata": {"name": chart.name, "version": chart.version},
+        "templates": [{"name": path, "data": files[path]} for path in files if path.startswith("templates/")],
+        "files": [
+            {"name": path, "data": files[path]}
+            for path in files
+            if path not in apart and not path.startswith("templates/")
+        ],
+        "values": chart.values,
+        "schema": files["values.schema.json"],
+    }
+    whole = {"name": "exp", "version": 1, "manifest": manifest, "chart": parts}
+    return len(base64.b64encode(gzip.compress(json.dumps(whole, separators=(",", ":")).encode(), 9))) / 1000
+
+
+def helms() -> None:
+    """helm's time beside that of a static chart, and what it keeps of a release."""
+    with tempfile.TemporaryDirectory() as folder:
+        for version in HELM_VERSIONS:
+            program = helm(version)
+            if program is None:
+                print(f"helm {version} is not unpacked: python -m tests.tools")
+                continue
+            for groups in (1, 100, 500):
+                chart = large(groups)
+                ours, _ = helm_cpu_s(program, write(chart.packed, Path(folder, version, f"ours-{groups}")))
+                plain, _ = helm_cpu_s(program, write(static(chart), Path(folder, version, f"static-{groups}")))
+                ratio = ours / plain
+                print(
+                    f"helm {version}, {groups:3} groups  {ours:.2f} s CPU, static {plain:.2f} s: {ratio:.1f}x"
+                    f"   budget {BUDGET_HELM:.0f}x {_verdict(ratio, BUDGET_HELM)}"
+                )
+            for title, chart, budget in (
+                ("tiny", large(1), BUDGET_TINY_KB),
+                ("200 x 4", large(200, replicas=4), BUDGET_SECRET_KB),
+            ):
+                _, printed = helm_cpu_s(program, write(chart.packed, Path(folder, version, title)), rounds=1)
+                size = release_kb(chart, printed)
+                print(f"release, {title:8}    {size:.0f} kB   budget {budget} {_verdict(size, budget)}")
+
+
 def _verdict(measured: float, budget: float) -> str:
     return "kept" if measured <= budget else "EXCEEDED"
 
@@ -124,3 +222,4 @@ if __name__ == "__main__":
     in_process()
     demand()
     thousand()
+    helms()

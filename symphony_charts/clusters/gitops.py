@@ -13,6 +13,7 @@ import msgspec
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.gitops.layout import check_folder
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.gitops.operations.promote_rollback_retire import Retire
 from symphony_charts.gitops.prepare import prepare_publish, team_of
@@ -143,6 +144,7 @@ class GitopsCluster(Cluster):
             repository.url,
             repository.branch,
             root=state_dir() / "git",
+            folder=check_folder(repository.path),
             author=author_of(repository),
             guard=(guard or Guard({}, allowed=self._settings.allowed_leaks)).refuse,
         )

@@ -50,12 +50,18 @@ def argo_files(
 
 
 def flux_files(
-    url: str, branch: str, environments: Sequence[str], *, git_secret: str = "", sops_secret: str = ""
+    url: str,
+    branch: str,
+    environments: Sequence[str],
+    *,
+    git_secret: str = "",
+    sops_secret: str = "",
+    root: str = "",
 ) -> dict[str, bytes]:
     """The files for Flux: the repository as a source, what applies each environment's HelmReleases, and its folder."""
-    releases = [release_kustomization(env, sops_secret=sops_secret) for env in environments]
+    releases = [release_kustomization(env, sops_secret=sops_secret, root=root) for env in environments]
     return {
-        "bootstrap/flux-source.yaml": dump(git_repository(url, branch, secret=git_secret)).encode(),
+        "bootstrap/flux-source.yaml": dump(git_repository(url, branch, secret=git_secret, root=root)).encode(),
         "bootstrap/flux-releases.yaml": "".join(f"---\n{dump(item)}" for item in releases).encode(),
         **{flux_keeper_path(env): folder_keeper(env) for env in environments},
         # A source that is to check out a folder fails without it.

@@ -56,9 +56,11 @@ def setup_files(
         baked = bake(package_data.path("gitops"), "charts", answers, Path(scratch))
         files = {path.relative_to(baked).as_posix(): path.read_bytes() for path in baked.rglob("*") if path.is_file()}
     others = [start for name, start in _CI.items() if forge not in ("all", name)]
+    # Forges read these at the top of a repository alone.
+    others += [*_CI.values(), "CODEOWNERS"] if setup.root else []
     files = {path: content for path, content in files.items() if not path.startswith(tuple(others))}
     if flux is not None:
         secrets = {"git_secret": flux.git_secret, "sops_secret": flux.sops_secret}
-        return {**files, **flux_files(setup.url, setup.branch, names, **secrets)}
+        return {**files, **flux_files(setup.url, setup.branch, names, **secrets, root=setup.root)}
     checks = health_checks(package_data.folder("gitops"), suspended_as=suspended_as)
     return {**files, **argo_files(setup, environments, checks)}

@@ -42,14 +42,14 @@ def needs_secret(url: str) -> bool:
 
 
 def git_repository(
-    url: str, branch: str, namespace: str = "flux-system", secret: str | None = None
+    url: str, branch: str, namespace: str = "flux-system", secret: str | None = None, *, root: str = ""
 ) -> dict[str, object]:
     """The GitRepository of a branch; only charts and releases are checked out. `secret` names its credentials."""
     spec: dict[str, object] = {
         "interval": "1m",
         "url": flux_url(url),
         "ref": {"branch": branch},
-        "sparseCheckout": ["charts", "flux"],
+        "sparseCheckout": [_below(root, "charts"), _below(root, "flux")],
     }
     if secret:
         spec["secretRef"] = {"name": secret}
@@ -57,16 +57,23 @@ def git_repository(
     return {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": metadata, "spec": spec}
 
 
-def helm_release(pointer: Pointer, namespace: str = "flux-system") -> dict[str, object]:
-    """The HelmRelease of what `pointer` says. Raises SpecError for a cluster that Flux cannot reach."""
+def helm_release(pointer: Pointer, namespace: str = "flux-system", *, root: str = "") -> dict[str, object]:
+    """The HelmRelease of what `pointer` says; its paths count from the folder `root` of the repository.
+
+    Raises SpecError for a cluster that Flux cannot reach.
+    """
     no_waiting = {"disableWait": True, "disableWaitForJobs": True, "remediation": {"retries": 0}}
     source = {"kind": "GitRepository", "name": _SOURCE_NAME, "namespace": namespace}
-    place = pointer.destination
+    place, chart = pointer.destination, f"./{_below(root, pointer.chart)}"
     spec: dict[str, object] = {
         "interval": "10m",
         "chart": {
             # By version, not by commit: a published chart never changes, and other commits are no news to it.
-            "spec": {"chart": f"./{pointer.chart}", "sourceRef": source, "reconcileStrategy": "ChartVersion"},
+            "spec": {
+                "chart": chart,
+                "sourceRef": source,
+                "reconcileStrategy": "ChartVersion",
+            },
         },
         "releaseName": pointer.name,
         "targetNamespace": place.namespace,
@@ -87,6 +94,10 @@ def helm_release(pointer: Pointer, namespace: str = "flux-system") -> dict[str, 
         "annotations": {"symph.dev/version": pointer.version, "symph.dev/digest": pointer.digest},
     }
     return {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": metadata, "spec": spec}
+
+
+def _below(root: str, path: str) -> str:
+    return f"{root}/{path}" if root else path
 
 
 def _kubeconfig(place: Destination) -> str:
@@ -110,14 +121,16 @@ def folder_keeper(env: str) -> bytes:
     return text.encode()
 
 
-def release_kustomization(env: str, namespace: str = "flux-system", sops_secret: str = "") -> dict[str, object]:
+def release_kustomization(
+    env: str, namespace: str = "flux-system", sops_secret: str = "", *, root: str = ""
+) -> dict[str, object]:
     """The Kustomization that applies the HelmReleases of an environment, and removes those that are retired.
 
     `sops_secret` names the Secret with the keys by which encrypted Secrets are opened.
     """
     spec: dict[str, object] = {
         "interval": "10m",
-        "path": f"./flux/{env}",
+        "path": f"./{_below(root, 'flux')}/{env}",
         "prune": True,
         "wait": False,
         "sourceRef": {"kind": "GitRepository", "name": _SOURCE_NAME, "namespace": namespace},

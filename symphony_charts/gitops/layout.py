@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from symphony_charts.errors import Problem, SpecError
@@ -16,6 +17,7 @@ __all__ = [
     "POINTER_SUFFIX",
     "ancestors",
     "chart_path",
+    "check_folder",
     "check_names",
     "flux_keeper_path",
     "flux_path",
@@ -28,6 +30,8 @@ __all__ = [
 ]
 
 # Unique, because Argo CD's generator of files lets a `*` match slashes too.
+_FOLDER = re.compile(r"[\w.@+-]+", re.ASCII)
+
 POINTER_SUFFIX = ".symph-app.yaml"
 
 
@@ -86,6 +90,15 @@ def ancestors(paths: Iterable[str]) -> list[str]:
         parts = path.split("/")
         folders.update("/".join(parts[:count]) for count in range(1, len(parts) + 1))
     return sorted(folders)
+
+
+def check_folder(path: str) -> str:
+    """`path` itself, without slashes at its ends, if it names a folder of a repository. Raises SpecError."""
+    path = path.strip("/")
+    parts = path.split("/")
+    if path and any(part in ("", ".", "..") or part.lower() == ".git" or not _FOLDER.fullmatch(part) for part in parts):
+        raise SpecError.one(f'"{path}" is no folder of a repository', "repository.path", "for example deploy/charts")
+    return path
 
 
 def check_names(**names: str) -> None:

@@ -44,7 +44,8 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The Git repository of charts: `url`, `branch`, Argo CD's `project`; `sign` is an SSH key or ``gpg:KEYID``.
 
-    `forge` says what kind of server it is (github, gitlab, gitea) where its name does not.
+    `path` is the folder of a larger repository in which everything stands. `forge` says what kind of server it is
+    (github, gitlab, gitea) where its name does not.
     """
 
     url: str
@@ -52,6 +53,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     project: str = "symph"
     author: str = ""
     sign: str = ""
+    path: str = ""
     forge: Literal["", "github", "gitlab", "gitea"] = ""
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from symphony_charts.chart.files.value_table import FIELDS, TOP
 from symphony_charts.chart.render.model import kind_name
@@ -87,16 +88,24 @@ def _services(values: Values) -> str:
 
 
 def _value_rows(values: Values) -> Iterable[Sequence[str]]:
+    return ((shown, _default(values, path), meaning) for shown, path, meaning in _rows_of_all_charts())
+
+
+@cache
+def _rows_of_all_charts() -> list[tuple[str, str, str]]:
+    """What a value is called in the table, its path (empty where names stand in it), and its meaning."""
+    rows = []
     for field in FIELDS:
-        if field.path.startswith("groups.*.initContainers"):
-            continue
-        shown = field.path.replace("groups.*", "groups.<group>").replace("containers.*", "containers.<process>")
-        yield f"`{shown.replace('*', '<name>')}`", _default(values, field.path), field.meaning
+        if not field.path.startswith("groups.*.initContainers"):
+            shown = field.path.replace("groups.*", "groups.<group>").replace("containers.*", "containers.<process>")
+            path = "" if "*" in field.path else field.path
+            rows.append((f"`{shown.replace('*', '<name>')}`", path, field.meaning))
+    return rows
 
 
 def _default(values: Values, path: str) -> str:
     """The default at `path` as one short cell; nothing where names or long texts would have to stand."""
-    if "*" in path:
+    if not path:
         return ""
     node: object = values
     for step in path.split("."):

@@ -19,6 +19,12 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="the Git repository of charts (default: `repository` of .symph.yaml)",
     )
+    parser.add_argument(
+        "--repo-path",
+        metavar="FOLDER",
+        default=None,
+        help="its folder that holds charts and environments",
+    )
     parser.add_argument("--team", default=None, help="whose experiment (default: the spec's, else .symph.yaml's)")
 
 

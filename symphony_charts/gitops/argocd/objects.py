@@ -57,7 +57,10 @@ _QUEUED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgoSetup:
-    """How a repository is shown to Argo CD. `protects` keeps what runs when a pointer vanishes by accident."""
+    """How a repository is shown to Argo CD. `protects` keeps what runs when a pointer vanishes by accident.
+
+    `root` is the folder of the repository in which everything stands, empty for its top.
+    """
 
     url: str
     branch: str = "main"
@@ -66,6 +69,15 @@ class ArgoSetup:
     namespace: str = "argocd"
     protects: bool = False
     gpg_keys: tuple[str, ...] = ()
+    root: str = ""
+
+    def below(self, path: str) -> str:
+        """A path of ours in the whole repository."""
+        return f"{self.root}/{path}" if self.root else path
+
+    def segment(self, number: int) -> str:
+        """A part of the path of a pointer, as the ApplicationSet's template has it."""
+        return f"{{{{ index .path.segments {number + len(self.root.split('/')) * bool(self.root)} }}}}"
 
     @property
     def revision(self) -> str:
@@ -117,13 +129,13 @@ def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination])
 
 def application_set(setup: ArgoSetup) -> dict[str, object]:
     """The ApplicationSet that makes one Application of each pointer."""
-    files = [{"path": f"envs/*/*/*{POINTER_SUFFIX}"}]
+    files = [{"path": setup.below(f"envs/*/*/*{POINTER_SUFFIX}")}]
     generator = {"git": {"repoURL": setup.url, "revision": setup.revision, "files": files}}
     spec: dict[str, object] = {
         "goTemplate": True,
         "goTemplateOptions": ["missingkey=error"],
         "generators": [generator],
-        "template": {"metadata": _template_metadata(), "spec": _template_spec(setup)},
+        "template": {"metadata": _template_metadata(setup), "spec": _template_spec(setup)},
     }
     if setup.protects:
         spec["syncPolicy"] = {"preserveResourcesOnDeletion": True, "applicationsSync": "create-update"}
@@ -166,14 +178,15 @@ _FINALIZERS = ["resources-finalizer.argocd.argoproj.io"]
 
 
 # By the place of a pointer and not by what it says: who may write a folder may be known, what they write is not.
-_ENV, _TEAM = (f"{{{{ index .path.segments {number} }}}}" for number in (1, 2))
+_ENV_SEGMENT, _TEAM_SEGMENT = 1, 2
 _NAME = f'{{{{ trimSuffix "{POINTER_SUFFIX}" .path.filename }}}}'
 
 
-def _template_metadata() -> dict[str, object]:
+def _template_metadata(setup: ArgoSetup) -> dict[str, object]:
+    env, team = setup.segment(_ENV_SEGMENT), setup.segment(_TEAM_SEGMENT)
     return {
-        "name": app_name(_ENV, _TEAM, _NAME),
-        "labels": _labels(_NAME, _TEAM, _ENV),
+        "name": app_name(env, team, _NAME),
+        "labels": _labels(_NAME, team, env),
         "annotations": _ANNOTATIONS,
         "finalizers": _FINALIZERS,
     }
@@ -186,7 +199,7 @@ def _template_spec(setup: ArgoSetup) -> dict[str, object]:
         "namespace": "{{ .destination.namespace }}",
     }
     # A newline at the end: helm drops a values file of certain lengths without one.
-    spec = _spec(setup, _ENV, "{{ .chart }}", _NAME, "{{ .values | toJson }}\n", target)
+    spec = _spec(setup, setup.segment(_ENV_SEGMENT), "{{ .chart }}", _NAME, "{{ .values | toJson }}\n", target)
     spec["info"] = _info("{{ .version }}", "{{ .digest }}")
     return spec
 
@@ -200,7 +213,7 @@ def _spec(
         "source": {
             "repoURL": setup.url,
             "targetRevision": setup.revision,
-            "path": chart,
+            "path": setup.below(chart),
             "helm": {"releaseName": release, "values": values},
         },
         "destination": target,

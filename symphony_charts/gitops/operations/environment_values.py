@@ -29,9 +29,6 @@ class Given:
     sets: tuple[str, ...] = ()
     unset: tuple[str, ...] = ()
 
-    def __bool__(self) -> bool:
-        return self.files is not None or bool(self.sets or self.unset)
-
 
 def environment_values(values: Values, old_settings: Values, settings: Values | None, given: Given) -> Values:
     """The values of an environment that has `values` now, of which `old_settings` came from settings.

@@ -47,7 +47,7 @@ def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -
     flux = layout.flux_path(*where)
     is_flux = tip.entry(_FLUX_MARK) is not None or tip.entry(flux) is not None
     if after is not None and tip.entry(_FLUX_MARK) is not None:
-        edits[flux] = dump(helm_release(after)).encode()
+        edits[flux] = dump(helm_release(after, root=tip.root)).encode()
     if after is None:
         gone = (flux, layout.flux_secret_path(*where))
         edits |= {path: None for path in gone if tip.entry(path) is not None}

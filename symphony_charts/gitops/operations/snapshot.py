@@ -44,13 +44,14 @@ class NotLoadedError(LookupError):
 class Snapshot:
     """The loaded part of the tree of `commit`: entries by folder (``""`` is the root), contents by path of file.
 
-    `commit` is empty for a branch that does not exist yet; its objects are named by `hash_name`. What is there and not
-    loaded is loaded by `more`; without it NotLoadedError is raised, for `ask` to load what many questions lack at once.
-    It is never taken for absent.
+    `commit` is empty for a branch that does not exist yet; its objects are named by `hash_name`. Paths count from the
+    folder `root` of the repository. What is there and not loaded is loaded by `more`; without it NotLoadedError is
+    raised, for `ask` to load what many questions lack at once. It is never taken for absent.
     """
 
     commit: str = ""
     hash_name: str = "sha1"
+    root: str = ""
     folders: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     more: Callable[[Snapshot, NotLoadedError], Snapshot] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
@@ -17,23 +18,24 @@ from symphony_charts.system.files import write_file
 __all__ = ["apply_to_checkout", "preview_in_checkout"]
 
 
-def preview_in_checkout(checkout: Path, operations: Sequence[Operation]) -> tuple[Change, ...]:
-    """What the operations would change in the work tree `checkout` as it is now.
+def preview_in_checkout(checkout: Path, operations: Sequence[Operation], root: str = "") -> tuple[Change, ...]:
+    """What the operations would change below the folder `root` of the work tree `checkout` as it is now.
 
     Raises NotFound where there is no checkout, Conflict for links and for operations that edit one path.
     """
     if not (checkout / ".git").exists():
         raise NotFound(f"{checkout} is no checkout of a Git repository", next="give the folder that holds .git")
     folders = [folder for operation in operations for folder in operation.folders()]
-    snapshot = Snapshot(commit="checkout", folders=_folders(checkout, folders))
+    checkout /= root
+    snapshot = Snapshot(commit="checkout", root=root, folders=_folders(checkout, folders))
 
     def load(snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
         missing = list(missing)
         files = [path for item in missing for path in item.files]
         wanted = [path for item in missing for path in item.folders] + [path.rpartition("/")[0] for path in files]
         contents = {path: (checkout / path).read_bytes() for path in files}
-        return Snapshot(
-            commit=snapshot.commit,
+        return replace(
+            snapshot,
             folders={**_folders(checkout, wanted), **snapshot.folders},
             files={**snapshot.files, **contents},
         )
@@ -62,7 +64,8 @@ def apply_to_checkout(checkout: Path, edits: Edits) -> int:
 
 
 def _folders(checkout: Path, wanted: Iterable[str]) -> dict[str, Mapping[str, Entry]]:
-    folders: dict[str, Mapping[str, Entry]] = {}
+    # The folder of a larger repository may not be there yet.
+    folders: dict[str, Mapping[str, Entry]] = {"": {}}
     leaves = set(wanted)
     for path in ancestors(leaves):
         folder = checkout / path

@@ -13,7 +13,17 @@ from typing import Literal, TypeAlias
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops.operations.snapshot import FILE, FOLDER, Entry, Snapshot
 
-__all__ = ["Edits", "GitObject", "Tree", "build_tree", "commit_object", "hash_of", "object_of", "tree_id"]
+__all__ = [
+    "Edits",
+    "GitObject",
+    "Tree",
+    "build_tree",
+    "commit_object",
+    "hash_of",
+    "object_of",
+    "tree_id",
+    "tree_object",
+]
 
 # path -> content; None takes the file or folder away. A folder that is taken away may be filled again by other edits.
 Edits: TypeAlias = Mapping[str, "bytes | None"]
@@ -54,6 +64,11 @@ def object_of(kind: Literal["blob", "tree", "commit"], data: bytes, hash_name: s
 def hash_of(oid: str) -> str:
     """What an object's id was made by."""
     return "sha256" if len(oid) == 64 else "sha1"
+
+
+def tree_object(entries: Mapping[str, Entry], hash_name: str) -> GitObject:
+    """The tree that holds exactly `entries`."""
+    return object_of("tree", b"".join(_lines(entries)), hash_name)
 
 
 def tree_id(files: Mapping[str, bytes], hash_name: str = "sha1") -> str:
@@ -133,7 +148,7 @@ def _build(tip: Snapshot, path: str, node: _Node, objects: dict[str, GitObject])
         entries.pop(name, None) if oid is None else entries.__setitem__(name, Entry(mode=FOLDER, oid=oid))
     if not entries:
         return None
-    tree = object_of("tree", b"".join(_lines(entries)), tip.hash_name)
+    tree = tree_object(entries, tip.hash_name)
     objects[tree.oid] = tree
     return tree.oid
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.pointer import Deployed, Pointer, parse_pointer
+from symphony_charts.gitops.store.load import below
 from symphony_charts.system.git.log import Commit, Log
 
 __all__ = ["Event", "events_in", "with_pointer"]
@@ -101,7 +102,7 @@ def _with_values(event: Event, known: list[Deployed]) -> Event:
 
 def _pointer_before(log: Log, event: Event, name: str) -> Pointer | None:
     path = layout.pointer_path(event.env, event.team, name)
-    (content,) = log.read([f"{event.commit}^:{path}"])
+    (content,) = log.read([f"{event.commit}^:{below(log.folder, path)}"])
     try:
         return parse_pointer(content, path) if content is not None else None
     except SpecError:

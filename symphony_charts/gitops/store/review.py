@@ -15,6 +15,7 @@ from symphony_charts.errors import Conflict
 from symphony_charts.gitops import layout
 from symphony_charts.gitops.operations.base import Operation
 from symphony_charts.gitops.operations.publish import Publish
+from symphony_charts.gitops.store.load import below
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.merge import changed_paths, merge_base, merge_trees
@@ -99,7 +100,7 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
     with cache.pushing(60.0), cache.locked(60.0):
         if not stale.fork:
             raise Conflict(f"the branch shares no history with {cache.base}", where, step)
-        mine = _written_by(operations)
+        mine = _written_by(operations, store.folder)
         twice = _charts_of_both(store, stale)
         theirs_in = [path for path in twice if mine(path)] + [
             path for path in _pointers_of_both(store, stale) if mine(path)
@@ -116,11 +117,12 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
             raise answer.ended.failure(f"{cache.url} does not take the commit: {answer.text}", where, answer.next)
 
 
-def _written_by(operations: Sequence[Operation]) -> Callable[[str], bool]:
+def _written_by(operations: Sequence[Operation], root: str) -> Callable[[str], bool]:
     """Whether an operation writes a path itself, or decides what stands there: a chart's next version."""
     folders = [f"{layout.versions_path(each.team, each.name)}/" for each in operations if isinstance(each, Publish)]
     pointers = {path for operation in operations for path in _pointer_paths(operation)}
-    return lambda path: path in pointers or path.startswith(tuple(folders))
+    inside = f"{root}/" if root else ""
+    return lambda path: path.removeprefix(inside) in pointers or path.removeprefix(inside).startswith(tuple(folders))
 
 
 def _pointer_paths(operation: Operation) -> list[str]:
@@ -135,14 +137,19 @@ def _both(store: Store, stale: Stale) -> set[str]:
 
 
 def _pointers_of_both(store: Store, stale: Stale) -> list[str]:
-    return sorted(path for path in _both(store, stale) if not path.startswith("charts/"))
+    return sorted(path for path in _both(store, stale) if not path.startswith(below(store.folder, "charts/")))
 
 
 def _charts_of_both(store: Store, stale: Stale) -> list[str]:
     """The versions that both sides hold with other content: files of two charts must not mix."""
     repo = store.cache.repo
+    inside = f"{store.folder}/" if store.folder else ""
     sides = [
-        {match[0] for path in changed_paths(repo, stale.fork, side) if (match := _CHART.match(path))}
+        {
+            f"{inside}{match[0]}"
+            for path in changed_paths(repo, stale.fork, side)
+            if path.startswith(inside) and (match := _CHART.match(path.removeprefix(inside)))
+        }
         for side in (stale.tip, stale.base)
     ]
     shared = sorted(sides[0] & sides[1])

@@ -16,18 +16,18 @@ from functools import partial
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
-from symphony_charts.gitops.layout import ancestors
 from symphony_charts.gitops.operations.base import Change, Operation, message_of
-from symphony_charts.gitops.operations.snapshot import Entry, NotLoadedError, Snapshot, ask, parse_tree
+from symphony_charts.gitops.operations.snapshot import NotLoadedError, Snapshot, ask
 from symphony_charts.gitops.store.author import Author
 from symphony_charts.gitops.store.git_objects import Edits, GitObject, build_tree, commit_object
+from symphony_charts.gitops.store.load import graft, load, load_more
 from symphony_charts.gitops.store.push_result import PushResult, Run, all_edits, with_lost_answer, with_seconds
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.objects import find_commit, read_objects, write_pack
 from symphony_charts.system.git.program import git_version
-from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_files, fetch_tip, is_reachable, push
+from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_tip, is_reachable, push
 
-__all__ = ["Author", "PushResult", "Store", "load", "load_more"]
+__all__ = ["Author", "PushResult", "Store"]
 
 # How often a process queues up behind others before it goes alone.
 _JOINS = 3
@@ -51,10 +51,12 @@ class Store:
         guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
         trailers: Sequence[tuple[str, str]] = (),
         timeout_s: float = 120.0,
+        folder: str = "",
         notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """`guard` is shown every file before it is written anywhere, and raises to refuse it.
 
+        Everything stands in the `folder` of the repository, if one is named.
         `notice` is told when a server that gives no answer, or none that helps, is asked again.
         A branch that is not there yet begins where the branch `base` is, or empty where that is ``-``.
         """
@@ -64,6 +66,7 @@ class Store:
         self._trailers = tuple(trailers)
         self._timeout_s = timeout_s
         self._notice = notice
+        self.folder = folder
         is_local = "://" not in self.cache.url and ":" not in self.cache.url
         self._longest_wait_s = _LOCAL_WAIT_S if is_local or "//127." in url or "file://" in url else _REMOTE_WAIT_S
 
@@ -174,7 +177,7 @@ class Store:
 
         def read(folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]]) -> Snapshot:
             with self.cache.locked(self._timeout_s):
-                return replace(load(self.cache, tip, folders, files), more=self._more)
+                return replace(load(self.cache, tip, self.folder, folders, files), more=self._more)
 
         return read
 
@@ -248,7 +251,11 @@ class Store:
     def _ask(self, operations: Sequence[Operation], tip: str) -> tuple[Snapshot, tuple[Change, ...]]:
         folders = [folder for operation in operations for folder in operation.folders()]
         snapshot = load(
-            self.cache, tip, folders, lambda seen: [path for operation in operations for path in operation.files(seen)]
+            self.cache,
+            tip,
+            self.folder,
+            folders,
+            lambda seen: [path for operation in operations for path in operation.files(seen)],
         )
         return ask(snapshot, [operation.change for operation in operations], self._load_more)
 
@@ -267,9 +274,12 @@ class Store:
     def _write(self, snapshot: Snapshot, edits: Edits, changes: Sequence[Change], run: Run) -> str:
         self._guard({path: content for path, content in edits.items() if content is not None})
         snapshot, (tree,) = ask(snapshot, [lambda seen: build_tree(seen, edits)], self._load_more)
+        above = graft(self.cache, snapshot.commit, self.folder, tree.oid)
         parents = [snapshot.commit] if snapshot.commit else []
-        commit = self._commit(tree.oid, parents, message_of(changes, self._trailers), run.time)
-        objects = [(item.kind, item.oid, item.data) for item in (*tree.objects, commit)]
+        commit = self._commit(
+            above[-1].oid if above else tree.oid, parents, message_of(changes, self._trailers), run.time
+        )
+        objects = [(item.kind, item.oid, item.data) for item in (*tree.objects, *above, commit)]
         try:
             write_pack(self.cache.repo, objects)
             self.cache.note_blobs({item.oid for item in tree.objects if item.kind == "blob"})
@@ -345,56 +355,3 @@ class Store:
 
     def _left(self, run: Run) -> float:
         return max(1.0, min(60.0, run.deadline - time.monotonic()))
-
-
-def load(
-    cache: Cache, tip: str, folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]] = lambda _seen: ()
-) -> Snapshot:
-    """The `folders` of commit `tip` and all above them, then the `files` that are asked for when those are known."""
-    if not tip:
-        return Snapshot(hash_name=cache.hash_name)
-    snapshot = _with_folders(cache, Snapshot(commit=tip, hash_name=cache.hash_name), ancestors(folders))
-    wanted = list(dict.fromkeys(files(snapshot)))
-    return _with_files(cache, _with_folders(cache, snapshot, _folders_of(wanted)), wanted)
-
-
-def load_more(cache: Cache, snapshot: Snapshot, missing: Iterable[NotLoadedError]) -> Snapshot:
-    """The snapshot with what a question missed in it. Raises ToolFailed where the repository lacks what it names."""
-    missing = list(missing)
-    folders = [path for item in missing for path in item.folders]
-    files = [path for item in missing for path in item.files]
-    more = _with_folders(cache, snapshot, [*ancestors(folders), *_folders_of(files)])
-    more = _with_files(cache, more, files)
-    absent = [path for path in folders if path not in more.folders] + [path for path in files if path not in more.files]
-    if absent:
-        raise ToolFailed(f"the copy of {cache.url} on this machine lacks {absent[0]}", str(cache.repo))
-    return more
-
-
-def _folders_of(files: Iterable[str]) -> list[str]:
-    return ancestors(path.rpartition("/")[0] for path in files)
-
-
-def _with_folders(cache: Cache, snapshot: Snapshot, paths: Iterable[str]) -> Snapshot:
-    new = [path for path in dict.fromkeys(paths) if path not in snapshot.folders]
-    folders = {**snapshot.folders, **_trees(cache, snapshot.commit, new)}
-    return replace(snapshot, folders=folders)
-
-
-def _with_files(cache: Cache, snapshot: Snapshot, paths: Iterable[str]) -> Snapshot:
-    new = [path for path in paths if path not in snapshot.files]
-    entries = {path: entry for path in new if (entry := snapshot.entry(path)) is not None and not entry.is_folder}
-    blobs = {path: entry.oid for path, entry in entries.items()}
-    fetch_files(cache, blobs.values())
-    contents = read_objects(cache.repo, list(blobs.values()))
-    files = {path: item[2] for path, item in zip(blobs, contents, strict=True) if item is not None}
-    return replace(snapshot, files={**snapshot.files, **files})
-
-
-def _trees(cache: Cache, tip: str, paths: list[str]) -> dict[str, dict[str, Entry]]:
-    items = read_objects(cache.repo, [f"{tip}:{path}" for path in paths])
-    return {
-        path: parse_tree(item[2], cache.hash_name)
-        for path, item in zip(paths, items, strict=True)
-        if item is not None and item[0] == "tree"
-    }

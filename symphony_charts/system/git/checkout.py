@@ -44,7 +44,7 @@ def read_checkout(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
 
 def changed_since(folder: Path, base: str) -> tuple[str, ...]:
     """The files that were edited or removed since `base` forked off, new ones left out. Raises ToolFailed."""
-    argv = ["git", "-C", str(folder), "diff", "--name-only", "-z", "--no-renames", "--diff-filter=MDT"]
+    argv = ["git", "-C", str(folder), "diff", "--name-only", "-z", "--no-renames", "--relative", "--diff-filter=MDT"]
     ended = run([*argv, "--merge-base", "--end-of-options", base, "--"], timeout_s=60, check=False)
     if ended.status:
         raise ended.failure(f"cannot compare with {base}: {ended.error_text.strip()}", next="fetch it, or give --base")

@@ -28,8 +28,9 @@ class Commit:
 class Log:
     """The commits of a cache's branch."""
 
-    def __init__(self, cache: Cache) -> None:
-        self._cache = cache
+    def __init__(self, cache: Cache, folder: str = "") -> None:
+        """`folder` is where in the repository everything stands."""
+        self._cache, self.folder = cache, folder
         self._repo = cache.folder / "log.git"
 
     def find(self, text: str, timeout_s: float = 120.0) -> list[Commit]:

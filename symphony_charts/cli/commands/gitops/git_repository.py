@@ -12,7 +12,7 @@ import msgspec
 
 from symphony_charts.cli import output
 from symphony_charts.errors import NotFound, SpecError, UsageError
-from symphony_charts.gitops.layout import POINTER_SUFFIX, check_names, pointer_folder
+from symphony_charts.gitops.layout import POINTER_SUFFIX, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.operations.base import Change, Operation
 from symphony_charts.gitops.review_links import review_link
 from symphony_charts.gitops.store.author import Author, author_of
@@ -47,6 +47,10 @@ def settings_of(args: argparse.Namespace, folder: Path | None = None) -> Setting
         url, _, branch = given.partition("#")
         configured = settings.repository or Repository(url=url)
         repository = msgspec.structs.replace(configured, url=url, branch=branch or "main")
+        settings = msgspec.structs.replace(settings, repository=repository)
+    if settings.repository:
+        args.repo_path = check_folder(getattr(args, "repo_path", None) or settings.repository.path)
+        repository = msgspec.structs.replace(settings.repository, path=args.repo_path)
         settings = msgspec.structs.replace(settings, repository=repository)
     if settings.repository is None and getattr(args, "into", None) is None:
         raise UsageError(
@@ -83,6 +87,7 @@ def open_store(
         author=Author(name="") if reads_only else author_of(repository, getattr(args, "sign", None)),
         guard=guard.refuse,
         notice=output.note,
+        folder=repository.path,
     )
 
 
@@ -138,7 +143,7 @@ def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[s
     """What a folder of the repository, or of `--into`, holds."""
     if store is not None:
         return sorted(store.read([folder], lambda _seen: ()).folder(folder))
-    place = Path(args.into).expanduser() / folder
+    place = Path(args.into).expanduser() / (args.repo_path or "") / folder
     return sorted(item.name for item in place.iterdir()) if place.is_dir() else []
 
 
@@ -182,12 +187,12 @@ def carry_out(
     """
     guard = guard or Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
     if args.into is not None:
-        checkout = Path(args.into).expanduser()
-        changes = preview_in_checkout(checkout, operations)
+        checkout, folder = Path(args.into).expanduser(), check_folder(getattr(args, "repo_path", None) or "")
+        changes = preview_in_checkout(checkout, operations, folder)
         for change in changes:
             guard.refuse({path: content for path, content in change.edits.items() if content is not None})
             if not args.dry_run:
-                apply_to_checkout(checkout, change.edits)
+                apply_to_checkout(checkout / folder, change.edits)
         return changes, None
     assert store is not None  # noqa: S101 - only --into goes without
     if args.branch:

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 def _events(args: argparse.Namespace, settings: Settings, env: str) -> list[Event]:
     """What happened to the experiment in `env`. Raises NotFound where nothing ever did."""
     store = git_repository.open_store(args, settings, reads_only=True)
-    log = Log(store.cache)
+    log = Log(store.cache, store.folder)
     try:
         team = git_repository.find_team(args, settings, store, env)
     except NotFound:

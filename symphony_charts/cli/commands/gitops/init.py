@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
         version=parse_version(args.argocd_version) if args.argocd_version else DEFAULT_VERSION,
         protects=args.protect,
         gpg_keys=tuple(args.gpg_key),
+        root=repository.path,
     )
     files = setup_files(
         setup,
@@ -223,6 +224,7 @@ def _write_settings(settings: Settings, *, is_dry: bool) -> str:
         "repository": {
             "url": str(Path(repository.url).absolute()) if is_here else repository.url,
             "branch": repository.branch,
+            **({"path": repository.path} if repository.path else {}),
         },
         "environments": {name: _place(place) for name, place in settings.environments.items()},
     }

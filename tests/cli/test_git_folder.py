@@ -1,0 +1,119 @@
+"""Charts in a folder of a larger repository: all stands below it, the rest stays, Argo CD and Flux look there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.test_git_verbs import SPEC, Project, git, project
+from tests.cli.test_gitops import INIT, clone, paths
+from tests.gitops.servers import commit
+
+__all__ = ["project"]  # the fixture
+
+ROOT = "deploy/charts"
+
+
+@pytest.fixture
+def mono(project: Project) -> Project:
+    """The project, whose repository holds other work, too."""
+    settings = project.folder / ".symph.yaml"
+    settings.write_text(settings.read_text().replace("author:", f"path: {ROOT}, author:"))
+    commit(project.repo, {"src/main.c": "int main;\n", "charts/theirs.txt": "of others\n", "deploy/other.txt": "x\n"})
+    return project
+
+
+def publish(project: Project, replicas: int, *words: str) -> tuple[int, str, str]:
+    project.write(SPEC.replace("replicas: 2", f"replicas: {replicas}"))
+    return project.symph("publish", "rl.yaml", "--env", "dev", *words)
+
+
+def outside(project: Project, branch: str = "main") -> list[str]:
+    return [path for path in paths(project, branch) if not path.startswith(f"{ROOT}/")]
+
+
+def test_every_verb_works_below_the_folder_and_nothing_else_changes(mono: Project) -> None:
+    before = outside(mono)
+    assert mono.symph(*INIT)[0] == 0
+    assert publish(mono, 2)[0] == 0
+    assert publish(mono, 3)[1].startswith("rl 0.1.1 -> dev   was 0.1.0")
+    assert mono.symph("promote", "rl", "--from", "dev", "--to", "prod")[0] == 0
+    assert mono.symph("rollback", "rl", "--env", "dev")[0] == 0
+    assert mono.symph("diff", "rl", "0.1.0", "0.1.1")[0] == 0
+    assert [item["version"] for item in mono.json("history", "rl", "--env", "dev")["items"]] == [
+        "0.1.0",
+        "0.1.1",
+        "0.1.0",
+    ]
+    assert mono.symph("retire", "rl", "--env", "dev", "--yes")[0] == 0
+    assert mono.symph("history", "rl", "--env", "dev")[0] == 0
+    assert [item["env"] for item in mono.json("status")["items"]] == ["prod"]
+    assert mono.symph("gitops", "gc", "--keep", "1", "--yes")[0] == 0
+    assert outside(mono) == before
+    assert f"{ROOT}/charts/ml/rl/0.1.1/Chart.yaml" in paths(mono)
+    git("-C", str(mono.repo), "fsck", "--full", "--strict")
+
+
+def test_the_folder_is_given_by_a_flag_as_well(project: Project) -> None:
+    assert project.symph("publish", "rl.yaml", "--env", "dev", "--repo-path", "a/b/")[0] == 0
+    assert {path.split("/envs")[0].split("/charts")[0] for path in paths(project)} == {"a/b"}
+
+
+@pytest.mark.parametrize("folder", ["../x", "a//b", ".git", "a b", "a/./b"])
+def test_what_is_no_folder_is_refused(folder: str, project: Project) -> None:
+    assert project.symph("publish", "rl.yaml", "--env", "dev", "--repo-path", folder)[0] == 3
+
+
+def test_argo_cd_looks_below_the_folder(mono: Project) -> None:
+    mono.symph(*INIT)
+    spec = yaml.safe_load(mono.show(f"{ROOT}/bootstrap/applicationset.yaml"))["spec"]
+    assert spec["generators"][0]["git"]["files"] == [{"path": f"{ROOT}/envs/*/*/*.symph-app.yaml"}]
+    assert spec["template"]["spec"]["source"]["path"] == f"{ROOT}/{{{{ .chart }}}}"
+    # deploy/charts/envs/<env>/<team>
+    assert spec["template"]["metadata"]["labels"]["symph.dev/env"] == "{{ index .path.segments 3 }}"
+    assert not {".github/workflows/check.yaml", "CODEOWNERS"} & {path.removeprefix(f"{ROOT}/") for path in paths(mono)}
+
+
+def test_flux_looks_below_the_folder(mono: Project) -> None:
+    mono.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/mono.git")
+    publish(mono, 2)
+    source = yaml.safe_load(mono.show(f"{ROOT}/bootstrap/flux-source.yaml"))["spec"]
+    assert source["sparseCheckout"] == [f"{ROOT}/charts", f"{ROOT}/flux"]
+    applied = next(yaml.safe_load_all(mono.show(f"{ROOT}/bootstrap/flux-releases.yaml")))["spec"]
+    assert applied["path"] == f"./{ROOT}/flux/dev"
+    release = yaml.safe_load(mono.show(f"{ROOT}/flux/dev/ml/rl.yaml"))["spec"]
+    assert release["chart"]["spec"]["chart"] == f"./{ROOT}/charts/ml/rl/0.1.0"
+
+
+def test_a_stale_branch_is_brought_up_to_date_below_the_folder(mono: Project) -> None:
+    publish(mono, 2)
+    publish(mono, 3, "--branch", "review")
+    publish(mono, 4)
+    status, out, err = publish(mono, 3, "--branch", "review")
+    assert (status, "rl 0.1.2 -> dev   was 0.1.1" in out) == (0, True), err
+    assert outside(mono, "review") == outside(mono)
+
+
+def test_into_a_checkout_it_is_written_below_the_folder_and_the_check_runs_there(mono: Project) -> None:
+    checkout = clone(mono)
+    assert mono.symph(*INIT, "--into", str(checkout))[0] == 0
+    assert mono.symph("publish", "rl.yaml", "--env", "dev", "--into", str(checkout))[0] == 0
+    assert (checkout / ROOT / "charts/ml/rl/0.1.0/Chart.yaml").is_file()
+    who = ["-c", "user.name=A", "-c", "user.email=a@b.c"]
+    git("-C", str(checkout), "add", ".")
+    git("-C", str(checkout), *who, "commit", "-qm", "one")
+    assert mono.symph("gitops", "lint", str(checkout / ROOT), "--base", "HEAD")[0] == 0
+    values = checkout / ROOT / "charts/ml/rl/0.1.0/values.yaml"
+    values.write_text(values.read_text() + "# by hand\n")
+    _, out, _ = mono.symph("gitops", "lint", str(checkout / ROOT), "--base", "HEAD")
+    assert "published-chart" in out
+    shutil.rmtree(checkout)
+
+
+def test_a_file_where_the_folder_shall_be_is_a_conflict(project: Project, tmp_path: Path) -> None:
+    commit(project.repo, {"deploy": "a file\n"})
+    status, _, err = project.symph("publish", "rl.yaml", "--env", "dev", "--repo-path", ROOT)
+    assert (status, "deploy is no folder" in err) == (7, True), err
