@@ -92,7 +92,10 @@ def under_values(spec: SpecFile, overrides: Values) -> SpecFile:
 
 def _here(before: Values, after: Values) -> list[Steps]:
     """The paths of what differs and can be seen on this machine."""
-    return [path for path in _changed(before, after, ()) if not _is_of_cluster(path)]
+    # An empty map takes the default away, where there is one.
+    is_same = not sub(after, "defaults", "env")
+    paths = [path for path in _changed(before, after, ()) if not _is_of_cluster(path)]
+    return [path for path in paths if not (is_same and path[-1] == "env" and not _at(after, path))]
 
 
 def _compiled(experiment: Experiment, pins: Mapping[str, int]) -> Values:
@@ -105,7 +108,9 @@ def _refusal(path: Steps) -> Problem:
 
 
 def _changed(before: object, after: object, path: Steps) -> Iterator[Steps]:
-    """The paths of all that differs; a list is one value."""
+    """The paths of all that differs; a list is one value, and no variables are an empty map of them."""
+    if path[-1:] == ("env",) and (before or after):
+        before, after = before or {}, after or {}
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):
             yield from _changed(before.get(key), after.get(key), (*path, str(key)))

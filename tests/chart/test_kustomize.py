@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 from symphony_charts.chart.files.kustomize import kustomize_files
+from symphony_charts.errors import SpecError
 from symphony_charts.spec.data import from_data
 from symphony_charts.system.files import write_tree
 from tests.chart.harness import EXAMPLE_NAMES, Objects, chart_of, example_chart, native_objects, objects_in
@@ -54,8 +55,16 @@ def test_the_examples_are_built_to_the_same_objects(name: str, kind: str, tmp_pa
 def test_generated_experiments_are_built_to_the_same_objects(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, object]
 ) -> None:
+    assume("\ufffe" not in json.dumps(data, ensure_ascii=False))
     objects = native_objects(chart_of(from_data(data)))
     assert built(objects, tmp_path_factory.mktemp("base")) == objects
+
+
+@pytest.mark.parametrize("character", ["\ufffe", "\uffff"])
+def test_what_kustomize_cannot_carry_is_refused(character: str) -> None:
+    item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": character}}
+    with pytest.raises(SpecError, match="cannot carry"):
+        kustomize_files([item])
 
 
 def test_the_namespace_stands_in_one_place_and_reaches_all_objects(tmp_path: Path) -> None:

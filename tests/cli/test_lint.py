@@ -25,10 +25,10 @@ def test_errors_fail(symph: Symph, spec: Path) -> None:  # noqa: F811 - the fixt
 
 
 def test_json_and_sarif_hold_the_findings(symph: Symph) -> None:  # noqa: F811 - the fixture
-    (item,) = json.loads(symph("lint", "exp.yaml", "-o", "json").stdout)["items"]
-    assert item["rule"] == "runs-on"
-    (result,) = json.loads(symph("lint", "exp.yaml", "-o", "sarif").stdout)["runs"][0]["results"]
-    assert result["ruleId"] == "runs-on"
+    items = json.loads(symph("lint", "exp.yaml", "-o", "json").stdout)["items"]
+    assert [item["rule"] for item in items] == ["runs-on", "pod-security-restricted"]
+    result, info = json.loads(symph("lint", "exp.yaml", "-o", "sarif").stdout)["runs"][0]["results"]
+    assert (result["ruleId"], info["level"]) == ("runs-on", "note")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 4
 
 
