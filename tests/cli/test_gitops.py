@@ -165,6 +165,39 @@ def test_an_edit_by_hand_is_found(project: Project, path: str, old: str, new: st
     assert rule in found
 
 
+def findings_under(project: Project, attributes: str) -> list[tuple[str, str]]:
+    """Rules and words of `gitops lint` in a clone for which git has these attributes, too."""
+    checkout = project.folder / "checkout"
+    git("clone", "-q", "--no-checkout", str(project.repo), str(checkout))
+    (checkout / ".git" / "info" / "attributes").write_text(attributes)
+    git("-C", str(checkout), "checkout", "-q", "main")
+    items = json.loads(project.symph("gitops", "lint", str(checkout), "-o", "json")[1])["items"]
+    return [(item["rule"], item["what"]) for item in items]
+
+
+def test_line_ends_that_git_translates_are_told_from_an_edit(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    (found,) = findings_under(project, "* text eol=crlf\n")
+    assert found == (
+        "pointer-digest", "charts/ml/rl/0.1.0 has other line ends than were published: git translated them here"
+    )  # fmt: skip
+
+
+def test_what_git_lfs_put_there_is_told_from_an_edit(project: Project) -> None:
+    project.symph("publish", "rl.yaml", "--env", "dev")
+    file = clone(project) / "charts/ml/rl/0.1.0/README.md"
+    file.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    items = json.loads(project.symph("gitops", "lint", str(project.folder / "checkout"), "-o", "json")[1])["items"]
+    assert any("pointers of Git LFS" in item["what"] for item in items)
+
+
+def test_what_init_lays_down_keeps_git_from_translating_charts(project: Project) -> None:
+    project.symph(*INIT)
+    checkout = clone(project)
+    said = git("-C", str(checkout), "check-attr", "text", "filter", "--", "charts/ml/rl/0.1.0/values.yaml")
+    assert [line.rpartition(": ")[2] for line in said.splitlines()] == ["unset", "unset"]
+
+
 def test_a_link_and_two_releases_of_one_name_are_found(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
     project.symph("publish", "rl.yaml", "--env", "dev", "--team", "other")

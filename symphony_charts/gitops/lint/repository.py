@@ -32,6 +32,8 @@ _UNSTABLE = re.compile(
     r"|genPrivateKey|\.Release\.Revision|\.Release\.IsUpgrade|\.Release\.IsInstall)\b"
 )
 _OURS = ("charts/", "envs/", "bootstrap/")
+# How a pointer begins. Source: the specification of Git LFS.
+_LFS = b"version https://git-lfs.github.com/spec/"
 _KIND = re.compile(rb"^\s*(- )?[\"']?kind[\"']?:", re.MULTILINE)
 _TTL = re.compile(r"^\s*(ttlSecondsAfterFinished|ttlStrategy):", re.MULTILINE)
 
@@ -125,15 +127,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
         else:
             digest = digests.setdefault(pointer.chart, _digest(pointer, tree.files))
             if digest != pointer.digest:
-                yield (
-                    path,
-                    _error(
-                        "pointer-digest",
-                        "digest",
-                        f"{pointer.chart} holds other content than was published",
-                        "restore it from Git",
-                    ),
-                )
+                yield path, _error("pointer-digest", "digest", *_why_other(pointer, tree.files))
             yield from _values(path, pointer, tree.files)
         fault = destination_fault(tree.files.get(PROJECT_FILE), path.split("/")[1], pointer.destination)
         if fault:
@@ -170,9 +164,24 @@ def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator
 
 
 def _digest(pointer: Pointer, files: Mapping[str, bytes]) -> str:
+    return published_digest(pointer.chart, _chart_of(pointer, files))
+
+
+def _chart_of(pointer: Pointer, files: Mapping[str, bytes]) -> dict[str, bytes]:
     start = f"{pointer.chart}/"
-    own = {path.removeprefix(start): content for path, content in files.items() if path.startswith(start)}
-    return published_digest(pointer.chart, own)
+    return {path.removeprefix(start): content for path, content in files.items() if path.startswith(start)}
+
+
+def _why_other(pointer: Pointer, files: Mapping[str, bytes]) -> tuple[str, str]:
+    """In what a chart differs from the published one, and what helps: somebody edited it, or git's attributes did."""
+    own = _chart_of(pointer, files)
+    attributes = "`charts/** -text -filter` as the last line of .gitattributes, then a fresh clone"
+    if any(content.startswith(_LFS) for content in own.values()):
+        return f"{pointer.chart} holds pointers of Git LFS in place of its files", attributes
+    unix = {path: content.replace(b"\r\n", b"\n") for path, content in own.items()}
+    if published_digest(pointer.chart, unix) == pointer.digest:
+        return f"{pointer.chart} has other line ends than were published: git translated them here", attributes
+    return f"{pointer.chart} holds other content than was published", "restore it from Git"
 
 
 def _is_template(files: Mapping[str, bytes], path: str) -> bool:
