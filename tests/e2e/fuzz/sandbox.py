@@ -73,7 +73,7 @@ def prepare(helm: str | None) -> None:
     _tools(helm)
     work = BOX / "work"
     for place in (work, BOX / "home", BOX / "state", BOX / "run"):
-        place.mkdir(parents=True)
+        place.mkdir(parents=True, mode=0o700)
     for name, text in _FILES.items():
         (work / name).write_text(text.replace("REPO", str(work / "repo.git")))
     (work / "noise").write_bytes(bytes(range(256)) * 9)

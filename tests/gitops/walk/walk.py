@@ -157,9 +157,8 @@ class GitWalk(RuleBasedStateMachine):
         answer = self.machine(who).symph("status", "--env", env, "-o", "json")
         assert answer.status == 0, answer.err
         rows = {(row["team"], row["name"]): row for row in answer.record["items"]}
-        assert {key: row["version"] for key, row in rows.items()} == {
-            key: each.now.version for key, each in runs.items()
-        }
+        told = {key: row["version"] for key, row in rows.items()}
+        assert told == {key: each.now.version for key, each in runs.items()}, (told, answer.err)
         for team, name in list(runs)[:1]:
             answer = self.machine(who).symph("history", name, "--team", team, "--env", env, "-o", "json")
             assert answer.status == 0, answer.err
