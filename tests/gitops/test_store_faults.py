@@ -311,6 +311,14 @@ def test_a_review_of_a_branch_that_was_deleted_begins_at_the_usual_one(
     assert history(bare, "review")[1:] == ["publish team/other 0.1.0 -> dev", "publish team/rl 0.1.0 -> dev"]
 
 
+def test_a_new_review_begins_where_the_usual_branch_is_now(tmp_path: Path, store: MakeStore, bare: Path) -> None:
+    review = Store(f"file://{bare}", "review", base="main", root=tmp_path / "cache", author=WRITER)
+    review.preview([small_publish("rl", 1)])
+    apply(store(), small_publish("other", 1))
+    apply(review, small_publish("rl", 1))
+    assert history(bare, "review") == ["first", "publish team/other 0.1.0 -> dev", "publish team/rl 0.1.0 -> dev"]
+
+
 @pytest.mark.parametrize("part", ["HEAD", "config", "refs", "objects", "objects/pack"])
 def test_a_cache_that_lost_a_part_is_made_anew(tmp_path: Path, store: MakeStore, bare: Path, part: str) -> None:
     apply(store(), small_publish("rl", 1))

@@ -107,7 +107,8 @@ class Store:
             self.cache.prepare()
             queued = self.cache.queued
             base, lease = (queued, self.cache.queue_lease) if queued else (self.cache.tip, self.cache.lease)
-            if base is None or find_commit(self.cache.repo, base, run.sent):
+            # Without a lease nobody would notice that the branch where ours is to begin has moved.
+            if base is None or not lease or find_commit(self.cache.repo, base, run.sent):
                 return None
             try:
                 snapshot, changes = self._ask(operations, base)
@@ -191,7 +192,8 @@ class Store:
 
     def _until_done(self, operations: Sequence[Operation], run: Run) -> PushResult:
         # The tip of the last time usually is the tip still. If not, the push is refused: no dearer than asking first.
-        tip, is_fresh = (cached, False) if (cached := self.cache.tip) else (self._reread(run), True)
+        # Where ours begins at another branch, nothing would be refused.
+        tip, is_fresh = (cached, False) if (cached := self.cache.lease) else (self._reread(run), True)
         while True:
             try:
                 snapshot, changes = self._ask(operations, tip)

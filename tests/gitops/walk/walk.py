@@ -89,8 +89,8 @@ class GitWalk(RuleBasedStateMachine):
         if answer.status:
             return
         (change,) = answer.record["changes"]
-        assert change["version"] == version
-        assert change["isNew"] == (version not in tree.charts.get(key, {}))
+        assert change["version"] == version, (change, tree.charts.get(key, {}))
+        assert change["isNew"] == (version not in tree.charts.get(key, {})), (change, tree.charts.get(key, {}))
         if way != "c":
             assert change["was"] == (before.now.version if before else None)
             assert change["run"] in self._runs(before, env, version, given), (change["run"], before)
