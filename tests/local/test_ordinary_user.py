@@ -124,12 +124,12 @@ def test_without_user_namespaces_files_are_in_folders_and_commands_name_those(pe
 
 
 def test_without_user_namespaces_a_volume_is_refused_where_writes_could_be_lost(person: Person) -> None:
-    mounts = [{"volume": "v", "at": "/work"}, {"volume": "c", "at": "/work/ckpt"}]
+    mounts = [{"volume": "v", "at": "/job"}, {"volume": "c", "at": "/job/ckpt"}]
     volumes = {"v": {"type": "empty_dir"}, "c": {"type": "claim", "claim": "c"}}
     spec = {"name": "plain", "volumes": volumes, "processes": {"a": {"cmds": ["true"], "mounts": mounts}}}
     done = person.symph("up", write(person, spec), refusing=True)
     assert (done.returncode, "processes.a.mounts[1]" in done.stderr) == (3, True)
-    assert "what is written to /work/ckpt could be lost" in done.stderr
+    assert "what is written to /job/ckpt could be lost" in done.stderr
     assert not list((person.folder / "state").rglob("plan.json"))
     if person.has_namespaces:
         assert person.symph("up", write(person, spec), "--wait").returncode == 0
