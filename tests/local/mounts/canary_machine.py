@@ -23,7 +23,7 @@ machine=$1; shift
 mount -t tmpfs -o mode=0755 canary "$machine"; cd "$machine"
 mkdir usr; mount --rbind /usr usr; mount -o remount,bind,ro usr
 for link in bin sbin lib lib32 lib64 libx32; do if [ -L /$link ]; then cp -P /$link $link; fi; done
-mkdir -p proc sys dev tmp root home/me/exp home/me/data home/other mnt/disk/set scratch srv/ro etc run var/tmp
+mkdir -p proc sys dev tmp root opt home/me/exp home/me/data home/other mnt/disk/set scratch srv/ro etc run var/tmp
 chmod 1777 tmp var/tmp
 mount --rbind /proc proc; mount --rbind /dev dev
 for file in passwd group hosts nsswitch.conf ld.so.cache ld.so.conf ld.so.conf.d localtime; do

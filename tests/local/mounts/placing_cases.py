@@ -20,7 +20,7 @@ CASES: dict[str, list[tuple[str, str, str]]] = {
     "in_etc": [("folder", "/etc/secrets", "ro"), ("folder", "/etc/symph/config", "ro")],
     "in_an_image": [("folder", "/home/ray/work", "rw")],
     "two_below_mnt": [("folder", "/mnt/x/y", "rw")],
-    "below_root": [("folder", "/root/x", "rw")],
+    "below_opt": [("folder", "/opt/x", "rw")],
     "below_the_cwd": [("folder", "/home/me/exp/out", "rw")],
     "below_home": [("folder", "/home/me/work", "rw")],
     "below_tmp": [("folder", "/tmp/x", "rw")],
@@ -80,7 +80,7 @@ seen['user'] = [os.getuid(), [line.split()[1] for line in open('/proc/self/statu
 seen['mounts'] = len(open('/proc/self/mountinfo').readlines())
 print(json.dumps(seen))
 """
-_TREE = ("/", "/etc", "/home", "/home/me", "/home/me/exp", "/home/me/full", "/mnt", "/root", "/tmp", "/home/me/real")
+_TREE = ("/", "/etc", "/home", "/home/me", "/home/me/exp", "/home/me/full", "/mnt", "/opt", "/tmp", "/home/me/real")
 # What the process itself leaves there.
 _OWN = {"/home/me/exp/here.txt", "/home/me/top.txt", "/etc/new", "/new"}
 

@@ -40,7 +40,7 @@ MADE = {
     "in_etc": (["/etc/secrets", "/etc/symph"], []),
     "in_an_image": (["/home/ray"], []),
     "two_below_mnt": (["/mnt/x"], []),
-    "below_root": (["/root/x"], []),
+    "below_opt": (["/opt/x"], []),
     "below_the_cwd": (["/home/me/exp/out"],) * 2,
     "below_home": (["/home/me/work"],) * 2,
     "below_tmp": (["/tmp/x"],) * 2,
