@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from symphony_charts.spec.model import CMDS_SHELL
+from symphony_charts.spec.shells import DEFAULT_SHELL, shell_argv
 
 __all__ = ["Script", "command_lines", "script_of"]
 
@@ -117,7 +117,7 @@ def command_lines(script: Script, *, may_exec: bool = True) -> list[str]:
     bare = "\n".join(line for line in script.text.split("\n") if not line.lstrip().startswith("#"))
     has_texts = "<<" in script.text or _has_open_quotes(bare)
     lines = _logical_lines(script.text if has_texts else bare, keep_all=has_texts)
-    if script.shell == CMDS_SHELL:
+    if list(script.shell) == shell_argv(DEFAULT_SHELL):
         return lines
     is_sequence = len(lines) > 1 or any(";" in line for line in lines)
     if may_exec and lines and not has_texts and _is_simple(lines[-1]) and not _NEEDS_SHELL.search(script.text):
