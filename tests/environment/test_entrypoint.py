@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from symphony_charts.environment.entrypoint import entry_point
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.data import from_data, to_data, to_yaml
 from symphony_charts.spec.model import Process
@@ -51,7 +52,7 @@ def test_a_chart_starts_the_same_words_as_this_machine() -> None:
     fields = {"cmds": ARRAY, "shell": ["/bin/bash", "-c"]}
     objects = native_objects(chart_of(experiment_of(processes={"p": fields})))
     jobs = [item for (kind, _), item in objects.items() if kind == "Job"]
-    container = jobs[0]["spec"]["template"]["spec"]["containers"][0]
+    (container,) = maps(sub(jobs[0], "spec", "template", "spec"), "containers")
     assert container["command"] == entry_point(process(**fields)).command == ["/bin/bash", "-c", "\n".join(ARRAY)]
 
 
