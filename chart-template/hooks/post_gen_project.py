@@ -1,6 +1,6 @@
 """Takes the comments out of what all charts share, and puts the hash of all templates into the name of each.
 
-helm keeps every file of a chart in the Secret of each release; names of templates hold for a whole release of several charts.
+helm keeps every file of a chart in each Secret of a release; names of templates hold for a release of several charts.
 """
 
 import hashlib

@@ -116,7 +116,7 @@ def context_of(name: str, values: Values, version: str) -> dict[str, str]:
 
 
 def _without_comments(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files, those that all charts share without comments: helm keeps every file of a chart in each release's Secret.
+    """The files, what all charts share without comments: helm keeps every file in the Secret of each release.
 
     ``hooks/post_gen_project.py`` does the same for cookiecutter.
     """
