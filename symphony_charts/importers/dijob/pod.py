@@ -49,7 +49,7 @@ def add_pod(template: Fields, role: str, role_path: str, shared: list[Fields], d
     draft.image_pull_secrets += parts.image_pull_secrets
     if "labels" in parts.settings or "annotations" in parts.settings:
         what = "the operator drops labels and annotations of its pods; other workload kinds keep them"
-        draft.log.note(template.at("metadata"), what)
+        draft.log.changed(template.at("metadata"), what)
     return _place(name, parts, template, draft)
 
 
@@ -165,15 +165,15 @@ def _read_script(
     lifted = lift(script.text, draft.configs)
     draft.configs |= lifted.files
     for name in lifted.files:
-        draft.log.note(path, f"the file {name}, which the script writes, now stands in `configs`")
+        draft.log.changed(path, f"the file {name}, which the script writes, now stands in `configs`")
     for line in lifted.kept:
         what = (
             f"line {line} of the script writes a file that depends on variables, or has no plain name; it stays there"
         )
-        draft.log.note(path, what)
+        draft.log.changed(path, what)
     script = replace(script, text=lifted.script)
     if script.is_bash:
-        draft.log.note(path, "the script needs bash; it stays an argument of its shell")
+        draft.log.changed(path, "the script needs bash; it stays an argument of its shell")
         process["command"], process["args"] = list(script.shell), [lifted.script]
         return None
     lines = command_lines(script, may_exec=may_split)
@@ -185,10 +185,10 @@ def _read_script(
     process["cmds"] = _without(lines, head) if head else lines
     if _texts(process["cmds"])[0] == "set +e" and lines[0] == "set +e" and not script.text.startswith("set +e"):
         what = "the script goes on after a failing line, as before"
-        draft.log.note(path, what, "remove `set +e` to stop there")
+        draft.log.changed(path, what, "remove `set +e` to stop there")
     if not head:
         return None
-    draft.log.note(path, "the configuration is compiled by a step of its own (`prepare`)")
+    draft.log.changed(path, "the configuration is compiled by a step of its own (`prepare`)")
     return {"cmds": head, **{key: process[key] for key in _STEP_FIELDS if key in process}}
 
 
