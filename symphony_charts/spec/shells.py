@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem
 
-__all__ = ["DEFAULT_SHELL", "Shell", "shell_argv", "shell_faults", "shell_script"]
+__all__ = ["DEFAULT_SHELL", "Shell", "named_shell", "shell_argv", "shell_faults", "shell_script"]
 
 # msgspec reads this alias; a list is what stands before the script, its last argument.
 Shell: TypeAlias = Literal["sh", "bash"] | list[str]
@@ -21,6 +21,11 @@ def shell_argv(shell: Shell | None) -> list[str]:
     if isinstance(shell, list):
         return list(shell)
     return list(_ARGV[shell or DEFAULT_SHELL])
+
+
+def named_shell(argv: Sequence[str]) -> Shell:
+    """The shell whose `shell_argv` is `argv`, by its name if it has one."""
+    return "sh" if tuple(argv) == _ARGV["sh"] else "bash" if tuple(argv) == _ARGV["bash"] else list(argv)
 
 
 def shell_script(command: Sequence[str]) -> str | None:
