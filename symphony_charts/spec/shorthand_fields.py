@@ -13,6 +13,7 @@ __all__ = [
     "port_range",
     "probe",
     "restart",
+    "shell",
     "texts",
     "tolerations",
     "words",
@@ -29,6 +30,11 @@ def words(value: object) -> object:
     if isinstance(value, str):
         return [value]
     return [scalar_text(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def shell(value: object) -> object:
+    """The name of a shell stays a text; words in front of a script are a list of text."""
+    return value if isinstance(value, str) else words(value)
 
 
 def texts(value: object) -> object:

@@ -236,5 +236,5 @@ class PodWriter:
         if self._experiment.secrets:
             secret = f"{self._experiment.name}-secrets"
             volumes.append({"name": _SECRETS_VOLUME, "secret": {"secretName": secret}})
-            self.log.note("secrets", f"the files are expected in the Secret {secret}", "make it before the job")
+            self.log.changed("secrets", f"the files are expected in the Secret {secret}", "make it before the job")
         return volumes

@@ -160,7 +160,9 @@ def _capabilities(role: Role, log: Log) -> dict[str, str]:
             capabilities[name] = value
         else:
             path = f"{role.path}.resource.capabilities.{name}"
-            log.note(path, f"capability `{name}` is no label of a node; it is not carried over (TorchX drops it too)")
+            log.changed(
+                path, f"capability `{name}` is no label of a node; it is not carried over (TorchX drops it too)"
+            )
     return capabilities
 
 
@@ -185,7 +187,9 @@ def _note_losses(role: Role, context: RoleContext) -> None:
     if role.workspace is not None:
         note(f"{role.path}.workspace", "the workspace is not in the image", "symph package --workspace DIR adds it")
     if role.base_image:
-        note(f"{role.path}.base_image", "`base_image` means nothing on Kubernetes; it is not carried over")
+        context.log.changed(
+            f"{role.path}.base_image", "`base_image` means nothing on Kubernetes; it is not carried over"
+        )
     if role.resource.tags:
         note(f"{role.path}.resource.tags", "`tags` of a resource are not carried over")
     for name, value in role.metadata.items():
@@ -193,4 +197,4 @@ def _note_losses(role: Role, context: RoleContext) -> None:
             note(f"{role.path}.metadata.{name}", f"metadata `{name}` is no text; it is not carried over")
     texts = (*role.args, *role.env.values())
     if any(uses(text, "base_img_root") for text in texts if "$" in text):
-        note(f"{role.path}.args", "the macro `base_img_root` is gone from TorchX; it is empty here")
+        context.log.changed(f"{role.path}.args", "the macro `base_img_root` is gone from TorchX; it is empty here")
