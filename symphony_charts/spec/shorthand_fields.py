@@ -102,10 +102,11 @@ def probe(value: object) -> object:
     for kind in ("tcp", "http"):
         if isinstance(result.get(kind), (str, int)):
             result[kind] = {"port": result[kind]}
-    if isinstance(result.get("exec"), (str, list, tuple)):
-        result["exec"] = {"command": result["exec"]}
-    if isinstance(result.get("exec"), dict) and "command" in result["exec"]:
-        result["exec"] = {**result["exec"], "command": words(result["exec"]["command"])}
+    asked = result.get("exec")
+    if isinstance(asked, (str, list, tuple)):
+        asked = {"command": asked}
+    if isinstance(asked, dict) and "command" in asked:
+        result["exec"] = {**asked, "command": words(asked["command"])}
     return result
 
 

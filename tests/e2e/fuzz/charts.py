@@ -57,8 +57,8 @@ class Judge:
         release = prepared.own.release
         told = said.told or "its own values"
         for version in HELM_VERSIONS:
-            words = (release.name, where, "--namespace", release.namespace, *said.words)
-            ended = run_helm(version, "template", *words, check=False)
+            words = ("--namespace", release.namespace, *said.words)
+            ended = run_helm(version, "template", release.name, where, *words, check=False)
             if isinstance(rendering, str):
                 self._count("refused by both" if ended.returncode else "refused by us alone")
                 if is_own:

@@ -11,6 +11,7 @@ from typing import Any
 
 from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.set_values import Overrides, user_values
+from symphony_charts.settings.values_files import read_values
 from tests.spec.drawing import ODD_TEXTS, Drawing, Schema
 
 __all__ = ["Said", "say"]
@@ -43,8 +44,8 @@ def say(chance: random.Random, schema: Schema, values: Values, folder: Path) -> 
         if flag == "-f":
             for step in reversed(path):
                 value = {step: value}
-            said["files"].append(value)
-            file.write_text(json.dumps(value) + "\n")
+            file.write_text(json.dumps(value, ensure_ascii=False) + "\n", encoding="utf-8")
+            said["files"].append(read_values(str(file)))
             told += [flag, json.dumps(value)]
             words += ["-f", str(file)]
             continue
