@@ -14,7 +14,7 @@ import pytest
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.json_schema import json_schema
-from symphony_charts.spec.model import ExecProbe
+from symphony_charts.spec.model import ExecProbe, Probe
 from tests.spec.drawing import parts_of, reached_by
 from tests.spec.drawn_experiments import draw
 from tests.spec.drawn_words import NEVER_ALONE
@@ -57,7 +57,7 @@ def test_the_command_of_a_probe_may_be_one_text() -> None:
     ready = {"exec": {"command": "ready?"}}
     experiment = from_data({"name": "e", "processes": {"p": {"command": ["x"], "ready": ready}}})
     probe = experiment.processes["p"].ready
-    assert probe is not None
+    assert isinstance(probe, Probe)
     assert probe.exec == ExecProbe(command=["ready?"])
 
 

@@ -31,7 +31,7 @@ class Judge:
 
     folder: Path
     counts: dict[str, int] = field(default_factory=dict)
-    _last: Chart | None = None
+    _charts: dict[str, Chart] = field(default_factory=dict)
     _number: int = 0
 
     def faults(self, drawn: Drawn, chance: random.Random) -> list[str]:
@@ -47,9 +47,10 @@ class Judge:
         for _ in range(_OVERRIDES):
             said = say(chance, schema, chart.values, folder)
             found += self._compared(where, prepared, said)
-        if self._last is not None and self._last.name != chart.name and self._number % 5 == 0:
-            found += self._umbrella(folder / "umbrella", self._last, chart)
-        self._last = chart
+        others = [other for name, other in self._charts.items() if name != chart.name]
+        if others and self._number % 5 == 0:
+            found += self._umbrella(folder / "umbrella", others[-1], chart)
+        self._charts[chart.name] = chart
         return [f"{fault}\n  of {json.dumps(drawn.data)}" for fault in found]
 
     def _compared(self, where: Path, prepared: Prepared, said: Said, *, is_own: bool = False) -> Iterable[str]:
