@@ -19,6 +19,7 @@ from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import ProcessRef, processes_of
 from symphony_charts.spec.services import allocate
+from symphony_charts.spec.shells import shell_argv
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
 from symphony_charts.system.subprocess_runner import run
 
@@ -122,7 +123,7 @@ def compose_of(experiment: Experiment, pins: Mapping[str, int] | None = None) ->
 
 def _words(process: Process) -> dict[str, object]:
     if process.cmds:
-        return {"entrypoint": ["/bin/sh", "-e", "-c"], "command": ["\n".join(process.cmds).replace("$", "$$")]}
+        return {"entrypoint": shell_argv(process.shell), "command": ["\n".join(process.cmds).replace("$", "$$")]}
     words: dict[str, object] = {}
     if process.command:
         words["entrypoint"] = [word.replace("$", "$$") for word in process.command]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from symphony_charts.spec.model import CMDS_SHELL, Process, Step
+from symphony_charts.spec.model import Process, Step
+from symphony_charts.spec.shells import shell_argv
 
 __all__ = ["EntryPoint", "entry_point"]
 
@@ -20,14 +21,14 @@ class EntryPoint(NamedTuple):
 def entry_point(process: Process | Step, preamble: Sequence[str] = ()) -> EntryPoint:
     """What `process` starts after the shell lines of `preamble` and its own.
 
-    `cmds` become one ``sh -e`` script with the preamble's lines in front. In front of a `command` the preamble runs in
-    the same kind of shell, which is then replaced by the command, so signals reach it as they do without a preamble.
+    `cmds` become one script of the process's shell, the preamble's lines in front. In front of a `command` the preamble
+    runs in the same shell, which is then replaced by the command, so signals reach it as they do without a preamble.
     Without `cmds` and preamble both lists go through untouched; a preamble alone cannot know the image's entry point.
     """
     lines = [*preamble, *(process.preamble if isinstance(process, Process) else ())]
     if process.cmds is not None:
-        return EntryPoint([*CMDS_SHELL, "\n".join([*lines, *process.cmds])], None)
+        return EntryPoint([*shell_argv(process.shell), "\n".join([*lines, *process.cmds])], None)
     if lines and process.command:
         script = "\n".join([*lines, 'exec "$@"'])
-        return EntryPoint([*CMDS_SHELL, script, "sh", *process.command], process.args)
+        return EntryPoint([*shell_argv(process.shell), script, "sh", *process.command], process.args)
     return EntryPoint(process.command, process.args)

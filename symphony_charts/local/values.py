@@ -156,8 +156,8 @@ def _put(data: Record, pins: dict[str, int], path: Steps, value: object, experim
             _set(process, field, None if value is None else convert(value))
             if key in ("command", "args"):
                 # Shell lines became this command; it is said in full now.
-                process.pop("cmds", None)
-                process.pop("preamble", None)
+                for lines in ("cmds", "preamble", "shell"):
+                    process.pop(lines, None)
         case ("groups", group, "containers", name, "env", variable) if not isinstance(value, dict):
             env = _process(data, group, name).setdefault("env", {})
             _set(env, variable, None if value is None else scalar(value))

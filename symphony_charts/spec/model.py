@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import Literal
 
 from symphony_charts.spec.record import Record
+from symphony_charts.spec.shells import Shell
 from symphony_charts.spec.sources import AnyVolume, ConfigFile, EnvValue, Mount, SecretFile, SecretSource
 from symphony_charts.spec.workload import Workload
 
 __all__ = [
-    "CMDS_SHELL",
     "Assignment",
     "ExecProbe",
     "Experiment",
@@ -128,10 +128,6 @@ class SecuritySettings(Record, frozen=True, kw_only=True):
     service_account_token: bool = False
 
 
-# What `cmds` are run by, as one script.
-CMDS_SHELL = ("/bin/sh", "-e", "-c")
-
-
 # --- processes and groups --------------------------------------------------------------------------------------------
 
 
@@ -142,6 +138,7 @@ class LocalProcess(Record, frozen=True, kw_only=True):
     args: list[str] | None = None
     cmds: list[str] | None = None
     preamble: list[str] | None = None
+    shell: Shell | None = None
     env: dict[str, str] = {}
     replicas: int | None = None
     cwd: str | None = None
@@ -180,7 +177,8 @@ class Process(PodSettings, frozen=True, kw_only=True):
     """One program of the experiment: a container in a pod, a pane in tmux.
 
     `command` and `args` are Kubernetes' (entry point and arguments); `cmds` are shell lines instead, run as one
-    ``sh -e`` script in both worlds, after the lines of `preamble`. `binds` and `exposes` map a service name to a
+    script in both worlds, after the lines of `preamble`. `shell` runs them: ``sh -e``, ``bash -eo pipefail``, or a
+    list of words before the script. `binds` and `exposes` map a service name to a
     fixed port or None; `connects` lists service names. `after` lists processes that must be ready (services) or
     done (finite ones) first. `container_overlay` is laid on the emitted container like `pod_overlay`.
     """
@@ -191,6 +189,7 @@ class Process(PodSettings, frozen=True, kw_only=True):
     args: list[str] | None = None
     cmds: list[str] | None = None
     preamble: list[str] = []
+    shell: Shell = "sh"
     env: dict[str, EnvValue] = {}
     cwd: str | None = None
     lifecycle: Literal["finite", "service"] = "finite"
@@ -226,6 +225,7 @@ class Step(Record, frozen=True, kw_only=True):
     command: list[str] | None = None
     args: list[str] | None = None
     cmds: list[str] | None = None
+    shell: Shell = "sh"
     env: dict[str, EnvValue] = {}
     cwd: str | None = None
     mounts: list[Mount] = []

@@ -16,6 +16,7 @@ from symphony_charts.formats.quantity import is_quantity
 from symphony_charts.formats.scalars import scalar_text
 from symphony_charts.spec.checks.env import may_be_set
 from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
+from symphony_charts.spec.shells import DEFAULT_SHELL
 from symphony_charts.spec.shorthand_fields import restart, words
 
 __all__ = [
@@ -91,7 +92,7 @@ def container_fields(overlay: Mapping[str, object]) -> tuple[Data, Data]:
             fields[key] = value
             del rest[key]
     if "command" in fields:
-        fields |= {"command": fields["command"] or None, "cmds": None, "preamble": []}
+        fields |= {"command": fields["command"] or None, "cmds": None, "preamble": [], "shell": DEFAULT_SHELL}
     _take_amounts(fields, rest)
     _take_variables(fields, rest)
     return fields, rest

@@ -13,7 +13,7 @@ import msgspec
 
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.overlay import merge_overlay
-from symphony_charts.spec.model import CMDS_SHELL, Experiment, PodSettings, Probe, Process, ProcessGroup, Toleration
+from symphony_charts.spec.model import Experiment, PodSettings, Probe, Process, ProcessGroup, Toleration
 from symphony_charts.spec.overlay_fields import (
     ADDED,
     Data,
@@ -23,6 +23,7 @@ from symphony_charts.spec.overlay_fields import (
     probe_field,
     volume_field,
 )
+from symphony_charts.spec.shells import DEFAULT_SHELL, shell_argv
 from symphony_charts.spec.sources import AnyVolume, EnvValue, Mount
 
 __all__ = ["with_overlays_as_fields"]
@@ -108,7 +109,8 @@ def _overlaid(process: Process, overlay: Mapping[str, object]) -> tuple[Process,
     if process.cmds is not None and "command" not in rest and isinstance(rest.get("args"), list):
         # Arguments behind shell lines are those of the shell.
         script = "\n".join([*process.preamble, *process.cmds])
-        process = msgspec.structs.replace(process, command=[*CMDS_SHELL, script], cmds=None, preamble=[])
+        command = [*shell_argv(process.shell), script]
+        process = msgspec.structs.replace(process, command=command, cmds=None, preamble=[], shell=DEFAULT_SHELL)
     fields, rest = container_fields(rest)
     process = _with_fields(process, fields)
     ready = process.ready and msgspec.to_builtins(process.ready)

@@ -18,6 +18,7 @@ from symphony_charts.spec.shorthand_fields import (
     port_range,
     probe,
     restart,
+    shell,
     texts,
     tolerations,
     words,
@@ -218,6 +219,7 @@ _LOCAL: dict[str, _Expander] = {
     "args": _form(words),
     "cmds": _form(words),
     "preamble": _form(words),
+    "shell": _form(shell),
     "pass_env": _form(words),
     "env": _Expansion.env,
 }
@@ -236,6 +238,7 @@ _PROCESS: dict[str, _Expander] = {
     "args": _form(words),
     "cmds": _form(words),
     "preamble": _form(words),
+    "shell": _form(shell),
     "env": _Expansion.env,
     "binds": _Expansion.services,
     "exposes": _Expansion.services,
@@ -251,7 +254,7 @@ _PROCESS: dict[str, _Expander] = {
 }
 _GROUP: dict[str, _Expander] = {**_POD, "processes": _Expansion.process_map}
 _STEP: dict[str, _Expander] = {
-    key: _PROCESS[key] for key in ("command", "args", "cmds", "env", "mounts", "requests", "limits")
+    key: _PROCESS[key] for key in ("command", "args", "cmds", "shell", "env", "mounts", "requests", "limits")
 } | {"groups": _form(words)}
 _EXPERIMENT: dict[str, _Expander] = {
     "processes": _Expansion.process_map,

@@ -6,7 +6,18 @@ import re
 
 from symphony_charts.formats.scalars import plain, scalar_text
 
-__all__ = ["assignment", "by_field", "port_range", "probe", "restart", "texts", "tolerations", "words", "workload"]
+__all__ = [
+    "assignment",
+    "by_field",
+    "port_range",
+    "probe",
+    "restart",
+    "shell",
+    "texts",
+    "tolerations",
+    "words",
+    "workload",
+]
 
 _SPANS = ("initial_delay", "period", "timeout")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -18,6 +29,11 @@ def words(value: object) -> object:
     if isinstance(value, str):
         return [value]
     return [scalar_text(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def shell(value: object) -> object:
+    """The name of a shell stays a text; words in front of a script are a list of text."""
+    return value if isinstance(value, str) else words(value)
 
 
 def texts(value: object) -> object:

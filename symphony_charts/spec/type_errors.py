@@ -115,6 +115,10 @@ def _union_faults(value: object, kind: inspect.UnionType, path: str) -> Iterator
         yield from _faults(value, structs[0], path)
     elif len(choices) == 1:
         yield from _faults(value, choices[0], path)
+    elif isinstance(value, (list, tuple)) and (lists := [c for c in choices if isinstance(c, inspect.ListType)]):
+        yield from _faults(value, lists[0], path)
+    elif isinstance(value, str) and (words := [c for c in choices if isinstance(c, inspect.LiteralType)]):
+        yield from _faults(value, words[0], path)
     elif not any(_is_scalar(value, choice) for choice in choices):
         yield _mismatch(value, " or ".join(_expected(choice) for choice in choices), path)
 
@@ -182,6 +186,8 @@ def _expected(kind: inspect.Type) -> str:
             return "true or false"
         case inspect.ListType():
             return "a list"
+        case inspect.LiteralType():
+            return " or ".join(str(choice) for choice in kind.values)
         case inspect.DictType() | inspect.StructType():
             return "a map"
         case _:

@@ -77,6 +77,7 @@ def _process(draw: st.DrawFn, name: str, volumes: Mapping[str, object], *, group
         process["args"] = draw(st.lists(hostile_text, max_size=3))
     if start == "cmds":
         process["cmds"] = ["echo start", "exec prog"]
+        process["shell"] = draw(st.sampled_from(["sh", "bash", ["/bin/{{ sh }}", "-c"]]))
     if start == "preamble":
         process["preamble"] = ["cd /"]
     process["env"] = draw(st.dictionaries(_ENV_KEYS, hostile_text, max_size=3))

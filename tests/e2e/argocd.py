@@ -62,9 +62,10 @@ class ArgoCd:
         return str(self.application(name).get("status", {}).get("health", {}).get("status", ""))
 
     def place(self, name: str) -> str:
-        """The namespace in which Argo CD last compared an Application with Git."""
-        compared = self.application(name).get("status", {}).get("sync", {}).get("comparedTo", {})
-        return str(compared.get("destination", {}).get("namespace", ""))
+        """The namespace of the objects that Argo CD applied last; what it compared last may not be applied yet."""
+        last = self.application(name).get("status", {}).get("operationState", {}).get("syncResult", {})
+        applied = {str(item["namespace"]) for item in last.get("resources", []) if item.get("status") == "Synced"}
+        return ",".join(sorted(applied))
 
     def conditions(self, name: str) -> set[str]:
         """What Argo CD has against an Application."""

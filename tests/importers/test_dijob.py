@@ -68,16 +68,16 @@ def test_compiling_the_configuration_is_a_step_of_the_coordinator() -> None:
         "ding -m dist --module config -P k8s -c pong_config.py -s 0",
     ]
     assert (step.groups, step.mounts) == (["coordinator"], [Mount(volume="work-dir", at="/ding")])
-    cmds = ["exec ding -m dist --module coordinator -c /ding/pong_config.py.pkl -s 0 -cdp $COORDINATOR_PORT"]
+    cmds = ["ding -m dist --module coordinator -c /ding/pong_config.py.pkl -s 0 -cdp $COORDINATOR_PORT"]
     assert experiment.processes["coordinator"].cmds == cmds
+    assert experiment.processes["coordinator"].shell == step.shell == ["/bin/bash", "-c"]
 
 
 def test_compiling_stays_in_the_script_where_its_result_may_not_be_on_a_volume() -> None:
     text = (EXAMPLES / "dijob-v0.yaml").read_text().replace("-c /ding/pong_config.py.pkl", "-c pong_config.py.pkl")
     experiment = import_yaml(text).experiment
     assert not experiment.prepare
-    assert experiment.processes["coordinator"].cmds is not None
-    assert experiment.processes["coordinator"].cmds[0] == "set +e"
+    assert len(experiment.processes["coordinator"].cmds or []) == 3
 
 
 def test_replicas_of_v0_are_those_that_the_configuration_requests() -> None:
@@ -185,10 +185,10 @@ def test_volumes_of_unknown_kinds_stay_as_overlays_of_pod_and_container() -> Non
     assert process.container_overlay == {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
 
 
-def test_bash_stays_bash() -> None:
-    body = 'command: ["/bin/bash", "-c"]\n          args: ["[[ -f x ]] && run"]'
+def test_bash_stays_bash_with_its_flags() -> None:
+    body = 'command: ["/bin/bash", "-xc"]\n          args: ["[[ -f x ]] && run"]'
     process = import_yaml(tasks(body)).experiment.processes["t"]
-    assert (process.command, process.args, process.cmds) == (["/bin/bash", "-c"], ["[[ -f x ]] && run"], None)
+    assert (process.cmds, process.shell) == (["[[ -f x ]] && run"], ["/bin/bash", "-xc"])
 
 
 def test_env_from_secrets_fields_and_resources() -> None:

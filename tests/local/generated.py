@@ -97,6 +97,7 @@ def _process(rng: random.Random, services: list[str], service: str) -> dict[str,
     process: dict[str, Any] = {"env": {n: value for n, value in chosen.items() if (n, value) != ("A", "$(A)")}}
     if rng.random() < 0.3:
         process["cmds"] = [rng.choice(("echo 1", "true", "echo '$(A)'")) for _ in range(rng.randint(1, 3))]
+        process["shell"] = rng.choice(("sh", "bash", ["/bin/bash", "-c"]))
     else:
         process["command"] = ["prog", *(rng.choice(NASTY) for _ in range(rng.randint(0, 2)))]
         process["args"] = [rng.choice(NASTY) for _ in range(rng.randint(0, 4))]

@@ -36,6 +36,7 @@ def _process(draw: st.DrawFn, name: str, dials: list[str], listens: list[str], v
     process: dict[str, Any] = {}
     if draw(st.booleans()):
         process["cmds"] = draw(st.lists(texts, min_size=1, max_size=2))
+        process["shell"] = draw(st.sampled_from(["sh", "bash", ["/bin/bash", "-c"]]))
     else:
         process["command"] = draw(st.lists(texts, min_size=1, max_size=3))
         process["args"] = draw(st.lists(texts, max_size=3))
@@ -51,7 +52,7 @@ def _process(draw: st.DrawFn, name: str, dials: list[str], listens: list[str], v
         "reserve": st.booleans(),
         "ready": st.sampled_from(_probes),
         "assign_to": st.sampled_from(_assignments),
-        "local": st.sampled_from([{"env": {"A": "1"}, "tty": False}, {"cmds": ["x"]}]),
+        "local": st.sampled_from([{"env": {"A": "1"}, "tty": False}, {"cmds": ["x"], "shell": "bash"}]),
         "container_overlay": st.dictionaries(st.sampled_from(["a", "on"]), _overlay_values, max_size=2),
     }
     process |= {field: draw(values) for field, values in optional.items() if draw(st.integers(0, 3)) == 0}

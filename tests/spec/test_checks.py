@@ -232,6 +232,17 @@ FAULTS: list[tuple[str, Any, str, str]] = [
     ("deadline", lambda: one(deadline=0), "processes.a.deadline", "too little"),
     ("command and cmds", lambda: one(command="x"), "processes.a.cmds", "no place beside"),
     ("args and cmds", lambda: one(args="x"), "processes.a.cmds", "no place beside"),
+    ("shell of nothing", lambda: one(shell=[]), "processes.a.shell", "names no program"),
+    ("unknown shell", lambda: one(shell="zsh"), "processes.a.shell", "none of: bash, sh"),
+    ("shell of no kind", lambda: one(shell=3), "processes.a.shell", "bash or sh or a list"),
+    ("word of a shell", lambda: one(shell=["bash", {}]), "processes.a.shell[1]", "text is needed"),
+    ("shell without lines", lambda: lone(a={"command": "x", "shell": "bash"}), "processes.a.shell", "there are none"),
+    (
+        "local shell",
+        lambda: lone(a={"command": "x", "local": {"shell": "bash"}}),
+        "processes.a.local.shell",
+        "are none",
+    ),
     ("empty command", lambda: lone(a={"command": []}), "processes.a.command", "is empty"),
     (
         "local command and cmds",

@@ -14,7 +14,8 @@ from symphony_charts.clusters.builders import ExperimentSpec
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data, to_data
-from symphony_charts.spec.model import CMDS_SHELL, Experiment, HttpProbe, Probe, Process, Toleration
+from symphony_charts.spec.model import Experiment, HttpProbe, Probe, Process, Toleration
+from symphony_charts.spec.shells import DEFAULT_SHELL, shell_argv
 from symphony_charts.spec.sources import EmptyDirVolume, EnvSource, HostPathVolume, Mount
 from tests.spec.overlay_strategies import container_overlays, pod_overlays
 
@@ -139,7 +140,7 @@ def test_a_command_takes_the_place_of_shell_lines() -> None:
 
 def test_arguments_behind_shell_lines_are_those_of_the_shell() -> None:
     process = made({"args": ["zero", "one"]}, cmds=['echo "$1"'], preamble=["set -u"])
-    assert (process.command, process.args) == ([*CMDS_SHELL, 'set -u\necho "$1"'], ["zero", "one"])
+    assert (process.command, process.args) == ([*shell_argv(DEFAULT_SHELL), 'set -u\necho "$1"'], ["zero", "one"])
 
 
 def test_what_an_overlay_asks_for_is_not_lowered_by_reserve() -> None:

@@ -14,7 +14,7 @@ from symphony_charts.kinds.gang import GANGS_OF_PODS
 from symphony_charts.kinds.group import Group
 from symphony_charts.kinds.leftovers import runs_on
 from symphony_charts.spec import variable_names
-from symphony_charts.spec.model import CMDS_SHELL
+from symphony_charts.spec.shells import shell_script
 
 __all__ = ["check_release", "promised_level"]
 
@@ -96,8 +96,8 @@ def _argo(model: Model) -> Iterator[Finding]:
 
 def _container(container: Values, group: Group, path: str) -> Iterator[Finding]:
     command = texts(container.get("command"))
-    if len(command) == len(CMDS_SHELL) + 1 and command[:-1] == list(CMDS_SHELL):
-        yield from _script(command[-1], path)
+    if (script := shell_script(command)) is not None:
+        yield from _script(script, path)
     for name, value in sorted(sub(container, "env").items()):
         text = "" if isinstance(value, dict) else scalar(value)
         if text and "$(" not in text and _SECRET_NAME.search(name):

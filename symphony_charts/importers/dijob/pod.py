@@ -9,7 +9,7 @@ from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.heredoc import lift
 from symphony_charts.importers.common.names import UniqueNames
 from symphony_charts.importers.common.pod import PodParts, read_pod
-from symphony_charts.importers.common.shell import command_lines, script_of
+from symphony_charts.importers.common.shell import script_of
 from symphony_charts.importers.dijob.draft import Draft
 from symphony_charts.spec.checks.dijob import CONTAINER
 from symphony_charts.spec.sources import CONFIG_DIR
@@ -155,7 +155,7 @@ def _files(volume: str, draft: Draft) -> dict[str, str]:
 # DI-engine's old mode compiles the configuration to FILE.pkl, which all roles then read from a shared volume.
 _COMPILE = re.compile(r"\s*ding\s+(?:\S+\s+)*?--module\s+config\b")
 _CONFIG_ARGUMENT = re.compile(r"\s-c\s+(?P<file>[^\s;]+)")
-_STEP_FIELDS = ("image", "env", "cwd", "mounts", "requests", "limits")
+_STEP_FIELDS = ("shell", "image", "env", "cwd", "mounts", "requests", "limits")
 
 
 def _read_script(
@@ -178,20 +178,14 @@ def _read_script(
         )
         draft.log.note(path, what)
     script = replace(script, text=lifted.script)
-    if script.is_bash:
-        draft.log.note(path, "the script needs bash; it stays an argument of its shell")
-        process["command"], process["args"] = list(script.shell), [lifted.script]
-        return None
-    lines = command_lines(script, may_exec=may_split)
+    lines = script.lines
     if not lines:
         return None
     process.pop("command", None)
     process.pop("args", None)
     head = _compile_lines(lines, process) if may_split else []
-    process["cmds"] = _without(lines, head) if head else lines
-    if _texts(process["cmds"])[0] == "set +e" and lines[0] == "set +e" and not script.text.startswith("set +e"):
-        what = "the script goes on after a failing line, as before"
-        draft.log.note(path, what, "remove `set +e` to stop there")
+    process["cmds"] = [*filter(_is_setting, lines[: len(head)]), *lines[len(head) :]]
+    process["shell"] = script.shell_field
     if not head:
         return None
     draft.log.note(path, "the configuration is compiled by a step of its own (`prepare`)")
@@ -204,9 +198,9 @@ def _compile_lines(lines: list[str], process: dict[str, object]) -> list[str]:
     for index, line in enumerate(lines):
         if _COMPILE.match(line):
             count = index + 1
-        elif line != "set +e" and not line.startswith("cat < "):
+        elif not _is_setting(line) and not line.startswith("cat < "):
             break
-    head = [line.rstrip(" ;") for line in lines[:count] if line != "set +e"]
+    head = [line.rstrip(" ;") for line in lines[:count]]
     compiled = _CONFIG_ARGUMENT.search(head[-1]) if head and count < len(lines) else None
     if compiled is None or any(mark in head[-1] for mark in ";|&"):
         return []
@@ -216,10 +210,9 @@ def _compile_lines(lines: list[str], process: dict[str, object]) -> list[str]:
     return head if isinstance(folder, str) and _is_mounted(folder, process.get("mounts")) else []
 
 
-def _without(lines: list[str], head: list[str]) -> list[str]:
-    rest = [line for line in lines if line.rstrip(" ;") not in head and line != "set +e"]
-    goes_on = lines[0] == "set +e" and (len(rest) > 1 or ";" in rest[0])
-    return ["set +e", *rest] if goes_on else rest
+def _is_setting(line: str) -> bool:
+    """Whether `line` says how the shell works, which holds for both halves of a script."""
+    return line.startswith("set ")
 
 
 def _is_mounted(folder: str, mounts: object) -> bool:

@@ -206,6 +206,7 @@ def relocated(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:
         command=words(process.command),
         args=words(process.args),
         cmds=words(process.cmds),
+        shell=words(process.shell) if isinstance(process.shell, list) else process.shell,
         env=env,
         cwd=None if process.cwd is None else _replaced(process.cwd, moves),
     )

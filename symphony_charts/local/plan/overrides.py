@@ -14,7 +14,7 @@ from symphony_charts.spec.pods import Pod, processes_of
 
 __all__ = ["local_process", "overridden", "replicas_here", "with_local"]
 
-_FIELDS = ("command", "args", "cmds", "preamble", "env", "replicas", "cwd")
+_FIELDS = ("command", "args", "cmds", "preamble", "shell", "env", "replicas", "cwd")
 
 
 def local_process(process: Process) -> Process:
@@ -27,7 +27,7 @@ def local_process(process: Process) -> Process:
         changes = {"command": None, "args": None}
     elif local.command is not None:
         changes = {"cmds": None}
-    own = {"command": local.command, "args": local.args, "cmds": local.cmds, "cwd": local.cwd}
+    own = {name: getattr(local, name) for name in ("command", "args", "cmds", "shell", "cwd")}
     changes.update({key: value for key, value in own.items() if value is not None})
     return msgspec.structs.replace(process, **changes)
 

@@ -112,6 +112,10 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         """Run shell lines before `cmds`."""
         self._data["preamble"] = _words(cmds)
 
+    def set_shell(self, shell: str | Iterable[str]) -> None:
+        """Say what runs `cmds` and preamble: ``sh``, ``bash``, or the words in front of the script."""
+        self._data["shell"] = shell if isinstance(shell, str) else list(shell)
+
     def set_env(self, name: str, value: object) -> None:
         """Set an environment variable; numbers and booleans become text."""
         self._map("env")[name] = _builtins(value) if isinstance(value, EnvSource) else value

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from symphony_charts.errors import Problem
 from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup, Step, Toleration
+from symphony_charts.spec.shells import shell_faults
 
 __all__ = ["OUR_DOMAINS", "image_faults", "is_in_domain", "is_label_key", "pod_faults"]
 
@@ -144,6 +145,18 @@ def _command_faults(process: Process | Step, path: str) -> Iterator[Problem]:
         if local.cmds is not None and (local.command is not None or local.args is not None):
             what = "`cmds` are run by a shell in place of a command"
             yield Problem(what=what, path=f"{path}.local.cmds", next="keep `cmds`, or command and args")
+    yield from _shell_faults(process, path)
+
+
+def _shell_faults(process: Process | Step, path: str) -> Iterator[Problem]:
+    has_lines = process.cmds is not None or bool(isinstance(process, Process) and process.preamble)
+    local = process.local if isinstance(process, Process) else None
+    if local is None:
+        yield from shell_faults(process.shell, f"{path}.shell", has_lines=has_lines)
+        return
+    here = has_lines or local.cmds is not None
+    yield from shell_faults(process.shell, f"{path}.shell", has_lines=here)
+    yield from shell_faults(local.shell, f"{path}.local.shell", has_lines=here)
 
 
 def _count_faults(process: Process, path: str) -> Iterator[Problem]:
