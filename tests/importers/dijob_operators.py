@@ -39,18 +39,19 @@ def plain(made: Any) -> Any:
         return made
     result = {}
     for key, value in made.items():
-        if key == "env":
-            value = {item["name"]: plain(item.get("valueFrom")) or item.get("value", "") for item in value}
-        elif key in ("requests", "limits"):
-            value = {name: _amount(amount) for name, amount in value.items()}
-        elif key == "sizeLimit":
-            value = _amount(value)
-        else:
-            value = plain(value)
-        is_usual = (key, value) in (("divisor", "0"), ("initialDelaySeconds", 0))
-        if value not in (None, {}, [], "") and not is_usual:
-            result[key] = value
+        simple = _plain_field(key, value)
+        is_usual = (key, simple) in (("divisor", "0"), ("initialDelaySeconds", 0))
+        if simple not in (None, {}, [], "") and not is_usual:
+            result[key] = simple
     return result
+
+
+def _plain_field(key: str, value: Any) -> Any:
+    if key == "env":
+        return {item["name"]: plain(item.get("valueFrom")) or item.get("value", "") for item in value}
+    if key in ("requests", "limits"):
+        return {name: _amount(amount) for name, amount in value.items()}
+    return _amount(value) if key == "sizeLimit" else plain(value)
 
 
 def _amount(value: object) -> float:

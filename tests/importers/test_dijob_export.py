@@ -87,7 +87,7 @@ def jobs(draw: st.DrawFn) -> dict[str, Any]:
         {
             "name": f"{kind}-{index}",
             "type": kind,
-            "replicas": draw(st.integers(0, 5)),
+            "replicas": draw(st.integers(1, 5)),
             "template": {
                 "spec": {"containers": [draw(containers())], "nodeSelector": draw(st.sampled_from([{}, {"a": "b"}]))}
             },

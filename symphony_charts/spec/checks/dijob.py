@@ -126,7 +126,8 @@ def _container_faults(experiment: Experiment, pod: Pod) -> Iterator[Problem]:
     settings = experiment.workload.dijob
     names: dict[str, str] = {}
     for process in pod.processes:
-        name, path = container_name(settings, pod, process), f"workload.dijob.containers.{ProcessRef(pod.name, process)}"
+        name = container_name(settings, pod, process)
+        path = f"workload.dijob.containers.{ProcessRef(pod.name, process)}"
         if not DNS_LABEL.fullmatch(name) or len(name) > _LABEL_LENGTH:
             yield Problem(what=f'"{name}" cannot be the name of a container', path=path, next="use a-z, 0-9 and dashes")
         if names.setdefault(name, process) != process:
