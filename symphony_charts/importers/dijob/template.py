@@ -170,7 +170,7 @@ class PodWriter:
 
     def _step(self, name: str, step: Step, pod: Pod) -> dict[str, object]:
         first = next(iter(pod.processes.values()))
-        environment = self._environment(step.env, ProcessRef(pod.name, pod.name), pod)
+        environment = self._environment(step.env, ProcessRef(pod.name, name), pod)
         container = self._common(step, environment)
         container["name"] = name
         container["image"] = step.image or first.image or self._experiment.image
