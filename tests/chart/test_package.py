@@ -176,6 +176,12 @@ def test_templates_are_the_same_bytes_for_every_experiment() -> None:
     assert first["values.schema.json"] == second["values.schema.json"]
 
 
+def test_comments_of_the_template_folder_weigh_on_no_release() -> None:
+    shared = {path: text for path, text in example_chart("rl").files.items() if path.startswith(("templates", "files"))}
+    assert not [path for path, text in shared.items() if b"{{/*" in text or b"{{- /*" in text or b"\n#" in b"\n" + text]
+    assert shared["files/kinds.yaml"].startswith(b"usual:")
+
+
 def test_the_schema_is_draft_7_and_takes_every_charts_values(chart: Chart) -> None:
     schema = values_schema()
     jsonschema_rs.meta.validate(schema)

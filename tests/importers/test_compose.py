@@ -154,7 +154,7 @@ def test_a_health_check_is_readiness() -> None:
 )
 def test_forms_of_a_health_check(test: str, command: list[str] | None) -> None:
     ready = service(f"healthcheck: {{test: {test}, interval: 1m30s}}").ready
-    assert (ready.exec.command if ready is not None and ready.exec is not None else None) == command
+    assert (ready.exec.command if isinstance(ready, Probe) and ready.exec is not None else None) == command
 
 
 def test_memory_is_binary_and_gpus_are_counted() -> None:

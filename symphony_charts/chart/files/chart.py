@@ -23,6 +23,8 @@ _MAX_FILE_BYTES = 5 * 1024 * 1024
 _FOLDER = "[[ cookiecutter.name ]]/"
 _PLACE = re.compile(rb"\[\[ cookiecutter\.(\w+) \]\]")
 _TEMPLATE_NAME = re.compile(rb'\b(define|include) "symph\.')
+# What stands on lines of its own; a comment of a template ends where its action does.
+_COMMENT = re.compile(rb"^[ \t]*(?:\{\{-? /\*.*?\*/ ?-?\}\}|#(?!!)[^\n]*)\n", re.DOTALL | re.MULTILINE)
 # In the folder for chart-testing, but not in the archive.
 _NOT_PACKED = ("ci/",)
 
@@ -73,7 +75,7 @@ class ChartTemplate:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         """`files` are those of the folder by path."""
         own = {path.removeprefix(_FOLDER): content for path, content in files.items() if path.startswith(_FOLDER)}
-        own = _with_names_of_their_own(own)
+        own = _with_names_of_their_own(_without_comments(own))
         self._pieces = {path: _PLACE.split(content) for path, content in own.items()}
 
     @property
@@ -110,6 +112,17 @@ def context_of(name: str, values: Values, version: str) -> dict[str, str]:
         "_values": values_text(values).removesuffix("\n"),
         "_readme": readme_text(name, values).removesuffix("\n"),
         "_spec_digest": str(values["specDigest"]),
+    }
+
+
+def _without_comments(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files, what all charts share without comments: helm keeps every file in the Secret of each release.
+
+    ``hooks/post_gen_project.py`` does the same for cookiecutter.
+    """
+    return {
+        path: _COMMENT.sub(b"", content).lstrip(b"\n") if path.startswith(("templates/", "files/")) else content
+        for path, content in files.items()
     }
 
 

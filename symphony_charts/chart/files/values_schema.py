@@ -68,20 +68,23 @@ _ENUMS = {
 
 def values_schema() -> Values:
     """The schema: closed maps but for those keyed by names, `extra` and `global`."""
-    root: Values = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "Values of an experiment's chart"}
+    root: Values = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Values of an experiment's chart; values.yaml says what each of them means",
+    }
     for field in FIELDS:
         steps = field.path.split(".")
         node = root
         for index, step in enumerate(steps):
             node = _child(node, step, ".".join(steps[:index]))
-        node |= {"description": field.meaning, **_type_of(field.kind, steps[-2] if steps[-1] == "*" else steps[-1])}
+        node |= _type_of(field.kind, steps[-2] if steps[-1] == "*" else steps[-1])
     return {**root, "definitions": _TYPES}
 
 
 @cache
 def schema_text() -> bytes:
-    """The file's content."""
-    return (json.dumps(values_schema(), indent=2) + "\n").encode()
+    """The file's content, in one line and without descriptions, since helm keeps it in each release's Secret."""
+    return (json.dumps(values_schema(), separators=(",", ":")) + "\n").encode()
 
 
 def _type_of(kind: str, name: str) -> Values:

@@ -90,7 +90,8 @@ def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dic
         profiles = set(fields.texts("profiles"))
         if profiles and not profiles & set(context.profiles):
             what = f'service "{key}" is left out: its profiles ({", ".join(sorted(profiles))}) are not active'
-            root.log.note(fields.path, what, f"--profile {sorted(profiles)[0]}")
+            fields.skip(*fields.keys())
+            root.log.lost(fields.path, what, f"--profile {sorted(profiles)[0]}")
             continue
         services[key] = read_service(fields, key, names.give(key, fields.path), files)
     for service in services.values():

@@ -17,7 +17,10 @@ from symphony_charts.importers.common.pod_container import read_process
 from symphony_charts.importers.common.pod_volumes import PodVolumes
 from symphony_charts.importers.common.report import Imported, Log, build
 
-__all__ = ["import_legacy"]
+__all__ = ["SHELL", "import_legacy", "serving"]
+
+# What Symphony's lines were typed into, or run by: bash, which goes on after a line that fails.
+SHELL = ["bash", "-c"]
 
 _RANGE = re.compile(r"(\d{1,5})-(\d{1,5})", re.ASCII)
 
@@ -67,7 +70,7 @@ class _Reader:
         for process in root.maps("processes"):
             key = names.give(process.required_text("name", "process"), process.at("name"))
             self.origins[f"processes.{key}"] = process.path
-            processes[key] = self._read_process(process) | self._lone_pod(process)
+            processes[key] = serving(self._read_process(process) | self._lone_pod(process))
             process.note_unread("of a process is not carried over")
         _check_addresses(root, self._log)
         secrets = [{"file": file} for file in root.texts("secrets")]
@@ -96,7 +99,7 @@ class _Reader:
             process.skip("pod_yml")
             process.note_unread("of a process is not carried over")
         settings = _read_pod_settings(group.map("pod_yml"), self._volumes) if "pod_yml" in group else {}
-        groups[key] = {"processes": inner, **settings}
+        groups[key] = serving({"processes": inner, **settings})
         group.skip("group_name")
         group.note_unread("of a group is not carried over")
 
@@ -116,6 +119,8 @@ class _Reader:
             data["cmds"] = process.texts("cmds")
         if "cmd" in process:
             data["cmds"] = process.texts("cmd")
+        if data.get("cmds"):
+            data["shell"] = SHELL
         if "container_yml" in process:
             data |= _read_container(process.map("container_yml"), self._volumes)
         if "service_yml" in process:
@@ -145,6 +150,22 @@ class _Reader:
         # Symphony starts everything at once; its programs dial until somebody listens.
         local["start"] = "together"
         return {key: value for key, value in local.items() if value not in (None, [])}
+
+
+def serving(pod: dict[str, object]) -> dict[str, object]:
+    """A lone process or a group as data; with ``restartPolicy: Always``, Symphony's word for servers, it is a service.
+
+    Nothing else runs for ever: what ends is started again until the experiment is over.
+    """
+    overlay = pod.get("pod_overlay")
+    spec = overlay.get("spec") if isinstance(overlay, dict) else None
+    said = spec.get("restartPolicy", pod.get("restart")) if isinstance(spec, dict) else pod.get("restart")
+    if said not in ("always", "Always"):
+        return pod
+    inner = pod.get("processes")
+    if not isinstance(inner, dict):
+        return {"lifecycle": "service", **pod}
+    return {**pod, "processes": {name: {"lifecycle": "service", **process} for name, process in inner.items()}}
 
 
 def _folder(fields: Fields) -> str | None:
