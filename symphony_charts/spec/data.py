@@ -43,9 +43,9 @@ def _in_order(written: dict[object, object], expanded: dict[str, object]) -> dic
     keys = [key for key in written if key in ("processes", "groups")]
     if keys != ["processes", "groups"] or "order" in written:
         return expanded
-    groups = sub(expanded, "groups")
+    lone, groups = sub(expanded, "processes"), sub(expanded, "groups")
     grouped = [f"{name}/{process}" for name in groups for process in sub(groups, name, "processes")]
-    return {**expanded, "order": [*sub(expanded, "processes"), *grouped]} if grouped else expanded
+    return {**expanded, "order": [*lone, *grouped]} if lone and grouped else expanded
 
 
 def _convert(expanded: dict[str, object]) -> Experiment | None:
