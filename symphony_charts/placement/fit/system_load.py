@@ -81,11 +81,11 @@ def has_room_for(cluster: Cluster, packing: Packing, first: int) -> bool:
         for _ in range(cluster.demands[number].count):
             place = next((i for i, (node, free) in enumerate(rooms) if node in fits and _holds(free, need)), None)
             if place is None:
-                node = next((node for node in fits if unopened[node] > 0), None)
-                if node is None:
+                new = next((node for node in fits if unopened[node] > 0), None)
+                if new is None:
                     return False
-                unopened[node] -= 1
-                rooms.append((node, list(cluster.classes[node].free)))
+                unopened[new] -= 1
+                rooms.append((new, list(cluster.classes[new].free)))
                 place = len(rooms) - 1
             node, free = rooms[place]
             rooms[place] = (node, [have - wanted for have, wanted in zip(free, need, strict=True)])
