@@ -47,7 +47,7 @@ def test_the_notes_remove_what_a_refused_upgrade_has_begun(installed: tuple[Rele
 def test_an_interrupted_upgrade_is_forgotten_without_a_rollback(installed: tuple[Release, Path]) -> None:
     ours, chart = installed
     before = ours.runs()
-    argv = [ours.helm_path, "-n", ours.namespace, "upgrade", ours.name, chart, "--set", "runKey=2"]
+    argv = [str(ours.helm_path), "-n", ours.namespace, "upgrade", ours.name, str(chart), "--set", "runKey=2"]
     waiting = subprocess.Popen([*argv, "--wait", "--wait-for-jobs"], env=ours.programs.environment())
     eventually(lambda: ours.runs() - before, 60, "a second run")
     waiting.kill()
