@@ -4,8 +4,8 @@
 
 A repository with so many charts of twelve files is made first. Peers: a full clone, copy, add, commit and push (what
 most tools do); a shallow, sparse and blobless clone with a push; and git fast-import into a kept cache. Our engine is
-timed without the start of Python, as the budget has it, but for the row "whole command": that is `symph publish` as users
-run it, of a spec that changes each time, by the wall clock (budget 0.3 s on a quiet machine) and in user and system CPU.
+timed without the start of Python, as the budget has it. The row "whole command" is `symph publish` as users run it, of a
+spec that changes each time: by the wall clock (budget 0.3 s on a quiet machine), and in CPU.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ def bench(scratch: Path, options: argparse.Namespace) -> None:
         print(f"  {title:34} {seconds:7.3f} s   {seconds / best:6.1f}x")
 
     wall, cpu = whole_command(seed, scratch, max(options.runs, 5))
-    print(
-        f"\nwhole command, warm: {wall:.3f} s, of which {cpu:.3f} s CPU of symph and git; symph --help takes {helps():.3f} s"
-    )
+    print(f"\nwhole command, warm: {wall:.3f} s, CPU of symph and git {cpu:.3f} s; symph --help {helps():.3f} s")
 
     many = [small(name()) for _ in range(options.many)]
     with fresh(seed, scratch) as (repo, work):
@@ -100,7 +98,8 @@ def whole_command(seed: Path, scratch: Path, runs: int) -> tuple[float, float]:
     with fresh(seed, scratch) as (repo, work):
         project = work / "project"
         project.mkdir()
-        settings = f"repository: {{url: '{repo}', author: Ann <ann@example.org>}}\nteam: team\nenvironments: {{dev: {{namespace: rl}}}}\n"
+        settings = f"repository: {{url: '{repo}', author: Ann <ann@example.org>}}\nteam: team\n"
+        settings += "environments: {dev: {namespace: rl}}\n"
         (project / ".symph.yaml").write_text(settings)
         environ = {**os.environ, "SYMPH_STATE_DIR": str(work / "state"), "PYTHONWARNINGS": "ignore"}
         argv = [sys.executable, "-m", "symphony_charts", "publish", "rl.yaml", "--env", "dev"]

@@ -58,7 +58,7 @@ def test_the_notes_of_a_release_say_it_too(kind: str, done: list[str], left: lis
     ],
 )
 def test_what_one_failure_ends_is_the_same_or_said(kind: str, on_exit: str, differs: str) -> None:
-    processes = {name: dict(process) for name, process in _PROCESSES.items() if name != "board"}
+    processes = {name: process for name, process in _PROCESSES.items() if name != "board"}
     experiment = experiment_of(processes=processes, workload={"kind": kind}, local={"on_exit": on_exit})
     said = failure_difference(experiment, kind)
     assert (differs in said, bool(said)) == (True, bool(differs))
