@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
+from symphony_charts.clusters.gke_dispatcher import GKEDispatcher as OurDispatcher
 from symphony_charts.clusters.kubernetes import KubeCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
+from symphony_charts.compat.keywords import CLUSTER, speaks
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.prepare import prepare_experiment
@@ -19,8 +21,29 @@ __all__ = [
     "KubeProcessSpec",
 ]
 
+# How the states of a process begin that has nothing to say yet.
+_NOT_YET = ("pending", "queued", "waiting", "unknown")
+
 KubeProcessSpec = ProcessSpec
 KubeProcessGroupSpec = ProcessGroupSpec
+
+
+@speaks({"__init__": {"tf_json": "source"}, "get_node_pool": {"name": "node_pool_name"}})
+class GKEDispatcher(OurDispatcher):
+    """Symphony's dispatcher."""
+
+    def infer_node_pool_name(
+        self,
+        memory_m: float | None = None,
+        cpu: float | None = None,
+        gpu_type: str | None = None,
+        gpu_count: int | None = None,
+    ) -> str:
+        """The pool that these resources would be claimed on; raises SpecError (a ValueError) where there is none."""
+        process = ProcessSpec("asked", container_image="asked")
+        wanted: dict[str, Any] = {"memory_m": memory_m, "cpu": cpu, "gpu_type": gpu_type, "gpu_count": gpu_count}
+        pool = OurDispatcher(self.pools, formula=self.formula).assign_to(process, assign_to="resource", **wanted).pool
+        return str(pool)
 
 
 class KubeExperimentSpec(ExperimentSpec):
@@ -31,6 +54,7 @@ class KubeExperimentSpec(ExperimentSpec):
         return dump_all(prepare_experiment(self.finish()).objects)
 
 
+@speaks(CLUSTER)
 class KubeBackend(OurCluster):
     """Kubernetes under Symphony's names. Experiments are charts, not bare pods, and are ours only by their labels."""
 
@@ -44,6 +68,26 @@ class KubeBackend(OurCluster):
         """Start an experiment; with `dry_run` print its objects. Raises ResourceExistsError where it is there."""
         with symphonys():
             return super().launch(exp, force=force, dry_run=dry_run, **options)
+
+    def describe_headers(self) -> list[str]:
+        """What `describe_experiment` says of a process."""
+        return ["Ready", "Restarts", "State"]
+
+    def get_log_when_alive(
+        self,
+        experiment_name: str,
+        process_name: str,
+        process_group: str | None = None,
+        follow: bool = False,
+        since: float = 0,
+        tail: int = -1,
+        print_logs: bool = False,
+        sleep_interval: float = 10,
+    ) -> str:
+        """What a process has printed, once it runs or has ended; it is asked every `sleep_interval` seconds."""
+        while self.describe_process(experiment_name, process_name, process_group)["State"].startswith(_NOT_YET):
+            time.sleep(sleep_interval)
+        return self.get_log(experiment_name, process_name, process_group, follow, since, tail, print_logs)
 
     def delete(self, experiment_name: str, **options: Any) -> Any:
         """End an experiment of ours; raises ValueError for any other."""

@@ -10,6 +10,7 @@ import msgspec
 
 from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
+from symphony_charts.compat.keywords import CLUSTER, speaks
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.errors import SpecError
 from symphony_charts.local.log_file import LogFile
@@ -53,9 +54,11 @@ class TmuxProcessSpec(ProcessSpec):
 
     backend = "tmux"
 
-    def __init__(self, name: str, cmds: str | Iterable[str] | None = None, **fields: Any) -> None:
+    def __init__(
+        self, name: str, cmds: str | Iterable[str] | None = None, start_dir: str | None = None, **fields: Any
+    ) -> None:
         check_name(name, "a process")
-        super().__init__(name, cmds, **fields)
+        super().__init__(name, cmds, start_dir=start_dir, **fields)
 
 
 class TmuxProcessGroupSpec(ProcessGroupSpec):
@@ -64,9 +67,15 @@ class TmuxProcessGroupSpec(ProcessGroupSpec):
     backend = "tmux"
     process_class = TmuxProcessSpec
 
-    def __init__(self, name: str, processes: Iterable[Any] = (), **fields: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        start_dir: str | None = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+        **fields: Any,
+    ) -> None:
         check_name(name, "a process group")
-        super().__init__(name, processes, **fields)
+        super().__init__(name, start_dir=start_dir, preamble_cmds=preamble_cmds, **fields)
 
 
 class TmuxExperimentSpec(ExperimentSpec):
@@ -76,11 +85,19 @@ class TmuxExperimentSpec(ExperimentSpec):
     process_class = TmuxProcessSpec
     group_class = TmuxProcessGroupSpec
 
-    def __init__(self, name: str, **fields: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        start_dir: str | None = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+        port_range: object = None,
+        **fields: Any,
+    ) -> None:
         check_name(name, "an experiment")
-        super().__init__(name, **fields)
+        super().__init__(name, start_dir=start_dir, preamble_cmds=preamble_cmds, port_range=port_range, **fields)
 
 
+@speaks(CLUSTER)
 class TmuxBackend(OurCluster):
     """This machine. A dead process is never called live, and one that cannot be started says so."""
 
@@ -92,11 +109,12 @@ class TmuxBackend(OurCluster):
             fields.setdefault("preamble_cmds", self._preamble_cmds)
         return self.experiment_class(name, **fields)
 
-    def launch(self, exp: Any, force: bool = False, dry_run: bool = False, **options: Any) -> object:
+    def launch(  # type: ignore[override]  # in Symphony's order
+        self, exp: Any, dry_run: bool = False, verbose: bool = True, *, force: bool = False
+    ) -> object:
         """Start an experiment; raises ResourceExistsError when one of that name runs. `verbose` changes nothing."""
-        options.pop("verbose", None)
         with symphonys():
-            return super().launch(exp, force=force, dry_run=dry_run, **options)
+            return super().launch(exp, force=force, dry_run=dry_run)
 
     def start(
         self,
@@ -142,9 +160,16 @@ class TmuxBackend(OurCluster):
         return processes[process_name]
 
     def get_log(  # type: ignore[override]  # Symphony's tmux gave lines where every other backend gave text
-        self, experiment_name: str, process_name: str, process_group: str | None = None, tail: int = -1, **_: Any
+        self,
+        experiment_name: str,
+        process_name: str,
+        process_group: str | None = None,
+        follow: bool = False,
+        since: float = 0,
+        tail: int = -1,
+        print_logs: bool = False,
     ) -> list[str]:
-        """The lines that a process printed: the last `tail`, or all."""
+        """The lines that a process has printed: the last `tail`, or all; the rest is for other backends."""
         with symphonys():
             run = find_run(experiment_name)
             name = f"{process_group}/{process_name}" if process_group else process_name
