@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
+
+import msgspec
 
 from symphony_charts.clusters.gke_dispatcher import GKEDispatcher as OurDispatcher
 from symphony_charts.clusters.kubernetes import KubeCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.keywords import CLUSTER, speaks
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.prepare import prepare_experiment
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import processes_of
 
 __all__ = [
     "GKEDispatcher",
@@ -51,7 +57,21 @@ class KubeExperimentSpec(ExperimentSpec):
 
     def compile(self) -> str:
         """The YAML documents of all objects that the experiment's chart makes; the same however often it is called."""
-        return dump_all(prepare_experiment(self.finish()).objects)
+        return dump_all(self._compile().values())
+
+    def _compile(self) -> dict[str, dict[str, Any]]:
+        """The objects by ``Kind/name``; Symphony had its own keys."""
+        objects = prepare_experiment(with_images(self.finish())).objects
+        return {f"{item['kind']}/{sub(item, 'metadata')['name']}": item for item in objects}
+
+
+def with_images(experiment: Experiment) -> Experiment:
+    """`experiment` as it can be shown: processes without an image, which cannot be launched, are named on stderr."""
+    without = [str(ref) for ref, process in processes_of(experiment) if process.image is None]
+    if not without or experiment.image is not None:
+        return experiment
+    sys.stderr.write(f"warning: no image is named for {', '.join(without)}; a launch needs one\n")
+    return msgspec.structs.replace(experiment, image="image-is-missing")
 
 
 @speaks(CLUSTER)
@@ -67,7 +87,8 @@ class KubeBackend(OurCluster):
     def launch(self, exp: Any, force: bool = False, dry_run: bool = False, **options: Any) -> object:
         """Start an experiment; with `dry_run` print its objects. Raises ResourceExistsError where it is there."""
         with symphonys():
-            return super().launch(exp, force=force, dry_run=dry_run, **options)
+            shown = with_images(exp.finish()) if dry_run and isinstance(exp, ExperimentSpec) else exp
+            return super().launch(shown, force=force, dry_run=dry_run, **options)
 
     def describe_headers(self) -> list[str]:
         """What `describe_experiment` says of a process."""

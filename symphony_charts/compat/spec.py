@@ -132,7 +132,7 @@ class ProcessGroupSpec(Dumped, OurGroup):
 
 
 @speaks(SPEC, ADDED)
-class ExperimentSpec(Dumped, specs.ExperimentSpec):
+class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Symphony's keywords
     """An experiment. Every loader gives an experiment that dumps to what was loaded."""
 
     backend: ClassVar[str] = "kube"

@@ -15,10 +15,15 @@ from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, Proces
 from symphony_charts.errors import SpecError
 from symphony_charts.local.log_file import LogFile
 from symphony_charts.local.runs import find_run, find_slots, process_items
+from symphony_charts.spec.data import to_record
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import processes_of
 
 __all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
+
+
+# The window of an experiment without processes; Symphony's was `__main__`, which is no name of a process here.
+_SHELL = "main"
 
 
 def check_name(name: object, what: str) -> None:
@@ -47,6 +52,14 @@ def with_one_script(experiment: Experiment) -> Experiment:
         processes={name: joined(process) for name, process in experiment.processes.items()},
         local=msgspec.structs.replace(experiment.local, preamble=[]),
     )
+
+
+def _with_a_shell(exp: Any) -> Any:
+    """`exp`, or where it has no process the same with a shell to attach to, which is what Symphony started then."""
+    if not isinstance(exp, ExperimentSpec) or exp.list_all_processes():
+        return exp
+    shell = Process(command=["bash"], lifecycle="service")
+    return msgspec.structs.replace(to_record(exp.to_data()), processes={_SHELL: shell})
 
 
 class TmuxProcessSpec(ProcessSpec):
@@ -114,7 +127,7 @@ class TmuxBackend(OurCluster):
     ) -> object:
         """Start an experiment; raises ResourceExistsError when one of that name runs. `verbose` changes nothing."""
         with symphonys():
-            return super().launch(exp, force=force, dry_run=dry_run)
+            return super().launch(_with_a_shell(exp), force=force, dry_run=dry_run)
 
     def start(
         self,
@@ -129,10 +142,14 @@ class TmuxBackend(OurCluster):
         joined = with_one_script(experiment)
         return super().start(joined, folder=folder, pins=pins, force=force, dry_run=dry_run)
 
+    def list_experiments(self) -> list[str]:
+        """The names of all experiments that were started here and not deleted, as Symphony's sessions stayed."""
+        return [status.name for status in self.watcher.experiments(ended=True)]
+
     def delete(self, experiment_name: str, **_: Any) -> None:
-        """End an experiment; raises ValueError unless it runs here."""
+        """End an experiment and forget its runs and logs; raises ValueError where there is none."""
         with symphonys():
-            super().delete(experiment_name)
+            self.watcher.delete(experiment_name)
 
     def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
         """Group (None: lone processes) -> process -> ``{"status": "live"}``, or its end in words."""

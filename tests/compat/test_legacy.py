@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from symphony_charts.compat.kube import KubeExperimentSpec
+from symphony_charts.compat.kube import KubeExperimentSpec, KubeProcessSpec
 from symphony_charts.compat.spec import ExperimentSpec
 from symphony_charts.compat.subproc import SubprocExperimentSpec
 from symphony_charts.compat.tmux import TmuxExperimentSpec, TmuxProcessGroupSpec
@@ -71,7 +71,7 @@ def test_a_process_and_a_group_are_written_and_read_by_themselves(form: str) -> 
 
 
 def test_a_process_is_written_to_a_file_and_read_from_it(tmp_path: Path) -> None:
-    process = KubeExperimentSpec("x").new_process("a", container_image="u:1", env={"A": "1"})
+    process = KubeProcessSpec("a", container_image="u:1", env={"A": "1"})
     process.dump_json_file(file_path=tmp_path / "a.json", indent=4)
     read = type(process).load_file(file_path=tmp_path / "a.json")
     assert read.dump_dict() == process.dump_dict()
