@@ -44,11 +44,13 @@ class InstanceStatus:
     `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `index` its replica.
     `state` says all in words; `reason` why it waits or failed (empty: nothing to say); `status` is the exit status.
     `place` is the node, or the loopback address here; `pod` the pod or window; `is_step` a step before the process;
-    `gpus` the ids of the GPUs that it was given on this machine.
+    `gpus` the ids of the GPUs that it was given on this machine. `container` is what its container is called where
+    that is not as the process.
     """
 
     name: str
     process: str
+    container: str = ""
     group: str = ""
     index: int = 0
     phase: Phase
@@ -158,8 +160,9 @@ class LogLine:
 class LogQuery:
     """Which lines: of which instances (paths; empty: of all), from when to when, how many from the end (-1: all).
 
-    `follow` goes on, over restarts and new runs, until the experiment has reached a final state; `previous` reads what
-    the run (the container) before this one wrote; `regex` keeps the lines in which it is found.
+    `follow` goes on, over restarts and new runs, until the experiment has reached a final state; with `is_one_run` a
+    new run on this machine is not waited for. `previous` reads what the run (the container) before this one wrote;
+    `regex` keeps the lines in which it is found.
     """
 
     instances: tuple[str, ...] = ()
@@ -168,6 +171,7 @@ class LogQuery:
     tail: int = -1
     regex: str = ""
     follow: bool = False
+    is_one_run: bool = False
     previous: bool = False
 
     def __post_init__(self) -> None:

@@ -57,7 +57,7 @@ def test_json_holds_the_experiment_and_the_report(capsys: pytest.CaptureFixture[
     assert answer["kind"] == "Import"
     assert answer["experiment"]["name"] == "pong-dqn"
     report = answer["report"]
-    assert list(report) == ["carried", "changed", "lost"]
+    assert list(report) == ["carried", "changed", "lost", "compared"]
     assert any("configs" in note["what"] for note in [*report["changed"], *report["lost"]])
     said = [*report["carried"], *(note["at"] for note in report["lost"])]
     assert all(place.startswith(f"{EXAMPLES / 'dijob-v0.yaml'}:") for place in said)

@@ -9,22 +9,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from symphony_charts.chart.files import archive
-from symphony_charts.chart.files.readme_and_values import readme_text, values_text
+from symphony_charts.chart.files.readme import readme_text
+from symphony_charts.chart.files.values_text import values_text
 from symphony_charts.chart.files.version import check_version
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import quote
 
-__all__ = ["Chart", "ChartTemplate", "context_of", "make_chart"]
+__all__ = ["TEMPLATES", "Chart", "ChartTemplate", "context_of", "make_chart"]
 
 # helm refuses larger files when it loads an archive (helm/helm, pkg/chart/loader/archive/archive.go).
 _MAX_FILE_BYTES = 5 * 1024 * 1024
 
+# Those of objects, and what they share: a library, since helm keeps no dependency in the Secret of a release.
+TEMPLATES = ("templates/", "charts/symph/templates/")
+
 _FOLDER = "[[ cookiecutter.name ]]/"
 _PLACE = re.compile(rb"\[\[ cookiecutter\.(\w+) \]\]")
 _TEMPLATE_NAME = re.compile(rb'\b(define|include) "symph\.')
-# What stands on lines of its own; a comment of a template ends where its action does.
-_COMMENT = re.compile(rb"^[ \t]*(?:\{\{-? /\*.*?\*/ ?-?\}\}|#(?!!)[^\n]*)\n", re.DOTALL | re.MULTILINE)
 # In the folder for chart-testing, but not in the archive.
 _NOT_PACKED = ("ci/",)
 
@@ -75,7 +77,7 @@ class ChartTemplate:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         """`files` are those of the folder by path."""
         own = {path.removeprefix(_FOLDER): content for path, content in files.items() if path.startswith(_FOLDER)}
-        own = _with_names_of_their_own(_without_comments(own))
+        own = _with_names_of_their_own(own)
         self._pieces = {path: _PLACE.split(content) for path, content in own.items()}
 
     @property
@@ -115,24 +117,13 @@ def context_of(name: str, values: Values, version: str) -> dict[str, str]:
     }
 
 
-def _without_comments(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files, what all charts share without comments: helm keeps every file in the Secret of each release.
-
-    ``hooks/post_gen_project.py`` does the same for cookiecutter.
-    """
-    return {
-        path: _COMMENT.sub(b"", content).lstrip(b"\n") if path.startswith(("templates/", "files/")) else content
-        for path, content in files.items()
-    }
-
-
 def _with_names_of_their_own(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files with the hash of all templates in the name of each, since names hold for a whole release.
 
     So the charts of two versions of the templates can be dependencies of one chart, while those of one version share
     every file. ``hooks/post_gen_project.py`` does the same for cookiecutter.
     """
-    templates = {path: content for path, content in files.items() if path.startswith("templates/")}
+    templates = {path: content for path, content in files.items() if path.startswith(TEMPLATES)}
     whole = hashlib.sha256()
     for path, content in sorted(templates.items()):
         whole.update(path.encode() + b"\0" + content + b"\0")

@@ -68,23 +68,24 @@ _ENUMS = {
 
 def values_schema() -> Values:
     """The schema: closed maps but for those keyed by names, `extra` and `global`."""
-    root: Values = {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "Values of an experiment's chart; values.yaml says what each of them means",
-    }
+    root: Values = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "Values of an experiment's chart"}
     for field in FIELDS:
         steps = field.path.split(".")
         node = root
         for index, step in enumerate(steps):
             node = _child(node, step, ".".join(steps[:index]))
-        node |= _type_of(field.kind, steps[-2] if steps[-1] == "*" else steps[-1])
+        node |= {"description": field.meaning, **_type_of(field.kind, steps[-2] if steps[-1] == "*" else steps[-1])}
+    properties = root["properties"]
+    # helm gives each dependency a map of its own; to the library with the templates nothing can be said.
+    if isinstance(properties, dict):
+        properties["symph"] = {"properties": {"global": {"type": "object"}}, "additionalProperties": False}
     return {**root, "definitions": _TYPES}
 
 
 @cache
 def schema_text() -> bytes:
-    """The file's content, in one line and without descriptions, since helm keeps it in each release's Secret."""
-    return (json.dumps(values_schema(), separators=(",", ":")) + "\n").encode()
+    """The file's content."""
+    return (json.dumps(values_schema(), indent=2) + "\n").encode()
 
 
 def _type_of(kind: str, name: str) -> Values:

@@ -84,7 +84,8 @@ class Source:
 
     def located(self, report: Report) -> Report:
         """`report` with file and line in every path."""
-        return Report(
+        return replace(
+            report,
             carried=tuple(self.locate(path) for path in report.carried),
             notes=tuple(replace(note, path=self.locate(note.path)) for note in report.notes),
         )

@@ -35,10 +35,17 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What became of an input: the paths that were `carried` as they are, and `notes` on all others."""
+    """What became of an input: the paths that were `carried` as they are, and `notes` on all others.
+
+    `like` names the tool whose own pods were compared with the experiment's, empty where none were; `added` is what
+    only ours have, and `unproven` says why nothing could be compared.
+    """
 
     carried: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
+    like: str = ""
+    added: tuple[str, ...] = ()
+    unproven: str = ""
 
     @property
     def changed(self) -> tuple[Note, ...]:
@@ -56,12 +63,22 @@ class Report:
             "carried": list(self.carried),
             "changed": [_as_data(note) for note in self.changed],
             "lost": [_as_data(note) for note in self.lost],
+            "compared": {"with": self.like, "added": list(self.added), "not": self.unproven},
         }
 
     def summary(self) -> str:
-        """The report in one line."""
+        """The report in one line; only a comparison that found no loss says that everything came over."""
         carried = f"{len(self.carried)} fields carried, " if self.carried else ""
-        return f"{carried}{len(self.changed)} changed, {len(self.lost)} lost"
+        counts = f"{carried}{len(self.changed)} changed, {len(self.lost)} lost"
+        if self.unproven:
+            return f"{counts}; not compared with {self.unproven}"
+        if not self.like:
+            return counts
+        added = f"; ours also have {', '.join(self.added)}" if self.added else ""
+        if self.lost:
+            return f"{counts}; compared with {self.like}'s own pods{added}"
+        changes = f" but for the {len(self.changed)} changes above" if self.changed else ""
+        return f"{counts}: everything came over; the pods are {self.like}'s own{changes}{added}"
 
 
 def _as_data(note: Note) -> dict[str, str]:
@@ -114,8 +131,11 @@ class Log:
 
     def report(self) -> Report:
         """What became of the input; what no reader took is lost."""
+        left_out = {note.path for note in self.notes if note.verdict == "lost"}
         for path, readings in self.readings.items():
             read = set().union(*(reading.read for reading in readings))
+            if not left_out.isdisjoint((path, *_above(path))):
+                continue  # said of the whole
             for reading in readings:
                 for key, value in reading.values.items():
                     if value is not None and key not in read:

@@ -15,7 +15,9 @@ from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.pod import read_settings
 from symphony_charts.importers.common.pod_container import read_process
 from symphony_charts.importers.common.pod_volumes import PodVolumes
+from symphony_charts.importers.common.proof import proven
 from symphony_charts.importers.common.report import Imported, Log, build
+from symphony_charts.importers.symphony.original import original_pods
 
 __all__ = ["SHELL", "import_legacy", "serving"]
 
@@ -33,12 +35,17 @@ def import_legacy(source: Source) -> Imported:
     log = Log()
     if len(source.documents) > 1:
         log.note(source.prefix(1), "only the first document is read")
-    root = Fields(_unwrapped(source.documents[0].data), source.prefix(0), log)
+    dump = _unwrapped(source.documents[0].data)
+    root = Fields(dump, source.prefix(0), log)
     if "processes" not in root and "process_groups" not in root:
         log.fault(root.path, "this is no dump of a Symphony experiment", "it has `process_groups` and `processes`")
     reader = _Reader(root, log)
     data = reader.read()
-    return build({key: value for key, value in data.items() if value not in (None, {}, [])}, log, reader.origins)
+    data = {key: value for key, value in data.items() if value not in (None, {}, [])}
+    imported = build(data, log, reader.origins)
+    names = {place: path for path, place in reader.origins.items()}
+    originals = list(original_pods(dump, root.path, names))
+    return proven(imported, originals, "Symphony") if originals else imported
 
 
 def _unwrapped(value: object) -> object:
@@ -255,7 +262,12 @@ def _read_pod_settings(pod_yml: Fields, volumes: Volumes) -> dict[str, object]:
         settings["annotations"] = annotations
     metadata.skip("name", "namespace")
     metadata.note_unread("of a pod's metadata is not carried over")
-    spec.skip("containers", "volumes")
+    spec.skip("containers")
+    for volume in spec.maps("volumes"):
+        if UniqueNames.label(volume.text("name") or "") in volumes.declared or volume.text("name") == _SECRETS:
+            volume.skip(*volume.keys())  # it was read where a container mounts it
+        else:
+            volume.log.lost(volume.path, "this volume of the pod is mounted by none of Symphony's own records")
     if (policy := spec.text("restartPolicy")) is not None:
         settings["restart"] = {"Always": "always", "OnFailure": "on-failure", "Never": "never"}.get(policy)
     read_settings(spec, settings, PodVolumes(volumes))

@@ -15,6 +15,7 @@ from symphony_charts.importers.common.input_file import Source
 from symphony_charts.importers.common.names import UniqueNames
 from symphony_charts.importers.common.report import Imported, Log, build
 from symphony_charts.importers.torchx.appdef import AppDef, Role, read_appdef
+from symphony_charts.importers.torchx.limits import long_host_lists
 from symphony_charts.importers.torchx.option_table import SCHEDULER_OPTIONS
 from symphony_charts.importers.torchx.options import RunOptions, parse_cfg, read_options
 from symphony_charts.importers.torchx.role import RoleContext, process_of, restarts_whole_set
@@ -73,13 +74,11 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
     context = RoleContext(app=app, options=options, log=log)
     services = _services(roles)
     rank0 = next(iter(services[0].values()), None)
-    needs_rank0 = any(context.uses_rank0(role) for role in app.roles)
-    if needs_rank0 and rank0 is None:
+    if rank0 is None and any(context.needs_host(role, index) for index, role in enumerate(app.roles)):
+        # TorchX's own Service has this port, too, when no role has one.
         rank0 = _RANK0_SERVICE
         services[0] = {"": _RANK0_SERVICE}
-    if options.priority is not None and options.kind != "appwrapper":
-        what = "`priority` counts in the queue of MCAD alone, under `workload.kind: appwrapper` of version v1beta1"
-        log.note("cfg.priority", what, "priority_class_name is what pods have on every kind")
+    _note_options(options, log)
     data: dict[str, object] = {"name": names.clean(app.name, "name"), **_settings(app, options)}
     origins = {"name": "name"}
     processes: dict[str, object] = {}
@@ -91,7 +90,13 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
     data["volumes"] = context.volumes.declared
     # TorchX starts all roles at once, and so do the programs expect it.
     data["local"] = {"start": "together"}
-    return build(data, log, origins)
+    imported = build(data, log, origins)
+    for process, size in long_host_lists(imported.experiment):
+        path = f"{origins[f'processes.{process}']}.num_replicas"
+        what = f"the list of all replicas' hosts has {size} bytes, and no program starts with such a variable"
+        log.fault(path, what, "fewer replicas, or no port_map")
+    log.raise_faults()
+    return imported
 
 
 def _services(roles: list[tuple[str, Role]]) -> list[dict[str, str]]:
@@ -111,6 +116,21 @@ def _services(roles: list[tuple[str, Role]]) -> list[dict[str, str]]:
     return services
 
 
+def _note_options(options: RunOptions, log: Log) -> None:
+    """Refuse run options that cannot go together, and say which of them count nothing."""
+    if options.appwrapper_version is not None and options.kind != "appwrapper":
+        log.fault("cfg.appwrapper_version", f'kind "{options.kind}" is no AppWrapper', "kind=appwrapper, or drop it")
+    if options.coscheduler_name is not None and options.kind in ("volcano", "dijob"):
+        what = f"kind `{options.kind}` has a scheduler of its own for all pods, and takes no second one"
+        log.fault("cfg.coscheduler_name", what, "drop it, or use another kind")
+    if options.priority is not None and not options.is_for_mcad:
+        what = "`priority` counts in the queue of MCAD alone, whose AppWrappers are of version v1beta1"
+        log.lost(
+            "cfg.priority", what, "appwrapper_version=v1beta1, or priority_class_name, which pods have on every kind"
+        )
+    log.raise_faults()
+
+
 def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
     """The experiment's own fields, from the run options and the application's metadata."""
     workload: dict[str, object] = {}
@@ -122,7 +142,9 @@ def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
         workload |= {"gang": "coscheduling", "scheduler_name": options.coscheduler_name}
     if options.gang is not None:
         workload["gang"] = options.gang
-    if options.priority is not None:
+    if options.appwrapper_version is not None:
+        workload["appwrapper"] = {"version": options.appwrapper_version}
+    if options.priority is not None and options.is_for_mcad:
         workload["priority"] = options.priority
     if options.priority_class_name is not None:
         workload["priority_class"] = options.priority_class_name
@@ -132,6 +154,8 @@ def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
     settings: dict[str, object] = {
         "namespace": options.namespace,
         "service_account": options.service_account,
+        # An account is named for what it may do, which its token proves; TorchX leaves Kubernetes' default, a token.
+        "security": {"service_account_token": True} if options.service_account else None,
         "image_pull_secrets": [options.image_secret] if options.image_secret else None,
         "networks": [options.network] if options.network else None,
         "workload": workload or None,
