@@ -4,8 +4,8 @@
 
 A repository with so many charts of twelve files is made first. Peers: a full clone, copy, add, commit and push (what
 most tools do); a shallow, sparse and blobless clone with a push; and git fast-import into a kept cache. Our engine is
-timed without the start of Python, as the budget has it. The row "whole command" is `symph publish` as users run it, of a
-spec that changes each time: by the wall clock (budget 0.3 s on a quiet machine), and in CPU.
+timed without the start of Python, as the budget has it. "whole command" is `symph publish` as users run it, of a spec
+that changes each time: by the wall clock (budget 0.3 s on a quiet machine), and in CPU.
 """
 
 from __future__ import annotations
