@@ -118,6 +118,7 @@ class Prepared:
             chart_version=version or own.chart_version,
         )
         merged = merge(self.values, values)
+        _refuse_other_digest(merged, self.values)
         model, objects = render_release(merged, there)
         return replace(self.own, values=merged, release=there, model=model, objects=tuple(objects))
 
@@ -140,15 +141,17 @@ def prepare(
     overrides: Values | None = None,
     pools: Sequence[str] = (),
     variables: Mapping[str, object] | None = None,
+    system: str | None = None,
     force: bool = False,
 ) -> Prepared:
     """What becomes of a spec file: `overrides` are merged into its chart's values as helm would merge them.
 
-    It is placed on the node pools of the files `pools`, else of its own `placement.pools`; `variables` are Terraform's.
+    It is placed on the node pools of the files `pools`, else of its own `placement.pools`; `variables` are Terraform's,
+    `system` is what `--system` says.
     Raises SpecError with everything that helm would refuse, before anything is written, and PlacementError where a
     group cannot be scheduled, unless `force` is set.
     """
-    known = pools_of_spec(spec.path, spec.experiment.placement.pools, pools, variables=variables)
+    known = pools_of_spec(spec.path, spec.experiment.placement.pools, pools, variables=variables, system=system)
     try:
         return prepare_experiment(
             spec.experiment, spec.pins, overrides=overrides, pools=known, force=force, version=spec.lock.version
@@ -179,7 +182,11 @@ def prepare_experiment(
         bare = compile_values(without_shares(settled), services)
         settled = share_out(settled, running_requests(render_release(bare, release)[1]))
     defaults = compile_values(settled, services)
-    values = with_digest(merge(defaults, overrides)) if overrides else defaults
+    values = defaults
+    if overrides:
+        merged = merge(defaults, overrides)
+        _refuse_other_digest(merged, defaults)
+        values = with_digest(merged)
     model, objects = render_release(values, release)
     own = Rendering(
         values=values,
@@ -192,6 +199,13 @@ def prepare_experiment(
     if not force:
         own.refuse_unschedulable()
     return Prepared(experiment=settled, services=services, defaults=defaults, own=own, losses=tuple(losses(settled)))
+
+
+def _refuse_other_digest(values: Values, own: Values) -> None:
+    """Raise SpecError, as the chart does, for values that were written for another version of the experiment."""
+    if values.get("specDigest") != own.get("specDigest"):
+        what = "the values are those of another version of the experiment, and the chart refuses them"
+        raise SpecError.one(what, "specDigest", "leave `specDigest` out of them")
 
 
 def _located(problem: Problem, spec: SpecFile, overrides: Values) -> Problem:
