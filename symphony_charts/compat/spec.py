@@ -143,6 +143,9 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
         super().__init__(*args, **fields)
         # As Symphony started them; its programs dial until somebody listens.
         self._local().setdefault("start", "together")
+        if self.backend != "subproc":
+            # There a process that failed ended all others, elsewhere none.
+            self._local().setdefault("on_exit", "keep")
 
     @property
     def address_book(self) -> AddressBook:
