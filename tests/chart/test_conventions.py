@@ -65,6 +65,11 @@ def test_a_conventional_setting_means_the_same_here_and_through_helm(
     assert schema_faults(merge(chart.values, values)) == []
 
 
+def test_a_number_beyond_floats_is_one_text_wherever_it_stands(tmp_path: Path) -> None:
+    chart = chart_of(experiment_of(processes=PROCESSES))
+    assert_same(chart, write_chart(chart, tmp_path), ["labels.x=9007199254740993"])
+
+
 def test_a_port_of_nodes_says_nothing_of_a_service_inside() -> None:
     chart = chart_of(experiment_of(processes=PROCESSES))
     objects = native_objects(chart, values=board(expose="ClusterIP", nodePort=30080))
