@@ -23,20 +23,16 @@ if not re.fullmatch(r"[a-z](?:[-a-z0-9]{0,51}[a-z0-9])?", name):
 if not re.fullmatch(r"\d+\.\d+\.\d+(?:[-+][-+.0-9A-Za-z]+)?", version):
     sys.exit(f'"{version}" is no version: three numbers, such as 0.1.0')
 if name != made_for.strip('"'):
-    was = made_for.strip('"')
+    was = re.escape(made_for.strip('"'))
     places = {
-        "Chart.yaml": [(f"name: {made_for}", f'name: "{name}"'), (f"Experiment {was}", f"Experiment {name}")],
-        "README.md": [
-            (f"# {was}\n", f"# {name}\n"),
-            (f"`{was}`", f"`{name}`"),
-            *((f"helm {verb} {was}", f"helm {verb} {name}") for verb in ("install", "test", "upgrade", "uninstall")),
-        ],
-        "values.yaml": [(f"\nexperiment: {was}\n", f'\nexperiment: "{name}"\n')],
+        "Chart.yaml": [(r"(?m)^name: .*$", f'name: "{name}"'), (f"Experiment {was}", f"Experiment {name}")],
+        "README.md": [(rf"(?<![\w-]){was}(?![\w-])", name)],
+        "values.yaml": [(r"(?m)^experiment: .*$", f'experiment: "{name}"')],
     }
     for file, changes in places.items():
         text = Path(file).read_text(encoding="utf-8")
         for before, after in changes:
-            text = text.replace(before, after)
+            text = re.sub(before, after, text)
         Path(file).write_text(text, encoding="utf-8")
 if version != made_at.strip('"'):
     text = Path("Chart.yaml").read_text(encoding="utf-8")
