@@ -8,6 +8,7 @@ from pathlib import Path
 
 from symphony_charts.chart.files.package_cache import PackageCache
 from symphony_charts.cli import output
+from symphony_charts.cli.commands.chart.fork import check_fork
 from symphony_charts.cli.options import common
 from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
 from symphony_charts.cli.values import prepared_of, user_values_of
@@ -92,9 +93,6 @@ def _prepare_all(args: argparse.Namespace, paths: Sequence[str], dest: Path, ima
         spec = with_images(specfile.read(path), images.by_base)
         packaged = package(prepared_of(args, spec), spec, dest, filled, version=args.version)
         if is_other:
-            # Imports YAML and the runner of programs, which no other package needs.
-            from symphony_charts.cli.commands.chart.fork import check_fork
-
             check_fork(packaged, args.template)
         return packaged
 
