@@ -10,9 +10,6 @@ CPU time is what counts; the fastest of several rounds is shown, since everythin
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 import os
 import subprocess
 import sys
@@ -31,6 +28,7 @@ from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.system import package_data
+from tests.chart.release_secret import release_kb
 from tests.tools import HELM_VERSIONS, helm
 
 SPEC = {
@@ -167,25 +165,6 @@ def helm_cpu_s(program: Path, chart: Path, rounds: int = 5) -> tuple[float, str]
         after, printed = os.times(), ended.stdout
         best = min(best, after.children_user + after.children_system - before.children_user - before.children_system)
     return best, printed
-
-
-def release_kb(chart: Chart, manifest: str) -> float:
-    """Kilobytes that helm puts into the Secret of a release: its JSON, which holds files as base64, packed by gzip."""
-    files = {path: base64.b64encode(content).decode() for path, content in chart.packed.items()}
-    apart = ("Chart.yaml", "values.yaml", "values.schema.json")
-    parts = {
-        "metadata": {"name": chart.name, "version": chart.version},
-        "templates": [{"name": path, "data": files[path]} for path in files if path.startswith("templates/")],
-        "files": [
-            {"name": path, "data": files[path]}
-            for path in files
-            if path not in apart and not path.startswith("templates/")
-        ],
-        "values": chart.values,
-        "schema": files["values.schema.json"],
-    }
-    whole = {"name": "exp", "version": 1, "manifest": manifest, "chart": parts}
-    return len(base64.b64encode(gzip.compress(json.dumps(whole, separators=(",", ":")).encode(), 9))) / 1000
 
 
 def helms() -> None:

@@ -44,6 +44,7 @@ def cookiecutter_json() -> bytes:
         "comment_end_string": "#]",
     }
     context["_copy_without_render"] = [
+        "charts/*",
         "templates/*",
         "*.json",
         "ci/*",

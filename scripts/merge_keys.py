@@ -17,7 +17,7 @@ __all__ = ["generated_files", "merge_keys"]
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "symphony_charts" / "chart" / "lint" / "schemas"
 MODULE = "symphony_charts/formats/merge_keys.py"
-TEMPLATE = "chart-template/[[ cookiecutter.name ]]/templates/_merge_keys.tpl"
+TEMPLATE = "chart-template/[[ cookiecutter.name ]]/charts/symph/templates/_merge_keys.tpl"
 _TEMPLATE_OF_PODS = "io.k8s.api.core.v1.PodTemplateSpec"
 _PYTHON = '''"""scripts/merge_keys.py writes by which key Kubernetes' strategic merge joins the lists of a pod.
 

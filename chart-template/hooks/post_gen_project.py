@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 whole = hashlib.sha256()
-templates = {path.as_posix(): path for path in Path("templates").rglob("*") if path.is_file()}
+folders = (Path("templates"), Path("charts/symph/templates"))
+templates = {path.as_posix(): path for folder in folders for path in folder.rglob("*") if path.is_file()}
 for name, path in sorted(templates.items()):
     whole.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
 prefix = rb'\1 "symph.%s.' % whole.hexdigest()[:6].encode()

@@ -158,8 +158,9 @@ class LogLine:
 class LogQuery:
     """Which lines: of which instances (paths; empty: of all), from when to when, how many from the end (-1: all).
 
-    `follow` goes on, over restarts and new runs, until the experiment has reached a final state; `previous` reads what
-    the run (the container) before this one wrote; `regex` keeps the lines in which it is found.
+    `follow` goes on, over restarts and new runs, until the experiment has reached a final state; with `is_one_run` a
+    new run on this machine is not waited for. `previous` reads what the run (the container) before this one wrote;
+    `regex` keeps the lines in which it is found.
     """
 
     instances: tuple[str, ...] = ()
@@ -168,6 +169,7 @@ class LogQuery:
     tail: int = -1
     regex: str = ""
     follow: bool = False
+    is_one_run: bool = False
     previous: bool = False
 
     def __post_init__(self) -> None:

@@ -26,8 +26,8 @@ __all__ = [
     "note",
     "paint",
     "print_items",
-    "print_notes",
     "print_record",
+    "print_report",
     "progress",
     "texts",
     "use_color",
@@ -41,14 +41,24 @@ _COLORS = {"good": "32", "busy": "33", "bad": "31", "dim": "2", "bold": "1"}
 
 
 class Note(Protocol):
-    """What `print_notes` prints: a fact, its path, and the step to take."""
+    """What `print_report` prints: a fact, whether it is a change or a loss, its path, and the step to take."""
 
     @property
     def what(self) -> str: ...
     @property
+    def verdict(self) -> str: ...
+    @property
     def path(self) -> str: ...
     @property
     def next(self) -> str: ...
+
+
+class Report(Protocol):
+    """What became of an input: notes on what was changed or lost, and all of it in one line."""
+
+    @property
+    def notes(self) -> Sequence[Note]: ...
+    def summary(self) -> str: ...
 
 
 class Column:
@@ -141,10 +151,11 @@ def texts(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def print_notes(notes: Iterable[Note]) -> None:
-    """Print what did not come over as it was, where, and what to do about it, to stderr."""
-    for item in notes:
-        note(f"note: {item.what}\n  at:   {item.path}" + (f"\n  next: {item.next}" if item.next else ""))
+def print_report(report: Report) -> None:
+    """Print to stderr what was changed and what is lost, where, and what to do about it; then the sum."""
+    for item in report.notes:
+        note(f"{item.verdict}: {item.what}\n  at:   {item.path}" + (f"\n  next: {item.next}" if item.next else ""))
+    note(report.summary())
 
 
 def use_color(stream: TextIO, choice: str | None = None) -> bool:

@@ -51,6 +51,7 @@ class Verb:
 
 VERBS: tuple[Verb, ...] = (
     Verb("init", (), "make the folder of a new experiment", "start.init"),
+    Verb("run", (), "start an experiment, print what it does, and end with its status", "start.run"),
     Verb("up", (), "start an experiment on this machine, in tmux", "start.up"),
     Verb("down", (), "end an experiment on this machine, and everything it started", "start.down"),
     Verb("restart", (), "start processes of a running experiment again", "start.restart"),

@@ -16,7 +16,7 @@ from symphony_charts.kubernetes.delete import objects_of_release, wait_gone
 from symphony_charts.kubernetes.ownership import held_by, refuse_managed, refuse_protected
 from symphony_charts.kubernetes.releases.source import prepared_chart
 from symphony_charts.placement.pools.files import pools_of_spec
-from symphony_charts.prepare import prepare_experiment
+from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.settings.saved_experiments import save_experiment
 from symphony_charts.spec.model import Experiment
 
@@ -69,10 +69,22 @@ class KubeCluster(Cluster):
         """
         pools = pools_of_spec(folder / experiment.name, experiment.placement.pools)
         prepared = prepare_experiment(experiment, pins, pools=pools)
+        return self.start_prepared(prepared, folder=folder, force=force, dry_run=dry_run)
+
+    def start_prepared(
+        self,
+        prepared: Prepared,
+        *,
+        folder: Path,
+        values: Mapping[str, object] | None = None,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> object:
+        """`start` of what was prepared under `values`, which helm is given over those of the chart."""
         if dry_run:
             sys.stdout.write(dump_all(prepared.objects))
             return list(prepared.objects)
-        experiment = prepared.experiment
+        experiment, values = prepared.experiment, values or {}
         api = self._watcher.api
         namespace = self._namespace or experiment.namespace or api.namespace
         refuse_protected(namespace)
@@ -80,7 +92,7 @@ class KubeCluster(Cluster):
         is_there = self._refuse_existing(there, experiment.name, namespace, force=force)
         objects = prepared.under({}, namespace=namespace).objects
         with prepared_chart(prepared, folder) as source:
-            secret = source.secret(experiment.name, namespace)
+            secret = source.secret(experiment.name, namespace, values)
             self._judge(objects, namespace)
             save_experiment(experiment, force=force)
             if is_there:
@@ -88,7 +100,7 @@ class KubeCluster(Cluster):
             self._make_namespace(namespace)
             if secret is not None:
                 api.apply(secret, namespace, force=True)
-            if not self._install(experiment.name, source.chart, namespace):
+            if not self._install(experiment.name, source.chart, values, namespace):
                 # What helm would run as a hook, it runs when it is asked to test.
                 for item in objects:
                     if not _is_hook(item):
@@ -135,7 +147,7 @@ class KubeCluster(Cluster):
         if api.find(f"/api/v1/namespaces/{namespace}") is None:
             api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, "")
 
-    def _install(self, name: str, chart: Path, namespace: str) -> bool:
+    def _install(self, name: str, chart: Path, values: Mapping[str, object], namespace: str) -> bool:
         """Whether helm is there and has installed the chart."""
         # pyhelm3 takes 130 ms to load, which nobody spends who only watches.
         from symphony_charts.kubernetes.releases.releases import Releases, Target
@@ -145,7 +157,7 @@ class KubeCluster(Cluster):
         except ToolMissing:
             return False
         with releases:
-            releases.install(name, chart, namespace=namespace)
+            releases.install(name, chart, values, namespace=namespace)
         return True
 
 

@@ -13,6 +13,7 @@ from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.legacy import dump_experiment, dump_group, dump_process, read_experiment
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import dump, load
+from symphony_charts.importers.symphony.importer import SHELL, serving
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec as OurGroup
 from symphony_charts.spec.builder.experiment import ProcessSpec as OurProcess
 
@@ -26,6 +27,13 @@ class ProcessSpec(OurProcess):
 
     backend: ClassVar[str] = "kube"
 
+    def to_data(self) -> dict[str, object]:
+        """The process as data. Its lines run in bash, which goes on after one that fails, as they did in Symphony."""
+        data = super().to_data()
+        if data.get("cmds") or data.get("preamble"):
+            data.setdefault("shell", SHELL)
+        return data if self.group is not None else serving(data)
+
     def dump_dict(self) -> dict[str, Any]:
         """The process as Symphony dumped it."""
         return dump_process(self, self.backend)
@@ -36,6 +44,10 @@ class ProcessGroupSpec(OurGroup):
 
     backend: ClassVar[str] = "kube"
     process_class: type[OurProcess] = ProcessSpec
+
+    def to_data(self) -> dict[str, object]:
+        """The group as data."""
+        return serving(super().to_data())
 
     def dump_dict(self) -> dict[str, Any]:
         """The group as Symphony dumped it."""

@@ -13,19 +13,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
-from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.compat.tmux import TmuxBackend
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.local import up as local_run
-from symphony_charts.local.runs import Run, process_items
+from symphony_charts.local.runs import Run, process_items, runs_of
 from symphony_charts.spec.model import Experiment
 
 __all__ = [
@@ -40,6 +39,7 @@ _MODES = ("print", "file", "none")
 _POLL_S = 0.1
 # How long a child may take to end after TERM.
 _GRACE_S = 1.0
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class SubprocProcessSpec(ProcessSpec):
@@ -101,16 +101,21 @@ class SubprocBackend(TmuxBackend):
     ) -> object:
         """Start, follow and wait; raises CheckFailed with the status of the first process that failed."""
         plain = msgspec.structs.replace(experiment, local=msgspec.structs.replace(experiment.local, tty=False))
-        with symphonys():
-            run = OurCluster.start(self, plain, folder=folder, pins=pins, force=force, dry_run=dry_run)
-        if not isinstance(run, Run):
-            return None
-        try:
-            status = self._follow(run)
-        except BaseException:
-            # Ctrl-C, or whatever else ends the script, ends all that it started.
-            local_run.down(run)
-            raise
+        before = {run.folder for run in runs_of(plain.name)}
+        with _ending_with_signals():
+            try:
+                with symphonys():
+                    run = super().start(plain, folder=folder, pins=pins, force=force, dry_run=dry_run)
+                if not isinstance(run, Run):
+                    return None
+                status = self._follow(run)
+            except BaseException:
+                # Ctrl-C, a closed terminal, or whatever else ends the script, ends all that it started.
+                with _deaf():
+                    for started in runs_of(plain.name):
+                        if started.folder not in before and started.is_live:
+                            local_run.down(started)
+                raise
         if status:
             failed = run.state()["failed"]["name"]
             error = CheckFailed(f'process "{failed}" of {run.experiment} failed with {status}')
@@ -135,6 +140,40 @@ class SubprocBackend(TmuxBackend):
 
 
 SubprocCluster = SubprocBackend
+
+
+class Ended(SystemExit):
+    """A signal ends the script; its status says which."""
+
+
+@contextlib.contextmanager
+def _ending_with_signals() -> Iterator[None]:
+    """Inside, a signal that would end the script raises `Ended`; what `nohup` ignores stays ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, _frame: object) -> None:
+        raise Ended(128 + number)
+
+    handlers = {
+        number: signal.signal(number, leave) for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Inside, the signals that end a script wait: what is being ended is ended whole."""
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 class _Stream:

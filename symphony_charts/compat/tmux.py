@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
@@ -11,6 +14,8 @@ from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, Proces
 from symphony_charts.errors import SpecError
 from symphony_charts.local.log_file import LogFile
 from symphony_charts.local.runs import find_run, find_slots, process_items
+from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.pods import processes_of
 
 __all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
 
@@ -19,6 +24,28 @@ def check_name(name: object, what: str) -> None:
     """Raise SpecError (a ValueError) for names that tmux cannot have: empty ones, and those with ``:`` or ``.``."""
     if not isinstance(name, str) or not name or set(name) & set(":."):
         raise SpecError.one(f"{name!r} cannot be the name of {what}", "name", "use letters, digits, - and _")
+
+
+def with_one_script(experiment: Experiment) -> Experiment:
+    """`experiment` whose processes say the preamble of all before their own lines, if they have lines."""
+    lines = experiment.local.preamble
+    processes = [process for _, process in processes_of(experiment)]
+    if not lines or any(process.cmds is None for process in processes):
+        return experiment
+
+    def joined(process: Process) -> Process:
+        return msgspec.structs.replace(process, preamble=[*lines, *process.preamble])
+
+    groups = {
+        name: msgspec.structs.replace(group, processes={key: joined(each) for key, each in group.processes.items()})
+        for name, group in experiment.groups.items()
+    }
+    return msgspec.structs.replace(
+        experiment,
+        groups=groups,
+        processes={name: joined(process) for name, process in experiment.processes.items()},
+        local=msgspec.structs.replace(experiment.local, preamble=[]),
+    )
 
 
 class TmuxProcessSpec(ProcessSpec):
@@ -70,6 +97,19 @@ class TmuxBackend(OurCluster):
         options.pop("verbose", None)
         with symphonys():
             return super().launch(exp, force=force, dry_run=dry_run, **options)
+
+    def start(
+        self,
+        experiment: Experiment,
+        *,
+        folder: Path,
+        pins: Mapping[str, int],
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> object:
+        """Start it; all preambles and a process's own lines are one script, as they were typed into one shell."""
+        joined = with_one_script(experiment)
+        return super().start(joined, folder=folder, pins=pins, force=force, dry_run=dry_run)
 
     def delete(self, experiment_name: str, **_: Any) -> None:
         """End an experiment; raises ValueError unless it runs here."""

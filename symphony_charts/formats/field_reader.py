@@ -11,6 +11,7 @@ __all__ = ["Faults", "Fields", "as_text"]
 
 
 _TEXT = frozenset({str})
+_EVALUATE = "give the output of `terraform show -json PLAN` instead, or --var KEY=VALUE (a list in JSON)"
 
 
 @dataclass(slots=True)
@@ -70,7 +71,9 @@ class Fields:
             # What was rendered or read from JSON has no other keys, and a copy of everything costs the most here.
             data = value if _TEXT.issuperset(map(type, value)) else {str(key): item for key, item in value.items()}
             return cls(data, path, faults)
-        if value is not None and value != []:
+        if isinstance(value, str) and "${" in value:
+            faults.add(f"cannot evaluate {value}", path, _EVALUATE)
+        elif value is not None and value != []:
             faults.add(f"an object is expected, not {_kind(value)}", path)
         return cls({}, path, faults)
 
@@ -98,7 +101,7 @@ class Fields:
                 self.fault(f"a text is expected, not {_kind(value)}", key)
                 return ""
             if "${" in text:
-                self.fault(f"cannot evaluate {text}", key, "give the output of `terraform show -json PLAN` instead")
+                self.fault(f"cannot evaluate {text}", key, _EVALUATE)
                 return ""
             return text
         if required:
@@ -126,7 +129,7 @@ class Fields:
 
     def _no_number(self, key: str, value: object) -> None:
         if isinstance(value, str) and "${" in value:
-            self.fault(f"cannot evaluate {value}", key, "give the output of `terraform show -json PLAN` instead")
+            self.fault(f"cannot evaluate {value}", key, _EVALUATE)
         else:
             shown = f'"{value}"' if isinstance(value, str) else _kind(value)
             self.fault(f"a whole number is expected, not {shown}", key)
@@ -141,7 +144,10 @@ class Fields:
                 return value.lower() == "true"
             if isinstance(value, bool):
                 return value
-            self.fault(f"true or false is expected, not {_kind(value)}", key)
+            if isinstance(value, str) and "${" in value:
+                self.fault(f"cannot evaluate {value}", key, _EVALUATE)
+            else:
+                self.fault(f"true or false is expected, not {_kind(value)}", key)
             return False
         return False
 
@@ -165,7 +171,7 @@ class Fields:
                 for index, item in enumerate(value):
                     yield Fields.of(item, f"{self.at(key)}[{index}]", self.faults)
             else:
-                self.fault(f"a list is expected, not {_kind(value)}", key)
+                self._no_list(key, value)
             return
 
     def texts(self, key: str) -> list[str]:
@@ -174,12 +180,21 @@ class Fields:
         if value is None:
             return []
         if not isinstance(value, list):
-            self.fault(f"a list is expected, not {_kind(value)}", key)
+            self._no_list(key, value)
             return []
         texts = [as_text(item) for item in value]
         if None in texts:
             self.fault("texts are expected in the list", key)
+        for text in texts:
+            if text is not None and "${" in text:
+                self.fault(f"cannot evaluate {text}", key, _EVALUATE)
         return [text for text in texts if text is not None]
+
+    def _no_list(self, key: str, value: object) -> None:
+        if isinstance(value, str) and "${" in value:
+            self.fault(f"cannot evaluate {value}", key, _EVALUATE)
+        else:
+            self.fault(f"a list is expected, not {_kind(value)}", key)
 
     def mapping(self, key: str) -> dict[str, str]:
         """The map of texts under `key`; numbers and booleans become what a node label shows."""

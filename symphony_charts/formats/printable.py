@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["printable_line", "printable_lines"]
+__all__ = ["printable_line", "printable_lines", "terminal_line"]
 
 # Sequences that begin with ESC, or with the one character of C1 that means the same. Source: ECMA-48, 5.3 to 5.6.
 _ESCAPE = re.compile(
@@ -12,6 +12,7 @@ _ESCAPE = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
+_COLOR = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 def printable_line(text: str) -> str:
@@ -26,3 +27,18 @@ def printable_lines(text: str) -> str:
     """The same line by line: line ends and tabs stay, and a carriage return is a line end."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join("\t".join(printable_line(part) for part in line.split("\t")) for line in lines)
+
+
+def terminal_line(text: str) -> str:
+    """What a terminal would show of a line that was written to one, on one line: its colours stay, and end with it.
+
+    Of a line that was written anew after a carriage return, as progress bars do, the last state is left.
+    """
+    if text.isprintable():
+        return text
+    text = text.rstrip("\r").rpartition("\r")[2]
+    colors = _COLOR.findall(text)
+    plain = [printable_line(part.expandtabs()) for part in _COLOR.split(text)]
+    if not colors:
+        return plain[0]
+    return "".join(part + color for part, color in zip(plain, [*colors, "\x1b[0m"], strict=True))

@@ -39,7 +39,7 @@ def _lines(run: Run, query: LogQuery) -> Iterator[LogLine]:
     while query.follow and not query.previous:
         with Changes([*reader.logs, run.folder, run.folder.parent]) as watched:
             yield from _until_over(reader, watched, query)
-        newer = _newer(run)
+        newer = None if query.is_one_run else _newer(run)
         if newer is None or _is_past(query):
             return
         run, reader = newer, _Reader(newer, query)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from symphony_charts.errors import PlacementError
 from symphony_charts.placement.assign.rules import Decision
 from symphony_charts.placement.fit.demand import Demand, in_order
+from symphony_charts.placement.fit.gpu_sharing import keep_shares_single
 from symphony_charts.placement.fit.packing import Filled, Packing, orders, pack
 from symphony_charts.placement.fit.packing_patterns import is_worth_trying, pack_patterns, worth
 from symphony_charts.placement.fit.proof import cannot_fit, is_proven
@@ -21,27 +21,14 @@ from symphony_charts.placement.fit.reasons import why_left_over, why_not
 from symphony_charts.placement.fit.search import search
 from symphony_charts.placement.fit.supply import HOSTNAME, Cluster, make_cluster
 from symphony_charts.placement.fit.tpu_slices import is_whole, keep_slices_whole
+from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, with_doubts
 from symphony_charts.placement.machines.prices import PriceTable, default_prices
 from symphony_charts.placement.pools.pool import Pool, Pools
 
 __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 
-Verdict = Literal["PROVEN", "PACKABLE", "UNKNOWN", "NO"]
-_WORST: tuple[Verdict, ...] = ("NO", "UNKNOWN", "PACKABLE", "PROVEN")
 # Beyond this many demands the further orders cost more than they find.
 _RETRY_LIMIT = 400
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """What is certain for the pods of one group (or lone process); `why` and `next` as in error messages."""
-
-    name: str
-    count: int
-    verdict: Verdict
-    why: str
-    next: str = ""
-    demand: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +64,7 @@ class Plan:
     @property
     def verdict(self) -> Verdict:
         """The worst verdict of all groups."""
-        return min((group.verdict for group in self.groups), key=_WORST.index, default="PROVEN")
+        return min((group.verdict for group in self.groups), key=WORST.index, default="PROVEN")
 
     def refusal(self) -> PlacementError | None:
         """The error that stops a package or publish: the groups that cannot be scheduled; None if all can."""
@@ -102,11 +89,12 @@ def plan_demands(
 
     The same input gives the same plan, byte for byte, and the order of processes changes nothing.
     """
-    cluster = keep_slices_whole(make_cluster(pools.pools, in_order(demands)))
+    cluster = keep_shares_single(keep_slices_whole(make_cluster(pools.pools, in_order(demands))))
     packing, is_certain = _best_packing(cluster)
     table = prices or default_prices()
-    groups = _with_unknown(cluster, _groups(cluster, packing, pools, is_certain=is_certain))
-    groups = tuple(sorted(groups, key=lambda group: group.name))
+    judged = list(_groups(cluster, packing, pools, is_certain=is_certain))
+    bounded = _with_unknown(cluster, with_doubts(cluster, pools, judged, _judged))
+    groups = tuple(sorted(bounded, key=lambda group: group.name))
     return Plan(
         experiment=experiment,
         source=pools.source,
@@ -116,6 +104,12 @@ def plan_demands(
         pools=pools,
         notes=tuple(_notes(cluster, pools)),
     )
+
+
+def _judged(cluster: Cluster, pools: Pools) -> list[Group]:
+    """The verdicts on a cluster, by its best packing."""
+    packing, is_certain = _best_packing(cluster)
+    return list(_groups(cluster, packing, pools, is_certain=is_certain))
 
 
 def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
@@ -235,7 +229,7 @@ def _packable_text(cluster: Cluster, number: int) -> tuple[str, str]:
 
 def _as_gang(groups: tuple[Group, ...], gang: str) -> tuple[Group, ...]:
     """All or nothing: every group is as certain as the least certain one."""
-    worst: Verdict = min((group.verdict for group in groups), key=_WORST.index, default="PROVEN")
+    worst: Verdict = min((group.verdict for group in groups), key=WORST.index, default="PROVEN")
     weakest = next((group for group in groups if group.verdict == worst), None)
     return tuple(
         group
@@ -278,3 +272,5 @@ def _notes(cluster: Cluster, pools: Pools) -> Iterator[str]:
         if pool.accuracy == "guess":
             yield f"{pool.name}: the machine type is a guess ({pool.machine_type})"
         yield from (f"{pool.name}: {note}" for note in pool.notes)
+        yield from (f"{pool.name}: {doubt.text}" for doubt in pool.doubts)
+    yield from pools.grows

@@ -180,7 +180,8 @@ class Process(PodSettings, frozen=True, kw_only=True):
     script in both worlds, after the lines of `preamble`. `shell` runs them: ``sh -e``, ``bash -eo pipefail``, or a
     list of words before the script. `binds` and `exposes` map a service name to a
     fixed port or None; `connects` lists service names. `after` lists processes that must be ready (services) or
-    done (finite ones) first. `container_overlay` is laid on the emitted container like `pod_overlay`.
+    done (finite ones) first. Without `ready` a process is ready once its bound ports accept connections, with `none` as
+    soon as it runs. `container_overlay` is laid on the emitted container like `pod_overlay`.
     """
 
     image: str | None = None
@@ -202,7 +203,7 @@ class Process(PodSettings, frozen=True, kw_only=True):
     reserve: bool = False
     pod_share: list[Literal["cpu", "memory"]] = []
     mounts: list[Mount] = []
-    ready: Probe | None = None
+    ready: Probe | Literal["none"] | None = None
     after: list[str] = []
     assign_to: Assignment | None = None
     local: LocalProcess | None = None

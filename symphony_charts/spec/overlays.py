@@ -113,8 +113,8 @@ def _overlaid(process: Process, overlay: Mapping[str, object]) -> tuple[Process,
         process = msgspec.structs.replace(process, command=command, cmds=None, preamble=[], shell=DEFAULT_SHELL)
     fields, rest = container_fields(rest)
     process = _with_fields(process, fields)
-    ready = process.ready and msgspec.to_builtins(process.ready)
-    probe = probe_field(ready or {}, sub(rest, "readinessProbe"), {*process.binds, *process.exposes})
+    ready = msgspec.to_builtins(process.ready) if isinstance(process.ready, Probe) else {}
+    probe = probe_field(ready, sub(rest, "readinessProbe"), {*process.binds, *process.exposes})
     if probe is not None:
         process = msgspec.structs.replace(process, ready=msgspec.convert(probe, Probe))
         del rest["readinessProbe"]

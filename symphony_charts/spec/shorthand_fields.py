@@ -80,6 +80,8 @@ def tolerations(value: object) -> object:
 
 def probe(value: object) -> object:
     """``ready: 8080`` (a TCP port, by number or service name), as below `tcp`, `http` and `exec`; ``period: 1s``."""
+    if value == "none":
+        return value
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return {"tcp": {"port": value}}
     if not isinstance(value, dict):

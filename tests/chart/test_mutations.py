@@ -172,13 +172,15 @@ def rich() -> Chart:
 def mutations(chart: Chart) -> list[tuple[str, int]]:
     """File and position of every statement to take out."""
     return [
-        (name, match.start()) for name in _MUTATED for match in _SET.finditer(chart.files[f"templates/{name}"].decode())
+        (name, match.start())
+        for name in _MUTATED
+        for match in _SET.finditer(chart.files[f"charts/symph/templates/{name}"].decode())
     ]
 
 
 def without(chart: Chart, name: str, position: int) -> Chart:
     """The chart with one statement less."""
-    path = f"templates/{name}"
+    path = f"charts/symph/templates/{name}"
     text = chart.files[path].decode()
     end = text.index("\n", position) + 1
     files = {**chart.files, path: (text[:position] + text[end:]).encode()}
@@ -203,7 +205,7 @@ def test_every_statement_that_sets_a_field_is_noticed(tmp_path: Path) -> None:
         except AssertionError:
             continue  # helm itself refused the mutated chart
         if same:
-            line = chart.files[f"templates/{name}"].decode()[position:].partition("\n")[0]
+            line = chart.files[f"charts/symph/templates/{name}"].decode()[position:].partition("\n")[0]
             unnoticed.append(f"{name}: {line}")
     assert not unnoticed
 

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -21,10 +22,20 @@ from yamllint.config import YamlLintConfig
 from scripts.chart_template import generated_files
 from symphony_charts.chart.files import archive
 from symphony_charts.chart.files.chart import Chart, context_of
+from symphony_charts.chart.files.value_table import FIELDS
 from symphony_charts.chart.files.values_schema import values_schema
 from symphony_charts.errors import SpecError
 from symphony_charts.system import package_data
-from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, run_helm, write_chart
+from tests.chart.harness import (
+    EXAMPLE_NAMES,
+    chart_of,
+    example_chart,
+    experiment_of,
+    native_objects,
+    run_helm,
+    write_chart,
+)
+from tests.chart.release_secret import release_kb
 from tests.chart.strategies import HOSTILE
 from tests.tools import HELM_VERSIONS
 
@@ -176,11 +187,34 @@ def test_templates_are_the_same_bytes_for_every_experiment() -> None:
     assert first["values.schema.json"] == second["values.schema.json"]
 
 
+def test_the_release_of_a_tiny_experiment_takes_at_most_45_kb() -> None:
+    chart = chart_of(experiment_of(processes={"main": {"command": ["run"], "binds": "web", "connects": "web"}}))
+    assert release_kb(chart, json.dumps([*native_objects(chart).values()])) <= 45
+
+
 def test_the_schema_is_draft_7_and_takes_every_charts_values(chart: Chart) -> None:
     schema = values_schema()
     jsonschema_rs.meta.validate(schema)
     assert json.loads(chart.files["values.schema.json"]) == schema
     jsonschema_rs.Draft7Validator(schema).validate(chart.values)
+
+
+def test_values_yaml_explains_every_value_that_a_chart_takes() -> None:
+    text = example_chart("rl").files["values.yaml"].decode()
+    assert not [field.path for field in FIELDS if field.meaning not in text]
+
+
+def test_a_comment_for_helm_docs_stands_right_above_its_key(chart: Chart) -> None:
+    lines = chart.files["values.yaml"].decode().splitlines()
+    below = [lines[number + 1] for number, line in enumerate(lines) if line.lstrip().startswith("# -- ")]
+    assert len(below) > 30
+    assert not [line for line in below if not re.match(r" *[\w-]+:", line)]
+
+
+def test_settings_stand_above_embedded_files() -> None:
+    lines = example_chart("rl").files["values.yaml"].decode().splitlines()
+    tops = [line.partition(":")[0] for line in lines if re.match(r"\w+:", line)]
+    assert tops[-1] == "configs"
 
 
 def test_chart_testings_yaml_rules_hold(chart: Chart) -> None:

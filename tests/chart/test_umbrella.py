@@ -12,7 +12,7 @@ from symphony_charts.system import package_data
 from tests.chart.harness import Objects, example_chart, helm_objects, index, run_helm, write_chart
 from tests.tools import HELM_VERSIONS
 
-_HELPERS = "[[ cookiecutter.name ]]/templates/_names.tpl"
+_HELPERS = "[[ cookiecutter.name ]]/charts/symph/templates/_names.tpl"
 
 
 def newer(chart: Chart) -> Chart:

@@ -6,7 +6,6 @@ The terminals are panes of a tmux server of the test, in the part of the user's 
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,48 +15,10 @@ import pytest
 
 from symphony_charts.local import up
 from symphony_charts.local.runs import Run, live_runs
+from tests.cli.own_tmux import Own
 from tests.local.runs import start, until
 
 TWO = {"agent": {"command": ["sleep", "300"], "replicas": 2}, "b": {"command": ["sleep", "300"]}}
-
-
-class Own:
-    """The user's tmux, with a shell in its only pane and a client that looks at it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.socket = folder / "own.sock"
-        (folder / "symph").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m symphony_charts "$@"\n')
-        (folder / "symph").chmod(0o755)
-        self.env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "PS1": "$ ", "TERM": "xterm-256color"}
-        self.tmux("new-session", "-d", "-x", "150", "-y", "50", "-s", "mine", "sh")
-        # A terminal for the client: `script` gives it one.
-        attach = f"tmux -S {self.socket} -f /dev/null attach"
-        self.client = subprocess.Popen(
-            ["script", "-qec", attach, "/dev/null"],
-            env=self.env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        until(lambda: self.tmux("list-clients") != "")
-
-    def tmux(self, *words: str) -> str:
-        argv = ["tmux", "-S", str(self.socket), "-f", "/dev/null", *words]
-        return subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=20, check=False).stdout
-
-    def type(self, text: str) -> None:
-        self.tmux("send-keys", "-t", "mine", "-l", text)
-        self.tmux("send-keys", "-t", "mine", "Enter")
-
-    def screen(self) -> str:
-        return self.tmux("capture-pane", "-p", "-J", "-S", "-", "-t", "mine")
-
-    def close(self) -> None:
-        self.tmux("kill-server")
-        assert self.client.stdin is not None
-        self.client.stdin.close()
-        self.client.terminate()
-        self.client.wait(timeout=20)
 
 
 @pytest.fixture

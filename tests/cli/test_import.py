@@ -56,13 +56,25 @@ def test_json_holds_the_experiment_and_the_report(capsys: pytest.CaptureFixture[
     answer = json.loads(capsys.readouterr().out)
     assert answer["kind"] == "Import"
     assert answer["experiment"]["name"] == "pong-dqn"
-    assert any("configs" in note["what"] for note in answer["notes"])
-    assert all(note["at"].startswith(f"{EXAMPLES / 'dijob-v0.yaml'}:") for note in answer["notes"])
+    report = answer["report"]
+    assert list(report) == ["carried", "changed", "lost", "compared"]
+    assert any("configs" in note["what"] for note in [*report["changed"], *report["lost"]])
+    said = [*report["carried"], *(note["at"] for note in report["lost"])]
+    assert all(place.startswith(f"{EXAMPLES / 'dijob-v0.yaml'}:") for place in said)
 
 
-def test_strict_fails_when_something_did_not_come_over(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "--strict"]) == 1
-    assert "note: APPLICATION restarts more" in capsys.readouterr().err
+def test_strict_fails_for_a_loss_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = str(EXAMPLES / "appdef.json"), tmp_path / "made.yaml"
+    assert main(["import", "torchx", source, "--strict", "-o", str(target)]) == 1
+    out, err = capsys.readouterr()
+    assert "lost: APPLICATION restarts more" in err
+    assert (out, target.exists()) == ("", False)
+
+
+def test_a_change_is_no_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "compose.yaml").write_text("services: {Web_X: {image: 'a:1', command: [run]}}")
+    assert main(["import", "compose", str(tmp_path / "compose.yaml"), "--strict", "--name", "a_very" * 9]) == 0
+    assert "no valid name" in capsys.readouterr().err
 
 
 def test_strict_passes_when_everything_came_over() -> None:
@@ -164,7 +176,7 @@ def test_compat_prints_what_torchx_itself_would_submit(
 
 def test_the_report_says_what_our_defaults_take_away(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", "dijob", str(EXAMPLES / "dijob-v0.yaml"), "-o", "json"]) == 0
-    taken = json.loads(capsys.readouterr().out)["defaults"]
-    assert ["capabilities" in taken[0]["what"], "token" in taken[1]["what"], len(taken)] == [True, True, 2]
+    taken = json.loads(capsys.readouterr().out)["report"]["changed"][-2:]
+    assert ["capabilities" in taken[0]["what"], "token" in taken[1]["what"]] == [True, True]
     given = {"security": {"level": "privileged", "service_account_token": True}}
     assert taken_away(from_data({"name": "x", "processes": {"p": {"command": ["x"]}}, **given})) == ()

@@ -32,7 +32,7 @@ def _break(chart: Path, template: str, old: str, new: str) -> None:
 
 
 def test_a_misspelt_field_is_refused_by_the_api_server(release: Releases, chart: Path) -> None:
-    _break(chart, "_pods.tpl", '$out "backoffLimit" ', '$out "backofLimit" ')
+    _break(chart, "../charts/symph/templates/_pods.tpl", '$out "backoffLimit" ', '$out "backofLimit" ')
     with pytest.raises(AssertionError, match=r"(?s)refuses Job/broken-ring-p0-\w+: .*backofLimit"):
         prove(release("broken"), chart)
 

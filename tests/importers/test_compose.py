@@ -154,7 +154,7 @@ def test_a_health_check_is_readiness() -> None:
 )
 def test_forms_of_a_health_check(test: str, command: list[str] | None) -> None:
     ready = service(f"healthcheck: {{test: {test}, interval: 1m30s}}").ready
-    assert (ready.exec.command if ready is not None and ready.exec is not None else None) == command
+    assert (ready.exec.command if isinstance(ready, Probe) and ready.exec is not None else None) == command
 
 
 def test_memory_is_binary_and_gpus_are_counted() -> None:
@@ -301,3 +301,42 @@ def test_a_variable_that_holds_a_host_alone_is_replaced_only_where_its_name_says
     )
     env = compose(text).experiment.processes["a"].env
     assert env == {"REDIS_HOST": "$(SYMPH_REDIS_HOST)", "KIND": "redis"}
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("hostname: h", "hostname"),
+        ("container_name: c", "container_name"),
+        ("logging: {driver: none}", "logging"),
+        ("networks: [back]", "networks"),
+        ("attach: false", "attach"),
+        ("entrypoint: ''", "entrypoint"),
+        ("deploy: {labels: {a: b}}", "deploy.labels"),
+        ("deploy: {endpoint_mode: vip}", "deploy.endpoint_mode"),
+        ("deploy: {restart_policy: {condition: any, delay: 5s}}", "deploy.restart_policy.delay"),
+        ("cpus: 1\n    deploy: {resources: {limits: {cpus: 2}}}", "deploy.resources.limits.cpus"),
+        ("volumes: ['/x:/y:z']", "volumes[0]"),
+        ("tmpfs: ['/x:size=5']", "tmpfs[0]"),
+        ("volumes: [{type: bind, source: /a, target: /b, consistency: cached}]", "volumes[0].consistency"),
+        ("extra_hosts: ['h:host-gateway']", "extra_hosts"),
+        ("platform: linux/arm/v7", "platform"),
+        ("gpus: [{driver: amd}]", "gpus[0].driver"),
+    ],
+)
+def test_no_key_is_dropped_without_a_word(body: str, place: str) -> None:
+    report = compose(f"services:\n  a:\n    image: i\n    {body}").report
+    assert f"services.a.{place}" in [note.path for note in report.lost]
+
+
+def test_a_name_that_others_depend_on_and_nothing_rewrote_is_lost() -> None:
+    text = "services:\n  db: {image: i, expose: [5432]}\n  web: {image: i, depends_on: [db], links: ['db:sql']}"
+    lost = {note.path: note.what for note in compose(text).report.lost}
+    assert lost["services.web.depends_on"] == 'programs and files that dial "db" by this name do not find it'
+    assert lost["services.web.links[0]"].startswith('"sql" is another name for db')
+    assert compose(text.replace("depends_on: [db]", "command: [run, 'db:5432']").replace(":sql", "")).report.lost == ()
+
+
+def test_what_a_restart_becomes_is_said() -> None:
+    text = "services:\n  a: {image: i, ports: ['80:80'], restart: 'on-failure:3'}"
+    assert "always started again" in notes_of(compose(text))

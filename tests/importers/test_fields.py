@@ -56,3 +56,23 @@ def test_long_and_odd_values_are_shown_short() -> None:
     assert len(show("x" * 500)) < 70
     assert show(10**5000) == "a very large number"
     assert show({}) == "a map"
+
+
+def test_a_key_that_no_reader_took_is_lost_without_anybody_saying_so() -> None:
+    found = fields({"a": {"x": 1, "y": 2}, "b": 3, "c": None})
+    found.map("a").text("x")
+    report = found.log.report()
+    assert [note.path for note in report.lost] == ["top.b", "top.a.y"]
+    assert report.carried == ("top.a.x",)
+
+
+def test_a_field_with_a_note_on_it_is_not_carried() -> None:
+    found = fields({"a": 1, "b": [{"c": 2}], "d": 3, "e": 4})
+    for name in ("a", "d", "e"):
+        found.text(name)
+    found.maps("b")[0].text("c")
+    found.log.changed("top.a", "said otherwise")
+    found.log.lost("top.b", "left out")
+    found.skip("d")
+    found.drop("e", "no such thing here")
+    assert found.log.report().carried == ()

@@ -103,7 +103,7 @@ def outcome(importer: Importer, content: bytes) -> str:
     except SpecError as error:
         return str(error)
     try:
-        source.located_notes(importer(source).notes)
+        source.located(importer(source).report)
     except SpecError as error:
         return str(source.with_location(error))
     return "imported"

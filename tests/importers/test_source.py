@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
 from symphony_charts.importers.common.input_file import read
-from symphony_charts.importers.common.report import Note
+from symphony_charts.importers.common.report import Note, Report
 
 
 def data(text: str) -> object:
@@ -51,7 +51,7 @@ def test_the_line_of_a_path_in_json_is_found() -> None:
 
 def test_notes_name_file_and_line() -> None:
     source = read(b"a: 1\nb: 2\n", "f.yaml")
-    assert source.located_notes((Note(path="b", what="x"),))[0].path == "f.yaml:2, b"
+    assert source.located(Report(notes=(Note(path="b", what="x"),))).notes[0].path == "f.yaml:2, b"
 
 
 def test_json_with_half_an_emoji_is_refused() -> None:

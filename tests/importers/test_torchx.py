@@ -38,7 +38,10 @@ def test_options_on_the_command_line_win_over_those_of_the_dry_run() -> None:
 def test_every_replica_finds_the_host_of_rank_0_in_the_variable_that_torchx_names() -> None:
     imported = import_appdef(app(role(entrypoint="bash", args=RANK0, port_map={"c10d": 29500}, num_replicas=3)))
     process = imported.experiment.processes["trainer"]
-    assert process.preamble == ['export TORCHX_RANK0_HOST="${SYMPH_C10D_HOSTS%%:*}"']
+    assert process.preamble == [
+        'export TORCHX_RANK0_HOST="${SYMPH_C10D_HOSTS%%:*}"',
+        'if [ "$SYMPH_INDEX" = 0 ]; then export TORCHX_RANK0_HOST=localhost; fi',
+    ]
     assert process.args is not None
     assert "${TORCHX_RANK0_HOST:=localhost}" in process.args[1]
     start = entry_point(process)
@@ -53,9 +56,38 @@ def test_other_roles_ask_the_first_role_for_rank_0() -> None:
     assert process.connects == ["c10d"]
 
 
-def test_a_first_role_without_ports_gets_one_when_somebody_asks_for_rank_0() -> None:
-    process = import_role(entrypoint="bash", args=RANK0)
+def test_a_lone_replica_is_told_that_it_is_rank_0_without_a_shell_or_a_service() -> None:
+    process = import_role(entrypoint="bash", args=RANK0, env={"TORCHX_RANK0_HOST": "elsewhere"})
+    assert process.env["TORCHX_RANK0_HOST"] == "localhost"
+    assert (process.preamble, process.binds) == ([], {})
+
+
+def test_rank_0_knows_itself_also_where_nobody_asks_for_its_host() -> None:
+    process = import_role(num_replicas=2)
+    assert process.preamble == ['if [ "$SYMPH_INDEX" = 0 ]; then export TORCHX_RANK0_HOST=localhost; fi']
+    assert process.binds == {}
+
+
+def test_a_first_role_without_ports_has_torchx_own_when_another_replica_asks_for_its_host() -> None:
+    process = import_role(entrypoint="bash", args=RANK0, num_replicas=2)
     assert process.binds == {"rank0": 29500}
+
+
+def test_no_port_is_promised_to_be_open() -> None:
+    process = import_role(port_map={"c10d": 29500}, num_replicas=2)
+    assert process.ready == "none"
+
+
+def test_more_replicas_than_the_list_of_their_hosts_has_room_for_are_refused() -> None:
+    with pytest.raises(SpecError, match="no program starts with such a variable") as refusal:
+        import_appdef(app(role(port_map={"c10d": 29500}, num_replicas=3000)))
+    assert refusal.value.problems[0].path == "roles[0].num_replicas"
+    assert import_role(num_replicas=3000).replicas == 3000
+
+
+def test_the_token_of_a_service_account_comes_with_it() -> None:
+    assert import_appdef(app(), {"service_account": "trainer"}).experiment.security.service_account_token
+    assert not import_appdef(app()).experiment.security.service_account_token
 
 
 def test_port_names_that_two_roles_use_carry_the_name_of_their_role() -> None:
@@ -120,7 +152,7 @@ def test_roles_share_one_volume_for_one_source() -> None:
 
 
 def test_values_that_name_a_field_of_the_pod_are_taken_from_it() -> None:
-    assert import_role(env={"NODE": "[FIELD_PATH]spec.nodeName"}).env == {"NODE": EnvSource(field="spec.nodeName")}
+    assert import_role(env={"NODE": "[FIELD_PATH]spec.nodeName"}).env["NODE"] == EnvSource(field="spec.nodeName")
 
 
 def test_pod_overlays_become_overlays_and_say_what_differs() -> None:

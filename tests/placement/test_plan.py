@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import PlacementError, SpecError
 from symphony_charts.placement.assign.assign import apply
-from symphony_charts.placement.plan import Group, Plan
+from symphony_charts.placement.fit.verdicts import Group
+from symphony_charts.placement.plan import Plan
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.readers import pools_of_data, read_pools
 from symphony_charts.placement.report.tables import explain, plan_data, pool_rows

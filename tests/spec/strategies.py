@@ -50,7 +50,7 @@ def _process(draw: st.DrawFn, name: str, dials: list[str], listens: list[str], v
         "requests": st.fixed_dictionaries({}, optional={"cpu": _quantities, "memory": _quantities, "rdma/ib": _counts}),
         "gpus": st.integers(0, 8),
         "reserve": st.booleans(),
-        "ready": st.sampled_from(_probes),
+        "ready": st.sampled_from([*_probes, "none"]),
         "assign_to": st.sampled_from(_assignments),
         "local": st.sampled_from([{"env": {"A": "1"}, "tty": False}, {"cmds": ["x"], "shell": "bash"}]),
         "container_overlay": st.dictionaries(st.sampled_from(["a", "on"]), _overlay_values, max_size=2),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from symphony_charts.chart.compile.defaults import container_security
 from symphony_charts.chart.compile.volumes import compile_volume, git_step, is_device, mounts_of
@@ -61,13 +62,15 @@ def _compile_env(env: Mapping[str, EnvValue]) -> Values:
     return {name: value if isinstance(value, str) else _source(value) for name, value in env.items()}
 
 
-def _compile_probe(probe: Probe | None, bound: Iterable[str]) -> Values:
+def _compile_probe(probe: Probe | Literal["none"] | None, bound: Iterable[str]) -> Values:
     """The readiness probe: the given one, or else a connection to the first bound service; empty for none.
 
     Ports stay service names; the templates put the numbers in.
     """
     if probe is None:
         return next(({"tcpSocket": {"port": name}} for name in bound), {})
+    if probe == "none":
+        return {}
     values: Values = {}
     if probe.tcp is not None:
         values["tcpSocket"] = {"port": probe.tcp.port}

@@ -16,7 +16,7 @@ __all__ = ["content_digest", "pack", "tar_of"]
 
 _BLOCK = 512
 _END = b"\0" * (2 * _BLOCK)
-_SHARED = ("templates/", "files/", "values.schema.json", ".helmignore")
+_SHARED = ("templates/", "charts/", "files/", "values.schema.json", ".helmignore")
 _FIRST = ("Chart.yaml", "Chart.lock", "values.yaml", "values.schema.json")
 _TEN_BYTES = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 

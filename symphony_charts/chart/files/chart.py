@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from symphony_charts.chart.files import archive
-from symphony_charts.chart.files.readme_and_values import readme_text, values_text
+from symphony_charts.chart.files.readme import readme_text
+from symphony_charts.chart.files.values_text import values_text
 from symphony_charts.chart.files.version import check_version
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import quote
 
-__all__ = ["Chart", "ChartTemplate", "context_of", "make_chart"]
+__all__ = ["TEMPLATES", "Chart", "ChartTemplate", "context_of", "make_chart"]
 
 # helm refuses larger files when it loads an archive (helm/helm, pkg/chart/loader/archive/archive.go).
 _MAX_FILE_BYTES = 5 * 1024 * 1024
+
+# Those of objects, and what they share: a library, since helm keeps no dependency in the Secret of a release.
+TEMPLATES = ("templates/", "charts/symph/templates/")
 
 _FOLDER = "[[ cookiecutter.name ]]/"
 _PLACE = re.compile(rb"\[\[ cookiecutter\.(\w+) \]\]")
@@ -119,7 +123,7 @@ def _with_names_of_their_own(files: Mapping[str, bytes]) -> dict[str, bytes]:
     So the charts of two versions of the templates can be dependencies of one chart, while those of one version share
     every file. ``hooks/post_gen_project.py`` does the same for cookiecutter.
     """
-    templates = {path: content for path, content in files.items() if path.startswith("templates/")}
+    templates = {path: content for path, content in files.items() if path.startswith(TEMPLATES)}
     whole = hashlib.sha256()
     for path, content in sorted(templates.items()):
         whole.update(path.encode() + b"\0" + content + b"\0")

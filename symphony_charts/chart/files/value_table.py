@@ -1,4 +1,7 @@
-"""The table holds every value of a chart: where it stands, its type, its meaning. Schema, README, comments use it."""
+"""The table holds every value of a chart: where it stands, its type, its meaning, and what holds where nothing is said.
+
+Schema, README and the comments of values.yaml are made of it.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,15 @@ Kind = Literal[
 
 
 class Field(NamedTuple):
-    """One value; ``*`` in its path stands for a name that the experiment gives."""
+    """One value; ``*`` in its path stands for a name that the experiment gives.
+
+    `default` is what the templates take where nobody says it.
+    """
 
     path: str
     kind: Kind
     meaning: str
+    default: str = ""
 
 
 # The sections of values.yaml, in their order.
@@ -67,22 +74,22 @@ _PROGRAM = (
     ("resources.limits", "quantities", "What it may use at most; GPUs stand here."),
     ("mounts.*.mountPath", "text", "Where a volume of the group is seen."),
     ("mounts.*.volume", "text", "The volume, when the mount is not named after it."),
-    ("mounts.*.readOnly", "bool", "Whether it can only be read."),
+    ("mounts.*.readOnly", "bool", "Whether it can only be read.", "false"),
     ("mounts.*.subPath", "text", "The part of the volume that is seen."),
     ("securityContext", "object", "Merged into defaults.securityContext."),
     ("overlay", "object", "Merged into the finished container."),
 )
 
 _POD = (
-    ("replicas", "integer", "How many pods; each knows its number as SYMPH_INDEX."),
+    ("replicas", "integer", "How many pods; each knows its number as SYMPH_INDEX.", "1"),
     ("minReplicas", "integer", "How many of them a gang starts with; all where it is not said."),
     ("order", "texts", "The order of the containers; those not listed follow by name."),
     ("initOrder", "texts", "The order of the init containers."),
-    ("restartPolicy", "text", "How a pod that ends is tried again: Never (by a new pod) or OnFailure (in place)."),
-    ("backoffLimit", "integer", "How often each replica is tried again; an evicted pod has not failed."),
+    ("restartPolicy", "text", "Of a pod that ends: Never (a new pod is tried) or OnFailure (in place).", "Never"),
+    ("backoffLimit", "integer", "How often each replica is tried again; an evicted pod has not failed.", "0"),
     ("activeDeadlineSeconds", "integer", "After how many seconds a pod that has not ended fails."),
-    ("terminationGracePeriodSeconds", "integer", "Seconds between TERM and KILL."),
-    ("keep", "bool", "Let a pod of services outlive a new run."),
+    ("terminationGracePeriodSeconds", "integer", "Seconds between TERM and KILL.", "30"),
+    ("keep", "bool", "Let a pod of services outlive a new run.", "false"),
     ("labels", "strings", "Labels of the pods."),
     ("annotations", "strings", "Annotations of the pods."),
     ("nodeSelector", "strings", "Labels that a node must have."),
@@ -99,7 +106,7 @@ _POD = (
 )
 
 _MAIN = (
-    ("lifecycle", "text", "finite: it ends by itself; service: it runs until the experiment ends."),
+    ("lifecycle", "text", "finite: it ends by itself; service: it runs until the experiment ends.", "finite"),
     ("connects", "texts", "The services it dials; the network policy lets exactly these through."),
     ("readinessProbe", "object", "Kubernetes' probe; a port may be the name of a service."),
     ("livenessProbe", "object", "The same; a process that fails it is started again."),
@@ -108,13 +115,13 @@ _MAIN = (
 
 FIELDS: tuple[Field, ...] = (
     Field("experiment", "text", TOP["experiment"]),
-    *(Field(f"groups.*.{path}", kind, meaning) for path, kind, meaning in _POD),  # type: ignore[arg-type]  # Kind
-    *(Field(f"groups.*.containers.*.{path}", kind, meaning) for path, kind, meaning in (*_PROGRAM, *_MAIN)),  # type: ignore[arg-type]  # Kind
-    *(Field(f"groups.*.initContainers.*.{path}", kind, meaning) for path, kind, meaning in _PROGRAM),  # type: ignore[arg-type]  # Kind
+    *(Field(f"groups.*.{path}", *rest) for path, *rest in _POD),  # type: ignore[arg-type]  # Kind
+    *(Field(f"groups.*.containers.*.{path}", *rest) for path, *rest in (*_PROGRAM, *_MAIN)),  # type: ignore[arg-type]  # Kind
+    *(Field(f"groups.*.initContainers.*.{path}", *rest) for path, *rest in _PROGRAM),  # type: ignore[arg-type]  # Kind
     Field("services.*.group", "text", "The group that listens."),
     Field("services.*.process", "text", "The process in it that listens."),
     Field("services.*.port", "port", "The port, the same inside and outside of the pod."),
-    Field("services.*.bind", "bool", "Whether other processes dial it."),
+    Field("services.*.bind", "bool", "Whether other processes dial it.", "false"),
     Field("services.*.expose", "text", "LoadBalancer, NodePort, ClusterIP, Ingress or Gateway; empty: not exposed."),
     Field("services.*.host", "text", "The host name at an Ingress or Gateway."),
     Field("services.*.className", "text", "The class of an Ingress."),
@@ -123,23 +130,30 @@ FIELDS: tuple[Field, ...] = (
     Field("services.*.annotations", "strings", "Annotations of what exposes it."),
     Field("configs.*.text", "text", "Its content."),
     Field("configs.*.base64", "text", "Its content when it is not text."),
-    Field("configs.*.mode", "integer", "Its mode as a decimal number (420 is 0644)."),
+    Field("configs.*.mode", "integer", "Its mode as a decimal number (420 is 0644).", "420"),
     Field("secrets.name", "text", "The Secret; empty: <full name>-secrets."),
-    Field("secrets.source", "text", "existing: made apart from the chart; sealed, external: made by the chart."),
-    Field("secrets.scope", "text", "What sealed values are bound to: strict, namespace-wide or cluster-wide."),
+    Field(
+        "secrets.source",
+        "text",
+        "existing: made apart from the chart; sealed, external: made by the chart.",
+        "existing",
+    ),
+    Field(
+        "secrets.scope", "text", "What sealed values are bound to: strict, namespace-wide or cluster-wide.", "strict"
+    ),
     Field("secrets.encryptedData", "strings", "Sealed values by key; `symph secrets seal` makes them."),
     Field("secrets.store.name", "text", "The SecretStore that external values come from."),
-    Field("secrets.store.isCluster", "bool", "Whether it is a ClusterSecretStore."),
-    Field("secrets.refreshInterval", "text", "After how long external values are read again."),
+    Field("secrets.store.isCluster", "bool", "Whether it is a ClusterSecretStore.", "false"),
+    Field("secrets.refreshInterval", "text", "After how long external values are read again.", "1h"),
     Field("secrets.files.*.remote", "text", "Where the store holds it, as name or name#property; empty: the key."),
     Field("secrets.files.*.only", "texts", "The processes that see the key, as group/process; empty: all."),
     Field("doneWhen", "words", TOP["doneWhen"]),
     Field("runKey", "scalar", TOP["runKey"]),
-    Field("hold", "bool", TOP["hold"]),
+    Field("hold", "bool", TOP["hold"], "false"),
     Field("labels", "strings", TOP["labels"]),
     Field("annotations", "strings", TOP["annotations"]),
     Field("networks", "texts", TOP["networks"]),
-    Field("networkPolicy.enabled", "bool", TOP["networkPolicy"]),
+    Field("networkPolicy.enabled", "bool", TOP["networkPolicy"], "false"),
     Field("defaults.imagePullPolicy", "text", "Always, IfNotPresent or Never; empty: as Kubernetes decides."),
     Field("defaults.imagePullSecrets", "texts", "Secrets that images are pulled with."),
     Field("defaults.resources.requests", "quantities", "Asked for where a container says nothing."),
@@ -150,34 +164,50 @@ FIELDS: tuple[Field, ...] = (
     Field("defaults.affinity", "object", "Kubernetes' affinity of every pod."),
     Field("defaults.topologySpreadConstraints", "objects", "Kubernetes' topology spread constraints of every pod."),
     Field("defaults.terminationGracePeriodSeconds", "integer", "Seconds between TERM and KILL."),
-    Field("defaults.automountServiceAccountToken", "bool", "Whether pods get the token of their service account."),
+    Field(
+        "defaults.automountServiceAccountToken", "bool", "Whether pods get the token of their service account.", "false"
+    ),
     Field("defaults.serviceAccountName", "text", "The service account of every pod."),
     Field("defaults.priorityClassName", "text", "The priority class of every pod."),
     Field("defaults.schedulerName", "text", "The scheduler of every pod."),
     Field("defaults.securityContext", "object", "The security context of every container."),
     Field("defaults.podSecurityContext", "object", "The security context of every pod."),
-    Field("workload.kind", "text", "What runs the processes that end."),
-    Field("workload.gang", "text", "What starts the pods together or not at all."),
-    Field("workload.gangScope", "text", "Whose pods one gang has: those of the experiment, or of each group."),
+    Field("workload.kind", "text", "What runs the processes that end.", "jobs"),
+    Field("workload.gang", "text", "What starts the pods together or not at all.", "none"),
+    Field(
+        "workload.gangScope",
+        "text",
+        "Whose pods one gang has: those of the experiment, or of each group.",
+        "experiment",
+    ),
     Field("workload.gangVersion", "text", "The version of scheduling.k8s.io for the gang `native`."),
     Field("workload.gangTopology", "text", "A label of nodes: a gang `native` starts on nodes that bear it alike."),
     Field("workload.queue", "text", "The queue that admits them."),
     Field("workload.queuePriority", "text", "Gang kueue: its priority class, by name."),
     Field("workload.order", "texts", "The groups in the order of their ranks; those not listed follow by name."),
     Field("workload.priority", "signed", "Kind appwrapper v1beta1: the higher, the sooner."),
-    Field("workload.jobset.maxRestarts", "integer", "Kind jobset: how often all starts again when a part has failed."),
-    Field("workload.appwrapper.version", "text", "Kind appwrapper: v1beta2, or v1beta1 of MCAD."),
+    Field(
+        "workload.jobset.maxRestarts", "integer", "Kind jobset: how often all starts again when a part has failed.", "0"
+    ),
+    Field("workload.appwrapper.version", "text", "Kind appwrapper: v1beta2, or v1beta1 of MCAD.", "v1beta2"),
     Field("workload.appwrapper.annotations", "strings", "Kind appwrapper: annotations, as of its fault tolerance."),
     Field("workload.volcano.plugins.*", "words", "Kind volcano: the arguments of a plugin, beside `env` and `svc`."),
     Field("workload.argo.schedules", "texts", "Kind argo: when to run, as cron lines; without any it runs at once."),
     Field("workload.argo.timezone", "text", "Kind argo: where the schedules' clock stands."),
-    Field("workload.argo.concurrency", "text", "Kind argo: a run while one goes on is left out, or takes its place."),
-    Field("workload.argo.submit", "bool", "Kind argo: false runs nothing until a Workflow is submitted."),
+    Field(
+        "workload.argo.concurrency",
+        "text",
+        "Kind argo: a run while one goes on is left out, or takes its place.",
+        "Forbid",
+    ),
+    Field("workload.argo.submit", "bool", "Kind argo: false runs nothing until a Workflow is submitted.", "true"),
     Field("workload.argo.needs.*", "texts", "Kind argo: a release that runs first, and which others it waits for."),
-    Field("workload.argo.retries", "integer", "Kind argo: how often the whole starts again."),
+    Field("workload.argo.retries", "integer", "Kind argo: how often the whole starts again.", "0"),
     Field("workload.argo.parameters", "texts", "Kind argo: variables that a submission may set."),
     Field("workload.argo.serviceAccount", "text", "Kind argo: what creates the Jobs; made where none is named."),
-    Field("workload.dijob.operator", "text", "Kind dijob: the version of DI-orchestrator: v0, v1.0, v1.1.0, v1.1."),
+    Field(
+        "workload.dijob.operator", "text", "Kind dijob: the version of DI-orchestrator: v0, v1.0, v1.1.0, v1.1.", "v1.1"
+    ),
     Field("workload.dijob.cleanPodPolicy", "text", "Kind dijob: the pods that go at the end: Running, All or None."),
     Field("workload.dijob.tasks.*", "text", "Kind dijob: a group's type: learner, collector, evaluator or none."),
     Field("workload.dijob.group", "text", "Kind dijob: its group, which operators before v1.1.1 know."),
@@ -186,7 +216,7 @@ FIELDS: tuple[Field, ...] = (
     Field("workload.dijob.parallelWorkers", "integer", "Kind dijob, operator v1.0: workers in a pod."),
     Field("workload.dijob.maxReplicas", "integer", "Kind dijob, operator v1.0: it acts on minReplicas alone."),
     Field("compat", "text", TOP["compat"]),
-    Field("tests.enabled", "bool", TOP["tests"]),
+    Field("tests.enabled", "bool", TOP["tests"], "true"),
     Field("tests.image", "text", "An image with a shell and nc, python3 or bash."),
     Field("nameOverride", "text", TOP["nameOverride"]),
     Field("fullnameOverride", "text", TOP["fullnameOverride"]),

@@ -75,6 +75,10 @@ def values_schema() -> Values:
         for index, step in enumerate(steps):
             node = _child(node, step, ".".join(steps[:index]))
         node |= {"description": field.meaning, **_type_of(field.kind, steps[-2] if steps[-1] == "*" else steps[-1])}
+    properties = root["properties"]
+    # helm gives each dependency a map of its own; to the library with the templates nothing can be said.
+    if isinstance(properties, dict):
+        properties["symph"] = {"properties": {"global": {"type": "object"}}, "additionalProperties": False}
     return {**root, "definitions": _TYPES}
 
 

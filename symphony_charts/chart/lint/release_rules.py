@@ -43,7 +43,7 @@ def check_release(model: Model) -> Iterator[Finding]:
         for name, container in sorted(sub(dict(group.values), "containers").items()):
             path = f"groups.{group.name}.containers.{name}"
             yield from _container(container if isinstance(container, dict) else {}, group, path)
-        if group.is_restarted_in_place and model.kind_name != "dijob":
+        if group.is_restarted_in_place and model.kind.restarts_in_place:
             yield _in_place(group)
     rules = _OF_KIND.get(model.kind_name)
     if rules is not None:

@@ -1,4 +1,4 @@
-"""One container of a pod: the twin of ``templates/_containers.tpl``."""
+"""One container of a pod: the twin of ``charts/symph/templates/_containers.tpl``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release is, computed from its values once: the twin of ``templates/_model.tpl``."""
+"""What a release is, computed from its values once: the twin of ``charts/symph/templates/_model.tpl``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and labels of a release's objects: the twin of ``templates/_names.tpl``."""
+"""Names and labels of a release's objects: the twin of ``charts/symph/templates/_names.tpl``."""
 
 from __future__ import annotations
 

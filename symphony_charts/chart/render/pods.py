@@ -1,4 +1,4 @@
-"""The pod template of a group: the twin of ``templates/_pods.tpl``."""
+"""The pod template of a group: the twin of ``charts/symph/templates/_pods.tpl``."""
 
 from __future__ import annotations
 

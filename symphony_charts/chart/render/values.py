@@ -1,4 +1,4 @@
-"""Values as the templates read them: the twin of ``templates/_values.tpl``."""
+"""Values as the templates read them: the twin of ``charts/symph/templates/_values.tpl``."""
 
 from __future__ import annotations
 

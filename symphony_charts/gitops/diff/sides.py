@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeAlias
 
-from symphony_charts.chart.files.chart import ChartTemplate
+from symphony_charts.chart.files.chart import TEMPLATES, ChartTemplate
 from symphony_charts.chart.render.release import Release, render_release
 from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.merge import merge
@@ -32,7 +32,7 @@ class Published:
         self._ours = {
             path: content
             for path, content in ours.fixed.items()
-            if path.startswith("templates/_") or (path.startswith("templates/") and path.endswith("s.yaml"))
+            if path.startswith(TEMPLATES) and path.endswith(("s.yaml", ".tpl"))
         }
 
     def pointer(self, env: str) -> Pointer:
@@ -57,27 +57,33 @@ class Published:
         return self._side(version, layout.chart_path(self.team, self.name, version), env_values, namespace)
 
     def _side(self, title: str, chart: str, env_values: Values, namespace: str) -> Side:
-        templates, path = f"{chart}/templates", f"{chart}/values.yaml"
+        path = f"{chart}/values.yaml"
         versions = chart.rpartition("/")[0]
         top = self._read([versions], lambda _seen: [])
         if top.entry(chart) is None:
             published = ", ".join(sorted(top.folder(versions))) or "none"
             raise NotFound(f"the repository holds no {chart}", f"it holds {published}", "symph history says what ran")
         schema = f"{chart}/values.schema.json"
-        seen = self._read([chart, templates], lambda _seen: [path, schema])
+        seen = self._read(
+            [chart, *(f"{chart}/{folder.rstrip('/')}" for folder in TEMPLATES)], lambda _seen: [path, schema]
+        )
         values = load((seen.read(path) or b"").decode())
         if not isinstance(values, dict):
             raise SpecError.one("values.yaml holds no map", at=path)
         release = Release(name=self.name, namespace=namespace, chart_name=chart.split("/")[2])
         _, objects = render_release(merge(values, env_values), release, schema=seen.read(schema))
-        return Side(title=title, objects=tuple(objects), notes=self._notes(title, seen, templates))
+        return Side(title=title, objects=tuple(objects), notes=self._notes(title, seen, chart))
 
-    def _notes(self, title: str, seen: Snapshot, templates: str) -> tuple[str, ...]:
-        files = {name: entry for name, entry in seen.folder(templates).items() if not entry.is_folder}
+    def _notes(self, title: str, seen: Snapshot, chart: str) -> tuple[str, ...]:
+        theirs = {
+            f"{folder}{name}": entry.oid
+            for folder in TEMPLATES
+            for name, entry in seen.folder(f"{chart}/{folder.rstrip('/')}").items()
+            if not entry.is_folder
+        }
         notes = []
-        if any(name.startswith("extra-") for name in files):
+        if any(path.startswith("templates/extra-") for path in theirs):
             notes.append(f"{title}: the chart's own templates (templates/extra-*) are not compared")
-        theirs = {f"templates/{name}": entry.oid for name, entry in files.items()}
         if any(not _is(theirs.get(path, ""), content) for path, content in self._ours.items()):
             notes.append(f"{title}: made by another version of symph; compared as this one would render it")
         return tuple(notes)

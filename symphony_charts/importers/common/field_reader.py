@@ -24,7 +24,6 @@ class Fields:
     def __init__(self, data: object, path: str, log: Log) -> None:
         self.path = path
         self.log = log
-        self._read: set[str] = set()
         self._data: Mapping[str, object] = {}
         if isinstance(data, dict):
             self._data = {key: value for key, value in data.items() if isinstance(key, str)}
@@ -33,6 +32,8 @@ class Fields:
                     self.log.fault(path, f"the key {show(key)} is not text", "write it in quotes")
         elif data is not None:
             self.log.fault(path, f"{show(data)} stands where a map is needed", "write `key: value` lines there")
+        self._reading = log.open(path, self._data)
+        self._read = self._reading.read
 
     def __contains__(self, key: str) -> bool:
         return self._data.get(key) is not None
@@ -157,8 +158,14 @@ class Fields:
         ]
 
     def skip(self, *keys: str) -> None:
-        """Mark fields as dealt with."""
+        """Mark fields as dealt with: they say nothing that is to be carried."""
         self._read.update(keys)
+        self._reading.skipped.update(keys)
+
+    def drop(self, key: str, why: str, next: str = "") -> None:
+        """Report a field, if it says anything, as lost."""
+        if self.get(key) not in (None, {}, []):
+            self.log.lost(self.at(key), why, next)
 
     def unread(self) -> Iterator[str]:
         """The keys with a value that nobody read so far."""
@@ -172,7 +179,7 @@ class Fields:
         """Put a note into the log for every field that nobody read."""
         for key in list(self.unread()):
             self._read.add(key)
-            self.log.note(self.at(key), f"`{key}` {why}")
+            self.log.lost(self.at(key), f"`{key}` {why}")
 
     def _mismatch(self, key: str, value: object, expected: str) -> None:
         self.log.fault(join(self.path, key), f"{show(value)} stands where {expected} is needed", f"write {expected}")

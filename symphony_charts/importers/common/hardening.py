@@ -13,12 +13,10 @@ def taken_away(experiment: Experiment) -> tuple[Note, ...]:
     security, notes = experiment.security, []
     if security.level != "privileged":
         what = "containers lose all capabilities and cannot gain privileges (no sudo, no setuid), which plain pods can"
-        notes.append(
-            Note(path="security.level", what=what, next="set `security: {level: privileged}` to give both back")
-        )
+        next_step = "set `security: {level: privileged}` to give both back"
+        notes.append(Note(path="security.level", what=what, next=next_step, verdict="changed"))
     if not security.service_account_token:
         what = "pods get no token of their service account, which plain pods get"
-        notes.append(
-            Note(path="security", what=what, next="set `security: {service_account_token: true}` to give it back")
-        )
+        next_step = "set `security: {service_account_token: true}` to give it back"
+        notes.append(Note(path="security", what=what, next=next_step, verdict="changed"))
     return tuple(notes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import yaml
@@ -18,7 +18,7 @@ import yaml
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_read import Lines, load_with_lines
 from symphony_charts.formats.yaml_text import line_in
-from symphony_charts.importers.common.report import Note
+from symphony_charts.importers.common.report import Report
 
 __all__ = ["Document", "Source", "from_data", "read"]
 
@@ -82,9 +82,13 @@ class Source:
             return Problem(what=problem.what[: match.start()], path=where, next=problem.next)
         return Problem(what=problem.what, path=self.locate(problem.path), next=problem.next)
 
-    def located_notes(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
-        """`notes` with file and line in every path."""
-        return tuple(Note(path=self.locate(note.path), what=note.what, next=note.next) for note in notes)
+    def located(self, report: Report) -> Report:
+        """`report` with file and line in every path."""
+        return replace(
+            report,
+            carried=tuple(self.locate(path) for path in report.carried),
+            notes=tuple(replace(note, path=self.locate(note.path)) for note in report.notes),
+        )
 
     def _line(self, path: str) -> int | None:
         if (match := _LINE.fullmatch(path)) is not None:

@@ -29,14 +29,14 @@ class UniqueNames:
             free, count = f"{clean}-{count}", count + 1
         self._taken.add(free)
         if free != clean:
-            self._log.note(path, f'"{name}" stands there twice; this one is called "{free}"')
+            self._log.changed(path, f'"{name}" stands there twice; this one is called "{free}"')
         return free
 
     def clean(self, name: str, path: str) -> str:
         """A valid name made of `name`."""
         clean = self.label(name)
         if clean != sanitize(name):
-            self._log.note(path, f'"{name}" is no valid name; it is called "{clean}"')
+            self._log.changed(path, f'"{name}" is no valid name; it is called "{clean}"')
         return clean
 
     @staticmethod

@@ -132,7 +132,7 @@ def _read_rest(spec: Fields, settings: dict[str, object], volumes: PodVolumes) -
     """What no field of an experiment says stays as an overlay of the pod."""
     overlay = spec.rest()
     for key in overlay:
-        spec.log.note(spec.at(key), f"`{key}` is kept as an overlay of the pod (`pod_overlay`)")
+        spec.log.changed(spec.at(key), f"`{key}` is kept as an overlay of the pod (`pod_overlay`)")
     if volumes.foreign:
         overlay["volumes"] = list(volumes.foreign.values())
     if overlay:

@@ -24,7 +24,7 @@ def read_process(container: Fields, volumes: PodVolumes) -> dict[str, object]:
     overlay |= container.rest()
     for key in overlay:
         if key != "volumeMounts":
-            container.log.note(
+            container.log.changed(
                 container.at(key), f"`{key}` is kept as an overlay of the container (`container_overlay`)"
             )
     process["container_overlay"] = overlay
@@ -73,7 +73,7 @@ def _read_env(container: Fields, overlay: dict[str, object]) -> dict[str, object
     for variable in container.maps("env"):
         name = variable.required_text("name", "")
         if name in env:
-            variable.log.note(variable.at("name"), f"{name} stands there twice; the last one counts")
+            variable.log.changed(variable.at("name"), f"{name} stands there twice; the last one counts")
         if "valueFrom" in variable:
             source = _env_source(variable.map("valueFrom"))
             if source is None:

@@ -46,7 +46,7 @@ class PodVolumes:
             mount.log.fault(mount.at("name"), f'no volume is called "{name}"', f"volumes of the pod: {names}")
             return None, None
         if name in self.foreign:
-            mount.log.note(mount.path, f'volume "{name}" has no form of its own here; it is kept as an overlay')
+            mount.log.changed(mount.path, f'volume "{name}" has no form of its own here; it is kept as an overlay')
             return None, {"name": name, "mountPath": at, **mount.rest()}
         result: dict[str, object] = {"volume": self.names.get(name, name), "at": at}
         if mount.flag("readOnly"):

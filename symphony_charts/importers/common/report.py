@@ -1,24 +1,97 @@
-"""An import reports the experiment, and everything of the input that it could not carry over as it was."""
+"""An import reports the experiment, and of everything in the input whether it was carried, changed or lost.
+
+What was carried nobody has to say: the log keeps which keys readers took, so that a key without a reader is a loss
+that nobody can forget.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.paths import join
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["Imported", "Log", "Note", "build"]
+__all__ = ["Imported", "Log", "Note", "Reading", "Report", "Verdict", "build"]
+
+Verdict: TypeAlias = Literal["changed", "lost"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something of the input, at `path`, that was left out or carried over in another way, and what to do about it."""
+    """Something of the input, at `path`, that was left out or carried over in another way, and what to do about it.
+
+    `verdict`: "changed" when the result does the same by other means, or nearly; "lost" when it does not.
+    """
 
     path: str
     what: str
     next: str = ""
+    verdict: Verdict = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What became of an input: the paths that were `carried` as they are, and `notes` on all others.
+
+    `like` names the tool whose own pods were compared with the experiment's, empty where none were; `added` is what
+    only ours have, and `unproven` says why nothing could be compared.
+    """
+
+    carried: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    like: str = ""
+    added: tuple[str, ...] = ()
+    unproven: str = ""
+
+    @property
+    def changed(self) -> tuple[Note, ...]:
+        """What the result says in another way."""
+        return tuple(note for note in self.notes if note.verdict == "changed")
+
+    @property
+    def lost(self) -> tuple[Note, ...]:
+        """What the result does not say."""
+        return tuple(note for note in self.notes if note.verdict == "lost")
+
+    def data(self) -> dict[str, object]:
+        """The report as `-o json` prints it."""
+        return {
+            "carried": list(self.carried),
+            "changed": [_as_data(note) for note in self.changed],
+            "lost": [_as_data(note) for note in self.lost],
+            "compared": {"with": self.like, "added": list(self.added), "not": self.unproven},
+        }
+
+    def summary(self) -> str:
+        """The report in one line; only a comparison that found no loss says that everything came over."""
+        carried = f"{len(self.carried)} fields carried, " if self.carried else ""
+        counts = f"{carried}{len(self.changed)} changed, {len(self.lost)} lost"
+        if self.unproven:
+            return f"{counts}; not compared with {self.unproven}"
+        if not self.like:
+            return counts
+        added = f"; ours also have {', '.join(self.added)}" if self.added else ""
+        if self.lost:
+            return f"{counts}; compared with {self.like}'s own pods{added}"
+        changes = f" but for the {len(self.changed)} changes above" if self.changed else ""
+        return f"{counts}: everything came over; the pods are {self.like}'s own{changes}{added}"
+
+
+def _as_data(note: Note) -> dict[str, str]:
+    return {"at": note.path, "what": note.what, "next": note.next}
+
+
+@dataclass(slots=True)
+class Reading:
+    """One map of the input: its `values`, the keys that were `read`, and those `skipped` since they say nothing."""
+
+    values: Mapping[str, object]
+    read: set[str] = field(default_factory=set)
+    skipped: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -27,33 +100,88 @@ class Log:
 
     problems: list[Problem] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    readings: dict[str, list[Reading]] = field(default_factory=dict)
 
     def fault(self, path: str, what: str, next: str = "") -> None:
         """Keep a fault of the input."""
         self.problems.append(Problem(what=what, path=path, next=next))
 
+    def changed(self, path: str, what: str, next: str = "") -> None:
+        """Keep something that was carried over in another way; the same thing is said once."""
+        self._keep(Note(path=path, what=what, next=next, verdict="changed"))
+
+    def lost(self, path: str, what: str, next: str = "") -> None:
+        """Keep something that was not carried over; the same thing is said once."""
+        self._keep(Note(path=path, what=what, next=next))
+
     def note(self, path: str, what: str, next: str = "") -> None:
-        """Keep something that was not carried over as it was; the same thing is said once."""
-        note = Note(path=path, what=what, next=next)
-        if note not in self.notes:
-            self.notes.append(note)
+        """As `lost`: what nobody has called a change is a loss."""
+        self.lost(path, what, next)
+
+    def open(self, path: str, values: Mapping[str, object]) -> Reading:
+        """Begin to read the map at `path`."""
+        reading = Reading(values)
+        self.readings.setdefault(path, []).append(reading)
+        return reading
 
     def raise_faults(self) -> None:
         """Raise SpecError with every fault kept so far, if there is one."""
         if self.problems:
             raise SpecError(self.problems)
 
+    def report(self) -> Report:
+        """What became of the input; what no reader took is lost."""
+        left_out = {note.path for note in self.notes if note.verdict == "lost"}
+        for path, readings in self.readings.items():
+            read = set().union(*(reading.read for reading in readings))
+            if not left_out.isdisjoint((path, *_above(path))):
+                continue  # said of the whole
+            for reading in readings:
+                for key, value in reading.values.items():
+                    if value is not None and key not in read:
+                        self.lost(join(path, key), f"`{key}` is not carried over")
+        return Report(carried=tuple(self._carried()), notes=tuple(self.notes))
+
+    def _carried(self) -> Iterator[str]:
+        """The paths that readers took and nobody has a note on, without the maps and lists around them."""
+        lost = {note.path for note in self.notes if note.verdict == "lost"}
+        inner = {part for path in self.readings for part in (path, *_above(path))}
+        inner |= {part for note in self.notes for part in (note.path, *_above(note.path))}
+        for path, readings in self.readings.items():
+            skipped = set().union(*(reading.skipped for reading in readings))
+            seen = dict.fromkeys(
+                key for reading in readings for key in reading.values if reading.values[key] is not None
+            )
+            for key in seen:
+                leaf = join(path, key)
+                if key not in skipped and leaf not in inner and lost.isdisjoint(_above(leaf)):
+                    yield leaf
+
+    def _keep(self, note: Note) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+
+def _above(path: str) -> Iterator[str]:
+    """The paths of the maps and lists that hold the one at `path`; never the whole input."""
+    return (path[:end] for end in range(1, len(path)) if path[end] in ".[")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """An experiment made from another format, with `notes` on what did not come over as it was, in input order."""
+    """An experiment made from another format, and the `report` of what became of the input."""
 
     experiment: Experiment
-    notes: tuple[Note, ...] = ()
+    report: Report = field(default_factory=Report)
 
-    def with_notes(self, notes: tuple[Note, ...]) -> Imported:
-        """This import with other notes."""
-        return Imported(experiment=self.experiment, notes=notes)
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was changed or lost, in input order."""
+        return self.report.notes
+
+    def with_report(self, report: Report) -> Imported:
+        """This import with another report."""
+        return replace(self, report=report)
 
 
 def build(data: Mapping[str, object], log: Log, origins: Mapping[str, str]) -> Imported:
@@ -69,7 +197,7 @@ def build(data: Mapping[str, object], log: Log, origins: Mapping[str, str]) -> I
         experiment = from_data(dict(data))
     except SpecError as error:
         raise SpecError([_at_origin(problem, origins) for problem in error.problems]) from error
-    return Imported(experiment=experiment, notes=tuple(log.notes))
+    return Imported(experiment=experiment, report=log.report())
 
 
 def _at_origin(problem: Problem, origins: Mapping[str, str]) -> Problem:

@@ -46,7 +46,9 @@ class ComposeFiles:
             )
             mounts += [mount] if mount is not None else []
         for index, text in enumerate(service.texts("tmpfs")):
-            target = text.partition(":")[0]
+            target, _, options = text.partition(":")
+            if options:
+                service.log.lost(join(service.at("tmpfs"), index), f"the options {options} are not carried over")
             mounts.append({"volume": self.volumes.declare(f"{process}-tmpfs-{index}", _MEMORY), "at": target})
         if (size := service.get("shm_size")) is not None:
             volume = {**_MEMORY, "size": size_of(size, service.log, service.at("shm_size"))}
@@ -63,7 +65,7 @@ class ComposeFiles:
             named = [name for name in names if re.search(rf"(?<![\w.-]){re.escape(name)}:[0-9]", text)]
             if named:
                 what = f"config {config} names {', '.join(named)} as hosts, which do not resolve by that name"
-                log.note(self._configs.path, what, "use the SYMPH_<SERVICE>_HOST and _PORT variables there")
+                log.lost(self._configs.path, what, "use the SYMPH_<SERVICE>_HOST and _PORT variables there")
 
     def _has_place(self, mount: dict[str, object], service: Fields) -> bool:
         path = str(mount["at"])
@@ -81,7 +83,10 @@ class ComposeFiles:
             log.fault(path, f"{show(text)} is no volume", "write it as in data:/data:ro")
             return None
         source, target = (pieces[0], pieces[1]) if len(pieces) > 1 else ("", pieces[0])
-        read_only = len(pieces) == 3 and "ro" in pieces[2].split(",")
+        options = pieces[2].split(",") if len(pieces) == 3 else []
+        if unknown := [option for option in options if option not in ("ro", "rw")]:
+            log.lost(path, f"the options {', '.join(unknown)} of a mount are not carried over")
+        read_only = "ro" in options
         volume = self._volume(source, target, path, log)
         return {"volume": volume, "at": target, **({"read_only": True} if read_only else {})}
 
@@ -103,10 +108,9 @@ class ComposeFiles:
             if (sub_path := options.text("subpath")) is not None:
                 mount["sub_path"] = sub_path
         else:
-            log.note(path, f"mounts of type {show(kind)} are not carried over")
+            log.lost(path, f"mounts of type {show(kind)} are not carried over")
             return None
         options.note_unread("of a mount is not carried over")
-        fields.skip("consistency")
         fields.note_unread("of a mount is not carried over")
         return mount
 
@@ -116,7 +120,7 @@ class ComposeFiles:
             return self.volumes.declare(f"scratch-{target}", {"type": "empty_dir"})
         if source.startswith(("/", ".", "~")):
             host = source if source.startswith(("/", "~")) else posixpath.normpath(posixpath.join(self._folder, source))
-            log.note(
+            log.lost(
                 path, f"{source} is a path of this machine; in a cluster it is the node's", "use a claim or NFS there"
             )
             return self.volumes.find({"type": "host_path", "path": host}, f"host-{posixpath.basename(host)}")
@@ -133,9 +137,12 @@ class ComposeFiles:
             device = (options.text("device") or "").rpartition(":")[2]
             if address and device:
                 return self.volumes.declare(name, {"type": "nfs", "server": address[1], "path": device})
+        fields.drop("driver_opts", "how the volume is made is left to who makes the claim")
         claim = UniqueNames.label(fields.text("name") or name)
-        log.note(fields.path, f'volume "{name}" is the claim "{claim}" in a cluster', "make the claim before it runs")
-        fields.skip("external", "labels")
+        log.changed(
+            fields.path, f'volume "{name}" is the claim "{claim}" in a cluster', "make the claim before it runs"
+        )
+        fields.flag("external")
         fields.note_unread("of a volume is not carried over")
         return self.volumes.declare(name, {"type": "claim", "claim": claim})
 
@@ -145,7 +152,7 @@ class ComposeFiles:
         volume: dict[str, object] = {"type": "device", "path": source}
         if perm:
             volume["perm"] = perm
-        log.note(path, f"device {source} makes the process privileged in a cluster")
+        log.changed(path, f"device {source} makes the process privileged in a cluster")
         return {"volume": self.volumes.declare(f"device-{source}", volume), "at": target or source}
 
     def _config_mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
@@ -196,7 +203,7 @@ class ComposeFiles:
             if text is None:
                 log.fault(fields.at("file"), f"cannot read {show(file)} as text", "is it there, and UTF-8?")
             return text
-        log.note(
+        log.lost(
             fields.path, f'config "{name}" stands outside of this file; it is not carried over', "add it to `configs`"
         )
         return None
@@ -212,14 +219,14 @@ class ComposeFiles:
             if "file" in fields:
                 self._add_secret(name, fields.text("file") or "", process)
                 what = f'secret "{name}" stands at {SECRETS_DIR}/{name}, not at {where}'
-                service.log.note(path, what, "read it from $SYMPH_SECRETS_DIR")
+                service.log.lost(path, what, "read it from $SYMPH_SECRETS_DIR")
             elif fields.flag("external"):
                 secret = UniqueNames.label(fields.text("name") or name, 60)
                 volume = self.volumes.declare(f"secret-{name}", {"type": "secret", "secret": secret})
                 mounts.append({"volume": volume, "at": where.rpartition("/")[0] or "/run/secrets", "read_only": True})
             else:
                 what = f'secret "{name}" has no file and is not external; it is not carried over'
-                service.log.note(path, what, "push it with `symph secrets`")
+                service.log.lost(path, what, "push it with `symph secrets`")
         return mounts
 
     def _add_secret(self, name: str, file: str, process: str) -> None:

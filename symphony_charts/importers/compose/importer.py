@@ -17,7 +17,7 @@ from symphony_charts.importers.common.report import Imported, Log, build
 from symphony_charts.importers.compose.files import ComposeFiles
 from symphony_charts.importers.compose.interpolation import interpolate
 from symphony_charts.importers.compose.links import link
-from symphony_charts.importers.compose.service import Service, read_service
+from symphony_charts.importers.compose.service import NETWORKS, Service, read_service
 
 __all__ = ["ComposeContext", "import_compose"]
 
@@ -51,7 +51,7 @@ def import_compose(source: Source, context: ComposeContext) -> Imported:
     log = Log()
     prefix = source.prefix(0)
     if len(source.documents) > 1:
-        log.note(source.prefix(1), "only the first document is read")
+        log.lost(source.prefix(1), "only the first document is read")
     data = interpolate(source.documents[0].data, context.variables, log, prefix)
     root = Fields(data, prefix, log)
     files = ComposeFiles(root, context.folder, context.read_text)
@@ -60,7 +60,8 @@ def import_compose(source: Source, context: ComposeContext) -> Imported:
     files.note_unresolved(list(services), log)
     for key in ("name", "version", "services", "volumes", "configs", "secrets"):
         root.skip(key)
-    _note_networks(root)
+    if isinstance(networks := root.get("networks"), dict) and networks != {"default": None}:
+        root.drop("networks", "networks are not carried over: every process can reach every service", NETWORKS)
     for key in root.unread():
         if key.startswith("x-"):
             root.skip(key)
@@ -90,7 +91,8 @@ def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dic
         profiles = set(fields.texts("profiles"))
         if profiles and not profiles & set(context.profiles):
             what = f'service "{key}" is left out: its profiles ({", ".join(sorted(profiles))}) are not active'
-            root.log.note(fields.path, what, f"--profile {sorted(profiles)[0]}")
+            fields.skip(*fields.keys())
+            root.log.lost(fields.path, what, f"--profile {sorted(profiles)[0]}")
             continue
         services[key] = read_service(fields, key, names.give(key, fields.path), files)
     for service in services.values():
@@ -134,10 +136,3 @@ def _merge(base: dict[str, object], over: dict[str, object]) -> dict[str, object
         else:
             result[key] = value
     return result
-
-
-def _note_networks(root: Fields) -> None:
-    networks = root.get("networks")
-    if isinstance(networks, dict) and any(name != "default" for name in networks):
-        what = "networks are not carried over: every process can reach every service"
-        root.log.note(root.at("networks"), what, "`security.network_policy: true` allows only what `connects` says")

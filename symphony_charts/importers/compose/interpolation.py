@@ -65,7 +65,7 @@ def _fill(text: str, variables: Mapping[str, str], log: Log, path: str) -> str:
         if operator.endswith("?"):
             log.fault(path, f"variable {name} is needed: {word or 'it has no value'}", "set it in .env or --env-file")
         else:
-            log.note(path, f"variable {name} has no value; it is empty", "set it in .env or --env-file")
+            log.changed(path, f"variable {name} has no value; it is empty", "set it in .env or --env-file")
         return ""
 
     return _VARIABLE.sub(replace, text)
@@ -133,7 +133,7 @@ def parse_port(text: str, log: Log, path: str) -> list[Port]:
         host, pieces = pieces[0], pieces[1:]
     target, published = pieces[-1], pieces[-2] if len(pieces) > 1 else ""
     if protocol not in ("", "tcp"):
-        log.note(path, f"only TCP ports are services of an experiment; {text} is not carried over")
+        log.lost(path, f"only TCP ports are services of an experiment; {text} is not carried over")
         return []
     numbers = _numbers(target)
     if not numbers or len(pieces) > 2 or (published and not _numbers(published)):

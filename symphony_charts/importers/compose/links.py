@@ -33,7 +33,22 @@ def link(services: Mapping[str, Service], log: Log) -> dict[str, dict[str, objec
         _rewrite(service, listeners, log)
     for key, service in services.items():
         _depend(key, service, services)
-    return {service.name: _finish(key, service, services) for key, service in services.items()}
+    for service in services.values():
+        _note_names(service, listeners, log)
+    return {service.name: _finish(key, service, services, log) for key, service in services.items()}
+
+
+def _note_names(service: Service, listeners: Mapping[str, _Listener], log: Log) -> None:
+    """Say of which services the name, by which compose finds them, stands in no value that could be rewritten."""
+    for key, condition in service.depends.items():
+        if condition == _DONE or key in service.rewritten or listeners[key].service is service:
+            continue
+        what = f'programs and files that dial "{key}" by this name do not find it'
+        if names := listeners[key].names:
+            hint = f"use ${service_variable(next(iter(names.values())), 'ADDR')} there"
+        else:
+            hint = f"say the port that {key} listens on (`expose: [PORT]`), and use its SYMPH_ variables there"
+        log.lost(f"{service.path}.depends_on", what, hint)
 
 
 def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener], log: Log) -> None:
@@ -54,7 +69,10 @@ def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener
             exposes[name] = number
             if port.published and port.published != str(number):
                 what = f"port {number} of {key} is reached as {number}, not as {port.published}"
-                log.note(f"{service.path}.ports", what)
+                log.changed(f"{service.path}.ports", what)
+        if port is not None and port.published and not port.is_open:
+            what = f"port {number} of {key} is for the other processes alone, at no address of this machine's own"
+            log.changed(f"{service.path}.ports", what, "list it in `exposes`, or use `symph visit`")
         binds[name] = number
     if exposes:
         service.process["exposes"] = exposes
@@ -88,7 +106,7 @@ def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> 
     for part in ("command", "args"):
         held = service.process.get(part)
         if isinstance(held, list):
-            texts = [_replaced(str(text), False, others, connects) for text in held]
+            texts = [_replaced(str(text), False, others, connects, service.rewritten) for text in held]
             if texts != held:
                 _note(service, part, texts, log)
             service.process[part] = texts
@@ -96,7 +114,7 @@ def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> 
     if isinstance(env, dict):
         for name, text in env.items():
             is_host = re.search(r"HOST|SERVER|ADDR|BROKER|MASTER", name, re.IGNORECASE) is not None
-            env[name] = _replaced(str(text), is_host, others, connects)
+            env[name] = _replaced(str(text), is_host, others, connects, service.rewritten)
             if env[name] != text:
                 _note(service, f"environment {name}", [env[name]], log)
     if connects:
@@ -106,14 +124,17 @@ def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> 
 def _note(service: Service, where: str, texts: list[str], log: Log) -> None:
     """Say which variables took the place of host names, without the values, which may hold secrets."""
     names = sorted({name for text in texts for name in re.findall(r"\$\(SYMPH_[A-Z0-9_]+\)", text)})
-    log.note(service.path, f"{where}: names of services became {', '.join(names)}")
+    log.changed(service.path, f"{where}: names of services became {', '.join(names)}")
 
 
-def _replaced(text: str, is_host: bool, others: Mapping[str, _Listener], connects: list[str]) -> str:
+def _replaced(
+    text: str, is_host: bool, others: Mapping[str, _Listener], connects: list[str], rewritten: set[str]
+) -> str:
     result = text
     for key, listener in others.items():
         if key not in text or not listener.names:
             continue
+        before = result
         for number, name in listener.names.items():
             pattern = rf"(?<![\w.-]){re.escape(key)}:{number}(?![0-9])"
             result = _put(result, pattern, f"$({service_variable(name, 'ADDR')})", name, connects)
@@ -122,6 +143,8 @@ def _replaced(text: str, is_host: bool, others: Mapping[str, _Listener], connect
         result = _put(result, pattern, f"$({service_variable(first, 'HOST')})", first, connects)
         if is_host:
             result = _put(result, rf"\A{re.escape(key)}\Z", f"$({service_variable(first, 'HOST')})", first, connects)
+        if result != before:
+            rewritten.add(key)
     return result
 
 
@@ -145,7 +168,7 @@ def _depend(key: str, service: Service, services: Mapping[str, Service]) -> None
         del service.process["connects"]
 
 
-def _finish(key: str, service: Service, services: Mapping[str, Service]) -> dict[str, object]:
+def _finish(key: str, service: Service, services: Mapping[str, Service], log: Log) -> dict[str, object]:
     """Whether the process serves the others until the end, or ends by itself."""
     conditions = [other.depends[key] for other in services.values() if key in other.depends]
     listens = "binds" in service.process or "exposes" in service.process
@@ -153,6 +176,10 @@ def _finish(key: str, service: Service, services: Mapping[str, Service]) -> dict
     serves = serves or any(condition != _DONE for condition in conditions)
     if serves and _DONE not in conditions:
         service.process["lifecycle"] = "service"
-        service.process.pop("restart", None)
-        service.process.pop("retries", None)
+        counted = [service.process.pop(part, None) for part in ("restart", "retries")]
+        if any(part is not None for part in counted):
+            log.changed(f"{service.path}.restart", "it serves others, so it is always started again, however often")
+    elif service.restart in ("always", "unless-stopped"):
+        what = "another service waits for its end, so it is not started again after it"
+        log.changed(f"{service.path}.restart", what, "`restart: on-failure`")
     return service.process

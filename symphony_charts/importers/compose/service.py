@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from symphony_charts.formats.paths import join
 from symphony_charts.importers.common.field_reader import Fields, show, text_of
@@ -15,11 +16,13 @@ from symphony_charts.importers.compose.interpolation import (
     parse_env_file,
     parse_port,
     seconds_of,
-    size_of,
     words_of,
 )
+from symphony_charts.importers.compose.resources import read_resources
 
-__all__ = ["Service", "read_service"]
+__all__ = ["NETWORKS", "Service", "read_service"]
+
+NETWORKS = "`security.network_policy: true` allows only what `connects` says"
 
 _PULL = {"always": "Always", "never": "Never", "missing": "IfNotPresent", "if_not_present": "IfNotPresent"}
 _CONDITIONS = ("service_started", "service_healthy", "service_completed_successfully")
@@ -29,7 +32,8 @@ _CONDITIONS = ("service_started", "service_healthy", "service_completed_successf
 class Service:
     """A service: `name` of its process, the process's data so far, its ports, and what it depends on.
 
-    `depends` maps the compose names of services to the condition waited for; `restart` is compose's word.
+    `depends` maps the compose names of services to the condition waited for, `rewritten` holds those whose name
+    became a variable in its values; `restart` is compose's word.
     """
 
     name: str
@@ -37,13 +41,14 @@ class Service:
     process: dict[str, object]
     ports: list[Port] = field(default_factory=list)
     depends: dict[str, str] = field(default_factory=dict)
+    rewritten: set[str] = field(default_factory=set)
     restart: str = "no"
     has_healthcheck: bool = False
 
     def drop_absent(self, services: Mapping[str, Service], log: Log) -> None:
         """Forget dependencies on services that are not there."""
         for name in [name for name in self.depends if name not in services]:
-            log.note(f"{self.path}.depends_on", f'it depends on "{name}", which is not carried over')
+            log.lost(f"{self.path}.depends_on", f'it depends on "{name}", which is not carried over')
             del self.depends[name]
 
 
@@ -51,6 +56,9 @@ def read_service(fields: Fields, key: str, name: str, files: ComposeFiles) -> Se
     """The service called `key` as data of the process `name`."""
     log = fields.log
     command = words_of(fields.get("entrypoint"), log, fields.at("entrypoint"))
+    for part in ("entrypoint", "command"):
+        if fields.get(part) in ("", []):
+            log.lost(fields.at(part), f"an empty `{part}` takes the image's own away; here that stays", "write it out")
     args = words_of(fields.get("command"), log, fields.at("command"))
     ready = _ready(fields.map("healthcheck")) if "healthcheck" in fields else None
     process: dict[str, object] = {
@@ -63,7 +71,7 @@ def read_service(fields: Fields, key: str, name: str, files: ComposeFiles) -> Se
         "mounts": files.mounts(fields, name),
         "ready": ready,
         "annotations": _pairs(fields, "labels") | _pairs(fields, "annotations"),
-        **_read_resources(fields),
+        **read_resources(fields),
         **_pod(fields),
     }
     if (period := fields.get("stop_grace_period")) is not None:
@@ -80,7 +88,10 @@ def read_service(fields: Fields, key: str, name: str, files: ComposeFiles) -> Se
     service.process.update({part: process[part] for part in ("retries", "restart") if part in process})
     for part in [part for part in fields.unread() if part.startswith("x-")]:
         fields.skip(part)
-    fields.skip("container_name", "networks", "attach", "profiles", "hostname", "expose", "logging", "links")
+    if fields.text("container_name") != key:
+        fields.drop("container_name", "containers are called after their processes; nobody finds them by this name")
+    fields.drop("networks", "networks are not carried over: every process can reach every service", NETWORKS)
+    fields.drop("hostname", "a pod is called after its process", "`pod_overlay: {spec: {hostname: NAME}}`")
     fields.note_unread("of a service is not carried over")
     return service
 
@@ -88,9 +99,9 @@ def read_service(fields: Fields, key: str, name: str, files: ComposeFiles) -> Se
 def _image(fields: Fields, key: str) -> str | None:
     image = fields.text("image")
     if "build" in fields:
-        fields.skip("build")
+        fields.get("build")
         what = f'service "{key}" is built from source; nothing here builds images'
-        fields.log.note(fields.at("build"), what, "build and push it, and set `image` to what you pushed")
+        fields.log.lost(fields.at("build"), what, "build and push it, and set `image` to what you pushed")
     elif image is None:
         fields.log.fault(fields.at("image"), f'service "{key}" has neither image nor build', "name its image")
     return image
@@ -99,7 +110,7 @@ def _image(fields: Fields, key: str) -> str | None:
 def _pull_policy(fields: Fields) -> str | None:
     policy = fields.text("pull_policy")
     if policy is not None and policy not in _PULL:
-        fields.log.note(fields.at("pull_policy"), f"pull policy {show(policy)} is not carried over")
+        fields.log.lost(fields.at("pull_policy"), f"pull policy {show(policy)} is not carried over")
     return _PULL.get(policy or "")
 
 
@@ -129,7 +140,7 @@ def _pairs(fields: Fields, key: str, *, from_shell: bool = False) -> dict[str, s
         inner = fields.map(key)
         for name in inner.keys():  # noqa: SIM118 - not a dict
             if from_shell and inner.get(name) is None:
-                fields.log.note(
+                fields.log.lost(
                     inner.at(name), f"{name} would come from the shell", "add it to `local.pass_env`, or set it"
                 )
         return {name: text for name in inner.keys() if (text := inner.text(name)) is not None}  # noqa: SIM118
@@ -139,7 +150,7 @@ def _pairs(fields: Fields, key: str, *, from_shell: bool = False) -> dict[str, s
         if equals or not from_shell:
             pairs[name] = content
         else:
-            fields.log.note(
+            fields.log.lost(
                 fields.at(key), f"{name} would come from the shell", "add it to `local.pass_env`, or set it"
             )
     return pairs
@@ -165,12 +176,14 @@ def _ports(fields: Fields) -> list[Port]:
 def _long_port(fields: Fields) -> list[Port]:
     target = fields.integer("target", 1, 65535)
     published, host = fields.text("published") or "", fields.text("host_ip") or ""
-    fields.skip("mode", "app_protocol")
+    if fields.text("mode") not in (None, "host", "ingress"):
+        fields.drop("mode", "this mode of a port is not known")
+    fields.drop("app_protocol", "services do not say which protocol is spoken")
     protocol = fields.text("protocol") or "tcp"
     name = fields.text("name") or ""
     fields.note_unread("of a port is not carried over")
     if protocol != "tcp":
-        fields.log.note(fields.path, "only TCP ports are services of an experiment; this one is not carried over")
+        fields.log.lost(fields.path, "only TCP ports are services of an experiment; this one is not carried over")
         return []
     if target is None:
         fields.log.fault(fields.at("target"), "the port has no target", "add `target: 80`")
@@ -180,12 +193,16 @@ def _long_port(fields: Fields) -> list[Port]:
 
 def _depends(fields: Fields) -> dict[str, str]:
     value = fields.get("depends_on")
-    if not isinstance(value, dict):
-        return dict.fromkeys(
-            fields.texts("depends_on") + [link.split(":")[0] for link in fields.texts("links")], "service_started"
-        )
-    inner = fields.map("depends_on")
     conditions: dict[str, str] = {}
+    for index, link in enumerate(fields.texts("links")):
+        service, _, alias = link.partition(":")
+        conditions[service] = "service_started"
+        if alias not in ("", service):
+            what = f'"{alias}" is another name for {service}, which nothing finds here'
+            fields.log.lost(join(fields.at("links"), index), what, "use the SYMPH_<SERVICE>_HOST variable")
+    if not isinstance(value, dict):
+        return conditions | dict.fromkeys(fields.texts("depends_on"), "service_started")
+    inner = fields.map("depends_on")
     for name in inner.keys():  # noqa: SIM118 - not a dict
         options = inner.map(name)
         condition = options.text("condition") or "service_started"
@@ -193,7 +210,8 @@ def _depends(fields: Fields) -> dict[str, str]:
             fields.log.fault(
                 options.at("condition"), f"{show(condition)} is no condition", f"one of {', '.join(_CONDITIONS)}"
             )
-        options.skip("required")
+        if options.flag("required") is False:
+            options.drop("required", f"it waits for {name} wherever that runs")
         options.note_unread("of a dependency is not carried over")
         conditions[name] = condition
     return conditions
@@ -222,7 +240,8 @@ def _restart(fields: Fields, process: dict[str, object]) -> str:
 def _ready(check: Fields) -> dict[str, object] | None:
     test = check.get("test")
     if check.flag("disable") or test in ("NONE", ["NONE"]):
-        check.skip(*check.keys())
+        for key in check.keys():  # noqa: SIM118 - not a dict
+            check.get(key)  # nothing is asked, as they say
         return None
     if isinstance(test, str):
         words = ["sh", "-c", test]
@@ -244,6 +263,9 @@ def _ready(check: Fields) -> dict[str, object] | None:
         value = check.get(theirs)
         seconds = seconds_of(value, check.log, check.at(theirs)) if value is not None else default
         ready[ours] = max(seconds or 0, 0 if ours == "initial_delay" else 1)
+    if ready["initial_delay"]:
+        what = "the check begins after that time; compose begins at once and does not count failures until then"
+        check.log.changed(check.at("start_period"), what)
     ready["failures"] = max(check.integer("retries", 0, 2**31 - 1) or 3, 1)
     check.note_unread("of a health check is not carried over")
     return ready
@@ -267,7 +289,7 @@ def _pod(fields: Fields) -> dict[str, object]:
         if value.isdecimal() and len(value) < 10:
             security[name] = int(value)
         elif value:
-            fields.log.note(fields.at("user"), f"{show(value)} is no number; users go by number in Kubernetes")
+            fields.log.lost(fields.at("user"), f"{show(value)} is no number; users go by number in Kubernetes")
     result: dict[str, object] = {"container_overlay": {"securityContext": security}} if security else {}
     if hosts := fields.get("extra_hosts"):
         pairs = (
@@ -279,84 +301,17 @@ def _pod(fields: Fields) -> dict[str, object]:
                 if ":" in text or "=" in text
             )
         )
-        aliases = [{"ip": address, "hostnames": [name]} for name, address in pairs.items()]
-        result["pod_overlay"] = {"spec": {"hostAliases": aliases}}
-    platform = fields.text("platform")
-    if platform and platform.count("/"):
-        result["node_selector"] = {"kubernetes.io/arch": platform.split("/")[1]}
+        aliases = []
+        for name, address in pairs.items():
+            try:
+                aliases.append({"ip": str(ip_address(address.strip("[]"))), "hostnames": [name]})
+            except ValueError:
+                what = f"{name}: {show(address)} is no address"
+                fields.log.lost(fields.at("extra_hosts"), what, "name the address")
+        result["pod_overlay"] = {"spec": {"hostAliases": aliases}} if aliases else {}
+    system, _, machine = (fields.text("platform") or "").partition("/")
+    if machine:
+        result["node_selector"] = {"kubernetes.io/os": system, "kubernetes.io/arch": machine.split("/")[0]}
+    if "/" in machine or (system and not machine):
+        fields.log.lost(fields.at("platform"), "only system and architecture of a platform are labels of nodes")
     return result
-
-
-def _read_resources(service: Fields) -> dict[str, object]:
-    """The fields of a process that say how many, how big, and on which devices."""
-    deploy = service.map("deploy")
-    resources = deploy.map("resources")
-    upper, lower = resources.map("limits"), resources.map("reservations")
-    limits = _amounts(upper, "cpus", "memory") | _amounts(service, "cpus", "mem_limit")
-    requests = _amounts(lower, "cpus", "memory") | _amounts(service, "", "mem_reservation")
-    replicas = deploy.integer("replicas", 0, 100_000)
-    if replicas is None:
-        replicas = service.integer("scale", 0, 100_000)
-    gpus = sum(_gpus(device) for device in lower.maps("devices"))
-    gpus += _service_gpus(service)
-    if (mode := deploy.text("mode")) not in (None, "replicated"):
-        what = f"deploy mode {mode} is not carried over: replicas are a number here"
-        deploy.log.note(deploy.at("mode"), what, "set `replicas`")
-    deploy.skip("restart_policy", "labels", "endpoint_mode")
-    upper.note_unread("of the limits is not carried over")
-    lower.note_unread("of the reservations is not carried over")
-    resources.note_unread("of the resources is not carried over")
-    deploy.note_unread("of deploy is not carried over")
-    data: dict[str, object] = {"limits": limits, "requests": requests}
-    if replicas is not None and replicas != 1:
-        data["replicas"] = replicas
-    if gpus:
-        data["gpus"] = gpus
-    return data
-
-
-def _amounts(fields: Fields, cpu: str, memory: str) -> dict[str, str]:
-    amounts: dict[str, str] = {}
-    if cpu and (cores := fields.number(cpu)) is not None:
-        if cores <= 0:
-            fields.log.note(fields.at(cpu), "no CPU at all means no limit; it is not carried over")
-        else:
-            amounts["cpu"] = f"{max(round(cores * 1000), 1)}m"
-    if (value := fields.get(memory)) is not None and (size := size_of(value, fields.log, fields.at(memory))):
-        amounts["memory"] = size
-    return amounts
-
-
-def _gpus(device: Fields) -> int:
-    """The GPUs of one reserved device; `count: all` cannot be known here and counts as one."""
-    capabilities = device.texts("capabilities")
-    count, ids = device.get("count"), device.texts("device_ids")
-    device.skip("driver", "options")
-    device.note_unread("of a device is not carried over")
-    if "gpu" not in capabilities and "nvidia" not in capabilities:
-        device.log.note(device.path, "only GPUs are carried over of devices")
-        return 0
-    if ids:
-        device.log.note(device.at("device_ids"), "which GPUs they are is not carried over, only how many")
-        return len(ids)
-    if count in (None, "all"):
-        device.log.note(
-            device.at("count"), "all GPUs of the machine: how many these are is not known; one is asked for"
-        )
-        return 1
-    return device.integer("count", 0, 1000) or 0
-
-
-def _service_gpus(service: Fields) -> int:
-    """`gpus: all` or a list of devices at the service itself."""
-    value = service.get("gpus")
-    if value == "all":
-        service.log.note(
-            service.at("gpus"), "all GPUs of the machine: how many these are is not known; one is asked for"
-        )
-        return 1
-    total = 0
-    for device in service.maps("gpus"):
-        device.skip("capabilities", "driver", "options")
-        total += device.integer("count", 0, 1000) or len(device.texts("device_ids")) or 1
-    return total

@@ -115,7 +115,7 @@ def _roles_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _
             template.setdefault("restartPolicy", "Never")
         if pod.settings.replicas != 1:
             what = f"how many {pod.name}s there are is said by the coordinator's configuration"
-            writer.log.note(f"{pod.path}.replicas", what)
+            writer.log.changed(f"{pod.path}.replicas", what)
         spec[pod.name] = {"template": {"spec": template}}
     return spec | writer.job_volumes(), beside
 

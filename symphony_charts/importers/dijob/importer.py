@@ -159,7 +159,7 @@ def _read_common(spec: Fields, draft: Draft) -> None:
         policy = policies.get(policy.lower(), "Running")
         if policy != "Running":
             what = f"`cleanPodPolicy: {policy}` holds on workload.kind dijob only; elsewhere finished pods stay"
-            draft.log.note(spec.at("cleanPodPolicy"), what)
+            draft.log.changed(spec.at("cleanPodPolicy"), what)
     draft.say("clean_pod_policy", policy if policy != "Running" else None)
     if spec.flag("preemptible"):
         what = "`preemptible: true` makes no released operator create pods; it is not carried over"
@@ -169,7 +169,9 @@ def _read_common(spec: Fields, draft: Draft) -> None:
         draft.log.fault(spec.at("priority"), f'"{priority}" is no priority', "normal or high")
     if priority == "high":
         what = "no operator acts on `priority`; it is kept, and means nothing"
-        draft.log.note(spec.at("priority"), what, "use `workload.priority_class` (pods) or `workload.priority` (queue)")
+        draft.log.changed(
+            spec.at("priority"), what, "use `workload.priority_class` (pods) or `workload.priority` (queue)"
+        )
     draft.say("priority", "high" if priority == "high" else None)
 
 

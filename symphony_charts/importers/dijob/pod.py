@@ -49,7 +49,7 @@ def add_pod(template: Fields, role: str, role_path: str, shared: list[Fields], d
     draft.image_pull_secrets += parts.image_pull_secrets
     if "labels" in parts.settings or "annotations" in parts.settings:
         what = "the operator drops labels and annotations of its pods; other workload kinds keep them"
-        draft.log.note(template.at("metadata"), what)
+        draft.log.changed(template.at("metadata"), what)
     return _place(name, parts, template, draft)
 
 
@@ -165,12 +165,12 @@ def _read_script(
     lifted = lift(script.text, draft.configs)
     draft.configs |= lifted.files
     for name in lifted.files:
-        draft.log.note(path, f"the file {name}, which the script writes, now stands in `configs`")
+        draft.log.changed(path, f"the file {name}, which the script writes, now stands in `configs`")
     for line in lifted.kept:
         what = (
             f"line {line} of the script writes a file that depends on variables, or has no plain name; it stays there"
         )
-        draft.log.note(path, what)
+        draft.log.changed(path, what)
     script = replace(script, text=lifted.script)
     lines = script.lines
     if not lines:
@@ -182,7 +182,7 @@ def _read_script(
     process["shell"] = script.shell_field
     if not head:
         return None
-    draft.log.note(path, "the configuration is compiled by a step of its own (`prepare`)")
+    draft.log.changed(path, "the configuration is compiled by a step of its own (`prepare`)")
     return {"cmds": head, **{key: process[key] for key in _STEP_FIELDS if key in process}}
 
 

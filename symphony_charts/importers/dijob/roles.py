@@ -39,7 +39,7 @@ def read_roles(spec: Fields, draft: Draft) -> None:
         if isinstance(coordinator, dict):
             coordinator["priority_class"] = priority_class
         what = "`priorityClassName` is the coordinator's alone, as the operator has it"
-        draft.log.note(spec.at("priorityClassName"), what, "use `workload.priority_class` for all pods")
+        draft.log.changed(spec.at("priorityClassName"), what, "use `workload.priority_class` for all pods")
     draft.done_when = [_main_process(draft)]
 
 
@@ -53,7 +53,7 @@ def read_aggregator(config: Fields, draft: Draft) -> None:
     config.skip("apiVersion", "kind", "metadata", "status")
     _complete(pod, "aggregator")
     what = "the operator starts aggregators for learners of several GPUs only; here it always runs"
-    draft.log.note(config.path, what, "set its replicas to 0 if no learner uses more than one GPU")
+    draft.log.changed(config.path, what, "set its replicas to 0 if no learner uses more than one GPU")
 
 
 def _main_process(draft: Draft) -> str:
@@ -104,7 +104,7 @@ def _read_replicas(spec: Fields, draft: Draft) -> None:
         elif count != 1:
             process["replicas"] = count
             what = f"{count} {role}s, as the configuration requests; keep both numbers the same"
-            draft.log.note(spec.at(role), what)
+            draft.log.changed(spec.at(role), what)
 
 
 def _requested(text: str, role: str) -> int | None:

@@ -39,7 +39,7 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
         _complete(pod, draft, task.path)
         if kind in types and kind != "none":
             what = f'the operator refuses a second task of type "{kind}"; this one is of type none here'
-            draft.log.note(task.at("type"), what)
+            draft.log.changed(task.at("type"), what)
             kind = "none"
         types.add(kind)
         if kind not in (None, name) or (kind is None and name in TASK_TYPES):
@@ -64,13 +64,13 @@ def read_single_template(spec: Fields, draft: Draft) -> None:
     replicas = spec.integer("minReplicas", 0, _MOST_REPLICAS)
     if not replicas:
         what = "without `minReplicas` the operator never starts a pod; one replica is assumed"
-        draft.log.note(spec.at("minReplicas"), what)
+        draft.log.changed(spec.at("minReplicas"), what)
     elif replicas > 1:
         pod.settings["replicas"] = replicas
     if (most := spec.integer("maxReplicas", 1, _MOST_REPLICAS)) is not None and most != replicas:
         draft.say("max_replicas", most)
         what = "no released operator starts more pods than `minReplicas`; `maxReplicas` is kept, and means nothing"
-        draft.log.note(spec.at("maxReplicas"), what)
+        draft.log.changed(spec.at("maxReplicas"), what)
     _complete(pod, draft, spec.path)
 
 
@@ -81,7 +81,7 @@ def _read_backoff(spec: Fields, draft: Draft) -> None:
         spec.skip("backoffLimit")
         retries = _UNLIMITED
         what = f"`backoffLimit: null` means restarts without end; {_UNLIMITED} are allowed here"
-        draft.log.note(spec.at("backoffLimit"), what)
+        draft.log.changed(spec.at("backoffLimit"), what)
     else:
         retries = _DEFAULT_BACKOFF
     if retries:
@@ -89,7 +89,7 @@ def _read_backoff(spec: Fields, draft: Draft) -> None:
         what = (
             f"a pod restarted by the operator (up to {retries} times) gets another DI_RANK; only the last rank bears it"
         )
-        draft.log.note(spec.at("backoffLimit"), what, "use `workload.retries: 0` on kind dijob, or another kind")
+        draft.log.changed(spec.at("backoffLimit"), what, "use `workload.retries: 0` on kind dijob, or another kind")
 
 
 def _task_name(task: Fields, kind: str | None, draft: Draft) -> str:
@@ -105,12 +105,12 @@ def _task_name(task: Fields, kind: str | None, draft: Draft) -> str:
 def _complete(pod: AddedPod, draft: Draft, path: str) -> None:
     if len(pod.parts.processes) > 1:
         what = f"{len(pod.parts.processes)} containers in one pod: the operator never takes such a job for Running"
-        draft.log.note(path, what)
+        draft.log.changed(path, what)
     for ports in pod.parts.ports.values():
         if ports:
             names = ", ".join(f"{name} {port}" for name, port in ports.items())
             what = f"ports ({names}) are no services; the operator gives the pods one headless Service"
-            draft.log.note(path, what, "say `binds` for ports that others dial")
+            draft.log.changed(path, what, "say `binds` for ports that others dial")
     if pod.parts.restart not in (None, "never"):
         what = f"`restartPolicy` {pod.parts.restart} is overruled by the operator; pods are never restarted in place"
-        draft.log.note(pod.parts.path, what)
+        draft.log.changed(pod.parts.path, what)

@@ -18,7 +18,7 @@ from symphony_charts.importers.common.pod_objects import (
 )
 from symphony_charts.importers.common.report import Log
 from symphony_charts.spec.checks.dijob import Operator
-from symphony_charts.spec.model import Experiment, Process, Step
+from symphony_charts.spec.model import Experiment, Probe, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef
 from symphony_charts.spec.services import Service
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR, EnvSource, EnvValue, Mount
@@ -158,7 +158,7 @@ class PodWriter:
         fields: dict[str, object] = {
             "imagePullPolicy": process.image_pull_policy,
             "ports": ports if self._addresses.dialect == "v0" else [],
-            "readinessProbe": probe_object(process.ready, self._ports()) if process.ready is not None else None,
+            "readinessProbe": probe_object(process.ready, self._ports()) if isinstance(process.ready, Probe) else None,
         }
         if process.gpus:
             resources = container.setdefault("resources", {})
@@ -237,5 +237,5 @@ class PodWriter:
         if self._experiment.secrets:
             secret = f"{self._experiment.name}-secrets"
             volumes.append({"name": _SECRETS_VOLUME, "secret": {"secretName": secret}})
-            self.log.note("secrets", f"the files are expected in the Secret {secret}", "make it before the job")
+            self.log.changed("secrets", f"the files are expected in the Secret {secret}", "make it before the job")
         return volumes

@@ -15,9 +15,14 @@ from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.pod import read_settings
 from symphony_charts.importers.common.pod_container import read_process
 from symphony_charts.importers.common.pod_volumes import PodVolumes
+from symphony_charts.importers.common.proof import proven
 from symphony_charts.importers.common.report import Imported, Log, build
+from symphony_charts.importers.symphony.original import original_pods
 
-__all__ = ["import_legacy"]
+__all__ = ["SHELL", "import_legacy", "serving"]
+
+# What Symphony's lines were typed into, or run by: bash, which goes on after a line that fails.
+SHELL = ["bash", "-c"]
 
 _RANGE = re.compile(r"(\d{1,5})-(\d{1,5})", re.ASCII)
 
@@ -30,12 +35,17 @@ def import_legacy(source: Source) -> Imported:
     log = Log()
     if len(source.documents) > 1:
         log.note(source.prefix(1), "only the first document is read")
-    root = Fields(_unwrapped(source.documents[0].data), source.prefix(0), log)
+    dump = _unwrapped(source.documents[0].data)
+    root = Fields(dump, source.prefix(0), log)
     if "processes" not in root and "process_groups" not in root:
         log.fault(root.path, "this is no dump of a Symphony experiment", "it has `process_groups` and `processes`")
     reader = _Reader(root, log)
     data = reader.read()
-    return build({key: value for key, value in data.items() if value not in (None, {}, [])}, log, reader.origins)
+    data = {key: value for key, value in data.items() if value not in (None, {}, [])}
+    imported = build(data, log, reader.origins)
+    names = {place: path for path, place in reader.origins.items()}
+    originals = list(original_pods(dump, root.path, names))
+    return proven(imported, originals, "Symphony") if originals else imported
 
 
 def _unwrapped(value: object) -> object:
@@ -67,7 +77,7 @@ class _Reader:
         for process in root.maps("processes"):
             key = names.give(process.required_text("name", "process"), process.at("name"))
             self.origins[f"processes.{key}"] = process.path
-            processes[key] = self._read_process(process) | self._lone_pod(process)
+            processes[key] = serving(self._read_process(process) | self._lone_pod(process))
             process.note_unread("of a process is not carried over")
         _check_addresses(root, self._log)
         secrets = [{"file": file} for file in root.texts("secrets")]
@@ -96,7 +106,7 @@ class _Reader:
             process.skip("pod_yml")
             process.note_unread("of a process is not carried over")
         settings = _read_pod_settings(group.map("pod_yml"), self._volumes) if "pod_yml" in group else {}
-        groups[key] = {"processes": inner, **settings}
+        groups[key] = serving({"processes": inner, **settings})
         group.skip("group_name")
         group.note_unread("of a group is not carried over")
 
@@ -116,6 +126,8 @@ class _Reader:
             data["cmds"] = process.texts("cmds")
         if "cmd" in process:
             data["cmds"] = process.texts("cmd")
+        if data.get("cmds"):
+            data["shell"] = SHELL
         if "container_yml" in process:
             data |= _read_container(process.map("container_yml"), self._volumes)
         if "service_yml" in process:
@@ -145,6 +157,22 @@ class _Reader:
         # Symphony starts everything at once; its programs dial until somebody listens.
         local["start"] = "together"
         return {key: value for key, value in local.items() if value not in (None, [])}
+
+
+def serving(pod: dict[str, object]) -> dict[str, object]:
+    """A lone process or a group as data; with ``restartPolicy: Always``, Symphony's word for servers, it is a service.
+
+    Nothing else runs for ever: what ends is started again until the experiment is over.
+    """
+    overlay = pod.get("pod_overlay")
+    spec = overlay.get("spec") if isinstance(overlay, dict) else None
+    said = spec.get("restartPolicy", pod.get("restart")) if isinstance(spec, dict) else pod.get("restart")
+    if said not in ("always", "Always"):
+        return pod
+    inner = pod.get("processes")
+    if not isinstance(inner, dict):
+        return {"lifecycle": "service", **pod}
+    return {**pod, "processes": {name: {"lifecycle": "service", **process} for name, process in inner.items()}}
 
 
 def _folder(fields: Fields) -> str | None:
@@ -234,7 +262,12 @@ def _read_pod_settings(pod_yml: Fields, volumes: Volumes) -> dict[str, object]:
         settings["annotations"] = annotations
     metadata.skip("name", "namespace")
     metadata.note_unread("of a pod's metadata is not carried over")
-    spec.skip("containers", "volumes")
+    spec.skip("containers")
+    for volume in spec.maps("volumes"):
+        if UniqueNames.label(volume.text("name") or "") in volumes.declared or volume.text("name") == _SECRETS:
+            volume.skip(*volume.keys())  # it was read where a container mounts it
+        else:
+            volume.log.lost(volume.path, "this volume of the pod is mounted by none of Symphony's own records")
     if (policy := spec.text("restartPolicy")) is not None:
         settings["restart"] = {"Always": "always", "OnFailure": "on-failure", "Never": "never"}.get(policy)
     read_settings(spec, settings, PodVolumes(volumes))

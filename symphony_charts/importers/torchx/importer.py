@@ -15,6 +15,7 @@ from symphony_charts.importers.common.input_file import Source
 from symphony_charts.importers.common.names import UniqueNames
 from symphony_charts.importers.common.report import Imported, Log, build
 from symphony_charts.importers.torchx.appdef import AppDef, Role, read_appdef
+from symphony_charts.importers.torchx.limits import long_host_lists
 from symphony_charts.importers.torchx.option_table import SCHEDULER_OPTIONS
 from symphony_charts.importers.torchx.options import RunOptions, parse_cfg, read_options
 from symphony_charts.importers.torchx.role import RoleContext, process_of, restarts_whole_set
@@ -73,8 +74,8 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
     context = RoleContext(app=app, options=options, log=log)
     services = _services(roles)
     rank0 = next(iter(services[0].values()), None)
-    needs_rank0 = any(context.uses_rank0(role) for role in app.roles)
-    if needs_rank0 and rank0 is None:
+    if rank0 is None and any(context.needs_host(role, index) for index, role in enumerate(app.roles)):
+        # TorchX's own Service has this port, too, when no role has one.
         rank0 = _RANK0_SERVICE
         services[0] = {"": _RANK0_SERVICE}
     if options.priority is not None and options.kind != "appwrapper":
@@ -91,7 +92,13 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
     data["volumes"] = context.volumes.declared
     # TorchX starts all roles at once, and so do the programs expect it.
     data["local"] = {"start": "together"}
-    return build(data, log, origins)
+    imported = build(data, log, origins)
+    for process, size in long_host_lists(imported.experiment):
+        path = f"{origins[f'processes.{process}']}.num_replicas"
+        what = f"the list of all replicas' hosts has {size} bytes, and no program starts with such a variable"
+        log.fault(path, what, "fewer replicas, or no port_map")
+    log.raise_faults()
+    return imported
 
 
 def _services(roles: list[tuple[str, Role]]) -> list[dict[str, str]]:
@@ -132,6 +139,8 @@ def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
     settings: dict[str, object] = {
         "namespace": options.namespace,
         "service_account": options.service_account,
+        # An account is named for what it may do, which its token proves; TorchX leaves Kubernetes' default, a token.
+        "security": {"service_account_token": True} if options.service_account else None,
         "image_pull_secrets": [options.image_secret] if options.image_secret else None,
         "networks": [options.network] if options.network else None,
         "workload": workload or None,

@@ -91,7 +91,7 @@ def read_options(values: Mapping[str, object], log: Log, path: str) -> RunOption
     for key in _ONLY_TORCHX:
         if key in fields:
             fields.skip(key)
-            log.note(fields.at(key), f"`{key}` steers TorchX itself; it has no meaning here")
+            log.changed(fields.at(key), f"`{key}` steers TorchX itself; it has no meaning here")
     for key in list(fields.unread()):
         names = [option.name for option in OPTIONS]
         meant = nearest(key, names)

@@ -11,7 +11,7 @@ from symphony_charts.importers.torchx.macros import RANK0_VARIABLE, as_reference
 from symphony_charts.importers.torchx.mounts import AnyMount, BindMount, VolumeMount
 from symphony_charts.importers.torchx.options import RunOptions, pushed_image
 from symphony_charts.importers.torchx.overlay import pod_overlay_of
-from symphony_charts.spec.variable_names import service_variable
+from symphony_charts.spec.variable_names import INDEX, service_variable
 
 __all__ = ["RoleContext", "process_of", "restarts_whole_set"]
 
@@ -20,6 +20,7 @@ FIELD_PATH = "[FIELD_PATH]"
 EFA = "vpc.amazonaws.com/efa"
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - where POSIX shared memory is, not a temporary file
 _LABELS = "torchx.pytorch.org/"
+_RANK0_ITSELF = "localhost"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,8 +32,10 @@ class RoleContext:
     log: Log
     volumes: Volumes = field(default_factory=Volumes)
 
-    def uses_rank0(self, role: Role) -> bool:
-        """Whether a role asks for the address of the first replica of the first role."""
+    def needs_host(self, role: Role, index: int) -> bool:
+        """Whether a replica of the role at `index` asks for the host of rank 0, and is not rank 0 itself."""
+        if index == 0 and role.num_replicas == 1:
+            return False
         return any(uses(text, "rank0_env") for text in (*role.args, *role.env.values()) if "$" in text)
 
 
@@ -45,21 +48,30 @@ def restarts_whole_set(app: AppDef, options: RunOptions) -> bool:
 def process_of(
     role: Role, index: int, context: RoleContext, binds: dict[str, int], rank0: str | None
 ) -> dict[str, object]:
-    """The process of the role at `index`; `binds` are its services, `rank0` the service whose first host is rank 0."""
+    """The process of the role at `index`; `binds` are its services, `rank0` the service whose first host is rank 0.
+
+    That service is None where no replica needs the host of another.
+    """
     _note_losses(role, context)
-    uses_rank0 = rank0 is not None and context.uses_rank0(role)
+    asked = rank0 if context.needs_host(role, index) else None
+    is_rank0 = index == 0 and role.num_replicas == 1
     requests, limits = _resources(role, context.options)
     data: dict[str, object] = {
         "image": _image(role, context),
         "command": [as_references(role.entrypoint) if "${" in role.entrypoint else role.entrypoint],
         "args": [as_references(arg) for arg in role.args],
-        "env": {name: _env_value(value) for name, value in role.env.items()},
-        "preamble": [_rank0_line(rank0)] if uses_rank0 and rank0 is not None else [],
+        "env": {
+            **{name: _env_value(value) for name, value in role.env.items()},
+            **({RANK0_VARIABLE: _RANK0_ITSELF} if is_rank0 else {}),
+        },
+        "preamble": _rank0_lines(asked, has_rank0=index == 0 and not is_rank0),
         "replicas": role.num_replicas,
         "min_replicas": role.min_replicas,
         "retries": None if restarts_whole_set(context.app, context.options) else role.max_retries or None,
         "binds": binds,
-        "connects": [rank0] if uses_rank0 and rank0 not in binds else [],
+        # TorchX promises no port: whether and when one is opened is the program's own affair.
+        "ready": "none" if binds else None,
+        "connects": [asked] if asked is not None and asked not in binds else [],
         "requests": requests,
         "limits": limits,
         "gpus": max(role.resource.gpu, 0),
@@ -76,9 +88,18 @@ def process_of(
     return {key: value for key, value in data.items() if value not in (None, {}, []) and (key, value) != ("gpus", 0)}
 
 
-def _rank0_line(service: str) -> str:
-    """The shell line that puts the host of the service's first replica where TorchX programs look for it."""
-    return f'export {RANK0_VARIABLE}="${{{service_variable(service, "HOSTS")}%%:*}}"'
+def _rank0_lines(service: str | None, *, has_rank0: bool) -> list[str]:
+    """The shell lines that tell a role's replicas where rank 0 is: the host of the first replica behind `service`.
+
+    With `has_rank0` the first of them is rank 0. It has to know that, since it is the one that listens, and by the
+    name that others dial it does not recognise itself (torch compares its own names, and waits for DNS in vain).
+    """
+    lines = []
+    if service is not None:
+        lines.append(f'export {RANK0_VARIABLE}="${{{service_variable(service, "HOSTS")}%%:*}}"')
+    if has_rank0:
+        lines.append(f'if [ "${INDEX}" = 0 ]; then export {RANK0_VARIABLE}={_RANK0_ITSELF}; fi')
+    return lines
 
 
 def _image(role: Role, context: RoleContext) -> str | None:
@@ -160,7 +181,9 @@ def _capabilities(role: Role, log: Log) -> dict[str, str]:
             capabilities[name] = value
         else:
             path = f"{role.path}.resource.capabilities.{name}"
-            log.note(path, f"capability `{name}` is no label of a node; it is not carried over (TorchX drops it too)")
+            log.changed(
+                path, f"capability `{name}` is no label of a node; it is not carried over (TorchX drops it too)"
+            )
     return capabilities
 
 
@@ -185,7 +208,9 @@ def _note_losses(role: Role, context: RoleContext) -> None:
     if role.workspace is not None:
         note(f"{role.path}.workspace", "the workspace is not in the image", "symph package --workspace DIR adds it")
     if role.base_image:
-        note(f"{role.path}.base_image", "`base_image` means nothing on Kubernetes; it is not carried over")
+        context.log.changed(
+            f"{role.path}.base_image", "`base_image` means nothing on Kubernetes; it is not carried over"
+        )
     if role.resource.tags:
         note(f"{role.path}.resource.tags", "`tags` of a resource are not carried over")
     for name, value in role.metadata.items():
@@ -193,4 +218,4 @@ def _note_losses(role: Role, context: RoleContext) -> None:
             note(f"{role.path}.metadata.{name}", f"metadata `{name}` is no text; it is not carried over")
     texts = (*role.args, *role.env.values())
     if any(uses(text, "base_img_root") for text in texts if "$" in text):
-        note(f"{role.path}.args", "the macro `base_img_root` is gone from TorchX; it is empty here")
+        context.log.changed(f"{role.path}.args", "the macro `base_img_root` is gone from TorchX; it is empty here")

@@ -27,19 +27,21 @@ _TIMES = {
 
 
 def checks_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
-    """What makes `process` ready: its probe, or else a connection to each port of `listening`."""
+    """What makes `process` ready: its probe, or else a connection to each port of `listening`; nothing for ``none``."""
     over = process.container_overlay.get("readinessProbe")
+    if process.ready == "none" and not over:
+        return
     if process.ready is None and not over:
         for _, port in listening:
             yield Check(kind="tcp", host=address, port=port, automatic=True)
         return
     probe: dict[str, object] = {}
-    if process.ready is not None:
+    if isinstance(process.ready, Probe):
         probe = _in_kubernetes_words(process.ready)
-    elif listening:
+    elif listening and process.ready is None:
         # As in the chart: the overlay is laid over a connection to the first port.
         probe = {"tcpSocket": {"port": listening[0][1]}}
-    path = "ready" if process.ready is not None else "container_overlay.readinessProbe"
+    path = "ready" if isinstance(process.ready, Probe) else "container_overlay.readinessProbe"
     yield _check("ready", merge_probe(probe, _map(over, path)), address, dict(listening), path)
 
 

@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.kinds.registry import kind_for
 from symphony_charts.placement.fit.filters import NodeAffinity, Requirement
-from symphony_charts.placement.fit.podspec import pod_ports, pod_requests, read_node_affinity, read_tolerations
+from symphony_charts.placement.fit.podspec import (
+    gpus_at_once,
+    pod_ports,
+    pod_requests,
+    read_node_affinity,
+    read_tolerations,
+)
 from symphony_charts.placement.pools.pool import Amounts, HostPort
 from symphony_charts.spec.model import Toleration
 
@@ -41,7 +47,8 @@ class Shape:
     those of any other: pods that match may be kept off more than that node, or off none. `labels` are filled in only
     where somebody repels. `unproven` names constraints whose outcome depends on what is outside of
     the pods and pools, `unknown` what the model of the scheduler does not know; `is_unruly` says that such a pod may
-    take a node, or more of one, than its own rules say.
+    take a node, or more of one, than its own rules say. `gpus_at_once` is the most GPUs that one container asks for, if
+    more than one.
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -55,6 +62,7 @@ class Shape:
     unproven: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     is_unruly: bool = False
+    gpus_at_once: int = 0
 
     def amount(self, resource: str) -> int:
         """How much of `resource` one pod requests."""
@@ -133,10 +141,11 @@ def _shape(template: Fields, schedulers: frozenset[str], *, with_labels: bool) -
     spec = template.block("spec")
     repels, shuns, unproven = _pod_affinity(spec)
     labels = template.block("metadata").mapping("labels") if with_labels else {}
+    requests = pod_requests(spec)
     passes_by = spec.has("nodeName") or spec.has("runtimeClassName")
     is_unruly = passes_by or spec.text("schedulerName") not in schedulers
     return Shape(
-        requests=tuple(sorted((name, amount) for name, amount in pod_requests(spec).items() if amount > 0)),
+        requests=tuple(sorted((name, amount) for name, amount in requests.items() if amount > 0)),
         selector=tuple(sorted(spec.mapping("nodeSelector").items())),
         affinity=read_node_affinity(spec),
         tolerations=read_tolerations(spec),
@@ -147,6 +156,7 @@ def _shape(template: Fields, schedulers: frozenset[str], *, with_labels: bool) -
         unproven=unproven,
         unknown=tuple(_unknown(spec, schedulers)) if is_unruly or not _OUTSIDE.isdisjoint(spec.data) else (),
         is_unruly=is_unruly,
+        gpus_at_once=gpus_at_once(spec) if requests.get("nvidia.com/gpu", 0) > 1 else 0,
     )
 
 

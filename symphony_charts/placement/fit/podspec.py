@@ -16,7 +16,7 @@ from symphony_charts.spec.model import Toleration
 
 _ANY = "0.0.0.0"  # noqa: S104 - what a manifest may say for all addresses
 
-__all__ = ["pod_ports", "pod_requests", "read_node_affinity", "read_tolerations"]
+__all__ = ["gpus_at_once", "pod_ports", "pod_requests", "read_node_affinity", "read_tolerations"]
 
 
 def _effective_requests(
@@ -56,6 +56,13 @@ def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
     for name, amount in _container(spec).items():
         total[name] = amount + overhead.get(name, 0)
     return total
+
+
+def gpus_at_once(spec: Fields) -> int:
+    """The most GPUs that one container asks for; 0 where none asks for more than one."""
+    containers = (*spec.blocks("containers"), *spec.blocks("initContainers"))
+    most = max((_container(item).get("nvidia.com/gpu", 0) for item in containers), default=0)
+    return most if most > 1 else 0
 
 
 def pod_ports(spec: Fields) -> frozenset[HostPort]:

@@ -6,6 +6,7 @@ from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
 from symphony_charts.placement.fit.demand import Shape
 from symphony_charts.placement.fit.filters import labels_match, untolerated_taint
+from symphony_charts.placement.fit.gpu_sharing import sharing_fault
 from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.fit.tpu_slices import slice_fault
 from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
@@ -45,6 +46,9 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
         if amount > usable.get(resource, 0):
             offered = amount_text(resource, usable.get(resource, 0))
             reasons.append(("size", f"needs {amount_text(resource, amount)}, a node offers {offered}"))
+    shared = sharing_fault(shape, pool.labels, pool.allocatable.get("nvidia.com/gpu", 0))[0]
+    if shared:
+        reasons.append(("size", shared))
     if pool.max_nodes < 1:
         reasons.append(("size", "it may have no node at all"))
     return reasons
@@ -56,6 +60,11 @@ def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
     open_pools = {cluster.classes[node].pool for node in cluster.allowed[demand]}
     for number in sorted(open_pools):
         fault = slice_fault(cluster.demands[demand], cluster.pools[number])
+        if fault[0]:
+            return fault
+    for number in sorted(open_pools):
+        pool = cluster.pools[number]
+        fault = sharing_fault(shape, pool.labels, pool.allocatable.get("nvidia.com/gpu", 0))
         if fault[0]:
             return fault
     if open_pools:
@@ -163,4 +172,8 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     full = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
     limit = f"its maximum of {pool.max_nodes} nodes" if len(names) == 1 else "their maximum of nodes"
     what = f"{count - missing} of {count} fit; {full} {'is' if len(names) == 1 else 'are'} full at {limit}"
+    if pool.is_multi_host:
+        slices = -(-missing // max(1, pool.max_nodes))
+        more_pools = f"add {slices} pool{'s' if slices > 1 else ''} like {pool.name}"
+        return what, f"{more_pools} (a TPU slice never grows), or ask for less"
     return what, f"raise max_nodes of {pool.name} by {more}, or ask for less"

@@ -10,59 +10,86 @@ from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.machines.catalog import Catalog, Machine
-from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
-from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pool, Provisioning, Taint
+from symphony_charts.placement.pools.gke_node_pool import PoolFacts, huge_pages, make_pool, read_taints
+from symphony_charts.placement.pools.known_keys import COMPUTE_CLASS, unread_keys
+from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pools, Provisioning, Taint
 
 __all__ = ["read_compute_class"]
 
+_PRIORITIES = "spec.priorities"
 _CLASS_LABEL = "cloud.google.com/compute-class"
 # What one scale-up of GKE adds at most without more ado; quota may be smaller, which no file says.
 UNBOUNDED = 500
 
 
-def read_compute_class(item: Fields, catalog: Catalog) -> list[Pool]:
-    """One pool per priority, named ``<class>-<priority>``."""
+def read_compute_class(item: Fields, catalog: Catalog) -> Pools:
+    """One pool per priority, named ``<class>-<priority>``; a priority that names existing pools wants those."""
     name = item.block("metadata").text("name", required=True)
     spec = item.block("spec")
     config, defaults = spec.block("nodePoolConfig"), spec.block("priorityDefaults")
-    pools = []
+    unread = list(unread_keys(spec, COMPUTE_CLASS))
+    pools, wanted = [], []
     for index, priority in enumerate(spec.blocks("priorities"), start=1):
         if priority.has("nodepools"):
-            pools += [_existing(name, pool, priority) for pool in priority.texts("nodepools")]
+            place = item.faults.position(priority.at("nodepools"))
+            wanted += [(pool, place) for pool in priority.texts("nodepools")]
             continue
         machine = _machine(priority, catalog)
         if machine is None:
             continue
-        facts = PoolFacts(
-            name=f"{name}-{index}",
-            source=item.faults.source(priority.path),
-            machine_type=machine.name,
-            image=config.text("imageType"),
-            labels={_CLASS_LABEL: name, **config.mapping("nodeLabels")},
-            taints=(*read_taints(config, "taints"), Taint(key=_CLASS_LABEL, value=name)),
-            gpu_type=priority.block("gpu").text("type"),
-            gpu_count=priority.block("gpu").number("count") or 0,
-            provisioning=_provisioning(priority),
-            zones=tuple(priority.block("location").texts("zones") or defaults.block("location").texts("zones")),
-            max_nodes=UNBOUNDED,
-            max_pods=priority.number("maxPodsPerNode", minimum=1) or 110,
-            placement=priority.block("placement").text("policyName"),
-            tpu_topology=priority.block("tpu").text("topology"),
-            accuracy="model" if priority.has("machineType") else "guess",
-            notes=(f"priority {index} of compute class {name}; its number of nodes is bounded by quota alone",),
-        )
-        pool = make_pool(facts, catalog, priority)
+        doubts = [doubt for doubt in unread if _PRIORITIES not in doubt.text or f"{priority.path}." in doubt.text]
+        facts = _facts(name, index, priority, config, defaults, machine)
+        pool = make_pool(replace(facts, doubts=(*facts.doubts, *doubts)), catalog, priority)
         if pool is not None:
             labels = {key: value for key, value in pool.labels.items() if key != GKE_POOL_LABEL}
             pools.append(replace(pool, labels=labels, selector=(_CLASS_LABEL, name)))
-    return [pool for pool in pools if pool is not None]
+    return Pools(pools=tuple(pools), wanted=tuple(wanted))
 
 
-def _existing(name: str, pool: str, priority: Fields) -> Pool | None:
-    priority.fault(
-        f'compute class "{name}" uses the existing node pool "{pool}"', "nodepools", "give the cluster's node pools too"
+def _facts(name: str, index: int, priority: Fields, config: Fields, defaults: Fields, machine: Machine) -> PoolFacts:
+    """What one priority says, over the defaults of its class."""
+    storage, system = priority.block("storage"), priority.block("nodeSystemConfig")
+    if not system.data:
+        system = defaults.block("nodeSystemConfig")
+    pages = system.block("linuxNodeConfig").block("hugepageConfig")
+    reserved = system.block("kubeletConfig").block("reservedResourcesConfig")
+    preloads = any(disk.text("mode") == "CONTAINER_IMAGE_CACHE" for disk in storage.blocks("secondaryBootDisks"))
+    specific = [entry.text("name") for entry in priority.block("reservations").blocks("specific")]
+    return PoolFacts(
+        name=f"{name}-{index}",
+        source=priority.faults.source(priority.path),
+        machine_type=machine.name,
+        version=config.text("nodeVersion"),
+        image=config.text("imageType"),
+        disk_gib=storage.number("bootDiskSize", minimum=10) or 100,
+        ephemeral_ssds=storage.number("localSSDCount"),
+        streaming=config.block("imageStreaming").flag("enabled") or preloads,
+        confidential=config.block("confidentialNodes").flag("enabled"),
+        hugepages=huge_pages(pages, *_PAGES[pages.has("hugepage_size2m") or pages.has("hugepage_size1g")]),
+        reserved_cpu=reserved.number("effectiveCpuReservedMillicore", "cpuReservedMillicore"),
+        reserved_memory_mib=reserved.number("effectiveMemoryReservedMib", "memoryReservedMib"),
+        labels={_CLASS_LABEL: name, **config.mapping("nodeLabels"), **priority.mapping("nodeLabels")},
+        taints=(
+            *read_taints(config, "taints"),
+            *read_taints(priority, "taints"),
+            Taint(key=_CLASS_LABEL, value=name),
+        ),
+        gpu_type=priority.block("gpu").text("type"),
+        gpu_count=priority.block("gpu").number("count") or 0,
+        gpu_driver=priority.block("gpu").text("driverVersion"),
+        provisioning=_provisioning(priority),
+        zones=tuple(priority.block("location").texts("zones") or defaults.block("location").texts("zones")),
+        max_nodes=UNBOUNDED,
+        max_pods=priority.number("maxPodsPerNode", minimum=1) or 110,
+        placement=priority.block("placement").text("policyName"),
+        tpu_topology=priority.block("tpu").text("topology"),
+        reservation=specific[0] if specific and priority.block("reservations").text("affinity") == "Specific" else "",
+        accuracy="model" if priority.has("machineType") else "guess",
+        notes=(f"priority {index} of compute class {name}; its number of nodes is bounded by quota alone",),
     )
-    return None
+
+
+_PAGES = {True: ("hugepage_size2m", "hugepage_size1g"), False: ("hugepageSize2m", "hugepageSize1g")}
 
 
 def _machine(priority: Fields, catalog: Catalog) -> Machine | None:
@@ -73,6 +100,8 @@ def _machine(priority: Fields, catalog: Catalog) -> Machine | None:
         if machine is None:
             priority.fault(f'unknown machine type "{named}"', "machineType")
         return machine
+    if priority.has("machineType"):
+        return None  # and its fault is noted
     family = priority.text("machineFamily")
     gpu, tpu = priority.block("gpu"), priority.block("tpu")
     cores, gib = priority.number("minCores") or 0, priority.number("minMemoryGb") or 0

@@ -12,7 +12,7 @@ import msgspec
 from symphony_charts.errors import SpecError
 from symphony_charts.placement.machines.catalog import Catalog, Machine, default_catalog
 from symphony_charts.placement.pools.pool import Pools
-from symphony_charts.placement.pools.readers import merge, read_pools
+from symphony_charts.placement.pools.readers import merge, read_pools, settled
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["pools_of_spec", "read_pool_files", "read_pools_file", "user_catalog", "user_catalog_path"]
@@ -44,6 +44,10 @@ def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None 
 
     `variables` are Terraform's. Raises SpecError for a file that is not there, and for faults, each with its line.
     """
+    return settled(_read(path, variables))
+
+
+def _read(path: str | Path, variables: Mapping[str, object] | None) -> Pools:
     file = Path(path).expanduser()
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -56,8 +60,8 @@ def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None 
 
 def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, object] | None = None) -> Pools:
     """The pools of several files as one cluster: machine lists first, live nodes join the pool of their name."""
-    read = [read_pools_file(path, variables=variables) for path in paths]
-    return read[0] if len(read) == 1 else merge(read)
+    read = [_read(path, variables) for path in paths]
+    return settled(read[0] if len(read) == 1 else merge(read))
 
 
 def pools_of_spec(

@@ -6,35 +6,63 @@ zone unless they are `total*`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.machines.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import (
     PoolFacts,
+    doubt,
+    huge_pages,
     make_pool,
     provisioning_of,
     read_taints,
     reservation_of,
 )
-from symphony_charts.placement.pools.pool import Pool
+from symphony_charts.placement.pools.known_keys import GCLOUD_POOL, unread_keys
+from symphony_charts.placement.pools.pool import Doubt, Pool, Pools
 
 __all__ = ["read_cluster", "read_node_pool"]
 
 
-def read_cluster(cluster: Fields, catalog: Catalog) -> list[Pool]:
+def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
     """The pools of one `gcloud container clusters describe`."""
     policy = cluster.block("networkPolicy").flag("enabled")
     dataplane_v2 = cluster.block("networkConfig").text("datapathProvider") == "ADVANCED_DATAPATH"
-    read = [read_node_pool(pool, catalog, calico=policy and not dataplane_v2) for pool in cluster.blocks("nodePools")]
-    return [pool for pool in read if pool is not None]
+    confidential = cluster.block("confidentialNodes").flag("enabled")
+    calico = policy and not dataplane_v2
+    zones = tuple(cluster.texts("locations"))
+    read = [
+        read_node_pool(pool, catalog, calico=calico, confidential=confidential, cluster_zones=zones)
+        for pool in cluster.blocks("nodePools")
+    ]
+    grows = []
+    if cluster.block("autopilot").flag("enabled"):
+        grows.append("an Autopilot cluster, which makes its nodes itself")
+    elif cluster.block("autoscaling").flag("enableNodeAutoprovisioning"):
+        grows.append("node auto-provisioning, which may add pools")
+    return Pools(pools=tuple(pool for pool in read if pool is not None), grows=tuple(grows))
 
 
-def read_node_pool(pool: Fields, catalog: Catalog, *, calico: bool = False) -> Pool | None:
+def read_node_pool(
+    pool: Fields,
+    catalog: Catalog,
+    *,
+    calico: bool = False,
+    confidential: bool = False,
+    cluster_zones: tuple[str, ...] = (),
+) -> Pool | None:
     """One NodePool of GKE's API."""
     config = pool.block("config")
     name = pool.text("name", required=True)
     machine = config.text("machineType") or "e2-medium"
-    zones = tuple(pool.texts("locations"))
+    zones = tuple(pool.texts("locations")) or cluster_zones
     low, high = _counts(pool, max(1, len(zones)))
+    doubts = [*unread_keys(pool, GCLOUD_POOL), *_doubts(pool, config)]
+    if not zones and not pool.block("autoscaling").number("totalMaxNodeCount"):
+        doubts.append(doubt(pool, "its zones are not said: one is counted, there may be more", "PROVEN", may_grow=True))
+    ssds = config.block("ephemeralStorageLocalSsdConfig", "ephemeralStorageConfig")
+    preloads = any(disk.text("mode") == "CONTAINER_IMAGE_CACHE" for disk in config.blocks("secondaryBootDisks"))
     gpu = next(config.blocks("accelerators"), Fields({}, config.at("accelerators"), pool.faults))
     sharing = gpu.block("gpuSharingConfig")
     placement = pool.block("placementPolicy")
@@ -47,7 +75,10 @@ def read_node_pool(pool: Fields, catalog: Catalog, *, calico: bool = False) -> P
         version=pool.text("version"),
         image=config.text("imageType"),
         disk_gib=disk or 100,
-        ephemeral_ssds=config.block("ephemeralStorageLocalSsdConfig").number("localSsdCount"),
+        ephemeral_ssds=ssds.number("localSsdCount"),
+        cache_ssds=ssds.number("dataCacheCount") or 0,
+        raw_ssds=config.block("localNvmeSsdBlockConfig").number("localSsdCount") or 0,
+        extra_ssds=config.number("localSsdCount") or 0,
         labels=config.mapping("labels"),
         taints=read_taints(config, "taints"),
         gpu_type=gpu.text("acceleratorType"),
@@ -55,6 +86,7 @@ def read_node_pool(pool: Fields, catalog: Catalog, *, calico: bool = False) -> P
         gpu_partition=gpu.text("gpuPartitionSize"),
         gpu_sharing=sharing.text("gpuSharingStrategy"),
         gpu_clients=sharing.number("maxSharedClientsPerGpu") or 1,
+        gpu_driver=gpu.block("gpuDriverInstallationConfig").text("gpuDriverVersion"),
         provisioning=provisioning_of(config, "flexStart"),
         zones=zones,
         min_nodes=low,
@@ -64,14 +96,31 @@ def read_node_pool(pool: Fields, catalog: Catalog, *, calico: bool = False) -> P
         tpu_topology=placement.text("tpuTopology"),
         reservation=reservation_of(config.block("reservationAffinity"), "consumeReservationType"),
         queued=pool.block("queuedProvisioning").flag("enabled"),
-        streaming=config.block("gcfsConfig").flag("enabled"),
+        streaming=config.block("gcfsConfig").flag("enabled") or preloads,
         one_thread=config.block("advancedMachineFeatures").number("threadsPerCore") == 1,
-        confidential=config.block("confidentialNodes").flag("enabled"),
+        confidential=config.block("confidentialNodes").flag("enabled") or confidential,
         calico=calico,
+        hugepages=huge_pages(config.block("linuxNodeConfig").block("hugepages"), "hugepageSize2m", "hugepageSize1g"),
+        sandbox=config.block("sandboxConfig").text("type", "sandboxType").lower(),
+        doubts=tuple(doubts),
         reserved_cpu=reserved.number("effectiveCpuReservedMillicore", "cpuReservedMillicore"),
         reserved_memory_mib=reserved.number("effectiveMemoryReservedMib", "memoryReservedMib"),
     )
     return make_pool(facts, catalog, Fields({}, config.at("machineType"), pool.faults)) if name else None
+
+
+def _doubts(pool: Fields, config: Fields) -> Iterator[Doubt]:
+    """What is understood of a pool, and has no number here."""
+    status = pool.text("status")
+    if status not in _STATES:
+        yield doubt(pool, f"its status is {status}", "UNKNOWN")
+    if config.has("soleTenantConfig") or config.has("nodeGroup"):
+        yield doubt(config, "sole tenancy: its hosts hold no more nodes than were reserved", "UNKNOWN")
+    if config.block("loggingConfig").block("variantConfig").text("variant") == "MAX_THROUGHPUT":
+        yield doubt(config, "the logging agent for high throughput asks for more than is counted here", "UNKNOWN")
+
+
+_STATES = frozenset({"", "RUNNING", "PROVISIONING", "RECONCILING"})
 
 
 def _counts(pool: Fields, zones: int) -> tuple[int, int]:

@@ -7,15 +7,28 @@ Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovid
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from symphony_charts.formats.field_reader import Fields
+from symphony_charts.formats.quantity import GIB, MIB
 from symphony_charts.placement.machines.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.machines.catalog import Catalog, Machine, slice_hosts
 from symphony_charts.placement.machines.system_pods import system_profile
-from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Accuracy, Amounts, Pool, Provisioning, Taint, Tpu
+from symphony_charts.placement.pools.impossible import device_faults, parts_of
+from symphony_charts.placement.pools.pool import (
+    GKE_POOL_LABEL,
+    Accuracy,
+    Amounts,
+    Doubt,
+    Pool,
+    Provisioning,
+    Taint,
+    Tpu,
+    Weight,
+)
 
-__all__ = ["PoolFacts", "make_pool", "provisioning_of", "read_taints", "reservation_of"]
+__all__ = ["PoolFacts", "doubt", "huge_pages", "make_pool", "provisioning_of", "read_taints", "reservation_of"]
 
 _EFFECTS = {
     "no_schedule": "NoSchedule",
@@ -25,9 +38,6 @@ _EFFECTS = {
     "prefernoschedule": "PreferNoSchedule",
     "noexecute": "NoExecute",
 }
-# GPUs that one device is cut into, by the compute slices at the head of the partition's name.
-_PARTITIONS = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
-_QUARTERS = {"1g.20gb", "1g.35gb", "1g.45gb"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,23 +71,46 @@ class PoolFacts:
     one_thread: bool = False
     confidential: bool = False
     calico: bool = False
+    raw_ssds: int = 0
+    cache_ssds: int = 0
+    extra_ssds: int = 0
+    hugepages: Amounts = field(default_factory=dict)
+    sandbox: str = ""
+    gpu_driver: str = ""
+    doubts: tuple[Doubt, ...] = ()
+    reservation_nodes: Mapping[str, int] = field(default_factory=dict)
     reserved_cpu: int | None = None
     reserved_memory_mib: int | None = None
     accuracy: Accuracy = "model"
     notes: tuple[str, ...] = ()
 
 
+def doubt(item: Fields, text: str, weight: Weight = "PACKABLE", *, may_grow: bool = False, label: str = "") -> Doubt:
+    """A doubt about the pool, with the place in the file that raises it."""
+    where = item.faults.position(item.path)
+    return Doubt(text=f"{text} ({where})", weight=weight, may_grow=may_grow, label=label)
+
+
+def huge_pages(config: Fields, small: str, large: str) -> Amounts:
+    """Huge pages of a node in bytes, from the number of those of 2 MiB and of 1 GiB."""
+    amounts = {
+        "hugepages-2Mi": (config.number(small) or 0) * 2 * MIB,
+        "hugepages-1Gi": (config.number(large) or 0) * GIB,
+    }
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
 def read_taints(pool: Fields, *keys: str) -> tuple[Taint, ...]:
-    """Taints in Terraform's, gcloud's or Kubernetes' spelling."""
-    taints = []
-    for item in pool.blocks(*keys):
+    """Taints in Terraform's, gcloud's or Kubernetes' spelling; each of `keys` may hold some."""
+    taints: dict[Taint, None] = {}
+    for item in (item for key in keys for item in pool.blocks(key)):
         effect = item.text("effect", required=True)
         kubernetes_effect = _EFFECTS.get(effect.lower())
         if effect and kubernetes_effect is None:
             item.fault(f'unknown taint effect "{effect}"', "effect", "NO_SCHEDULE, PREFER_NO_SCHEDULE or NO_EXECUTE")
         key = item.text("key", required=True)
         if kubernetes_effect and key:
-            taints.append(Taint(key=key, value=item.text("value"), effect=kubernetes_effect))  # type: ignore[arg-type]  # values of _EFFECTS
+            taints[Taint(key=key, value=item.text("value"), effect=kubernetes_effect)] = None  # type: ignore[arg-type]  # values of _EFFECTS
     return tuple(taints)
 
 
@@ -94,9 +127,12 @@ def make_pool(facts: PoolFacts, catalog: Catalog, machine_field: Fields) -> Pool
         )
         return None
     gpu_type, gpus = facts.gpu_type or machine.gpu, facts.gpu_count or machine.gpus
+    for what, hint in device_faults(machine, facts.gpu_type, facts.gpu_count, facts.gpu_partition):
+        machine_field.fault(what, "", hint)
     tpu = _tpu(facts, machine, machine_field)
     node = _node_spec(facts, machine)
-    offer = allocatable(node) | _devices(facts, machine, gpus)
+    offer = allocatable(node) | _devices(facts, machine, gpus) | facts.hugepages
+    offer["memory"] = max(0, offer["memory"] - sum(facts.hugepages.values()))
     accuracy = facts.accuracy
     if accuracy == "model" and node.reserved_cpu is not None:
         accuracy = "effective"
@@ -114,7 +150,7 @@ def make_pool(facts: PoolFacts, catalog: Catalog, machine_field: Fields) -> Pool
         taints=_taints(facts, machine, gpus),
         zones=facts.zones,
         min_nodes=facts.min_nodes,
-        max_nodes=facts.max_nodes,
+        max_nodes=min(facts.max_nodes, facts.reservation_nodes.get(facts.reservation, facts.max_nodes)),
         provisioning=facts.provisioning,
         gpu_type=gpu_type if gpus else "",
         gpus=offer.get("nvidia.com/gpu", 0),
@@ -125,7 +161,28 @@ def make_pool(facts: PoolFacts, catalog: Catalog, machine_field: Fields) -> Pool
         queued=facts.queued,
         selector=(GKE_POOL_LABEL, facts.name),
         notes=(*facts.notes, *_newer_reservation(node)),
+        doubts=(*facts.doubts, *_own_doubts(facts)),
+        local_ssds=_priced_ssds(facts, machine),
     )
+
+
+def _own_doubts(facts: PoolFacts) -> Iterator[Doubt]:
+    """What the model knows that it does not know."""
+    if _is_windows(facts):
+        yield Doubt(text="nodes of Windows keep back more memory and disk than is known here")
+    if facts.gpu_driver == "INSTALLATION_DISABLED" and facts.gpu_count:
+        yield Doubt(text="GPUs show up only after a driver was installed by hand", weight="PACKABLE")
+    if facts.reservation and facts.reservation not in facts.reservation_nodes:
+        yield Doubt(text=f"how many nodes reservation {facts.reservation} holds is not said here", weight="PACKABLE")
+
+
+def _is_windows(facts: PoolFacts) -> bool:
+    return facts.image.lower().startswith("windows")
+
+
+def _priced_ssds(facts: PoolFacts, machine: Machine) -> int:
+    """The local SSDs of a node, whatever they serve."""
+    return machine.local_ssds or (facts.ephemeral_ssds or 0) + facts.raw_ssds + facts.cache_ssds + facts.extra_ssds
 
 
 def _newer_reservation(node: NodeSpec) -> tuple[str, ...]:
@@ -139,7 +196,9 @@ def _newer_reservation(node: NodeSpec) -> tuple[str, ...]:
 
 
 def _node_spec(facts: PoolFacts, machine: Machine) -> NodeSpec:
-    ssds = machine.local_ssds if facts.ephemeral_ssds is None else facts.ephemeral_ssds
+    # Disks that come with the machine serve as ephemeral storage, unless they are said to serve otherwise.
+    free = max(0, machine.local_ssds - facts.cache_ssds) if not facts.raw_ssds else 0
+    ssds = free if facts.ephemeral_ssds is None else facts.ephemeral_ssds
     return NodeSpec(
         vcpu=machine.vcpu,
         memory_mib=machine.memory_mib,
@@ -159,20 +218,19 @@ def _node_spec(facts: PoolFacts, machine: Machine) -> NodeSpec:
     )
 
 
+def _distribution(facts: PoolFacts) -> str:
+    image = facts.image.lower()
+    return next((name for name in ("ubuntu", "windows") if image.startswith(name)), "cos")
+
+
 def _devices(facts: PoolFacts, machine: Machine, gpus: int) -> Amounts:
     """GPUs after partition and sharing, TPU chips; with Dynamic Resource Allocation nodes list no GPU at all."""
     devices: Amounts = {}
     if gpus and facts.labels.get("cloud.google.com/gke-nvidia-gpu-dra-driver") != "true":
-        devices["nvidia.com/gpu"] = gpus * _parts(facts.gpu_partition) * max(1, facts.gpu_clients)
+        devices["nvidia.com/gpu"] = gpus * max(1, parts_of(facts.gpu_partition)) * max(1, facts.gpu_clients)
     if machine.chips:
         devices["google.com/tpu"] = machine.chips
     return devices
-
-
-def _parts(partition: str) -> int:
-    if not partition:
-        return 1
-    return 4 if partition in _QUARTERS else _PARTITIONS.get(partition.split(".")[0], 1)
 
 
 def _tpu(facts: PoolFacts, machine: Machine, machine_field: Fields) -> Tpu | None:
@@ -193,12 +251,12 @@ def _labels(facts: PoolFacts, machine: Machine, gpu_type: str, gpus: int, tpu: T
     labels = {
         GKE_POOL_LABEL: facts.name,
         f"{prefix}machine-family": machine.family,
-        f"{prefix}gke-os-distribution": "ubuntu" if facts.image.lower().startswith("ubuntu") else "cos",
+        f"{prefix}gke-os-distribution": _distribution(facts),
         f"{prefix}gke-max-pods-per-node": str(facts.max_pods),
         f"{prefix}gke-provisioning": facts.provisioning,
         "node.kubernetes.io/instance-type": machine.name,
         "kubernetes.io/arch": machine.arch,
-        "kubernetes.io/os": "linux",
+        "kubernetes.io/os": "windows" if _is_windows(facts) else "linux",
     }
     if facts.provisioning != "standard":
         labels[f"{prefix}gke-{facts.provisioning}"] = "true"
@@ -216,6 +274,10 @@ def _labels(facts: PoolFacts, machine: Machine, gpu_type: str, gpus: int, tpu: T
         labels[f"{prefix}gke-max-shared-clients-per-gpu"] = str(facts.gpu_clients)
     if tpu:
         labels |= {f"{prefix}gke-tpu-accelerator": tpu.type, f"{prefix}gke-tpu-topology": tpu.topology}
+    if facts.sandbox:
+        labels["sandbox.gke.io/runtime"] = facts.sandbox
+    if facts.gpu_driver:
+        labels[f"{prefix}gke-gpu-driver-version"] = facts.gpu_driver.removeprefix("INSTALLATION_").lower()
     if facts.reservation:
         labels[f"{prefix}reservation-name"] = facts.reservation
     if facts.placement and facts.placement != "compact":  # what readers put for a policy without a name
@@ -224,8 +286,10 @@ def _labels(facts: PoolFacts, machine: Machine, gpu_type: str, gpus: int, tpu: T
 
 
 def _taints(facts: PoolFacts, machine: Machine, gpus: int) -> tuple[Taint, ...]:
-    """The user's taints and those that GKE adds to GPU, TPU, Arm and queued pools."""
+    """The user's taints and those that GKE adds to GPU, TPU, Arm, Windows, sandboxed and queued pools."""
     own = [
+        (bool(facts.sandbox), Taint(key="sandbox.gke.io/runtime", value=facts.sandbox)),
+        (_is_windows(facts), Taint(key="node.kubernetes.io/os", value="windows")),
         (gpus > 0, Taint(key="nvidia.com/gpu", value="present")),
         (machine.chips > 0, Taint(key="google.com/tpu", value="present")),
         (machine.arch == "arm64", Taint(key="kubernetes.io/arch", value="arm64")),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.quantity import amount_of
@@ -16,7 +17,18 @@ from symphony_charts.placement.fit.podspec import pod_ports, pod_requests, read_
 from symphony_charts.placement.machines.catalog import Catalog, slice_hosts
 from symphony_charts.placement.machines.system_pods import system_profile
 from symphony_charts.placement.pools.gke_node_pool import read_taints
-from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Amounts, HostPort, Node, Pool, Provisioning, Taint, Tpu
+from symphony_charts.placement.pools.known_keys import NODE, unread_keys
+from symphony_charts.placement.pools.pool import (
+    GKE_POOL_LABEL,
+    Amounts,
+    Doubt,
+    HostPort,
+    Node,
+    Pool,
+    Provisioning,
+    Taint,
+    Tpu,
+)
 
 __all__ = ["read_nodes"]
 
@@ -41,12 +53,27 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
     used, ports = _load(sorted_items["Pod"])
     knows_load = bool(sorted_items["Pod"])
     pools: dict[tuple[str, str], list[Node]] = defaultdict(list)
+    doubts: dict[tuple[str, str], list[Doubt]] = defaultdict(list)
     for item in sorted_items["Node"]:
         node = _read_node(item, used, ports)
         key = next((label for label in _POOL_LABELS if label in node.labels), "")
-        pools[key, node.labels.get(key, "nodes")].append(node)
+        pool = key, node.labels.get(key, "nodes")
+        pools[pool].append(node)
+        doubts[pool] += unread_keys(item.block("spec"), NODE)
     daemons = sorted_items["DaemonSet"]
-    return [_make_pool(key, nodes, daemons, knows_load, faults, catalog) for key, nodes in pools.items()]
+    return [
+        replace(pool, doubts=(*doubts[key], *_missing_devices(pool)))
+        for key, nodes in pools.items()
+        for pool in [_make_pool(key, nodes, daemons, knows_load, faults, catalog)]
+    ]
+
+
+def _missing_devices(pool: Pool) -> Iterable[Doubt]:
+    """Nodes that show no GPU yet, though others of their pool do: their driver may be on its way."""
+    without = sum(not node.allocatable.get("nvidia.com/gpu") for node in pool.nodes)
+    if without and pool.gpu_type:
+        text = f"{without} of {len(pool.nodes)} nodes show no GPU yet; their driver may still be coming up"
+        yield Doubt(text=text, weight="PROVEN", may_grow=True)
 
 
 def _load(pods: Iterable[Fields]) -> tuple[dict[str, Amounts], dict[str, set[HostPort]]]:
@@ -94,8 +121,10 @@ def _make_pool(
 ) -> Pool:
     label, name = key
     first = nodes[0]
+    # Of devices the node that has most of them speaks for the next one: on others the driver may still come up.
     allocatable = {
-        resource: min(node.allocatable.get(resource, 0) for node in nodes) for resource in sorted(first.allocatable)
+        resource: (max if "/" in resource else min)(node.allocatable.get(resource, 0) for node in nodes)
+        for resource in sorted({name for node in nodes for name in node.allocatable})
     }
     labels = {k: v for k, v in first.labels.items() if all(n.labels.get(k) == v for n in nodes)}
     machine = catalog.get(labels.get("node.kubernetes.io/instance-type", ""))

@@ -9,7 +9,20 @@ from typing import Literal, NamedTuple
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
 from symphony_charts.placement.machines.system_pods import memory_margin
 
-__all__ = ["GKE_POOL_LABEL", "Accuracy", "Amounts", "HostPort", "Node", "Pool", "Pools", "Provisioning", "Taint", "Tpu"]
+__all__ = [
+    "GKE_POOL_LABEL",
+    "Accuracy",
+    "Amounts",
+    "Doubt",
+    "HostPort",
+    "Node",
+    "Pool",
+    "Pools",
+    "Provisioning",
+    "Taint",
+    "Tpu",
+    "Weight",
+]
 
 GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
 
@@ -17,6 +30,7 @@ GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
 Amounts = dict[str, int]
 Accuracy = Literal["live", "stated", "effective", "model", "guess"]
 Provisioning = Literal["standard", "spot", "preemptible", "flex-start"]
+Weight = Literal["UNKNOWN", "PACKABLE", "PROVEN"]
 
 
 class HostPort(NamedTuple):
@@ -37,6 +51,20 @@ class Taint:
 
     def __str__(self) -> str:
         return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """Something a file says of a pool that the model does not know, or does not say: the most a verdict may then be.
+
+    `may_grow`: there may be more nodes than are counted, or they may be open to more pods, so that nothing can be
+    excluded. `label`: only pods that ask for this label are concerned; ``*`` for any that the pool does not show.
+    """
+
+    text: str
+    weight: Weight = "UNKNOWN"
+    may_grow: bool = False
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +126,8 @@ class Pool:
     selector: tuple[str, str] | None = None
     nodes: tuple[Node, ...] = ()
     notes: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    local_ssds: int = 0
 
     @property
     def usable(self) -> Amounts:
@@ -123,9 +153,15 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pools:
-    """All node pools that were read, in the order of the file, with what was noticed on the way."""
+    """All node pools that were read, in the order of the file, with what was noticed on the way.
+
+    `grows` says why there may be pools that no file shows; `wanted` are pools that a file names and does not describe,
+    with the place where it does.
+    """
 
     pools: tuple[Pool, ...] = ()
+    grows: tuple[str, ...] = ()
+    wanted: tuple[tuple[str, str], ...] = ()
     source: str = ""
     catalog: Catalog = field(default_factory=default_catalog)
     notes: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""Node pools are read from any of ten inputs, which are told apart by their content.
+"""Node pools are read from any of eleven inputs, which are told apart by their content.
 
 Cloudwise and other Terraform configuration in JSON, HCL, `terraform show -json` of a plan or a state, a raw state,
 `gcloud container node-pools list|describe` and `clusters describe` (JSON or YAML), `kubectl get nodes -o json` (with
-pods and DaemonSets, if given), ComputeClass, MachineConfig, and our own pools.yaml.
+pods and DaemonSets, if given), ComputeClass, MachineConfig, blueprints of the Cluster Toolkit, and our own pools.yaml.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import msgspec
 
-from symphony_charts.errors import SpecError
+from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.yaml_text import line_of, load
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
@@ -24,12 +24,13 @@ from symphony_charts.placement.pools.plain import read_plain
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.terraform_config import hcl_line_of, parse_hcl, read_config
 from symphony_charts.placement.pools.terraform_state import read_show, read_state
+from symphony_charts.placement.pools.toolkit import read_blueprint
 
-__all__ = ["FORMATS", "merge", "pools_of_data", "read_pools"]
+__all__ = ["FORMATS", "merge", "pools_of_data", "read_pools", "settled"]
 
 FORMATS = (
     "terraform", "terraform-plan", "terraform-state", "tfstate", "gcloud-cluster", "gcloud-pools", "kubernetes",
-    "machine-types", "pools",
+    "machine-types", "blueprint", "pools",
 )  # fmt: skip
 
 
@@ -38,12 +39,48 @@ def read_pools(
 ) -> Pools:
     """The pools of one file's `text`; `name` is its path and tells HCL from the rest.
 
-    `variables` are Terraform's, given by the user. Raises SpecError with every fault at once, each with its line.
+    `variables` are Terraform's, given by the user. Pools that another file must describe stay `wanted`. Raises
+    SpecError with every fault at once, each with its line.
     """
     if name.endswith((".tf", ".hcl")):
         return pools_of_data(parse_hcl(text, name), name, variables=variables, catalog=catalog, text=text)
-    data = _parse(text, name)
-    return pools_of_data(data, name, variables=variables, catalog=catalog, text=text)
+    documents = _documents(text)
+    if len(documents) == 1:
+        data = _parse(documents[0], name)
+        return pools_of_data(data, name, variables=variables, catalog=catalog, text=documents[0])
+
+    def line(path: str) -> int | None:
+        number, _, rest = path.removeprefix("[").partition("]")
+        return line_of(documents[int(number)], rest.removeprefix(".")) if number.isdecimal() else None
+
+    read = [_parse(document, name) for document in documents]
+    return _pools(read, name, Faults(file=name, line_of=line), variables or {}, catalog or default_catalog())
+
+
+def _documents(text: str) -> list[str]:
+    """The YAML documents that hold something; each keeps its lines, so that a line number is that of the file."""
+    if text.lstrip()[:1] in ("{", "["):
+        return [text]
+    documents: list[list[str]] = [[]]
+    for number, line in enumerate(text.splitlines()):
+        if line.rstrip() == "---" or line.startswith("--- "):
+            documents.append([""] * (number + 1))
+        else:
+            documents[-1].append(line)
+    filled = [lines for lines in documents if any(line.strip() and not line.lstrip().startswith("#") for line in lines)]
+    return ["\n".join(lines) + "\n" for lines in filled] or [text]
+
+
+def settled(pools: Pools) -> Pools:
+    """`pools` once all files are together; raises SpecError where one names a pool that none of them describes."""
+    missing = [(name, place) for name, place in pools.wanted if pools.get(name) is None]
+    if missing:
+        hint = "give the file that describes it, too: --pools CLASS.yaml --pools CLUSTER"
+        raise SpecError(
+            Problem(what=f'the existing node pool "{name}" is described nowhere', path=place, next=hint)
+            for name, place in missing
+        )
+    return pools
 
 
 def pools_of_data(
@@ -57,8 +94,11 @@ def pools_of_data(
     """The pools of data that has been parsed; `text` is used for line numbers in errors alone."""
     find_line = hcl_line_of if name.endswith((".tf", ".hcl")) else line_of
     faults = Faults(file=name, line_of=(lambda path: find_line(text, path)) if text else (lambda _path: None))
-    machines = catalog or default_catalog()
-    result = _read(_detect(data, name), data, faults, machines, variables or {})
+    return _pools(data, name, faults, variables or {}, catalog or default_catalog())
+
+
+def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, object], catalog: Catalog) -> Pools:
+    result = _read(_detect(data, name), data, faults, catalog, variables)
     faults.check()
     names = [pool.name for pool in result.pools]
     for twice in sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):
@@ -73,21 +113,26 @@ def _detect(data: object, name: str = "") -> str:
         first = data[0] if data and isinstance(data[0], dict) else {}
         if "guestCpus" in first:
             return "machine-types"
-        return "kubernetes" if "kind" in first and "metadata" in first else "gcloud-pools"
+        is_kubernetes = any(isinstance(item, dict) and "kind" in item and "metadata" in item for item in data)
+        return "kubernetes" if is_kubernetes else "gcloud-pools"
     if isinstance(data, dict):
         for keys, kind in (
             (("planned_values",), "terraform-plan"),
             (("values", "format_version"), "terraform-state"),
             (("resources", "terraform_version"), "tfstate"),
             (("resource",), "terraform"),
+            (("deployment_groups",), "blueprint"),
             (("nodePools",), "gcloud-cluster"),
             (("guestCpus",), "machine-types"),
             (("kind", "apiVersion"), "kubernetes"),
             (("pools",), "pools"),
             (("config", "name"), "gcloud-pools"),
+            (("module",), "terraform"),
         ):
             if all(key in data for key in keys):
                 return kind
+        if name.endswith((".tf", ".hcl", ".tf.json")):
+            return "terraform"
     raise SpecError.one(
         "this file describes no node pools",
         at=name,
@@ -100,14 +145,25 @@ def merge(several: Iterable[Pools]) -> Pools:
     merged: dict[str, Pool] = {}
     notes: list[str] = []
     sources: list[str] = []
+    grows: list[str] = []
+    wanted: list[tuple[str, str]] = []
     catalog = default_catalog()
     for pools in several:
         sources.append(pools.source)
         notes += pools.notes
+        grows += pools.grows
+        wanted += pools.wanted
         catalog = pools.catalog if pools.catalog.origin != "shipped" else catalog
         for pool in pools.pools:
             merged[pool.name] = _join(merged[pool.name], pool) if pool.name in merged else pool
-    return Pools(pools=tuple(merged.values()), source=" + ".join(sources), catalog=catalog, notes=tuple(notes))
+    return Pools(
+        pools=tuple(merged.values()),
+        grows=tuple(grows),
+        wanted=tuple(wanted),
+        source=" + ".join(sources),
+        catalog=catalog,
+        notes=tuple(notes),
+    )
 
 
 def _join(one: Pool, other: Pool) -> Pool:
@@ -119,6 +175,9 @@ def _join(one: Pool, other: Pool) -> Pool:
         min_nodes=planned.min_nodes,
         max_nodes=max(planned.max_nodes, len(live.nodes)),
         zones=planned.zones or live.zones,
+        # What its nodes offer is seen now; how many there may be is what the other file says.
+        doubts=(*live.doubts, *(doubt for doubt in planned.doubts if doubt.may_grow)),
+        local_ssds=planned.local_ssds,
         source=f"{planned.source} + {live.source}",
     )
 
@@ -154,16 +213,18 @@ def _read(kind: str, data: object, faults: Faults, catalog: Catalog, variables: 
         return Pools(pools=tuple(pool for pool in node_pools if pool is not None), catalog=catalog)
     top = {str(key): value for key, value in data.items()} if isinstance(data, dict) else {}
     if kind == "terraform":
-        pools = read_config(top, faults, catalog, variables)
+        read = read_config(top, faults, catalog, variables)
     elif kind in ("terraform-plan", "terraform-state"):
-        pools = read_show(top, faults, catalog)
+        read = read_show(top, faults, catalog)
     elif kind == "tfstate":
-        pools = read_state(top, faults, catalog)
+        read = read_state(top, faults, catalog)
     elif kind == "gcloud-cluster":
-        pools = read_cluster(Fields.of(top, "", faults), catalog)
+        read = read_cluster(Fields.of(top, "", faults), catalog)
+    elif kind == "blueprint":
+        read = read_blueprint(Fields.of(top, "", faults), catalog, variables)
     else:
-        pools = read_plain(Fields.of(top, "", faults), catalog)
-    return Pools(pools=tuple(pools), catalog=catalog)
+        read = Pools(pools=tuple(read_plain(Fields.of(top, "", faults), catalog)))
+    return replace(read, catalog=catalog)
 
 
 def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
@@ -174,15 +235,23 @@ def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
     if configs:
         catalog = catalog.extended(read_machine_configs(configs, catalog), faults.file or "MachineConfig")
     pools: list[Pool] = []
+    wanted: list[tuple[str, str]] = []
     for item in items:
         if item.text("kind") == "ComputeClass":
-            pools += read_compute_class(item, catalog)
+            read = read_compute_class(item, catalog)
+            pools += read.pools
+            wanted += read.wanted
+        elif item.text("apiVersion").startswith("karpenter.") and item.text("kind") == "NodePool":
+            hint = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"
+            item.fault(
+                "Karpenter chooses the machines of a NodePool itself, so what a node offers is open", "spec", hint
+            )
     if "Node" in kinds:
-        wanted = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]
-        pools += read_nodes(wanted, faults, catalog)
-    if not kinds & {"Node", "ComputeClass", "MachineConfig"}:
+        live = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]
+        pools += read_nodes(live, faults, catalog)
+    if not kinds & {"Node", "NodePool", "ComputeClass", "MachineConfig"}:
         faults.add(f"no Node, ComputeClass or MachineConfig among {', '.join(sorted(kinds)) or 'nothing'}", "")
-    return Pools(pools=tuple(pools), catalog=catalog)
+    return Pools(pools=tuple(pools), wanted=tuple(wanted), catalog=catalog)
 
 
 def _items(data: object, path: str, faults: Faults) -> list[Fields]:

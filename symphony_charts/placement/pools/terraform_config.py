@@ -8,13 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+
+import msgspec
 
 from symphony_charts.errors import ToolMissing
 from symphony_charts.formats.field_reader import Faults, Fields, as_text
 from symphony_charts.placement.machines.catalog import Catalog
-from symphony_charts.placement.pools.pool import Pool
-from symphony_charts.placement.pools.terraform import CLUSTER, NODE_POOL, pools_of_cluster, read_pool
+from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.pools.terraform import (
+    CLUSTER,
+    NODE_POOL,
+    ClusterFacts,
+    grows,
+    pools_of_cluster,
+    read_cluster_facts,
+    read_pool,
+)
+from symphony_charts.placement.pools.terraform_modules import read_modules
 
 __all__ = ["Scope", "hcl_line_of", "instances", "parse_hcl", "read_config"]
 
@@ -35,7 +47,8 @@ def parse_hcl(text: str, file: str = "") -> dict[str, object]:
         data = hcl2.loads(text if text.endswith("\n") else text + "\n", serialization_options=options)
     except UnexpectedInput as error:
         faults = Faults(file=file)
-        faults.add("no valid HCL", "", "check it with `terraform validate`", line=getattr(error, "line", None))
+        hint = "`terraform validate` tells whether Terraform can; then give the output of `terraform show -json PLAN`"
+        faults.add("the library python-hcl2 cannot parse this HCL", "", hint, line=getattr(error, "line", None))
         faults.check()
     return {str(key): value for key, value in data.items()}
 
@@ -45,8 +58,10 @@ def hcl_line_of(text: str, path: str) -> int | None:
 
     What is not written there itself (it came out of a local) counts where the last step that is stands.
     """
-    kind, name, *steps = [re.sub(r"\[[^]]*\]", "", step) for step in path.removeprefix("resource.").split(".")]
-    head = re.compile(rf'^\s*resource\s+"?{re.escape(kind)}"?\s+"?{re.escape(name)}"?', re.MULTILINE)
+    parts = [re.sub(r"\[[^]]*\]", "", step) for step in path.split(".")]
+    named = 3 if parts[0] == "resource" else 2
+    words, steps = parts[:named], parts[named:]
+    head = re.compile(r"^\s*" + r"\s+".join(rf'"?{re.escape(word)}"?' for word in words), re.MULTILINE)
     match = head.search(text)
     if match is None:
         return None
@@ -59,28 +74,109 @@ def hcl_line_of(text: str, path: str) -> int | None:
     return text.count("\n", 0, position) + 1
 
 
-def read_config(
-    data: dict[str, object], faults: Faults, catalog: Catalog, variables: Mapping[str, object]
-) -> list[Pool]:
-    """The pools of a configuration; `variables` override the defaults of its variables."""
+def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
+    """The pools of a configuration; `variables` override the defaults of its variables.
+
+    A configuration without any pool is a fault that says where they may be.
+    """
     scope = _scope(data, variables)
     zone = _provider_zone(data, scope)
+    clusters = _clusters(data, scope, faults)
     pools: list[Pool | None] = []
     for path, body in _resources(data, NODE_POOL):
         for index, attributes in instances(body, scope):
             if zone and not attributes.get("node_locations") and not isinstance(attributes.get("location"), str):
                 attributes["location"] = zone
+            if not attributes.get("name") and not attributes.get("name_prefix"):
+                attributes["name"] = path.rsplit(".", 1)[-1]  # the provider makes one up
             fields = Fields.of(attributes, path + index, faults)
-            if "for_each" in attributes:
-                fields.fault("cannot evaluate for_each", "", "give the output of `terraform show -json PLAN` instead")
+            if not _can_expand(fields):
                 continue
-            pools.append(read_pool(fields, catalog))
+            pools.append(read_pool(fields, catalog, cluster=_cluster_of(body, clusters)))
+    growing: list[str] = []
     for path, body in _resources(data, CLUSTER):
         for index, attributes in instances(body, scope):
             if _flag(attributes.get("remove_default_node_pool")):
                 attributes.pop("node_config", None)
-            pools += pools_of_cluster(Fields.of(attributes, path + index, faults), catalog)
-    return [pool for pool in pools if pool is not None]
+            fields = Fields.of(attributes, path + index, faults)
+            pools += pools_of_cluster(fields, catalog, clusters.get(path.rsplit(".", 1)[-1]))
+            growing += grows(fields)
+    modules = read_modules(
+        ((path, attributes) for path, body in _blocks(data, "module") for _, attributes in instances(body, scope)),
+        faults,
+        catalog,
+    )
+    found = [*(pool for pool in pools if pool is not None), *modules.pools]
+    if not found and not faults.problems:
+        _say_why_nothing(data, [*growing, *modules.grows], faults)
+    return Pools(pools=tuple(found), grows=(*growing, *modules.grows))
+
+
+def _can_expand(fields: Fields) -> bool:
+    """Whether all that the resource repeats could be evaluated; a fault where not."""
+    for key in ("for_each", "count"):
+        if key in fields.data:
+            fields.fault(f"cannot evaluate {key}", "", "give the output of `terraform show -json PLAN` instead")
+            return False
+    return True
+
+
+def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str, ClusterFacts]:
+    """What each cluster of the file says of its pools, by the resource's name."""
+    sizes: dict[str, int] = {}
+    for _, body in _resources(data, "google_compute_reservation"):
+        for _, attributes in instances(body, scope):
+            fields = Fields.of(attributes, "", Faults())
+            count = fields.block("specific_reservation").number("count")
+            if count is not None:
+                sizes[fields.text("name")] = count
+    clusters = {}
+    for path, body in _resources(data, CLUSTER):
+        for index, attributes in instances(body, scope):
+            facts = read_cluster_facts(Fields.of(attributes, path + index, faults), sizes)
+            clusters[path.rsplit(".", 1)[-1]] = facts
+    return clusters or ({"": ClusterFacts(reservations=sizes)} if sizes else {})
+
+
+def _cluster_of(body: Mapping[str, object], clusters: Mapping[str, ClusterFacts]) -> ClusterFacts | None:
+    """The cluster that a pool refers to; the only one of the file where it says none that is known."""
+    match = _CLUSTER_NAME.search(str(body.get("cluster", "")))
+    if match is not None and match[1] in clusters:
+        return clusters[match[1]]
+    return next(iter(clusters.values())) if len(clusters) == 1 else None
+
+
+_CLUSTER_NAME = re.compile(rf"{CLUSTER}\.([\w-]+)")
+
+
+def _say_why_nothing(data: dict[str, object], growing: list[str], faults: Faults) -> None:
+    """The fault of a configuration without a single pool: where they are, as far as it can be seen."""
+    others = [kind for kind in _FOREIGN if any(True for _ in _resources(data, kind))]
+    plan = "give the output of `terraform show -json PLAN` instead"
+    if others:
+        faults.add(
+            f"{others[0]}: what its nodes offer is not documented well enough to be computed",
+            "",
+            "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`",
+        )
+    elif growing:
+        faults.add(
+            f"no node pools to plan on: it is {growing[0]}", "", "give a pools.yaml, or `kubectl get nodes -o json`"
+        )
+    elif sources := [str(body.get("source", "")) for _, body in _blocks(data, "module")]:
+        faults.add(f"no node pools in this file; modules may make some ({', '.join(sources[:3])})", "", plan)
+    elif any(True for _ in _resources(data, CLUSTER)):
+        faults.add("a cluster, but no node pools in this file", "", f"give the file that has them, or {plan}")
+    else:
+        faults.add("this file describes no node pools", "", f"give the file that has them, or {plan}")
+
+
+_FOREIGN = (
+    "aws_eks_node_group",
+    "azurerm_kubernetes_cluster_node_pool",
+    "azurerm_kubernetes_cluster",
+    "aws_eks_cluster",
+)
 
 
 def _flag(value: object) -> bool:
@@ -92,6 +188,14 @@ def _maps(value: object) -> Iterator[dict[str, object]]:
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):
             yield {str(key): inner for key, inner in item.items()}
+
+
+def _blocks(data: dict[str, object], kind: str) -> Iterator[tuple[str, dict[str, object]]]:
+    """The named blocks of one kind, such as ``module.gke``."""
+    for named in _maps(data.get(kind)):
+        for name, bodies in named.items():
+            for body in _maps(bodies):
+                yield f"{kind}.{name}", body
 
 
 def _resources(data: dict[str, object], kind: str) -> Iterator[tuple[str, dict[str, object]]]:
@@ -109,11 +213,28 @@ def _scope(data: dict[str, object], given: Mapping[str, object]) -> Scope:
             for body in _maps(bodies):
                 if "default" in body:
                     variables[name] = body["default"]
-    variables.update(given)
+    variables.update({name: _given(value) for name, value in given.items()})
     local: dict[str, object] = {}
     for block in _maps(data.get("locals")):
         local.update({key: value for key, value in block.items() if not key.startswith("__")})
-    return Scope({"var": variables, "local": local})
+    return Scope({"var": variables, "local": local, **_references(data)})
+
+
+def _given(value: object) -> object:
+    """The value of a variable as Terraform's command line takes it: lists and maps as JSON."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        with suppress(msgspec.DecodeError):
+            return msgspec.json.decode(value)
+    return value
+
+
+def _references(data: dict[str, object]) -> dict[str, object]:
+    """The resources of the file by type and name, as other resources refer to them."""
+    kinds: dict[str, object] = {}
+    for resources in _maps(data.get("resource")):
+        for kind in resources:
+            kinds[kind] = {path.rsplit(".", 1)[-1]: body for path, body in _resources(data, kind)}
+    return kinds
 
 
 def _provider_zone(data: dict[str, object], scope: Scope) -> str:
@@ -144,6 +265,8 @@ class Scope:
             return text == "true"
         if re.fullmatch(r"-?\d+", text):
             return int(text)
+        if re.fullmatch(r'"[^"$\\]*"', text):
+            return text[1:-1]
         if (call := re.fullmatch(r"(?:toset|tolist|tomap|tostring|tonumber)\((.*)\)", text)) is not None:
             return self.value(call[1])
         position, here = 0, _MISSING
@@ -186,9 +309,12 @@ class Scope:
 
 def _follow(here: object, step: str) -> object:
     if isinstance(here, Mapping):
-        return here.get(step, _MISSING)
+        # A resource with `count` is referred to by its index, and is one object here.
+        return here.get(step, here if step.isdecimal() else _MISSING)
     if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
         return here[int(step)]
+    if isinstance(here, list) and len(here) == 1 and isinstance(here[0], Mapping):
+        return here[0].get(step, _MISSING)  # a block, which HCL has as a list of one
     return _MISSING
 
 
@@ -206,9 +332,35 @@ def instances(body: dict[str, object], scope: Scope) -> Iterator[tuple[str, dict
         for key in each:
             yield f'["{key}"]', _resolved(plain, scope, {"each": {"key": key, "value": key}})
     else:
-        yield "", _resolved(plain | ({"for_each": each} if each is not None else {}), scope, {})
+        open_ends = {key: value for key, value in (("for_each", each), ("count", count)) if value is not None}
+        yield "", _resolved(plain | open_ends, scope, {})
 
 
 def _resolved(body: dict[str, object], scope: Scope, more: Mapping[str, object]) -> dict[str, object]:
-    result = Scope({**scope.names, **more}).resolve(body)
+    inner = Scope({**scope.names, **more})
+    result = inner.resolve(with_dynamic(body, inner))
     return result if isinstance(result, dict) else {}
+
+
+def with_dynamic(body: object, scope: Scope) -> object:
+    """`body` with each `dynamic` block written out, where what it repeats can be evaluated; else it stays."""
+    if isinstance(body, list):
+        return [with_dynamic(item, scope) for item in body]
+    if not isinstance(body, dict):
+        return body
+    result: dict[str, object] = {key: with_dynamic(value, scope) for key, value in body.items() if key != "dynamic"}
+    for name, block in ((name, block) for named in _maps(body.get("dynamic")) for name, block in named.items()):
+        for one in _maps(block):
+            items = scope.resolve(one.get("for_each"))
+            if not isinstance(items, (list, dict)):
+                result[name] = f"${{dynamic {name}}}"
+                continue
+            iterator = str(one.get("iterator") or name)
+            pairs = items.items() if isinstance(items, dict) else ((item, item) for item in items)
+            written = []
+            for key, value in pairs:
+                inner = Scope({**scope.names, iterator: {"key": key, "value": value}})
+                written += [inner.resolve(with_dynamic(content, inner)) for content in _maps(one.get("content"))]
+            if written:
+                result[name] = written
+    return result

@@ -6,46 +6,70 @@ from collections.abc import Iterator
 
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.placement.machines.catalog import Catalog
-from symphony_charts.placement.pools.pool import Pool
-from symphony_charts.placement.pools.terraform import CLUSTER, NODE_POOL, pools_of_cluster, read_pool
+from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.pools.terraform import (
+    CLUSTER,
+    NODE_POOL,
+    ClusterFacts,
+    grows,
+    pools_of_cluster,
+    read_cluster_facts,
+    read_pool,
+)
 
 __all__ = ["read_show", "read_state"]
 
 
-def read_show(data: dict[str, object], faults: Faults, catalog: Catalog) -> list[Pool]:
+def read_show(data: dict[str, object], faults: Faults, catalog: Catalog) -> Pools:
     """The pools of `terraform show -json` of a plan or a state."""
     root = "planned_values" if "planned_values" in data else "values"
     top = Fields.of(data, "", faults).block(root).block("root_module")
-    pools: list[Pool | None] = []
-    for resource in _resources(top):
-        values = resource.block("values")
-        if resource.text("type") == NODE_POOL:
+    resources = [(resource.text("type"), resource.block("values"), resource) for resource in _resources(top)]
+    for kind, _, resource in resources:
+        if kind == NODE_POOL:
             _refuse_unknown(data, resource)
-            pools.append(read_pool(values, catalog))
-        elif resource.text("type") == CLUSTER:
-            pools += pools_of_cluster(values, catalog)
-    return _unique(pools)
+    return _pools_of([(kind, values) for kind, values, _ in resources], catalog)
 
 
-def read_state(data: dict[str, object], faults: Faults, catalog: Catalog) -> list[Pool]:
+def _pools_of(resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
+    """The pools of all resources (type, attributes), each with what its cluster says."""
+    sizes = {
+        values.text("name"): count
+        for kind, values in resources
+        if kind == "google_compute_reservation"
+        and (count := values.block("specific_reservation").number("count")) is not None
+    }
+    clusters = [values for kind, values in resources if kind == CLUSTER]
+    facts = {cluster.text("name"): read_cluster_facts(cluster, sizes) for cluster in clusters}
+    fallback = next(iter(facts.values())) if len(facts) == 1 else ClusterFacts(reservations=sizes)
+    pools = [
+        read_pool(values, catalog, cluster=facts.get(values.text("cluster").rsplit("/", 1)[-1], fallback))
+        for kind, values in resources
+        if kind == NODE_POOL
+    ]
+    for cluster in clusters:
+        pools += pools_of_cluster(cluster, catalog, facts[cluster.text("name")])
+    return Pools(pools=tuple(_unique(pools)), grows=tuple(reason for cluster in clusters for reason in grows(cluster)))
+
+
+def read_state(data: dict[str, object], faults: Faults, catalog: Catalog) -> Pools:
     """The pools of a raw state file, version 4."""
     top = Fields.of(data, "", faults)
     if top.number("version") != 4:
         top.fault(
             f"state version {data.get('version')} is not supported", "version", "terraform 0.12 and later write 4"
         )
-        return []
-    pools: list[Pool | None] = []
-    for resource in top.blocks("resources"):
-        if resource.text("mode") not in ("", "managed") or resource.text("type") not in (NODE_POOL, CLUSTER):
-            continue
-        for instance in resource.blocks("instances"):
-            attributes = instance.block("attributes")
-            if resource.text("type") == NODE_POOL:
-                pools.append(read_pool(attributes, catalog))
-            else:
-                pools += pools_of_cluster(attributes, catalog)
-    return _unique(pools)
+        return Pools()
+    wanted = (NODE_POOL, CLUSTER, "google_compute_reservation")
+    return _pools_of(
+        [
+            (resource.text("type"), instance.block("attributes"))
+            for resource in top.blocks("resources")
+            if resource.text("mode") in ("", "managed") and resource.text("type") in wanted
+            for instance in resource.blocks("instances")
+        ],
+        catalog,
+    )
 
 
 def _unique(pools: list[Pool | None]) -> list[Pool]:

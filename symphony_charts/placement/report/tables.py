@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from symphony_charts.formats.quantity import gib_text
 from symphony_charts.placement.fit.reasons import obstacles
-from symphony_charts.placement.plan import Group, Plan, PoolUse
+from symphony_charts.placement.fit.verdicts import Group
+from symphony_charts.placement.plan import Plan, PoolUse
 
 __all__ = ["explain", "group_rows", "plan_data", "pool_rows", "total_line"]
 

@@ -27,7 +27,7 @@ def network_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Itera
         bound.update(entry.process.binds)
     for entry in entries:
         yield from _connect_faults(entry, bound, listeners)
-        if entry.process.ready is not None:
+        if isinstance(entry.process.ready, Probe):
             yield from _probe_faults(entry.process.ready, entry)
     yield from _pod_port_faults(entries)
     yield from _variable_faults(listeners)

@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from symphony_charts.errors import SpecError
-from symphony_charts.placement.plan import Group, Plan
+from symphony_charts.placement.fit.verdicts import Group
+from symphony_charts.placement.plan import Plan
 from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.data import from_data
 from tests.e2e.oracle.live import Scheduler

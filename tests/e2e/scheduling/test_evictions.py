@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,8 +17,8 @@ from tests.e2e.rig.api import Api, Object
 
 Releases = Callable[..., Release]
 
-# Long enough to be taken away in the middle.
-WORK = "echo begun as try $SYMPH_ATTEMPT; sleep 8; echo the result"
+# Goes on until somebody takes it away; the pod after it finds the ConfigMap that says so.
+WORK = "echo begun as try $SYMPH_ATTEMPT; [ $AGAIN ] || sleep 300; echo the result"
 GONE_S = 120  # a node that is gone is noticed by its pods' collector after a minute
 
 
@@ -82,23 +81,27 @@ def test_the_work_of_a_lost_pod_goes_on_without_retries(
     release: Releases, api: Api, tmp_path: Path, kind: str, lose: Callable[[Api, Object], None]
 ) -> None:
     run = release("lost")
-    lone = {"cmds": [WORK], "grace_period": 1}
-    data: dict[str, object] = {
-        "name": "lost",
-        "image": "busybox:1.37.0",
-        "processes": {"lone": lone, "many": {**lone, "replicas": 2}},
-    }
-    run.install(package_data(data, tmp_path), "--set", f"workload.kind={kind}")
+    run.install(package_data(experiment("lost"), tmp_path), "--set", f"workload.kind={kind}")
     with nodes_come_back(api):
         first = running(run, "lone")
+        note_the_loss(run)
         lose(api, first)
         eventually(partial(is_replaced, run, first), 60, lambda: describe(run.programs, run.namespace))
-        taken = job_of(run, "lone")
-    run.wait_finished(GONE_S)
-    assert taken["status"].get("failed", 0) == 0
-    assert "the result" in run.log("lone")
-    assert run.log("many").count("the result") == 2
-    assert "try 2" not in run.log("lone")
+    run.wait_finished()
+    assert job_of(run, "lone")["status"].get("failed", 0) == 0
+    assert run.log("lone") == "begun as try 1\nthe result\n"
+
+
+def experiment(name: str, **more: object) -> dict[str, object]:
+    """An experiment of one process that goes on until it is taken away."""
+    env = {"AGAIN": {"config": "taken", "key": "away", "optional": True}}
+    lone = {"cmds": [WORK], "image": "busybox:1.37.0", "grace_period": 1, "env": env, **more}
+    return {"name": name, "processes": {"lone": lone}}
+
+
+def note_the_loss(run: Release) -> None:
+    """Let pods that start from now on know that there was one before."""
+    run.programs.kubectl("-n", run.namespace, "create", "configmap", "taken", "--from-literal=away=yes")
 
 
 def is_replaced(run: Release, first: Object) -> bool:
@@ -111,10 +114,10 @@ def test_the_work_of_a_node_that_is_taken_away_goes_on_and_its_retries_stay(
     release: Releases, api: Api, tmp_path: Path
 ) -> None:
     run = release("spot")
-    lone = {"cmds": [WORK], "grace_period": 1, "retries": 1}
-    run.install(package_data({"name": "spot", "image": "busybox:1.37.0", "processes": {"lone": lone}}, tmp_path))
+    run.install(package_data(experiment("spot", retries=1), tmp_path))
     with nodes_come_back(api):
         first = running(run, "lone")
+        note_the_loss(run)
         delete(api, first)
         eventually(partial(is_replaced, run, first), GONE_S, lambda: describe(run.programs, run.namespace))
     run.wait_finished(GONE_S)
@@ -135,28 +138,21 @@ def ends(run: Release) -> dict[str, str]:
 
 def test_n_retries_are_n_further_tries_that_know_their_number(release: Releases, tmp_path: Path) -> None:
     run = release("tries")
-    # What it prints outlives its pods.
-    note = "echo $SYMPH_ATTEMPT >>/keep/$SYMPH_GROUP-$SYMPH_INDEX"
-    kept = {"mounts": [f"type=bind,source={tmp_path},target=/keep"], "image": "busybox:1.37.0"}
-    fails = {"cmds": [note, "exit 3"], "retries": 2, **kept}
-    processes: dict[str, dict[str, Any]] = {
-        "lone": fails,
-        "many": {**fails, "replicas": 2, "cmds": [note, '[ "$SYMPH_INDEX$SYMPH_ATTEMPT" = 02 ] || exit 3']},
-        "last": {"command": ["sh", "-c", f"{note}; [ $SYMPH_ATTEMPT = 2 ]"], "retries": 1, **kept},
-        "once": {"cmds": [note, "exit 3"], **kept},
-    }
-    data: dict[str, object] = {"name": "tries", "processes": processes}
-    run.install(package_data(data, tmp_path / "chart"))
+    note = "echo $SYMPH_INDEX:$SYMPH_ATTEMPT"
+    fails = {"cmds": [note, "exit 3"], "retries": 2}
+    second = {"command": ["sh", "-c", f"{note}; [ $SYMPH_ATTEMPT = 2 ]"], "retries": 1}
+    either = {**fails, "replicas": 2, "cmds": [note, "[ $SYMPH_INDEX:$SYMPH_ATTEMPT = 0:2 ] || exit 3"]}
+    once = {"cmds": fails["cmds"]}
+    processes = {"lone": fails, "either": either, "second": second, "once": once}
+    run.install(package_data({"name": "tries", "image": "busybox:1.37.0", "processes": processes}, tmp_path))
     ended = eventually(partial(ends, run), 120, lambda: describe(run.programs, run.namespace))
-    tries = {path.name: path.read_text().split() for path in tmp_path.iterdir() if path.is_file()}
-    assert tries == {
-        "lone-0": ["1", "2", "3"],
-        "many-0": ["1", "2"],
-        "many-1": ["1", "2", "3"],
-        "last-0": ["1", "2"],
-        "once-0": ["1"],
+    assert {group: sorted(run.log(group).split()) for group in processes} == {
+        "lone": ["0:1", "0:2", "0:3"],
+        "either": ["0:1", "0:2", "1:1", "1:2", "1:3"],
+        "second": ["0:1", "0:2"],
+        "once": ["0:1"],
     }
-    assert ended == {"lone": "Failed", "many": "Failed", "last": "Complete", "once": "Failed"}
+    assert ended == {"lone": "Failed", "either": "Failed", "second": "Complete", "once": "Failed"}
 
 
 def test_a_set_that_begins_again_counts_its_own_beginnings_too(release: Releases, tmp_path: Path) -> None:

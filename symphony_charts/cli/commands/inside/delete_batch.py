@@ -15,13 +15,13 @@ __all__ = ["run"]
 def run(args: argparse.Namespace) -> int:
     """List what fits, ask, remove it. Only experiments of ours can fit."""
     watcher = experiments.watcher_of(args)
-    patterns = [_compiled(text) for text in args.patterns]
+    patterns = [_compiled(text) for text in args.experiment_names]
     every = sorted({experiment.name for experiment in watcher.experiments(ended=True)})
     names = [name for name in every if any(pattern.fullmatch(name) for pattern in patterns)]
     if not names:
         begun = [name for name in every if any(pattern.match(name) for pattern in patterns)]
         hint = f"patterns fit whole names; to mean {', '.join(begun)} add .*" if begun else "symph ls -a lists them"
-        raise NotFound(f"no experiment fits {', '.join(args.patterns)}", next=hint)
+        raise NotFound(f"no experiment fits {', '.join(args.experiment_names)}", next=hint)
     output.note(f"{len(names)} of {len(every)} experiments fit: {', '.join(names)}")
     return delete_all(args, watcher, names)
 

@@ -17,7 +17,7 @@ _REMOTE = re.compile(r"((?:[A-Za-z0-9][A-Za-z0-9_.-]*/){0,2}[A-Za-z0-9][A-Za-z0-
 
 def run(args: argparse.Namespace) -> int:
     """Copy one file or folder; exactly one side names a process."""
-    source, dest = parse_place(args.source), parse_place(args.dest)
+    source, dest = parse_place(args.src_file), parse_place(args.dest_file)
     if (source is None) == (dest is None):
         raise UsageError("exactly one side is PROCESS:PATH", next="symph scp learner:/results ./results")
     watcher = experiments.watcher_of(args)
@@ -30,11 +30,13 @@ def run(args: argparse.Namespace) -> int:
         word = status.instances[0].path
     instance = experiments.one_instance(status, word)
     if args.dry_run:
-        output.note(f"would copy {args.source} to {args.dest} ({instance.path} of {status.name}); nothing was changed")
+        output.note(
+            f"would copy {args.src_file} to {args.dest_file} ({instance.path} of {status.name}); nothing was changed"
+        )
     elif source:
-        watcher.copy_out(status.name, instance, path, Path(args.dest).expanduser())
+        watcher.copy_out(status.name, instance, path, Path(args.dest_file).expanduser())
     else:
-        watcher.copy_in(status.name, instance, Path(args.source).expanduser(), path)
+        watcher.copy_in(status.name, instance, Path(args.src_file).expanduser(), path)
     return 0
 
 

@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the URL; where a port had to be forwarded for it, keep that open until interrupted."""
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher, events=True)
-    service = args.service or _only(status)
+    service = args.service_name or _only(status)
     with watcher.visit(status.name, service) as address:
         url = f"{args.scheme}://{address}"
         output.line(url)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
-import sys
-import time
 
 from symphony_charts.backend.protocol import Watcher, find_instances
-from symphony_charts.backend.status import ExperimentStatus, LogLine, LogQuery
-from symphony_charts.cli import experiments, output
+from symphony_charts.backend.status import ExperimentStatus, LogQuery
+from symphony_charts.cli import experiments
+from symphony_charts.cli.log_lines import LinePrinter
 from symphony_charts.errors import NotFound, UsageError
 
 __all__ = ["run"]
-
-# Colours of names in merged logs: one each, in turn.
-_NAME_COLORS = ("36", "33", "35", "32", "34", "31")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,7 +38,15 @@ def run(args: argparse.Namespace) -> int:
         follow=args.follow,
         previous=args.previous,
     )
-    printer = _Printer(args, paths or tuple(instance.path for instance in status.instances))
+    names = paths or tuple(instance.path for instance in status.instances)
+    printer = LinePrinter(
+        names,
+        form=args.output,
+        color=getattr(args, "color", None),
+        has_times=args.timestamps,
+        is_live=args.follow,
+        has_names=len(names) > 1,
+    )
     for line in watcher.logs(status.name, query):
         printer.print(line)
     return 0
@@ -87,39 +90,3 @@ def _knows(status: ExperimentStatus, word: str) -> bool:
     except NotFound:
         # A process with another number of replicas; the error is raised where it is chosen.
         return True
-
-
-class _Printer:
-    """Prints lines, each after its process where there are several, whose colours stay theirs."""
-
-    def __init__(self, args: argparse.Namespace, paths: tuple[str, ...]) -> None:
-        self._args = args
-        self._is_many = len(paths) > 1
-        self._width = max(map(len, paths), default=0)
-        self._numbers = {path: number for number, path in enumerate(paths)}
-        self._has_color = output.use_color(sys.stdout, getattr(args, "color", None))
-
-    def print(self, line: LogLine) -> None:
-        """Print one line as it came, but for its end."""
-        text = line.text.removesuffix("\n")
-        if self._args.output == "json":
-            record = {"time": line.time, "process": line.process, "line": text}
-            output.line(json.dumps(record, ensure_ascii=False))
-        else:
-            output.line(f"{self._stamp(line)}{self._name(line)}{text}")
-        if self._args.follow:
-            sys.stdout.flush()
-
-    def _stamp(self, line: LogLine) -> str:
-        if not self._args.timestamps:
-            return ""
-        return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(line.time)) + f".{int(line.time % 1 * 1000):03d} "
-
-    def _name(self, line: LogLine) -> str:
-        if not self._is_many:
-            return ""
-        name = line.process.ljust(self._width)
-        if self._has_color:
-            number = self._numbers.setdefault(line.process, len(self._numbers))
-            name = f"\x1b[{_NAME_COLORS[number % len(_NAME_COLORS)]}m{name}\x1b[0m"
-        return f"{name} | "

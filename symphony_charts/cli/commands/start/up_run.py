@@ -8,12 +8,14 @@ import time
 from typing import Any
 
 from symphony_charts.cli import output
-from symphony_charts.cli.commands.start.up_wait import wait_and_tell
 from symphony_charts.cli.commands.start.up_watch import follow
 from symphony_charts.cli.commands.tools.local_volumes import say_what_is_kept
+from symphony_charts.cli.following import Follower
+from symphony_charts.cli.log_lines import LinePrinter
 from symphony_charts.cli.values import spec_here
 from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.local import up as local_run
+from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.log_tail import tail_of
 from symphony_charts.local.runs import Run
 from symphony_charts.local.status import path_of
@@ -22,7 +24,7 @@ from symphony_charts.local.supervisor.policy import describe_status
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.services import allocate
 
-__all__ = ["follow_up", "start"]
+__all__ = ["fail_if_failed", "follow_up", "start"]
 
 # So many lines of a process that failed are shown.
 _LAST_LINES = 5
@@ -68,13 +70,18 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     if not args.wait:
         output.next_step(f"symph process {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
         return 0
-    status = wait_and_tell(started)
+    names = [path_of(process) for process in plan["processes"]]
+    printer = LinePrinter(names, color=getattr(args, "color", None))
+    follower = Follower(LocalWatcher(), name, printer, run=started.run_id)
+    follower.start()
+    status = local_run.wait(started)
+    follower.wait()
     say_what_is_kept(started)
-    _fail_if_failed(args.spec, started, plan)
+    fail_if_failed(args.spec, started, plan)
     return status
 
 
-def _fail_if_failed(spec: str, run: Run, plan: dict[str, object]) -> None:
+def fail_if_failed(spec: str, run: Run, plan: dict[str, object], *, has_shown_lines: bool = False) -> None:
     """Raise CheckFailed, whose exit status is that of the process, naming it and its place; it has the last words."""
     state = run.state()
     if state.get("reason") == "stopped":
@@ -91,7 +98,7 @@ def _fail_if_failed(spec: str, run: Run, plan: dict[str, object]) -> None:
     assert isinstance(processes, list)  # noqa: S101 - state files are written by us alone
     assert isinstance(planned, list)  # noqa: S101
     item, process = processes[failed["slot"]], planned[failed["slot"]]
-    for line in tail_of(run.process_dir(failed["slot"]) / "log", _LAST_LINES):
+    for line in () if has_shown_lines else tail_of(run.process_dir(failed["slot"]) / "log", _LAST_LINES):
         output.note(f"{path_of(item)} | {line}")
     again = f" after {item['restarts']} restarts" if item["restarts"] else ""
     cause = failed.get("limit") or item.get("unhealthy") or ("command not found" if failed["status"] == 127 else "")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.study.export_formats import EXPORTS, Exported
-from symphony_charts.errors import UsageError
+from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.importers.common.report import Report
 from symphony_charts.spec import files as specfile
 from symphony_charts.system.files import write_file, write_tree
 
@@ -20,12 +21,17 @@ __all__ = ["run"]
 def run(args: argparse.Namespace) -> int:
     """Print or write the experiment in the chosen format, and say on stderr what did not come over as it is."""
     exported = EXPORTS[args.format](specfile.read(args.spec), args)
-    if exported.files:
+    report = Report(notes=exported.notes)
+    is_refused = args.strict and bool(report.lost)
+    if not is_refused and exported.files:
         _write_folder(args, exported)
-    else:
+    elif not is_refused:
         _write_objects(args, exported)
-    output.print_notes(exported.notes)
-    return 1 if args.strict and exported.notes else 0
+    output.print_report(report)
+    if is_refused:
+        what = f"{len(report.lost)} things of {args.spec} are lost, so nothing was written"
+        raise CheckFailed(what, next="change the experiment, or go without --strict")
+    return 0
 
 
 def _write_objects(args: argparse.Namespace, exported: Exported) -> None:

@@ -71,7 +71,8 @@ def _appwrapper(spec: SpecFile, args: argparse.Namespace) -> Exported:
 def _appwrapper_notes(whole: Whole) -> Iterator[Note]:
     for title in whole.outside:
         what = "it stands before the AppWrapper, whose controller may not create it"
-        yield Note(path=title, what=what, next="--everything wraps it, too, where that controller has the rights")
+        next_step = "--everything wraps it, too, where that controller has the rights"
+        yield Note(path=title, what=what, next=next_step, verdict="changed")
     for title in whole.services:
         what = "the AppWrapper has not ended as long as this service runs"
         yield Note(path=title, what=what, next="delete the AppWrapper when the rest is done")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts.cli import output
-from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.errors import CheckFailed, SpecError, UsageError
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.importers.common.hardening import taken_away
 from symphony_charts.importers.common.input_file import Source, from_data, read
-from symphony_charts.importers.common.report import Imported, Log, Note
+from symphony_charts.importers.common.report import Imported, Log
 from symphony_charts.importers.compose.importer import ComposeContext, import_compose
 from symphony_charts.importers.compose.interpolation import parse_env_file
 from symphony_charts.importers.dijob.importer import import_dijob
@@ -27,28 +27,28 @@ from symphony_charts.system.files import write_file
 
 __all__ = ["run"]
 
+_STRICT = "change the input, or go without --strict"
+
 
 def run(args: argparse.Namespace) -> int:
-    """Read the input, print or write the experiment, and report on stderr."""
+    """Read the input, print or write the experiment, and report on stderr; a loss under `--strict` writes nothing."""
     if args.format == "torchx" and (args.scheduler or args.compat):
         return _print_objects(args)
 
     imported = _import(args)
-    notes = _as_data(imported.notes)
+    report = imported.report
+    is_refused = args.strict and bool(report.lost)
     if args.output in ("json", "yaml"):
-        defaults = _as_data(taken_away(imported.experiment))
-        record = {"experiment": to_data(imported.experiment), "notes": notes, "defaults": defaults}
-        output.print_record(args, "Import", record)
-    elif args.output:
+        output.print_record(args, "Import", {"experiment": to_data(imported.experiment), "report": report.data()})
+    elif not is_refused:
         _write(args, imported)
-    elif not args.dry_run:
-        output.line(to_yaml(imported.experiment).rstrip("\n"))
-    _report(args, imported)
-    return 1 if args.strict and notes else 0
-
-
-def _as_data(notes: Iterable[Note]) -> list[dict[str, str]]:
-    return [{"at": note.path, "what": note.what, "next": note.next} for note in notes]
+    output.note(_title(args, imported))
+    output.print_report(report)
+    if is_refused:
+        raise CheckFailed(f"{len(report.lost)} things of {args.source} are lost, so nothing was written", next=_STRICT)
+    if args.output not in ("", "json", "yaml") and not args.dry_run:
+        output.next_step(f"symph up {args.output} (here)", f"symph package {args.output}")
+    return 0
 
 
 def _import(args: argparse.Namespace) -> Imported:
@@ -58,7 +58,8 @@ def _import(args: argparse.Namespace) -> Imported:
         imported = _dispatch(args, source)
     except SpecError as error:
         raise source.with_location(error) from error
-    return imported.with_notes(source.located_notes(imported.notes))
+    report = source.located(imported.report)
+    return imported.with_report(replace(report, notes=(*report.notes, *taken_away(imported.experiment))))
 
 
 def _print_objects(args: argparse.Namespace) -> int:
@@ -152,26 +153,23 @@ def _read(name: str, *, is_legacy: bool) -> Source:
 
 
 def _write(args: argparse.Namespace, imported: Imported) -> None:
+    """Write the experiment to the file that was named, or to stdout; nothing in a dry run."""
     if args.dry_run:
-        output.note(f"would write {args.output}")
+        if args.output:
+            output.note(f"would write {args.output}")
         return
     text = to_json(imported.experiment) if args.output.endswith(".json") else to_yaml(imported.experiment)
+    if not args.output:
+        output.line(text.rstrip("\n"))
+        return
     has_changed = write_file(Path(args.output), text.encode())
     output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.output}")
 
 
-def _report(args: argparse.Namespace, imported: Imported) -> None:
-    """Say on stderr what was made, and what did not come over as it was."""
+def _title(args: argparse.Namespace, imported: Imported) -> str:
+    """What was made, and of what."""
     experiment = imported.experiment
     pods = len(experiment.processes) + len(experiment.groups)
     count = len(experiment.processes) + sum(len(group.processes) for group in experiment.groups.values())
-    done = (
-        f"{experiment.name}   {count} processes in {pods} pods, {len(experiment.configs)} configs   from {args.source}"
-    )
-    output.note(done)
-    output.print_notes(imported.notes)
-    if not imported.notes:
-        output.note("everything came over")
-    output.print_notes(taken_away(experiment))
-    if args.output and args.output not in ("json", "yaml") and not args.dry_run:
-        output.next_step(f"symph up {args.output} (here)", f"symph package {args.output}")
+    holds = f"{count} processes in {pods} pods, {len(experiment.configs)} configs"
+    return f"{experiment.name}   {holds}   from {args.source}"

@@ -12,7 +12,7 @@ __all__ = ["configure"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph delete-batch`."""
     text = "a regular expression that fits the whole name; quote it"
-    parser.add_argument("patterns", metavar="PATTERN", nargs="+", help=text)
+    parser.add_argument("experiment_names", metavar="PATTERN", nargs="+", help=text)
     common.add_backend(parser)
     common.add_output(parser, ("table", "json", "yaml", "name"))
     common.add_yes(parser)

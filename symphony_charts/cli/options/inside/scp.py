@@ -11,8 +11,8 @@ __all__ = ["configure"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph scp`."""
-    parser.add_argument("source", metavar="SOURCE", help="a path, or PROCESS:PATH")
-    parser.add_argument("dest", metavar="DEST", help="a path, or PROCESS:PATH")
+    parser.add_argument("src_file", metavar="SOURCE", help="a path, or PROCESS:PATH")
+    parser.add_argument("dest_file", metavar="DEST", help="a path, or PROCESS:PATH")
     common.add_experiment(parser)
     common.add_dry_run(parser)
     common.add_backend(parser)

@@ -11,7 +11,7 @@ __all__ = ["configure"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph visit`."""
-    parser.add_argument("service", metavar="SERVICE", nargs="?", help="the service (default: the only one)")
+    parser.add_argument("service_name", metavar="SERVICE", nargs="?", help="the service (default: the only one)")
     common.add_experiment(parser)
     parser.add_argument("-u", "--url-only", action="store_true", help="print the URL and open no browser")
     parser.add_argument("--scheme", choices=("http", "https"), default="http", help="what the URL begins with")

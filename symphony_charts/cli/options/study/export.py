@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             help="where it goes; a folder for several files (-: stdout)",
         )
         common.add_output(one, ("yaml", "json"), default="yaml", headers=False)
-        one.add_argument("--strict", action="store_true", help="fail (1) if anything does not come over as it is")
+        one.add_argument("--strict", action="store_true", help="fail (1) and write nothing if anything is lost")
         common.add_dry_run(one, "say what would be written and write nothing")
         add_options(one)
     common.add_examples(

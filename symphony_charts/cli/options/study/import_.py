@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="",
         help="write the experiment to FILE (.yaml, .json) instead of stdout; json or yaml: print it with the report",
     )
-    parser.add_argument("--strict", action="store_true", help="fail (1) if anything did not come over as it was")
+    parser.add_argument("--strict", action="store_true", help="fail (1) and write nothing if anything is lost")
     common.add_dry_run(parser, "report what would be written and write nothing")
     group = parser.add_argument_group("options of single formats")
     group.add_argument("--cfg", default="", metavar="K=V,...", help="torchx: run options, as `torchx run -cfg`")

@@ -1,26 +1,18 @@
-"""values.yaml and the README are the texts of a chart that differ from experiment to experiment."""
+"""The README of a chart says what runs in it, what it serves, and how to install and change it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from symphony_charts.chart.files.value_table import FIELDS, TOP
+from symphony_charts.chart.files.value_table import FIELDS, Field
 from symphony_charts.chart.render.model import kind_name
 from symphony_charts.chart.render.values import Values, integer, scalar
 from symphony_charts.formats.data import sub
-from symphony_charts.formats.yaml_text import dump
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.variable_names import service_variable
 
-__all__ = ["readme_text", "values_text"]
-
-
-def values_text(values: Values) -> str:
-    """values.yaml: every section under a line that says what it is for."""
-    keys = [key for key in TOP if key in values]
-    rest = sorted(set(values) - set(keys))
-    return "\n".join(f"{_comment(key)}{dump({key: values[key]})}" for key in [*keys, *rest])
+__all__ = ["readme_text"]
 
 
 def readme_text(name: str, values: Values) -> str:
@@ -32,12 +24,9 @@ def readme_text(name: str, values: Values) -> str:
         "## What runs\n\n" + _table(("group", "process", "kind", "pods", "image"), _processes(values)),
         _services(values),
         "## Values\n\n" + _table(("value", "default", "meaning"), _value_rows(values)),
+        "`values.yaml` explains these and all others, which stand there as comments.\n",
     ]
     return "\n".join(part for part in parts if part)
-
-
-def _comment(key: str) -> str:
-    return f"# {key}: {TOP[key]}\n" if key in TOP else ""
 
 
 def _usage(name: str, secrets: Sequence[str], controller: str) -> str:
@@ -88,31 +77,34 @@ def _services(values: Values) -> str:
 
 
 def _value_rows(values: Values) -> Iterable[Sequence[str]]:
-    return ((shown, _default(values, path), meaning) for shown, path, meaning in _rows_of_all_charts())
+    """The settings that have a default; values.yaml says what all others are."""
+    for shown, field in _rows_of_all_charts():
+        default = _default(values, field)
+        if default:
+            yield shown, default, field.meaning
 
 
 @cache
-def _rows_of_all_charts() -> list[tuple[str, str, str]]:
-    """What a value is called in the table, its path (empty where names stand in it), and its meaning."""
+def _rows_of_all_charts() -> list[tuple[str, Field]]:
+    """What a value is called in the table, and the value."""
     rows = []
     for field in FIELDS:
         if not field.path.startswith("groups.*.initContainers"):
             shown = field.path.replace("groups.*", "groups.<group>").replace("containers.*", "containers.<process>")
-            path = "" if "*" in field.path else field.path
-            rows.append((f"`{shown.replace('*', '<name>')}`", path, field.meaning))
+            rows.append((f"`{shown.replace('*', '<name>')}`", field))
     return rows
 
 
-def _default(values: Values, path: str) -> str:
-    """The default at `path` as one short cell; nothing where names or long texts would have to stand."""
-    if not path:
+def _default(values: Values, field: Field) -> str:
+    """The default as one short cell; nothing where there is none, or where another kind of workload has it."""
+    if field.meaning.startswith("Kind ") and not field.meaning.startswith(f"Kind {kind_name(values)}"):
         return ""
     node: object = values
-    for step in path.split("."):
-        node = node.get(step) if isinstance(node, dict) else None
-    if node in (None, "", [], {}) or path == "specDigest":
+    for step in field.path.split("."):
+        node = node.get(step) if isinstance(node, dict) and step != "*" else None
+    if field.path == "specDigest" or (node in (None, "", [], {}) and not field.default):
         return ""
-    text = scalar(node)
+    text = field.default if node in (None, "", [], {}) else scalar(node)
     return f"`{text}`" if len(text) <= 60 and "|" not in text and "`" not in text else "see values.yaml"
 
 

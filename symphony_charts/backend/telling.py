@@ -1,0 +1,104 @@
+"""`Teller` says what has changed in an experiment since it was looked at last, as people would. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from symphony_charts.backend.status import FINAL, ExperimentStatus, InstanceStatus
+from symphony_charts.formats.age import age
+
+__all__ = ["LONG_S", "SHORT_S", "Teller", "Told"]
+
+# A wait that is shorter is nothing to speak of; whoever waits longer is told of as a warning. In seconds.
+SHORT_S, LONG_S = 3.0, 30.0
+# How long a wait goes on already, as backends write it behind what is waited for.
+_SO_FAR = re.compile(r", \d[\d.]*[smhd](\d+h)?$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One change: the paths of the instances that it is of, what to say, and whether it is bad.
+
+    `is_end` says that they wrote their last lines before it.
+    """
+
+    paths: tuple[str, ...]
+    text: str
+    is_bad: bool = False
+    is_end: bool = False
+
+    @property
+    def name(self) -> str:
+        """The first of the instances, and how many more there are."""
+        return f"{self.paths[0]} +{len(self.paths) - 1}" if len(self.paths) > 1 else self.paths[0]
+
+
+class Teller:
+    """Compares each status with the one before it: starts again, readiness, ends, and waits that take long."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, InstanceStatus] = {}
+        self._waits: dict[str, tuple[str, float, float]] = {}
+
+    @property
+    def is_somebody_waiting(self) -> bool:
+        """Whether there may be more to say although nothing changes."""
+        return bool(self._waits)
+
+    def tell(self, status: ExperimentStatus, now: float) -> list[Told]:
+        """What there is to say of `status` at `now` (seconds since 1970); the same change of several is one."""
+        said = [told for instance in status.instances for told in self._of(instance, now)]
+        self._before = {instance.path: instance for instance in status.instances}
+        return list(_gather(said))
+
+    def _of(self, now_is: InstanceStatus, now: float) -> Iterator[Told]:
+        before = self._before.get(now_is.path)
+        path = (now_is.path,)
+        if before is None or before.phase != now_is.phase or before.restarts != now_is.restarts:
+            yield from _turn(before, now_is)
+        if now_is.ready and before is not None and before.phase == now_is.phase == "running" and not before.ready:
+            took = f" after {age(now - now_is.started)}" if now_is.started else ""
+            yield Told(paths=path, text=f"ready{took}")
+        yield from self._wait_of(now_is, now)
+
+    def _wait_of(self, instance: InstanceStatus, now: float) -> Iterator[Told]:
+        """A wait that has become long, and once more when it has become very long."""
+        words = _SO_FAR.sub("", instance.reason) if instance.phase in ("pending", "queued") else ""
+        if not words or instance.status is not None:
+            # Who is to start again after a failure has been told of as that.
+            self._waits.pop(instance.path, None)
+            return
+        known, since, limit = self._waits.get(instance.path, ("", now, SHORT_S))
+        if known != words:
+            since, limit = now, SHORT_S
+        if now - since >= limit:
+            is_long = limit == LONG_S
+            yield Told(paths=(instance.path,), text=f"{words}, {age(now - since)}", is_bad=is_long)
+            limit = float("inf") if is_long else LONG_S
+        self._waits[instance.path] = (words, since, limit)
+
+
+def _turn(before: InstanceStatus | None, now_is: InstanceStatus) -> Iterator[Told]:
+    """What it means that an instance has come into another phase, or was started again."""
+    path, took = (now_is.path,), ""
+    if now_is.started is not None and now_is.ended is not None:
+        took = f" after {age(now_is.ended - now_is.started)}"
+    if now_is.phase == "succeeded":
+        yield Told(paths=path, text=f"succeeded{took}", is_end=True)
+    elif now_is.phase in FINAL:
+        text = now_is.reason or now_is.state
+        yield Told(paths=path, text=text, is_bad=now_is.phase != "stopped", is_end=True)
+    elif before is not None and now_is.phase in ("pending", "queued") and before.phase == "running":
+        yield Told(paths=path, text=now_is.reason or now_is.state, is_bad=True, is_end=True)
+    elif before is not None and now_is.phase == "running" and now_is.restarts > before.restarts:
+        yield Told(paths=path, text=f"started again, restart {now_is.restarts}")
+
+
+def _gather(said: Iterable[Told]) -> Iterator[Told]:
+    together: dict[tuple[str, bool, bool], list[str]] = {}
+    for told in said:
+        together.setdefault((told.text, told.is_bad, told.is_end), []).extend(told.paths)
+    for (text, is_bad, is_end), paths in together.items():
+        yield Told(paths=tuple(paths), text=text, is_bad=is_bad, is_end=is_end)

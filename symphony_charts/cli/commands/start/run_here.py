@@ -1,0 +1,46 @@
+"""`symph run` on this machine: `up`, and then its lines until its end."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from symphony_charts.cli import output
+from symphony_charts.cli.commands.start.foreground import stay
+from symphony_charts.cli.commands.start.run_output import follow, left_running, say_end
+from symphony_charts.cli.commands.start.up_run import fail_if_failed, follow_up, start
+from symphony_charts.cli.commands.tools.local_volumes import say_what_is_kept
+from symphony_charts.local import up as local_run
+from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.supervisor.launcher import SupervisorProcess
+
+__all__ = ["run_here"]
+
+
+def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: float) -> int:
+    """Start it under the supervisor `spare`; its exit status, or 0 where it is left running."""
+    args.backend, args.wait, args.watch = "tmux", False, []
+    spec, started = start(args, spare)
+    if started is None:
+        return 0
+    if args.detach:
+        return follow_up(args, spec, started, time.monotonic() - (time.time() - began))
+    plan, name = started.plan(), started.experiment
+    for text in plan["notes"]:
+        output.warn(text)
+    count = len(plan["processes"])
+    took = f"{count} {'process' if count == 1 else 'processes'} up in {time.time() - began:.2f} s"
+    output.note(f"{name}   {took}   ctrl-c: leave or end it   symph attach {name}")
+    # Of a run that was there already, what it wrote so far has been seen.
+    since = began if started.state()["started"] < began else None
+    follower = follow(args, LocalWatcher(), name, run=started.run_id, since=since)
+    status, is_over = stay(name, follower.start, lambda: local_run.wait(started), lambda: local_run.down(started))
+    if not is_over:
+        left_running(args, name)
+        return status
+    last = follower.wait()
+    say_end(args, last, name, status, began)
+    say_what_is_kept(started)
+    if status < 128 or last is None or last.phase == "failed":
+        fail_if_failed(args.spec, started, plan, has_shown_lines=True)
+    return status

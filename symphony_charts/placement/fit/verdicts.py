@@ -1,0 +1,111 @@
+"""A verdict is one of four words for the pods of a group; doubts about pools bound how certain it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from symphony_charts.placement.fit.supply import Cluster
+from symphony_charts.placement.pools.pool import Doubt, Pool, Pools
+
+__all__ = ["WORST", "Group", "Verdict", "with_doubts"]
+
+Verdict = Literal["PROVEN", "PACKABLE", "UNKNOWN", "NO"]
+WORST: tuple[Verdict, ...] = ("NO", "UNKNOWN", "PACKABLE", "PROVEN")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """What is certain for the pods of one group (or lone process); `why` and `next` as in error messages."""
+
+    name: str
+    count: int
+    verdict: Verdict
+    why: str
+    next: str = ""
+    demand: int
+
+
+Judge = Callable[[Cluster, Pools], list[Group]]
+
+
+def with_doubts(cluster: Cluster, pools: Pools, groups: Sequence[Group], judge: Judge) -> Iterator[Group]:
+    """The verdicts that hold whatever is behind the doubts about pools.
+
+    PROVEN and PACKABLE stay where pools without doubt, or without one that may close a node, are enough; `judge` says
+    so. A NO stays unless there may be more nodes than are counted.
+    """
+    if not pools.grows and not any(pool.doubts for pool in cluster.pools):
+        yield from groups
+        return
+    certain = _verdicts(judge(_without(cluster, ("PACKABLE", "UNKNOWN")), pools))
+    likely = _verdicts(judge(_without(cluster, ("UNKNOWN",)), pools))
+    for group in groups:
+        best, next_best = certain[group.demand, group.name], likely[group.demand, group.name]
+        if group.verdict == "NO":
+            growing = _growing(cluster, pools, group.demand)
+            yield replace(group, verdict="UNKNOWN", why=f"{group.why}; but {growing}") if growing else group
+        elif group.verdict == "PROVEN" and best != "PROVEN":
+            weight: Verdict = "PACKABLE" if next_best in ("PROVEN", "PACKABLE") else "UNKNOWN"
+            yield _bounded(cluster, group, weight)
+        elif group.verdict == "PACKABLE" and next_best not in ("PROVEN", "PACKABLE"):
+            yield _bounded(cluster, group, "UNKNOWN")
+        else:
+            yield group
+
+
+def _verdicts(groups: Iterable[Group]) -> dict[tuple[int, str], Verdict]:
+    return {(group.demand, group.name): group.verdict for group in groups}
+
+
+def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:
+    """`group` with the first doubt of that weight about the pools it may use."""
+    weight = "UNKNOWN" if verdict == "UNKNOWN" else "PACKABLE"
+    doubts = [(pool, doubt) for pool, doubt in _doubts(cluster, group.demand)]
+    pool, doubt = next((pair for pair in doubts if pair[1].weight == weight), doubts[0])
+    others = sum(other.weight != "PROVEN" for _, other in doubts) - 1
+    more = f", and {others} more" if others > 0 else ""
+    hint = (
+        "give what GKE itself says of the pool: `gcloud container node-pools list --format=json`, `kubectl get nodes`"
+    )
+    return replace(group, verdict=verdict, why=f"as far as {pool} is known: {doubt.text}{more}", next=hint)
+
+
+def _doubts(cluster: Cluster, demand: int) -> Iterator[tuple[str, Doubt]]:
+    """The doubts about the pools that a demand may use, or about all where there are none."""
+    numbers = sorted({cluster.classes[node].pool for node in cluster.fits[demand]})
+    for number in numbers or range(len(cluster.pools)):
+        pool = cluster.pools[number]
+        yield from ((pool.name, doubt) for doubt in pool.doubts if _concerns(cluster, pool, doubt))
+
+
+def _concerns(cluster: Cluster, pool: Pool, doubt: Doubt) -> bool:
+    """Whether the doubt matters to these pods: one of a label does where one of them asks for it."""
+    if not doubt.label:
+        return True
+    shapes = [demand.shape for demand in cluster.demands]
+    asked = {key for shape in shapes for key, _ in shape.selector}
+    asked |= {requirement.key for shape in shapes for term in shape.affinity or () for requirement in term}
+    return doubt.label in asked if doubt.label != "*" else not asked <= pool.labels.keys()
+
+
+def _growing(cluster: Cluster, pools: Pools, demand: int) -> str:
+    """Why there may be nodes that are not counted; empty where there are none."""
+    return next((doubt.text for _, doubt in _doubts(cluster, demand) if doubt.may_grow), next(iter(pools.grows), ""))
+
+
+def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
+    """The cluster without the pools that have doubts of these weights."""
+    doubtful = {
+        number
+        for number, pool in enumerate(cluster.pools)
+        if any(doubt.weight in weights and _concerns(cluster, pool, doubt) for doubt in pool.doubts)
+    }
+    if not doubtful:
+        return cluster
+    fits = tuple(
+        {node: room for node, room in rooms.items() if cluster.classes[node].pool not in doubtful}
+        for rooms in cluster.fits
+    )
+    return replace(cluster, fits=fits)

@@ -1,0 +1,131 @@
+"""`symph run` here: in pipes as in terminals, to its end, interrupted, left running; in real tmux."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cli.main import main
+from symphony_charts.local import up
+from symphony_charts.local.runs import find_run, live_runs
+from tests.cli.own_tmux import Own
+from tests.local.runs import log_of, until
+
+SPEC = """\
+name: e
+processes:
+  learner: {cmds: ["printf 'step 1\\\\nstep 2\\\\n'; sleep 0.2"]}
+  agent: {cmds: ["echo oops; sleep 0.5; exit 3"], restart: on-failure, retries: 1}
+"""
+LONG = "name: e\nprocesses: {p: {cmds: ['echo up; exec sleep 300']}}\n"
+
+
+@pytest.fixture(autouse=True)
+def tmux(need_tool: Callable[[str], str]) -> Iterator[None]:
+    need_tool("tmux")
+    yield
+    for run in live_runs():
+        up.down(run)
+
+
+def write(folder: Path, text: str) -> str:
+    (folder / "e.yaml").write_text(text)
+    return str(folder / "e.yaml")
+
+
+def test_lines_go_to_stdout_changes_to_stderr_and_the_status_is_that_of_the_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", write(tmp_path, SPEC)]) == 3
+    shown = capsys.readouterr()
+    lines = sorted(shown.out.splitlines())
+    assert lines == ["agent   | oops", "agent   | oops", "learner | step 1", "learner | step 2"]
+    assert "agent   ! failed 3 after 0s, restarting: oops\n" in shown.err
+    assert "learner * succeeded after 0s\n" in shown.err
+    assert "\ne failed after " in shown.err
+    assert 'error: process "agent" failed (exit status 3) after 1 restarts' in shown.err
+
+
+def test_chosen_processes_alone_are_printed_and_an_ended_run_is_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, SPEC)
+    for _ in range(2):
+        assert main(["run", path, "-p", "learner", "--no-color"]) == 3
+        shown = capsys.readouterr()
+        assert shown.out == "learner | step 1\nlearner | step 2\n"
+        assert not [line for line in shown.err.splitlines() if line.startswith("agent")]
+
+
+def test_json_is_an_object_a_line_with_lines_changes_and_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", write(tmp_path, SPEC), "-o", "json"]) == 3
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["line"] for record in records if record.get("process") == "learner"] == ["step 1", "step 2"]
+    assert any(record.get("processes") == ["agent"] and record["change"].startswith("failed 3") for record in records)
+    end = records[-1]
+    assert (end["name"], end["phase"], end["status"]) == ("e", "failed", 3)
+
+
+def test_a_dry_run_starts_nothing_and_detached_it_runs_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, LONG)
+    assert main(["run", path, "--dry-run"]) == 0
+    assert not live_runs()
+    assert main(["run", path, "-d"]) == 0
+    assert "1 process up in" in capsys.readouterr().out
+    assert [run.experiment for run in live_runs()] == ["e"]
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "runs_on"),
+    [(signal.SIGINT, 130, False), (signal.SIGTERM, 143, False), (signal.SIGHUP, 129, True)],
+)
+def test_without_a_terminal_it_ends_what_it_runs_but_not_with_the_connection(
+    tmp_path: Path, number: int, status: int, runs_on: bool
+) -> None:
+    argv = [sys.executable, "-m", "symphony_charts", "run", write(tmp_path, LONG)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"p | up\n"
+        running.send_signal(number)
+        running.communicate(timeout=60)
+        assert running.returncode == status
+    assert [run.experiment for run in live_runs()] == (["e"] if runs_on else [])
+
+
+def test_on_a_terminal_an_interrupt_asks_and_every_answer_is_heard(
+    private_places: Path, tmp_path: Path, need_tool: Callable[[str], str]
+) -> None:
+    need_tool("script")
+    colored = json.dumps(r"printf '\033[31mup\033[2J\n'; exec sleep 300")
+    path, own = write(tmp_path, LONG.replace("'echo up; exec sleep 300'", colored)), Own(private_places)
+    try:
+        own.type(f"symph run {path}; echo status $?")
+        until(lambda: "p | up" in own.screen())
+        for key, told in (("x", 1), ("d", 2)):
+            own.tmux("send-keys", "-t", "mine", "C-c")
+            until(lambda told=told: own.screen().count("e runs on   d: leave it running") == told)  # type: ignore[misc]
+            own.tmux("send-keys", "-t", "mine", key)
+        until(lambda: "status 0" in own.screen())
+        assert "next: symph logs -f e" in own.screen()
+        run = find_run("e", live=True)
+        assert log_of(run, "p").startswith("\x1b[31mup")
+
+        own.type(f"symph run {path}; echo status $?")
+        until(lambda: own.screen().count("ctrl-c: leave or end it") == 2)
+        own.tmux("send-keys", "-t", "mine", "C-c")
+        until(lambda: own.screen().count("e runs on   d: leave it running") == 3)
+        own.tmux("send-keys", "-t", "mine", "C-c")
+        until(lambda: "status 130" in own.screen())
+        assert not live_runs()
+        assert "e stopped after" in own.screen()
+    finally:
+        own.close()

@@ -1,0 +1,88 @@
+"""`symph run` on a real cluster, in the words of `symph run` here; and that it loses no line of many."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.programs import Programs, eventually
+from tests.tools import HELM_VERSIONS, helm
+
+LEARNER = {
+    "image": "busybox:1.37.0",
+    "cmds": ["for i in 1 2 3; do echo step $i; sleep 0.3; done; exit $CODE"],
+    "env": {"CODE": "0"},
+}
+
+
+def write(folder: Path, **processes: Any) -> str:
+    (folder / "exp.json").write_text(json.dumps({"name": "exp", "image": "busybox:1.37.0", "processes": processes}))
+    return str(folder / "exp.json")
+
+
+def environment(programs: Programs, with_helm: bool) -> dict[str, str]:
+    """That of a user with this cluster; `PATH` has no helm, HELM_BIN may name one."""
+    env = {**os.environ, **programs.environment(), "HOME": str(programs.home)}
+    return {**env, **({"HELM_BIN": str(helm(HELM_VERSIONS[-1]))} if with_helm else {})}
+
+
+def run(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "symphony_charts", "run", *words]
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=180, check=False)
+
+
+@pytest.mark.rig
+@pytest.mark.parametrize("with_helm", [True, False], ids=["helm", "objects"])
+def test_a_cluster_is_run_on_as_this_machine_is(
+    programs: Programs, namespace: str, tmp_path: Path, with_helm: bool
+) -> None:
+    env, path = environment(programs, with_helm), write(tmp_path, learner=LEARNER)
+    said = {}
+    for place in (["-n", namespace], ["--on", "tmux"]):
+        done = run(env, path, *place, "--force")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "learner | step 1\nlearner | step 2\nlearner | step 3\n"
+        assert re.search(r"^exp succeeded after [0-9.]+ s   logs: symph logs exp", done.stderr, re.MULTILINE)
+        said[place[0]] = re.sub(r"\d+s", "Ns", next(line for line in done.stderr.splitlines() if " * " in line))
+    assert said["-n"] == said["--on"] == "learner * succeeded after Ns"
+
+    failed = run(env, path, "-n", namespace, "--force", "--set-string", "groups.learner.containers.learner.env.CODE=3")
+    assert failed.returncode == 3, failed.stderr
+    assert 'process "learner" failed 3' in failed.stderr
+
+
+@pytest.mark.rig
+def test_an_interrupt_ends_what_runs_on_the_cluster(programs: Programs, namespace: str, tmp_path: Path) -> None:
+    env = environment(programs, True)
+    path = write(tmp_path, learner={**LEARNER, "cmds": ["echo up; exec sleep 300"], "grace_period": 1})
+    argv = [sys.executable, "-m", "symphony_charts", "run", path, "-n", namespace]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"learner | up\n"
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=120)
+        assert running.returncode == 130, said
+    eventually(lambda: not programs.kubectl("-n", namespace, "get", "jobs", "-o", "name").split(), 60, "its Jobs go")
+
+
+@pytest.mark.slow
+def test_no_line_is_lost_of_a_hundred_processes_that_write_ten_thousand_lines_a_second(tmp_path: Path) -> None:
+    program = (
+        "import os, time\nfor i in range(500):\n print(os.environ['SYMPH_INDEX'], i, flush=True)\n time.sleep(0.01)"
+    )
+    path = write(tmp_path, w={"replicas": 100, "command": [sys.executable, "-S", "-c", program]})
+    done = run({**os.environ}, path)
+    assert done.returncode == 0, done.stderr
+    got: dict[str, list[int]] = {}
+    for line in done.stdout.splitlines():
+        index, _, number = line.partition(" | ")[2].partition(" ")
+        got.setdefault(index, []).append(int(number))
+    assert got == {str(index): list(range(500)) for index in range(100)}

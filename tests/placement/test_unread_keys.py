@@ -1,0 +1,246 @@
+"""Every key under a node pool is used, known to change nothing, or said: nothing is PROVEN on a node half read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symphony_charts.formats.yaml_text import load
+from symphony_charts.placement.fit.demand import Demand, Shape
+from symphony_charts.placement.fit.verdicts import Group
+from symphony_charts.placement.plan import plan_demands
+from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.pools.readers import pools_of_data, read_pools
+
+SAMPLES = Path(__file__).parents[2] / "examples/pools"
+MIB = 1 << 20
+
+
+def shape(cpu: int = 100, memory_mib: int = 64, **more: int) -> Shape:
+    amounts = {"cpu": cpu, "memory": memory_mib * MIB, "pods": 1, **{k.replace("_", "-"): v for k, v in more.items()}}
+    return Shape(requests=tuple(sorted(amounts.items())))
+
+
+def verdict(pools: Pools, wanted: Shape, count: int = 1) -> Group:
+    return plan_demands([Demand(wanted, [("g", count)])], pools).groups[0]
+
+
+def terraform(config: dict[str, Any], pool: dict[str, Any] | None = None, **cluster: Any) -> Pools:
+    body = {"name": "p", "location": "us-central1-a", "node_count": 2, "cluster": "${google_container_cluster.c.name}"}
+    node_pool = {"p": body | {"node_config": {"machine_type": "n2-standard-8"} | config} | (pool or {})}
+    resources: dict[str, Any] = {"google_container_node_pool": node_pool}
+    if cluster:
+        resources["google_container_cluster"] = {"c": {"name": "c", "location": "us-central1-a", **cluster}}
+    return pools_of_data({"resource": resources}, "p.tf.json")
+
+
+def gcloud(config: dict[str, Any], **pool: Any) -> Pools:
+    base = {"name": "p", "initialNodeCount": 2, "locations": ["us-central1-a"]}
+    return pools_of_data([base | {"config": {"machineType": "n2-standard-8"} | config} | pool], "p.json")
+
+
+def compute_class(priority: dict[str, Any], **spec: Any) -> Pool:
+    body = {"priorities": [{"machineType": "n4-standard-8"} | priority], **spec}
+    item = {"apiVersion": "cloud.google.com/v1", "kind": "ComputeClass", "metadata": {"name": "c"}, "spec": body}
+    return pools_of_data(item, "c.yaml").pools[0]
+
+
+PLAIN = terraform({}).pools[0]
+
+
+def test_a_key_of_a_node_that_nobody_knows_leaves_its_pool_unknown() -> None:
+    group = verdict(terraform({"frozen_config": {"enabled": True}}), shape())
+    assert (group.verdict, "frozen_config" in group.why) == ("UNKNOWN", True)
+
+
+def test_a_key_outside_of_the_node_leaves_it_packable() -> None:
+    group = verdict(terraform({}, {"surge_band": "wide"}), shape())
+    assert (group.verdict, "surge_band" in group.why) == ("PACKABLE", True)
+
+
+def test_an_unread_key_is_named_with_its_line() -> None:
+    text = 'resource "google_container_node_pool" "p" {\n  name = "p"\n  location = "us-central1-a"\n  node_count = 1\n'
+    text += '  node_config {\n    machine_type = "n2-standard-8"\n    frozen = true\n  }\n}\n'
+    doubt = read_pools(text, "p.tf").pools[0].doubts[0]
+    assert "p.tf:7, resource.google_container_node_pool.p.node_config.frozen" in doubt.text
+
+
+def test_a_pool_without_doubt_proves_what_another_leaves_open() -> None:
+    clean = {
+        "name": "q",
+        "location": "us-central1-a",
+        "node_count": 2,
+        "node_config": {"machine_type": "n2-standard-8"},
+    }
+    odd = {**clean, "name": "p", "node_config": {"machine_type": "n2-standard-8", "frozen": True}}
+    pools = pools_of_data({"resource": {"google_container_node_pool": {"p": odd, "q": clean}}}, "p.tf.json")
+    assert verdict(pools, shape(4000), 2).verdict == "PROVEN"
+    assert verdict(pools, shape(4000), 4).verdict == "UNKNOWN"
+
+
+def test_what_no_node_of_a_doubtful_pool_can_hold_stays_a_no() -> None:
+    assert verdict(terraform({"frozen": True}), shape(64000)).verdict == "NO"
+
+
+def test_what_every_provider_writes_into_a_state_raises_no_doubt() -> None:
+    attributes: dict[str, Any] = {
+        "taint": [],
+        "gcfs_config": [],
+        "sandbox_config": None,
+        "frozen": None,
+        "odd": [],
+        "text": "",
+    }
+    assert terraform(attributes).pools[0].doubts == ()
+
+
+@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir() if path.suffix != ".md"))
+def test_no_sample_holds_a_key_that_is_not_known(sample: str) -> None:
+    pools = read_pools((SAMPLES / sample).read_text(), sample).pools
+    assert [doubt.text for pool in pools for doubt in pool.doubts] == []
+
+
+def test_image_streaming_of_a_compute_class_takes_memory() -> None:
+    streaming = compute_class({}, nodePoolConfig={"imageStreaming": {"enabled": True}})
+    less = compute_class({}).allocatable["memory"] - streaming.allocatable["memory"]
+    assert less == 144 * MIB
+
+
+def test_a_small_boot_disk_of_a_compute_class_leaves_less_room() -> None:
+    small = compute_class({"storage": {"bootDiskSize": 30}})
+    assert small.allocatable["ephemeral-storage"] == 8398030230
+
+
+def test_raw_local_ssds_are_no_ephemeral_storage() -> None:
+    config = {"machine_type": "c3-standard-8-lssd", "local_nvme_ssd_block_config": {"local_ssd_count": 2}}
+    assert terraform(config).pools[0].allocatable["ephemeral-storage"] == 47060071478
+    assert verdict(terraform(config), shape(ephemeral_storage=400 << 30)).verdict == "NO"
+
+
+def test_a_cache_of_local_ssds_is_no_ephemeral_storage() -> None:
+    config = {"machine_type": "c3-standard-8-lssd", "ephemeral_storage_local_ssd_config": {"data_cache_count": 1}}
+    whole = terraform({"machine_type": "c3-standard-8-lssd"}).pools[0].allocatable["ephemeral-storage"]
+    assert terraform(config).pools[0].allocatable["ephemeral-storage"] < whole
+
+
+def test_huge_pages_come_off_the_memory_of_a_node() -> None:
+    pages = {"linux_node_config": {"hugepages_config": {"hugepage_size_1g": 16}}}
+    pool = terraform(pages).pools[0]
+    assert PLAIN.allocatable["memory"] - pool.allocatable["memory"] == 16 << 30
+    assert pool.allocatable["hugepages-1Gi"] == 16 << 30
+    assert verdict(terraform(pages), shape(memory_mib=24 * 1024)).verdict == "NO"
+
+
+def test_sandboxed_nodes_are_closed_to_plain_pods() -> None:
+    for pools in (
+        terraform({"sandbox_config": {"sandbox_type": "gvisor"}}),
+        gcloud({"sandboxConfig": {"type": "GVISOR"}}),
+    ):
+        assert "sandbox.gke.io/runtime=gvisor:NoSchedule" in [str(taint) for taint in pools.pools[0].taints]
+        assert verdict(pools, shape()).verdict == "NO"
+
+
+def test_windows_nodes_are_closed_to_linux_pods() -> None:
+    pool = terraform({"image_type": "WINDOWS_LTSC_CONTAINERD"})
+    assert pool.pools[0].labels["kubernetes.io/os"] == "windows"
+    assert verdict(pool, shape()).verdict == "NO"
+
+
+def test_a_container_gets_one_client_of_a_shared_gpu() -> None:
+    sharing = {"gpu_sharing_config": {"gpu_sharing_strategy": "TIME_SHARING", "max_shared_clients_per_gpu": 4}}
+    gpu = {"guest_accelerator": [{"type": "nvidia-tesla-t4", "count": 1, **sharing}], "machine_type": "n1-standard-8"}
+    amounts = (("cpu", 100), ("memory", MIB), ("nvidia.com/gpu", 2), ("pods", 1))
+    assert verdict(terraform(gpu), Shape(requests=amounts, gpus_at_once=2)).verdict == "NO"
+    two_containers = verdict(terraform(gpu), Shape(requests=amounts))
+    assert two_containers.verdict == "PACKABLE"  # the taint of GPUs is tolerated by admission alone
+
+
+def test_terraform_pools_pay_for_calico_as_gcloud_ones_do() -> None:
+    calico = terraform({}, network_policy={"enabled": True}).pools[0]
+    assert (PLAIN.system["cpu"], calico.system["cpu"]) == (400, 900)
+    v2 = terraform({}, network_policy={"enabled": True}, datapath_provider="ADVANCED_DATAPATH").pools[0]
+    assert v2.system["cpu"] == 400
+
+
+def test_a_cluster_sets_what_its_pools_leave_out() -> None:
+    said = {"node_pool_defaults": {"node_config_defaults": {"gcfs_config": {"enabled": True}}}}
+    pool = terraform({}, default_max_pods_per_node=32, confidential_nodes={"enabled": True}, **said).pools[0]
+    assert pool.allocatable["pods"] == 32
+    assert pool.allocatable["memory"] < PLAIN.allocatable["memory"] - (1 << 30)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"sole_tenant_config": {"node_affinity": {"key": "k"}}},
+        {"logging_variant": "MAX_THROUGHPUT"},
+        {"kubelet_config": {"topology_manager": {"policy": "single-numa-node"}}},
+        {"linux_node_config": {"swap_config": {"enabled": True}}},
+    ],
+)
+def test_what_closes_or_shrinks_a_node_by_no_known_number_is_unknown(config: dict[str, Any]) -> None:
+    assert verdict(terraform(config), shape()).verdict == "UNKNOWN"
+
+
+def test_a_reservation_bounds_its_pool_where_its_count_is_known() -> None:
+    affinity = {"reservation_affinity": {"consume_reservation_type": "SPECIFIC_RESERVATION", "values": ["r"]}}
+    assert verdict(terraform(affinity), shape()).verdict == "PACKABLE"
+    body = {
+        "name": "p",
+        "location": "us-central1-a",
+        "node_count": 9,
+        "node_config": {"machine_type": "n2-standard-8", **affinity},
+    }
+    reservation = {"r": {"name": "r", "specific_reservation": {"count": 3}}}
+    data = {"resource": {"google_container_node_pool": {"p": body}, "google_compute_reservation": reservation}}
+    pool = pools_of_data(data, "p.tf.json").pools[0]
+    assert (pool.max_nodes, pool.doubts) == (3, ())
+
+
+def test_a_pool_that_does_not_run_is_unknown() -> None:
+    assert verdict(gcloud({}, status="ERROR"), shape()).verdict == "UNKNOWN"
+
+
+FUZZED = (
+    "gcloud-node-pools.json", "gcloud-node-pool.yaml", "computeclass.yaml", "modern.tf.json", "terraform.tfstate",
+    "plan.json", "state.json",
+)  # fmt: skip
+# The objects of the samples that a node pool is made of; other objects are what files put around it.
+OF_A_POOL = re.compile(
+    r"/(config|autoscaling|maxPodsConstraint|placementPolicy|node_config|placement_policy|values|attributes"
+    r"|priorities|nodePoolAutoCreation|a100|arm)(/.*)?$"
+)
+
+
+def objects_of_pools(value: Any, path: str = "") -> Iterator[dict[str, Any]]:
+    """The objects in which a key may belong to a node pool."""
+    if isinstance(value, dict) and OF_A_POOL.search(path) and not path.endswith("labels"):
+        yield value
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        yield from objects_of_pools(inner, f"{path}/{key}")
+
+
+KEY = st.from_regex(r"x[a-z_]{3,12}", fullmatch=True)
+VALUE = st.sampled_from([True, False, 3, 0, "text", ["a"], {"enabled": True}, [{"count": 2}]])
+
+
+@given(st.sampled_from(FUZZED), KEY, VALUE, st.data())
+def test_a_random_key_never_leaves_a_proof_without_a_note(file: str, key: str, value: Any, data: st.DataObject) -> None:
+    text = (SAMPLES / file).read_text()
+    content: Any = json.loads(text) if text.lstrip()[:1] in "[{" else load(text)
+    roots = {"modern.tf.json": "resource", "computeclass.yaml": "spec", "plan.json": "planned_values"}
+    inner = {"plan.json": "root_module", "state.json": "root_module", "terraform.tfstate": "resources"}
+    root = content[roots[file]] if file in roots else content["values"] if file == "state.json" else content
+    root = root[inner[file]] if file in inner else root
+    pool = data.draw(st.sampled_from([value for value in objects_of_pools(root, "/root") if value]))
+    pool[key] = value
+    pools = pools_of_data(content, file)
+    assert any(key in doubt.text for pool in pools.pools for doubt in pool.doubts)
