@@ -140,15 +140,17 @@ def prepare(
     overrides: Values | None = None,
     pools: Sequence[str] = (),
     variables: Mapping[str, object] | None = None,
+    system: str | None = None,
     force: bool = False,
 ) -> Prepared:
     """What becomes of a spec file: `overrides` are merged into its chart's values as helm would merge them.
 
-    It is placed on the node pools of the files `pools`, else of its own `placement.pools`; `variables` are Terraform's.
+    It is placed on the node pools of the files `pools`, else of its own `placement.pools`; `variables` are Terraform's,
+    `system` is what `--system` says.
     Raises SpecError with everything that helm would refuse, before anything is written, and PlacementError where a
     group cannot be scheduled, unless `force` is set.
     """
-    known = pools_of_spec(spec.path, spec.experiment.placement.pools, pools, variables=variables)
+    known = pools_of_spec(spec.path, spec.experiment.placement.pools, pools, variables=variables, system=system)
     try:
         return prepare_experiment(
             spec.experiment, spec.pins, overrides=overrides, pools=known, force=force, version=spec.lock.version

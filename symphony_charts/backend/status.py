@@ -44,11 +44,13 @@ class InstanceStatus:
     `name` is what users type (``agent-1``), `group` the group it belongs to (empty: alone), `index` its replica.
     `state` says all in words; `reason` why it waits or failed (empty: nothing to say); `status` is the exit status.
     `place` is the node, or the loopback address here; `pod` the pod or window; `is_step` a step before the process;
-    `gpus` the ids of the GPUs that it was given on this machine.
+    `gpus` the ids of the GPUs that it was given on this machine. `container` is what its container is called where
+    that is not as the process.
     """
 
     name: str
     process: str
+    container: str = ""
     group: str = ""
     index: int = 0
     phase: Phase

@@ -43,8 +43,10 @@ def prepared_of(args: argparse.Namespace, spec: SpecFile, *, force: bool | None 
     """
     is_forced = bool(getattr(args, "force_unschedulable", False)) if force is None else force
     variables: dict[str, object] = dict(common.parse_assignments(getattr(args, "var", []), "--var"))
-    pools = getattr(args, "pools", ())
-    return prepare(spec, overrides=user_values_of(args), pools=pools, variables=variables, force=is_forced)
+    pools, system = getattr(args, "pools", ()), getattr(args, "system", None)
+    return prepare(
+        spec, overrides=user_values_of(args), pools=pools, variables=variables, system=system, force=is_forced
+    )
 
 
 def spec_here(args: argparse.Namespace) -> SpecFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from symphony_charts.settings.project import Destination
 from symphony_charts.system import package_data
 from symphony_charts.system.scaffold import bake
 
-__all__ = ["FluxSetup", "setup_files"]
+__all__ = ["FluxSetup", "at_top", "setup_files"]
 
 _CI = {"github": ".github/", "gitlab": ".gitlab-ci.yml"}
 
@@ -25,6 +26,12 @@ class FluxSetup:
     sops_secret: str = ""
 
 
+def at_top(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Those of `files` that count at the top of a repository alone, under names that leave others' alone."""
+    found = {path: content for path, content in files.items() if path.startswith((*_CI.values(), "CODEOWNERS"))}
+    return {path.replace("workflows/check", "workflows/symph-check"): content for path, content in found.items()}
+
+
 def setup_files(
     setup: ArgoSetup,
     environments: dict[str, Destination],
@@ -35,7 +42,9 @@ def setup_files(
     suspended_as: str = "Suspended",
     forge: str = "all",
 ) -> dict[str, bytes]:
-    """Every file by its path in the repository; `requirement` is what its check installs, in the CI of `forge`.
+    """Every file by its path below the repository's folder; `requirement` is what the check installs, in CI of `forge`.
+
+    Those that forges read at the top of a repository alone are told apart by `at_top`.
 
     Raises ToolFailed when the template does not work.
     """
@@ -51,13 +60,12 @@ def setup_files(
         "_requirement": requirement,
         "tool": "argocd" if flux is None else "flux",
         "_git_secret": flux.git_secret if flux else "",
+        "_root": f"{setup.root}/" if setup.root else "",
     }
     with tempfile.TemporaryDirectory(prefix="symph-gitops-") as scratch:
         baked = bake(package_data.path("gitops"), "charts", answers, Path(scratch))
         files = {path.relative_to(baked).as_posix(): path.read_bytes() for path in baked.rglob("*") if path.is_file()}
     others = [start for name, start in _CI.items() if forge not in ("all", name)]
-    # Forges read these at the top of a repository alone.
-    others += [*_CI.values(), "CODEOWNERS"] if setup.root else []
     files = {path: content for path, content in files.items() if not path.startswith(tuple(others))}
     if flux is not None:
         secrets = {"git_secret": flux.git_secret, "sops_secret": flux.sops_secret}

@@ -59,6 +59,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     settings: tuple[str, ...] = ()
     selector: Mapping[str, str] = {}
     roles: tuple[str, ...] = ()
+    port: str = ""
     checks: tuple[Check, ...] = ()
     faults: Mapping[str, Fault] = {}
     variants: Mapping[str, Mapping[str, Any]] = {}

@@ -38,7 +38,7 @@ def run_here(
             api,
             namespace,
             instance.pod,
-            instance.process,
+            instance.container or instance.process,
             command,
             stdin=reader,
             stdout=lambda data: (out.write(data), out.flush()),
@@ -54,7 +54,13 @@ def run_captured(
     _require_running(instance)
     out, err = io.BytesIO(), io.BytesIO()
     code = streams.run_in_pod(
-        api, namespace, instance.pod, instance.process, command, stdout=out.write, stderr=err.write
+        api,
+        namespace,
+        instance.pod,
+        instance.container or instance.process,
+        command,
+        stdout=out.write,
+        stderr=err.write,
     )
     return code, out.getvalue(), err.getvalue()
 
@@ -74,7 +80,13 @@ def copy_out(api: KubeApi, namespace: str, instance: InstanceStatus, path: str, 
     with tempfile.TemporaryDirectory(prefix=".symph-", dir=target.parent) as beside:
         with tempfile.TemporaryFile(dir=beside) as archive:
             code = streams.run_in_pod(
-                api, namespace, instance.pod, instance.process, command, stdout=archive.write, stderr=stderr.write
+                api,
+                namespace,
+                instance.pod,
+                instance.container or instance.process,
+                command,
+                stdout=archive.write,
+                stderr=stderr.write,
             )
             if code:
                 raise _copy_failure(f"{instance.path}:{path}", stderr.getvalue())
@@ -105,7 +117,7 @@ def copy_in(api: KubeApi, namespace: str, instance: InstanceStatus, source: Path
             api,
             namespace,
             instance.pod,
-            instance.process,
+            instance.container or instance.process,
             ["sh", "-c", script],
             stdin=archive.read,
             stdout=stderr.write,
@@ -151,7 +163,7 @@ def usage_of(api: KubeApi, status: ExperimentStatus) -> Mapping[str, Usage]:
     return {
         instance.path: Usage(cpu=float(quantity(used["cpu"])), memory=int(quantity(used["memory"])))
         for instance in status.instances
-        if (used := measured.get((instance.pod, instance.process)))
+        if (used := measured.get((instance.pod, instance.container or instance.process)))
     }
 
 

@@ -179,7 +179,7 @@ def _previous(
     lines: list[LogLine] = []
     is_any = False
     for container in chosen:
-        asked = {"container": container.process, "timestamps": "true", "previous": "true"}
+        asked = {"container": container.container or container.process, "timestamps": "true", "previous": "true"}
         try:
             response = experiments.api.log(namespace, container.pod, asked)
         except (NotFound, SpecError):
@@ -196,7 +196,8 @@ def _previous(
 
 
 def _source(namespace: str, instance: InstanceStatus) -> _Source:
-    return _Source(namespace=namespace, pod=instance.pod, container=instance.process, name=instance.path)
+    container = instance.container or instance.process
+    return _Source(namespace=namespace, pod=instance.pod, container=container, name=instance.path)
 
 
 def _key(instance: InstanceStatus) -> tuple[str, str, int]:

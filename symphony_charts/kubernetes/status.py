@@ -12,6 +12,7 @@ from symphony_charts.backend.status import (
     ServiceStatus,
     overall,
 )
+from symphony_charts.kinds.dijob.children import process_of
 from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
 from symphony_charts.kinds.registry import kind_for
 from symphony_charts.kubernetes.container_phase import judge, judge_failure, moment_of, phase_of_workload
@@ -148,7 +149,7 @@ def _of_pod(
     }
     instances = []
     for container, kind in _containers(spec):
-        seen = states.get(container["name"], {})
+        seen, process = states.get(container["name"], {}), process_of(container)
         phase, state, reason = judge(pod, seen, now)
         if phase == "failed":
             phase, state = judge_failure(pod, kind, workload, state)
@@ -158,9 +159,10 @@ def _of_pod(
         begun = ended.get("startedAt") or running.get("startedAt")
         instances.append(
             InstanceStatus(
-                name=_numbered(container["name"], index, count),
-                process=container["name"],
-                group="" if _is_alone(pod, container["name"]) else group,
+                name=_numbered(process, index, count),
+                process=process,
+                container="" if process == container["name"] else container["name"],
+                group="" if _is_alone(pod, process) else group,
                 index=index,
                 phase=phase,
                 state=state,
@@ -188,9 +190,9 @@ def _of_workload(
     phase, state = phase_of_workload(workload, queue)
     return [
         InstanceStatus(
-            name=_numbered(container["name"], index, count),
-            process=container["name"],
-            group="" if _is_alone(template, container["name"]) else group,
+            name=_numbered(process_of(container), index, count),
+            process=process_of(container),
+            group="" if _is_alone(template, process_of(container)) else group,
             index=index,
             phase=phase,
             state=state,
@@ -211,10 +213,10 @@ def _containers(spec: Object) -> list[tuple[Object, str]]:
     return [*first, *((container, "process") for container in spec.get("containers") or [])]
 
 
-def _is_alone(pod: Object, container: str) -> bool:
-    """Whether a container is a lone process: its group is called like it, and our charts mark it."""
+def _is_alone(pod: Object, process: str) -> bool:
+    """Whether a process is a lone one: its group is called like it, and our charts mark it."""
     labels = pod["metadata"].get("labels") or {}
-    return bool(labels.get(_GROUP) == container and labels.get(_PROCESS) in (None, container))
+    return bool(labels.get(_GROUP) == process and labels.get(_PROCESS) in (None, process))
 
 
 def _is_endless(pod: Object) -> bool:

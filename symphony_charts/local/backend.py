@@ -18,10 +18,9 @@ from symphony_charts.local.status import path_of, run_events, run_status
 from symphony_charts.system import processes, remover
 from symphony_charts.system.file_locks import experiment_lock
 from symphony_charts.system.inotify import Changes
-from symphony_charts.system.process_identity import ProcessRecord, is_running, verified
-from symphony_charts.system.processes import Session, members
+from symphony_charts.system.process_identity import verified
 
-__all__ = ["LocalWatcher", "session_usage"]
+__all__ = ["LocalWatcher"]
 
 # How often a run is looked at of which nobody tells this machine anything, in seconds.
 _LOOK_S = 2.0
@@ -81,20 +80,19 @@ class LocalWatcher:
     def usage(self, name: str) -> Mapping[str, Usage]:
         """Processors since the last call (the first time: since the start) and resident memory, children included."""
         usage: dict[str, Usage] = {}
-        now = time.time()
         run = find_run(name)
         if not run.is_active or run.whereabouts.verdict != "here":
             return usage
-        for item in run.state()["processes"]:
-            used = session_usage(wrapper_of(item)) if item["phase"] == "running" else None
-            if used is None:
+        running = [(item, wrapper_of(item)) for item in run.state()["processes"] if item["phase"] == "running"]
+        used, now = processes.used_by(leader for _, leader in running if leader), time.time()
+        for item, leader in running:
+            if leader not in used:
                 continue
-            path = path_of(item)
-            seconds, memory = used
+            path, seconds = path_of(item), used[leader].seconds
             before, moment = self._cpu_seen.get(path, (0.0, float(item.get("started") or now)))
             self._cpu_seen[path] = (seconds, now)
             cpu = max(0.0, seconds - before) / (now - moment) if now > moment else None
-            usage[path] = Usage(cpu=cpu, memory=memory)
+            usage[path] = Usage(cpu=cpu, memory=used[leader].memory)
         return usage
 
     def last_lines(self, name: str) -> Mapping[str, str]:
@@ -206,25 +204,3 @@ def _files_of(name: str, instance: InstanceStatus) -> ProcessFiles:
     planned = next(process for process in plan["processes"] if path_of(process) == instance.path)
     binds = (*plan["binds"], *planned["binds"]) if plan["has_namespace"] else ()
     return ProcessFiles.of_ended(instance.path, planned, binds)
-
-
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-
-
-def session_usage(leader: ProcessRecord | None) -> tuple[float, int] | None:
-    """Seconds of processor and bytes of resident memory of all processes in a session; None if there are none."""
-    if leader is None or not is_running(leader):
-        return None
-    seconds, memory, is_there = 0.0, 0, False
-    for record in members("", [Session(leader=leader, until=leader.start)], b"\0"):
-        try:
-            stat = Path(f"/proc/{record.pid}/stat").read_text(encoding="utf-8", errors="replace")
-            fields = stat.rpartition(")")[2].split()
-            # Fields 14, 15 and 24 of proc_pid_stat(5); the third is the first after the name.
-            seconds += (int(fields[11]) + int(fields[12])) / _TICKS
-            memory += int(fields[21]) * _PAGE
-            is_there = True
-        except (OSError, ValueError, IndexError):
-            continue
-    return (seconds, memory) if is_there else None

@@ -7,12 +7,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
 from symphony_charts.local import tmux_client
+from symphony_charts.local.dry_run import changes_text, describe, plan_data, restart_data
 from symphony_charts.local.history import save_spec
 from symphony_charts.local.machine.addresses import choosing
 from symphony_charts.local.machine.capacity import make_room_for
@@ -23,8 +24,8 @@ from symphony_charts.local.mounts.helper import helper_command, points_journal, 
 from symphony_charts.local.mounts.points import remove_points
 from symphony_charts.local.plan.gpus import wishes_of
 from symphony_charts.local.plan.records import Gpus, LocalPlan
-from symphony_charts.local.plan.scripts import quote, quote_path
-from symphony_charts.local.restart_changed import changes_of, rewrite
+from symphony_charts.local.plan.scripts import quote_path
+from symphony_charts.local.restart_changed import Change, changes_of, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared, make_folder, remove_folder
 from symphony_charts.local.run_identity import LIFE, write_identity
 from symphony_charts.local.runs import Run, live_runs
@@ -46,7 +47,7 @@ from symphony_charts.spec.services import Service, allocate
 from symphony_charts.system.file_locks import experiment_lock, hold_life
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["Server", "describe", "down", "end", "ensure_supervised", "give_up", "launch", "restart", "up", "wait"]
+__all__ = ["Server", "down", "end", "ensure_supervised", "give_up", "launch", "restart", "up", "wait"]
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
 _TAKEOVER_S = 120.0
@@ -69,6 +70,7 @@ def up(
     share_gpus: bool = False,
     spare: SupervisorProcess | None = None,
     touched: Mapping[int, str] = MappingProxyType({}),
+    show: Callable[[Mapping[str, object], str], None] = lambda _data, text: print(text, end=""),  # noqa: T201
 ) -> Run | None:
     """Start `experiment`, whose relative paths count from `folder`; returns once every process has been started.
 
@@ -76,13 +78,24 @@ def up(
     first), and the slots in `touched`, for the reasons given there. With `share_gpus` processes and runs that share
     may get the same GPUs. Raises Conflict when the change needs a new run or other runs hold the GPUs, SpecError when
     it cannot run on one machine, PlacementError when that has too few GPUs, ToolMissing without tmux, ToolFailed when
-    the machine refuses. A `spare` supervisor saves the time that starting one takes.
+    the machine refuses. A `spare` supervisor saves the time that starting one takes. With `dry_run` nothing starts, and
+    `show` is given what would, as data and in words.
     """
     with contextlib.nullcontext() if dry_run else experiment_lock(experiment.name, "symph up"):
         live_run = _cleared(experiment.name, force=force, dry_run=dry_run)
         if live_run is not None:
-            return _restart_changed(live_run, experiment, services, folder, touched, dry_run=dry_run)
-        return _start(experiment, services, folder, dry_run=dry_run, share_gpus=share_gpus, spare=spare)
+            plan = plan_here(experiment, services, folder, live_run.run_id, of_run=live_run)
+            changes = changes_of(live_run, plan, touched)
+            if dry_run:
+                show(restart_data(plan, changes), changes_text(plan, changes))
+                return None
+            return _restart_changed(live_run, experiment, folder, plan, changes)
+        if dry_run:
+            gpus = look_at_gpus(experiment, share=share_gpus, strict=True)
+            plan = plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)
+            show(plan_data(plan), describe(plan))
+            return None
+        return _start(experiment, services, folder, share_gpus=share_gpus, spare=spare)
 
 
 def _cleared(name: str, *, force: bool, dry_run: bool) -> Run | None:
@@ -108,14 +121,9 @@ def _start(
     services: Sequence[Service],
     folder: Path,
     *,
-    dry_run: bool,
     share_gpus: bool,
     spare: SupervisorProcess | None,
-) -> Run | None:
-    if dry_run:
-        gpus = look_at_gpus(experiment, share=share_gpus, strict=True)
-        sys.stdout.write(describe(plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)))
-        return None
+) -> Run:
     need_tmux()
     run = Run(state_dir() / "local" / experiment.name / _new_run_id())
     _restore_supervisors(experiment)
@@ -190,22 +198,7 @@ def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
     request(run, slots, timeout_s)
 
 
-def _restart_changed(
-    run: Run,
-    experiment: Experiment,
-    services: Sequence[Service],
-    folder: Path,
-    touched: Mapping[int, str],
-    *,
-    dry_run: bool,
-) -> Run | None:
-    plan = plan_here(experiment, services, folder, run.run_id, of_run=run)
-    changes = changes_of(run, plan, touched)
-    sys.stdout.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes) if dry_run else "")
-    if dry_run:
-        sys.stdout.write("" if changes else "nothing has changed\n")
-        sys.stdout.write("".join(f"note: {note}\n" for note in plan.notes))
-        return None
+def _restart_changed(run: Run, experiment: Experiment, folder: Path, plan: LocalPlan, changes: Sequence[Change]) -> Run:
     sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
     rewrite(run, plan, folder)
     (run.folder / "spec.json").unlink(missing_ok=True)
@@ -310,25 +303,6 @@ def _new_run_id() -> str:
     """The time of the start to the microsecond: ids of later runs sort later."""
     now = time.time_ns()
     return time.strftime("%Y%m%d-%H%M%S-", time.gmtime(now // 10**9)) + f"{now % 10**9 // 1000:06d}"
-
-
-def describe(plan: LocalPlan) -> str:
-    """A plan in words, without the values of variables."""
-    lines = [f"{plan.experiment}  at {plan.base_address}"]
-    for process in plan.processes:
-        name = f"{process.group}/{process.name}" if process.group else process.name
-        given = f"  (GPUs {', '.join(process.gpus)})" if process.gpus else ""
-        limits = ", ".join(f"{limit.resource} {limit.said} by {limit.by}" for limit in process.limits)
-        given += f"  (at most {limits})" if limits else ""
-        lines.append(f"  {name}: {' '.join(map(quote_if_needed, process.argv))}{given}")
-    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
-
-
-def quote_if_needed(argument: str) -> str:
-    """`word` as one would type it in a shell."""
-    return (
-        argument if argument and all(char.isalnum() or char in "-_./=:,@%+" for char in argument) else quote(argument)
-    )
 
 
 class Server:

@@ -7,7 +7,7 @@ quota are outside of every verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from symphony_charts.errors import PlacementError
@@ -20,6 +20,13 @@ from symphony_charts.placement.fit.proof import cannot_fit, is_proven
 from symphony_charts.placement.fit.reasons import why_left_over, why_not
 from symphony_charts.placement.fit.search import search
 from symphony_charts.placement.fit.supply import HOSTNAME, Cluster, make_cluster
+from symphony_charts.placement.fit.system_load import (
+    empty_of,
+    grown,
+    has_room_for,
+    system_demands,
+    system_note,
+)
 from symphony_charts.placement.fit.tpu_slices import is_whole, keep_slices_whole
 from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, with_doubts
 from symphony_charts.placement.machines.prices import PriceTable, default_prices
@@ -29,6 +36,7 @@ __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 
 # Beyond this many demands the further orders cost more than they find.
 _RETRY_LIMIT = 400
+_ONE_NODE_MORE = "raise max_nodes, or give a pool for them: they run on nodes without taints"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +97,22 @@ def plan_demands(
 
     The same input gives the same plan, byte for byte, and the order of processes changes nothing.
     """
-    cluster = keep_shares_single(keep_slices_whole(make_cluster(pools.pools, in_order(demands))))
+    ordered, system = in_order(demands), system_demands(pools)
+    loaded = keep_shares_single(keep_slices_whole(make_cluster(pools.pools, [*ordered, *system])))
+    cluster = replace(loaded, demands=(*ordered, *empty_of(system))) if system else loaded
     packing, is_certain = _best_packing(cluster)
-    table = prices or default_prices()
-    judged = list(_groups(cluster, packing, pools, is_certain=is_certain))
-    bounded = _with_unknown(cluster, with_doubts(cluster, pools, judged, _judged))
+    if system:
+        loaded = grown(loaded, packing, len(ordered))
+    judged = list(_groups(cluster, loaded, packing, pools, is_certain=is_certain))
+
+    def judge(without: Callable[[Cluster], Cluster]) -> list[Group]:
+        part = without(cluster)
+        best, certain = _best_packing(part)
+        return list(_groups(part, without(loaded), best, pools, is_certain=certain))
+
+    bounded = _with_unknown(cluster, with_doubts(cluster, pools, judged, judge))
     groups = tuple(sorted(bounded, key=lambda group: group.name))
+    table = prices or default_prices()
     return Plan(
         experiment=experiment,
         source=pools.source,
@@ -102,14 +120,8 @@ def plan_demands(
         uses=tuple(_uses(cluster, packing, table)),
         cluster=cluster,
         pools=pools,
-        notes=tuple(_notes(cluster, pools)),
+        notes=(*_notes(cluster, pools), *system_note(loaded.demands[len(ordered) :])),
     )
-
-
-def _judged(cluster: Cluster, pools: Pools) -> list[Group]:
-    """The verdicts on a cluster, by its best packing."""
-    packing, is_certain = _best_packing(cluster)
-    return list(_groups(cluster, packing, pools, is_certain=is_certain))
 
 
 def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
@@ -190,14 +202,19 @@ def _left(cluster: Cluster, packing: Packing) -> int:
     return sum(number for demand, number in packing.missing.items() if cluster.fits[demand])
 
 
-def _groups(cluster: Cluster, packing: Packing, pools: Pools, *, is_certain: bool) -> Iterator[Group]:
+def _groups(cluster: Cluster, loaded: Cluster, packing: Packing, pools: Pools, *, is_certain: bool) -> Iterator[Group]:
+    """The verdict on each group, by a packing of `cluster`; `loaded` is the same with the system's own pods."""
+    own = sum(1 for demand in cluster.demands if demand.members)
+    is_roomy = loaded is cluster or has_room_for(loaded, packing, own) or not _left(loaded, _best_packing(loaded)[0])
     for number, demand in enumerate(cluster.demands):
+        if not demand.members:
+            continue
         if not cluster.fits[number]:
             why, nxt = why_not(cluster, number, pools.catalog)
             for name, count in demand.members:
                 yield Group(name=name, count=count, verdict="NO", why=why, next=nxt, demand=number)
             continue
-        proven = not cluster.unproven[number] and is_proven(cluster, number) and is_whole(cluster, number)
+        proven = not cluster.unproven[number] and is_proven(loaded, number) and is_whole(cluster, number)
         missing = packing.missing.get(number, 0)
         left_over = why_left_over(cluster, number, missing) if missing else ("", "")
         for name, count in reversed(demand.members):
@@ -207,6 +224,9 @@ def _groups(cluster: Cluster, packing: Packing, pools: Pools, *, is_certain: boo
                 missing -= min(missing, count)
                 verdict: Verdict = "NO" if is_certain else "UNKNOWN"
                 yield Group(name=name, count=count, verdict=verdict, why=left_over[0], next=left_over[1], demand=number)
+            elif not is_roomy:
+                why, nxt = "a packing exists, but it leaves no room for the pods of kube-system", _ONE_NODE_MORE
+                yield Group(name=name, count=count, verdict="UNKNOWN", why=why, next=nxt, demand=number)
             else:
                 why, nxt = _packable_text(cluster, number)
                 yield Group(name=name, count=count, verdict="PACKABLE", why=why, next=nxt, demand=number)
@@ -222,6 +242,8 @@ def _packable_text(cluster: Cluster, number: int) -> tuple[str, str]:
         return f"a packing exists; {', '.join(unproven)} cannot be proven from here", ""
     if not is_whole(cluster, number):
         return "a packing exists; the scheduler may spread it over several slices", "pin it to one pool with assign_to"
+    if is_proven(cluster, number):
+        return "a packing exists, but the pods of kube-system may take its place", _ONE_NODE_MORE
     return "a packing exists, but an unlucky order of smaller pods may miss it", (
         "give it a pool or a higher priority of its own, or raise max_nodes"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.model import Experiment
@@ -29,12 +30,22 @@ def to_record(data: object) -> Experiment:
         raise SpecError.one(what, next="begin with `name:` and `processes:`")
     try:
         expanded, problems = expand(data)
-        record = None if problems else _convert(expanded)
+        record = None if problems else _convert(_in_order(data, expanded))
     except RecursionError as error:
         raise SpecError.one("nested too deeply", next="an experiment needs no such depth") from error
     if record is not None:
         return record
     raise SpecError([*problems, *experiment_faults(expanded)])
+
+
+def _in_order(written: dict[object, object], expanded: dict[str, object]) -> dict[str, object]:
+    """The data with the order of declaration said, where lone processes are written before the groups."""
+    keys = [key for key in written if key in ("processes", "groups")]
+    if keys != ["processes", "groups"] or "order" in written:
+        return expanded
+    lone, groups = sub(expanded, "processes"), sub(expanded, "groups")
+    grouped = [f"{name}/{process}" for name in groups for process in sub(groups, name, "processes")]
+    return {**expanded, "order": [*lone, *grouped]} if lone and grouped else expanded
 
 
 def _convert(expanded: dict[str, object]) -> Experiment | None:

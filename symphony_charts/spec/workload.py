@@ -47,12 +47,14 @@ class DijobSettings(Record, frozen=True, kw_only=True):
     `v0` (v0.1 to v0.2: coordinator, collector, learner), `v1.0` (one template), `v1.1.0` (tasks), `v1.1` (v1.1.1 and
     later: tasks and volumes). `tasks` gives groups a type other than their name says. `topology`, `parallel_workers`
     and `max_replicas` are those of v1.0, `group` of all but v1.1; no released operator acts on `priority`, and none
-    runs a `preemptible` job.
+    runs a `preemptible` job. `containers` says what the container of a process is called: `di-container` where it is
+    alone in its pod, whose resources and ports operator v0 reads, else as the process.
     """
 
     operator: Literal["v0", "v1.0", "v1.1.0", "v1.1"] = "v1.1"
     clean_pod_policy: Literal["Running", "All", "None"] = "Running"
     tasks: dict[str, Literal["learner", "collector", "evaluator", "none"]] = {}
+    containers: dict[str, str] = {}
     group: str | None = None
     priority: Literal["normal", "high"] = "normal"
     preemptible: bool = False

@@ -95,13 +95,18 @@ class ProcessRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stat:
-    """What the kernel says of a process: its parent and session, and when it started (as in `ProcessRecord`)."""
+    """What the kernel says of a process: its parent and session, and when it started (as in `ProcessRecord`).
+
+    `cpu_ticks` is the time that it has computed, `pages` the memory that it has now.
+    """
 
     is_dead: bool
     is_stopped: bool
     parent: int
     session: int
     start: int
+    cpu_ticks: int
+    pages: int
 
 
 def read_stat(pid: int) -> Stat | None:
@@ -119,6 +124,8 @@ def read_stat(pid: int) -> Stat | None:
         parent=parent,
         session=session,
         start=start - _tick_offset(),
+        cpu_ticks=int(fields[11]) + int(fields[12]),
+        pages=int(fields[21]),
     )
 
 

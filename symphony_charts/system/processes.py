@@ -10,9 +10,11 @@ from pathlib import Path
 
 from symphony_charts.system.process_identity import ProcessRecord, Stat, read_stat, send_signal
 
-__all__ = ["Session", "inside", "is_alive", "members", "signal_all"]
+__all__ = ["Session", "Used", "inside", "is_alive", "members", "signal_all", "used_by"]
 
 _PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,38 @@ def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[Proc
     while more := {pid for pid, stat in stats.items() if stat.parent in pids} - pids:
         pids |= more
     return [ProcessRecord(pid=pid, start=stats[pid].start) for pid in sorted(pids)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """What processes use together: the seconds of processor so far, and the bytes of resident memory now."""
+
+    seconds: float
+    memory: int
+
+
+def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
+    """What the sessions of `leaders` use with all that their processes have started; those that are gone are absent.
+
+    All is seen by one look at the processes of the machine.
+    """
+    stats = dict(_others())
+    by_session = {leader.pid: leader for leader in leaders if _is_that(stats.get(leader.pid), leader)}
+    owners = {pid: by_session[stat.session] for pid, stat in stats.items() if stat.session in by_session}
+    strangers = {pid: stat.parent for pid, stat in stats.items() if pid not in owners}
+    while more := {pid: owners[parent] for pid, parent in strangers.items() if parent in owners}:
+        owners |= more
+        strangers = {pid: parent for pid, parent in strangers.items() if pid not in more}
+    sums: dict[ProcessRecord, list[int]] = {}
+    for pid, owner in owners.items():
+        used = sums.setdefault(owner, [0, 0])
+        used[0] += stats[pid].cpu_ticks
+        used[1] += stats[pid].pages
+    return {owner: Used(seconds=ticks / _TICKS, memory=pages * _PAGE) for owner, (ticks, pages) in sums.items()}
+
+
+def _is_that(stat: Stat | None, record: ProcessRecord) -> bool:
+    return stat is not None and stat.start == record.start
 
 
 def _others() -> Iterator[tuple[int, Stat]]:

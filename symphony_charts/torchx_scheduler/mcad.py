@@ -37,6 +37,14 @@ _STATES = {
     "Failed": AppState.FAILED,
 }
 _COUNTERS = ("running", "pending", "failed", "Succeeded")
+_FIELDS = (
+    ("image", "image"),
+    ("command", "args"),
+    ("env", "env"),
+    ("resources", "resource"),
+    ("ports", "port_map"),
+    ("volumeMounts", "mounts"),
+)
 _ROLE = "torchx.pytorch.org/role-name"
 
 
@@ -107,15 +115,18 @@ def get_role_information(generic_items: Iterable[Mapping[str, Any]]) -> dict[str
 
 
 def _describe(role: Role, container: Mapping[str, Any]) -> None:
-    """Put what a container says into its role, in Kubernetes' shapes, as TorchX leaves them."""
-    role.image = container.get("image", "")
-    role.args = container.get("command", [])
-    role.env = container.get("env", {})
-    role.port_map = container.get("ports", {})
-    role.mounts = container.get("volumeMounts", [])
-    asked = container.get("resources", {}).get("requests", {})
-    gpus = [count for name, count in asked.items() if "gpu" in name]
-    role.resource = Resource(cpu=asked.get("cpu", -1), gpu=gpus[-1] if gpus else -1, memMB=asked.get("memory", -1))
+    """Put what a container says into its role, in Kubernetes' shapes, up to the first thing that it does not say."""
+    for key, field in _FIELDS:
+        if key not in container:
+            return
+        if key == "resources":
+            asked = container[key].get("requests", {})
+            if "cpu" not in asked or "memory" not in asked:
+                return
+            gpus = [count for name, count in asked.items() if "gpu" in name]
+            role.resource = Resource(cpu=asked["cpu"], gpu=gpus[-1] if gpus else -1, memMB=asked["memory"])
+        else:
+            setattr(role, field, container[key])
 
 
 def _record(app: AppDef) -> appdef.AppDef:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -35,9 +35,11 @@ class Options:
     is_compat: bool = False
 
 
-def declare(opts: Any) -> None:
-    """Add all options to a ``torchx.specs.runopts``, with their types, defaults and meaning."""
+def declare(opts: Any, names: Collection[str] = ()) -> None:
+    """Add all options, or those called so, to a ``torchx.specs.runopts``, with their types, defaults and meaning."""
     for option in (*SCHEDULER_OPTIONS, *OPTIONS):
+        if names and option.name not in names:
+            continue
         opts.add(option.name, type_=_TYPES[option.type], default=option.value, help=option.help)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -17,21 +18,21 @@ from torchx.runner import config as torchx_config
 from torchx.schedulers.api import DescribeAppResponse, ListAppResponse, Scheduler
 from torchx.specs import AppDef, AppDryRunInfo, AppState, ReplicaStatus, Role, RoleStatus, runopts
 from torchx.specs.finder import ComponentValidationException
+from torchx.util.types import to_dict
 from torchx.workspace.api import WorkspaceMixin
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Phase, ProcessStatus
 from symphony_charts.errors import NotFound, SymphError, UsageError
-from symphony_charts.formats.names import sanitize
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.torchx.components import plain_data
 from symphony_charts.torchx_scheduler import options
 from symphony_charts.torchx_scheduler.app_ids import AppId, cluster_of, parse
 from symphony_charts.torchx_scheduler.request import SymphRequest, request_of
+from symphony_charts.torchx_scheduler.roles import roles_of
 from symphony_charts.torchx_scheduler.submission import note_workspace, submit, take_workspaces
 
-__all__ = ["Refused", "SymphScheduler", "create_scheduler"]
+__all__ = ["Refused", "RunOpts", "SymphScheduler", "create_scheduler"]
 
-_NAME = "symph"
 _log = logging.getLogger(__name__)
 
 
@@ -42,20 +43,26 @@ class Refused(ComponentValidationException):  # type: ignore[misc] # TorchX ship
 class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX ships no types
     """Runs TorchX applications in tmux here or on Kubernetes, or writes their Helm charts."""
 
+    NAME = "symph"
+
     def __init__(self, session_name: str) -> None:
-        super().__init__(_NAME, session_name)
+        super().__init__(self.NAME, session_name)
 
     def _run_opts(self) -> runopts:
-        opts = runopts()
+        opts = RunOpts()
         options.declare(opts)
         return opts
+
+    def _cfg(self, cfg: Mapping[str, object]) -> dict[str, object]:
+        """The options of a run, all of them ours; raises UsageError for others."""
+        return _known(self.run_opts(), cfg)
 
     def _submit_dryrun(self, app: AppDef, cfg: Mapping[str, object]) -> AppDryRunInfo:
         """The request for an application: the same text for the same input, without a cluster or the network."""
         with _refusing():
             data = _lasting(app)
             workspaces = take_workspaces(data)
-            request, notes = request_of(plain_data(data), _known(self.run_opts(), cfg), workspaces)
+            request, notes = request_of(plain_data(data), self._cfg(cfg), workspaces)
         for note in notes:
             _log.warning("%s", f"{note.path}: {note.what}" + (f" ({note.next})" if note.next else ""))
         return AppDryRunInfo(request, str)
@@ -81,7 +88,7 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         """Start what was shown (with ``on=chart`` write it); its app id."""
         request = dryrun_info.request
         if not isinstance(request, SymphRequest):
-            raise TypeError(f"a {type(request).__name__} is no request of scheduler {_NAME}")
+            raise TypeError(f"a {type(request).__name__} is no request of scheduler {self.NAME}")
         with _refusing():
             return str(submit(request))
 
@@ -90,15 +97,16 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         meant = parse(app_id)
         if meant.is_chart:
             return None
-        status = meant.cluster().describe(meant.name)
-        return None if status is None else describe_response(meant, status)
+        cluster = meant.cluster()
+        status = cluster.describe(meant.name)
+        return None if status is None else describe_response(meant, status, roles_of(cluster, meant.name))
 
     def list(self, cfg: Mapping[str, object] | None = None) -> list[ListAppResponse]:
         """All experiments of the place that `cfg` (or section ``[symph]`` of .torchxconfig) names; ended ones too."""
         settings: dict[str, Any] = dict(cfg or {})
-        torchx_config.apply(scheduler=_NAME, cfg=settings)
+        torchx_config.apply(scheduler=self.NAME, cfg=settings)
         with _refusing():
-            chosen = options.read(_known(self.run_opts(), settings), Log())
+            chosen = options.read(self._cfg(settings), Log())
             if chosen.on != "kube":
                 return list_response(AppId(name="").cluster().list(ended=True), None)
             return list_response(cluster_of(chosen.run.namespace, chosen.context).list(ended=True), chosen.context)
@@ -131,14 +139,11 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         meant = parse(app_id)
         stream = None if streams is None else str(getattr(streams, "value", streams))
         with _refusing():
-            try:
-                return meant.cluster().log_iter(meant.name, role_name, k, regex, since, until, should_tail, stream)
-            except NotFound:
-                if sanitize(role_name) == role_name:
-                    raise
+            cluster = meant.cluster()
             # The role as the AppDef has it; the process is called alike, but validly.
-            name = sanitize(role_name)
-            return meant.cluster().log_iter(meant.name, name, k, regex, since, until, should_tail, stream)
+            process = next((key for key, role in roles_of(cluster, meant.name).items() if role.name == role_name), "")
+            name = process or role_name
+            return cluster.log_iter(meant.name, name, k, regex, since, until, should_tail, stream)
 
     def close(self) -> None:
         """Nothing is held that would need closing."""
@@ -151,6 +156,15 @@ def create_scheduler(session_name: str, **kwargs: object) -> SymphScheduler:
     """The scheduler for one session of TorchX."""
     del kwargs  # parameters of all schedulers together; none is ours
     return SymphScheduler(session_name)
+
+
+class RunOpts(runopts):  # type: ignore[misc] # TorchX ships no types
+    """Run options that keep what they do not know, for the scheduler to refuse; release 0.7.0 would drop it."""
+
+    def cfg_from_str(self, cfg_str: str) -> dict[str, Any]:
+        """The options that a command line gives, those that we know with their types."""
+        known: dict[str, Any] = super().cfg_from_str(cfg_str)
+        return {**to_dict(cfg_str), **known}
 
 
 def _lasting(app: AppDef) -> dict[str, Any]:
@@ -166,7 +180,7 @@ def _known(declared: runopts, cfg: Mapping[str, object]) -> dict[str, object]:
     names = {name for name, _ in declared}
     unknown = sorted(key for key, value in cfg.items() if key not in names and value is not None)
     if unknown:
-        raise UsageError(f"unknown run options: {', '.join(unknown)}", next="torchx runopts symph lists them")
+        raise UsageError(f"unknown run options: {', '.join(unknown)}", next="torchx runopts lists them")
     return dict(cfg)
 
 
@@ -178,6 +192,9 @@ def _refusing() -> Iterator[None]:
     except SymphError as error:
         raise Refused(str(error)) from error
 
+
+# Releases after 0.7.0 list the name of an application beside its id.
+_LISTS_NAMES = any(item.name == "name" for item in dataclasses.fields(ListAppResponse))
 
 # `stopping` is no end yet: TorchX would take CANCELLED for one and look away.
 _STATES: dict[Phase, AppState] = {
@@ -193,19 +210,21 @@ _STATES: dict[Phase, AppState] = {
 }
 
 
-def describe_response(app_id: AppId, status: ExperimentStatus) -> DescribeAppResponse:
-    """The answer to ``torchx status`` and ``torchx describe``: a role for each process, its real replicas."""
+def describe_response(app_id: AppId, status: ExperimentStatus, roles: Mapping[str, Role]) -> DescribeAppResponse:
+    """The answer to ``torchx status`` and ``torchx describe``: a role for each process, its real replicas.
+
+    `roles` are those that processes came from, by process.
+    """
+    told = [(_role(process, roles), process) for process in status.processes]
     return DescribeAppResponse(
         app_id=str(app_id),
         state=_STATES[status.phase],
         num_restarts=sum(instance.restarts for instance in status.instances),
         msg=_message(status.instances),
-        roles=[_role(process) for process in status.processes],
+        roles=[role for role, _ in told],
         roles_statuses=[
-            RoleStatus(
-                role=_name(process), replicas=[_replica(_name(process), instance) for instance in process.instances]
-            )
-            for process in status.processes
+            RoleStatus(role=role.name, replicas=[_replica(role.name, instance) for instance in process.instances])
+            for role, process in told
         ],
     )
 
@@ -216,22 +235,28 @@ def list_response(statuses: Iterable[ExperimentStatus], context: str | None) -> 
         ListAppResponse(
             app_id=str(AppId(name=status.name, namespace=status.namespace or None, context=context)),
             state=_STATES[status.phase],
+            **({"name": status.experiment} if _LISTS_NAMES else {}),
         )
         for status in statuses
     ]
 
 
-def _name(process: ProcessStatus) -> str:
-    return f"{process.group}/{process.name}" if process.group else process.name
-
-
-def _role(process: ProcessStatus) -> Role:
-    return Role(name=_name(process), image="", num_replicas=len(process.instances))
+def _role(process: ProcessStatus, roles: Mapping[str, Role]) -> Role:
+    name = f"{process.group}/{process.name}" if process.group else process.name
+    role = Role(name=name, image="") if process.group else roles.get(name, Role(name=name, image=""))
+    return dataclasses.replace(role, num_replicas=len(process.instances))
 
 
 def _replica(role: str, instance: InstanceStatus) -> ReplicaStatus:
-    error = {"structured_error_msg": instance.state} if instance.phase == "failed" else {}
+    """One replica; of a failed one TorchX's commands read the message as its own programs write it."""
+    error = {"structured_error_msg": _error(instance)} if instance.phase == "failed" else {}
     return ReplicaStatus(id=instance.index, state=_STATES[instance.phase], role=role, hostname=instance.place, **error)
+
+
+def _error(instance: InstanceStatus) -> str:
+    code = "" if instance.status is None else str(instance.status)
+    extra = {"timestamp": str(int(instance.ended or 0))}
+    return json.dumps({"message": {"message": instance.state, "errorCode": code, "extraInfo": extra}})
 
 
 def _message(instances: Iterable[InstanceStatus]) -> str:

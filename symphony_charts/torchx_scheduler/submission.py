@@ -8,6 +8,7 @@ pushed without Docker.
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import Conflict, SpecError, UsageError
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import shorten
 from symphony_charts.oci.images import with_images
 from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace
@@ -96,12 +98,20 @@ def submit(request: SymphRequest) -> AppId:
             _log.info("%s", f"image {image.image} is {image.base} with a layer of {image.layer_bytes} bytes")
     if request.on == "chart":
         return _write_chart(request.named(wanted), Path(request.dest))
-    cluster = Cluster.new("tmux") if request.on == "tmux" else cluster_of(request.namespace, request.context)
+    cluster = Cluster.new("tmux")
+    if request.on != "tmux":
+        cluster = cluster_of(request.namespace, request.context)
+        request = replace(request, experiment=_as_new_run(request.experiment))
     experiment, status = _start(cluster, request, wanted)
     if request.on == "tmux":
         return AppId(name=experiment.name)
     namespace = status.namespace if isinstance(status, ExperimentStatus) else request.namespace
     return AppId(name=experiment.name, namespace=namespace or "default", context=request.context)
+
+
+def _as_new_run(experiment: dict[str, object]) -> dict[str, object]:
+    """The experiment as a run that never was: what it shares with others by name, as ``${app_id}``, is its own."""
+    return {**experiment, "workload": {**sub(experiment, "workload"), "run_key": secrets.token_hex(8)}}
 
 
 def _start(cluster: Cluster, request: SymphRequest, wanted: str) -> tuple[Experiment, object]:

@@ -69,9 +69,9 @@ _ROWS: dict[str, tuple[tuple[str, ...], ...]] = {
             *_V0,
             "groups.coordinator.containers.c.image=a",
             "groups.coordinator.replicas=2",
-            "services.peers.group=coordinator",
-            "services.peers.port=1",
-            "services.peers.process=c",
+            "services.coordinator.group=coordinator",
+            "services.coordinator.port=1",
+            "services.coordinator.process=c",
         ),
         *(
             (

@@ -36,8 +36,8 @@ def outside(project: Project, branch: str = "main") -> list[str]:
 
 
 def test_every_verb_works_below_the_folder_and_nothing_else_changes(mono: Project) -> None:
-    before = outside(mono)
     assert mono.symph(*INIT)[0] == 0
+    before = outside(mono)
     assert publish(mono, 2)[0] == 0
     assert publish(mono, 3)[1].startswith("rl 0.1.1 -> dev   was 0.1.0")
     assert mono.symph("promote", "rl", "--from", "dev", "--to", "prod")[0] == 0
@@ -74,7 +74,35 @@ def test_argo_cd_looks_below_the_folder(mono: Project) -> None:
     assert spec["template"]["spec"]["source"]["path"] == f"{ROOT}/{{{{ .chart }}}}"
     # deploy/charts/envs/<env>/<team>
     assert spec["template"]["metadata"]["labels"]["symph.dev/env"] == "{{ index .path.segments 3 }}"
-    assert not {".github/workflows/check.yaml", "CODEOWNERS"} & {path.removeprefix(f"{ROOT}/") for path in paths(mono)}
+
+
+def test_what_forges_read_at_the_top_stands_there(mono: Project) -> None:
+    before = outside(mono)
+    assert mono.symph(*INIT, "--dry-run")[0] == 0
+    assert outside(mono) == before
+    status, out, _ = mono.symph(*INIT)
+    assert (status, "at the top of the repository, where forges read them" in out) == (0, True)
+    laid = [".github/workflows/symph-check.yaml", ".gitlab-ci.yml", "CODEOWNERS"]
+    assert sorted({*outside(mono)} - {*before}) == laid
+    assert not {".github/workflows/check.yaml", *laid} & {
+        path.removeprefix(f"{ROOT}/") for path in paths(mono) if path.startswith(ROOT)
+    }
+    steps = yaml.safe_load(mono.show(laid[0]))["jobs"]["check"]["steps"]
+    assert [step["run"] for step in steps if "run" in step] == [
+        f"pip install -r {ROOT}/ci/requirements.txt",
+        f"sh {ROOT}/ci/check",
+    ]
+    assert yaml.safe_load(mono.show(laid[1]))["check"]["script"][0] == f"pip install -r {ROOT}/ci/requirements.txt"
+    assert f"/{ROOT}/bootstrap/ " in mono.show("CODEOWNERS")
+    assert mono.show(f"{ROOT}/ci/check").startswith("#!/bin/sh")
+
+
+def test_files_of_others_at_the_top_stay_and_what_to_add_is_said(mono: Project) -> None:
+    commit(mono.repo, {"CODEOWNERS": "* @them\n"})
+    status, _, err = mono.symph(*INIT)
+    assert (status, mono.show("CODEOWNERS")) == (0, "* @them\n")
+    assert "CODEOWNERS is there already and stays; add to it:" in err
+    assert f"/{ROOT}/bootstrap/ " in err
 
 
 def test_flux_looks_below_the_folder(mono: Project) -> None:

@@ -91,3 +91,68 @@ def test_a_pointer_invites_no_comments_that_would_be_lost(project: Project, tmp_
     first = project.show(POINTER).splitlines()[0]
     assert "keeps no comments" in first
     assert "may be edited" not in first
+
+
+def test_a_reason_stands_in_the_commit_and_in_the_history(project: Project) -> None:
+    publish(project, 2, "-m", "first try")
+    publish(project, 3, "--message", "more agents,\n  as asked: retire ml/rl from dev")
+    assert project.symph("promote", "rl", "--from", "dev", "--to", "prod", "-m", "release 7")[0] == 0
+    assert project.symph("rollback", "rl", "--env", "dev", "-m", "it diverged")[0] == 0
+    assert project.symph("retire", "rl", "--env", "prod", "--yes", "-m", "done")[0] == 0
+    items = project.json("history", "rl", "--env", "dev")["items"]
+    reasons = ["it diverged", "more agents, as asked: retire ml/rl from dev", "first try"]
+    assert [(item["op"], item["reason"]) for item in items] == list(
+        zip(["rollback", "publish", "publish"], reasons, strict=True)
+    )
+    assert [item["reason"] for item in project.json("history", "rl", "--env", "prod")["items"]] == ["done", "release 7"]
+    assert "it diverged" in project.symph("history", "rl", "--env", "dev")[1]
+    assert "Symph-Reason: it diverged\n" in git("-C", str(project.repo), "log", "--format=%B", "main")
+
+
+def test_a_reason_that_holds_a_secret_is_refused(project: Project) -> None:
+    token = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
+    for words in (("--dry-run",), ()):
+        status, _, err = project.symph("publish", "rl.yaml", "--env", "dev", "-m", f"use {token}", *words)
+        assert (status, "the message (-m)" in err, token in err) == (7, True, False)
+    assert project.symph("publish", "rl.yaml", "--env", "dev", "--into", str(project.folder), "-m", "x")[0] == 2
+
+
+def test_what_was_retired_is_brought_back(project: Project) -> None:
+    publish(project, 2)
+    publish(project, 3, "--env-set", "groups.agent.replicas=6")
+    before = project.show(POINTER)
+    project.symph("retire", "rl", "--env", "dev", "--yes")
+    status, out, _ = project.symph("rollback", "rl", "--env", "dev", "--dry-run")
+    assert (status, out.splitlines()[0]) == (0, "rl retired -> 0.1.1 in dev")
+    assert project.symph("status", "rl", "--env", "dev")[0] == 8
+    assert project.symph("rollback", "rl", "--env", "dev", "--expect", "0.1.1")[0] == 7
+    assert project.symph("rollback", "rl", "--env", "dev")[0] == 0
+    kept = ("version:", "digest:", "chart:", "replicas:", "namespace:")
+    lines = [
+        [line for line in text.splitlines() if line.strip().startswith(kept)]
+        for text in (before, project.show(POINTER))
+    ]
+    assert lines[0] == lines[1]
+    items = project.json("history", "rl", "--env", "dev")["items"]
+    assert [(item["op"], item["version"]) for item in items] == [
+        ("rollback", "0.1.1"),
+        ("retire", None),
+        ("publish", "0.1.1"),
+        ("publish", "0.1.0"),
+    ]
+    assert [item["commit"] for item in items] == commits(project)
+    assert project.symph("rollback", "rl", "--env", "dev")[1].startswith("rl 0.1.1 -> 0.1.0 in dev")
+
+
+def test_an_older_version_of_what_was_retired_is_brought_back(project: Project) -> None:
+    publish(project, 2)
+    publish(project, 3)
+    project.symph("retire", "rl", "--env", "dev", "--yes")
+    assert project.symph("rollback", "rl", "--env", "dev", "--to", "0.9.9")[0] == 8
+    assert project.symph("rollback", "rl", "--env", "dev", "--to", "0.1.0")[1].startswith("rl retired -> 0.1.0 in dev")
+    assert project.symph("rollback", "rl", "--env", "dev")[1].startswith("rl 0.1.0 -> 0.1.1 in dev")
+
+
+def test_what_never_ran_is_not_brought_back(project: Project) -> None:
+    publish(project, 2)
+    assert project.symph("rollback", "els", "--env", "dev")[0] == 8

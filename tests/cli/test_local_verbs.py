@@ -83,6 +83,17 @@ def test_a_dry_run_starts_and_writes_nothing(tmp_path: Path, private_places: Pat
     assert symph("ls", "-o", "name").stdout == ""
 
 
+def test_a_dry_run_is_data_where_data_is_asked_for(tmp_path: Path) -> None:
+    path = spec(tmp_path, FOREVER)
+    answer = json.loads(symph("up", path, "--dry-run", "-o", "json").stdout)
+    assert (answer["kind"], answer["dryRun"], answer["processes"][0]["argv"]) == ("Run", True, ["sleep", "300"])
+    symph("up", path)
+    assert json.loads(symph("up", path, "--dry-run", "-o", "json").stdout)["restarts"] == []
+    changed = spec(tmp_path, FOREVER.replace("300", "301"))
+    (restart,) = json.loads(symph("up", changed, "--dry-run", "-o", "json").stdout)["restarts"]
+    assert restart["name"] == "a"
+
+
 def test_down_ends_the_run_and_says_which(tmp_path: Path) -> None:
     symph("up", spec(tmp_path, FOREVER))
     assert symph("down", "-o", "name").stdout == "exp\n"

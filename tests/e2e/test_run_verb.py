@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.own_tmux import Own
 from tests.e2e.programs import Programs, eventually
 from tests.tools import HELM_VERSIONS, helm
 
@@ -71,6 +72,26 @@ def test_an_interrupt_ends_what_runs_on_the_cluster(programs: Programs, namespac
         _, said = running.communicate(timeout=120)
         assert running.returncode == 130, said
     eventually(lambda: not programs.kubectl("-n", namespace, "get", "jobs", "-o", "name").split(), 60, "its Jobs go")
+
+
+@pytest.mark.rig
+def test_the_cockpit_shows_a_cluster_as_it_shows_this_machine(
+    programs: Programs, namespace: str, tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment(programs, True).items():
+        monkeypatch.setenv(name, value)
+    loop = "i=0; while :; do i=$((i+1)); echo step $i; sleep 0.5; done"
+    path = write(tmp_path, learner={"image": "busybox:1.37.0", "cmds": [loop], "grace_period": 1})
+    assert run({**os.environ}, path, "-n", namespace, "-d").returncode == 0
+    own = Own(private_places)
+    try:
+        own.type(f"symph top exp -n {namespace} --interval 1s")
+        screen = ["exp  running", "learner 1/1", ">learner", "── learner  follows", "step 3"]
+        eventually(lambda: all(text in own.screen() for text in screen), 90, own.screen)
+        own.tmux("send-keys", "-t", "mine", "r")
+        eventually(lambda: "only processes of this machine" in own.screen(), 30, own.screen)
+    finally:
+        own.close()
 
 
 @pytest.mark.slow

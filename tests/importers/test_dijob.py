@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.importers.common.input_file import read
 from symphony_charts.importers.dijob.importer import import_dijob
+from symphony_charts.spec.checks.dijob import pods_in_order
 from symphony_charts.spec.model import Experiment, Toleration
 from symphony_charts.spec.sources import ConfigFile, EnvSource, HostPathVolume, Mount
 from tests.importers.samples import EXAMPLES, import_yaml, notes_of
@@ -273,3 +276,56 @@ def test_mounts_keep_their_flags_and_the_path_in_the_volume() -> None:
     )
     mounts = import_yaml(text).experiment.processes["t"].mounts
     assert mounts == [Mount(volume="v", at="/v", read_only=True, sub_path="s")]
+
+
+ROLES = """
+apiVersion: diengine.opendilab.org/v1alpha1
+kind: DIJob
+metadata: {name: job}
+spec:
+  coordinator: {template: {spec: {containers: [{name: coordinator, image: i, command: [x]}]}}}
+  collector:
+    template:
+      spec:
+        restartPolicy: OnFailure
+        containers:
+        - {name: shell, image: i, command: [sleep]}
+        - {name: di-container, image: i, command: [x], ports: [{name: di-port, containerPort: 23001}]}
+"""
+
+
+def test_of_several_containers_the_one_that_operator_v0_looks_at_has_the_port() -> None:
+    inner = import_yaml(ROLES).experiment.groups["collector"].processes
+    assert (inner["shell"].binds, inner["di-container"].binds) == ({}, {"collector": 23001})
+    assert {process.env["COLLECTOR_PORT"] for process in inner.values()} == {"23001"}
+
+
+def test_a_container_called_after_its_role_stays_so_called() -> None:
+    assert import_yaml(ROLES).experiment.workload.dijob.containers == {"coordinator": "coordinator"}
+
+
+def test_a_role_that_starts_again_on_failure_does_so_here() -> None:
+    experiment = import_yaml(ROLES).experiment
+    assert experiment.groups["collector"].restart == "on-failure"
+    assert {process.lifecycle for process in experiment.groups["collector"].processes.values()} == {"finite"}
+
+
+def test_tasks_keep_their_order_and_so_their_ranks() -> None:
+    lone = {"containers": [{"name": "c", "image": "i"}]}
+    two = {"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]}
+    job = {
+        "apiVersion": "diengine.opendilab.org/v2alpha1",
+        "kind": "DIJob",
+        "metadata": {"name": "job"},
+        "spec": {
+            "tasks": [{"type": "learner", "template": {"spec": lone}}, {"type": "collector", "template": {"spec": two}}]
+        },
+    }
+    experiment = import_yaml(json.dumps(job)).experiment
+    assert experiment.order == ["learner", "collector/a", "collector/b"]
+    assert [pod.name for pod in pods_in_order(experiment)] == ["learner", "collector"]
+
+
+def test_no_replicas_are_refused_as_the_definition_does() -> None:
+    with pytest.raises(SpecError, match="replicas"):
+        import_yaml(tasks("").replace("type: none", "type: none\n    replicas: 0"))

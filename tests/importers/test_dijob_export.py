@@ -87,7 +87,7 @@ def jobs(draw: st.DrawFn) -> dict[str, Any]:
         {
             "name": f"{kind}-{index}",
             "type": kind,
-            "replicas": draw(st.integers(0, 5)),
+            "replicas": draw(st.integers(1, 5)),
             "template": {
                 "spec": {"containers": [draw(containers())], "nodeSelector": draw(st.sampled_from([{}, {"a": "b"}]))}
             },
@@ -264,3 +264,48 @@ def test_what_no_dijob_can_say_is_refused(data: dict[str, object], dialect: Oper
 
 def test_a_lone_container_has_the_name_that_operators_look_for() -> None:
     assert job_of(made())["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["name"] == "di-container"
+
+
+RUN = {"command": ["x"], "image": "i"}
+BOARD = {**RUN, "lifecycle": "service"}
+KNOWN: tuple[Operator, ...] = ("v1.0", "v1.1.0", "v1.1")
+
+
+def job_in(experiment: Experiment, operator: Operator) -> dict[str, Any]:
+    objects = cast("list[dict[str, Any]]", dijob_objects(experiment, operator).objects)
+    return next(item for item in objects if item["kind"] == "DIJob")
+
+
+def test_operator_v1_0_is_not_given_one_of_several_pods() -> None:
+    experiment = from_data({"name": "e", "processes": {"board": BOARD, "worker": {**RUN, "replicas": 3}}})
+    with pytest.raises(SpecError, match='no place for "board"'):
+        dijob_objects(experiment, "v1.0")
+
+
+def test_operator_v0_is_given_no_role_that_it_does_not_know() -> None:
+    experiment = from_data({"name": "e", "processes": {"coordinator": RUN, "board": BOARD}})
+    with pytest.raises(SpecError, match='no "board"'):
+        dijob_objects(experiment, "v0")
+
+
+def test_only_operators_that_know_a_group_are_told_it() -> None:
+    workload = {"kind": "dijob", "dijob": {"group": "g"}}
+    experiment = from_data({"name": "e", "processes": {"worker": RUN}, "workload": workload})
+    told = {operator: "group" in job_in(experiment, operator)["spec"] for operator in KNOWN}
+    assert told == {"v1.0": True, "v1.1.0": True, "v1.1": False}
+
+
+def test_what_has_no_replicas_is_no_task() -> None:
+    experiment = from_data({"name": "e", "processes": {"a": RUN, "b": {**RUN, "replicas": 0}}})
+    assert [task["name"] for task in job_in(experiment, "v1.1")["spec"]["tasks"]] == ["a"]
+
+
+def test_without_any_replica_there_is_no_job() -> None:
+    experiment = from_data({"name": "e", "processes": {"b": {**RUN, "replicas": 0}}})
+    with pytest.raises(SpecError, match="no replica"):
+        dijob_objects(experiment, "v1.1")
+
+
+def test_a_role_that_starts_again_on_failure_says_so() -> None:
+    experiment = from_data({"name": "e", "processes": {"coordinator": {**RUN, "restart": "on-failure"}}})
+    assert job_in(experiment, "v0")["spec"]["coordinator"]["template"]["spec"]["restartPolicy"] == "OnFailure"

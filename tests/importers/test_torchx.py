@@ -200,10 +200,44 @@ def test_a_job_set_starts_the_whole_application_again() -> None:
     assert [process.retries for process in imported.experiment.processes.values()] == [2, 3]
 
 
-def test_a_priority_that_no_queue_reads_is_noted() -> None:
-    (note,) = import_appdef(app(role()), {"priority": 3}).notes
-    assert note.path == "cfg.priority"
-    assert import_appdef(app(role()), {"priority": 3, "kind": "appwrapper"}).notes == ()
+@pytest.mark.parametrize("cfg", [{}, {"kind": "appwrapper"}, {"appwrapper_version": "v1beta2"}])
+def test_a_priority_that_no_queue_reads_is_lost(cfg: dict[str, object]) -> None:
+    imported = import_appdef(app(role()), {"priority": 3, **cfg})
+    assert [note.path for note in imported.report.lost] == ["cfg.priority"]
+    assert imported.experiment.workload.priority is None
+
+
+def test_the_version_of_app_wrappers_that_mcad_reads_carries_the_priority() -> None:
+    imported = import_appdef(app(role()), {"priority": -3, "appwrapper_version": "v1beta1"})
+    workload = imported.experiment.workload
+    assert (workload.kind, workload.appwrapper.version, workload.priority) == ("appwrapper", "v1beta1", -3)
+    assert imported.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("cfg", "fault"),
+    [
+        ({"appwrapper_version": "v1"}, "no version of AppWrappers"),
+        ({"appwrapper_version": "v1beta1", "kind": "jobs"}, "no AppWrapper"),
+        ({"coscheduler_name": "gang", "kind": "volcano"}, "a scheduler of its own"),
+    ],
+)
+def test_run_options_that_cannot_go_together_are_refused(cfg: dict[str, object], fault: str) -> None:
+    with pytest.raises(SpecError, match=fault):
+        import_appdef(app(role()), cfg)
+
+
+def test_the_app_id_is_that_of_the_release_and_its_run() -> None:
+    process = import_role(args=["--id=${app_id}"])
+    assert process.args == ["--id=$(TORCHX_RELEASE)-$(TORCHX_RUN)"]
+    assert process.env["TORCHX_RELEASE"] == EnvSource(field="metadata.labels['app.kubernetes.io/instance']")
+    assert process.env["TORCHX_RUN"] == EnvSource(field="metadata.labels['symph.dev/run']")
+    assert "TORCHX_RUN" not in import_role(args=["$${app_id}"]).env
+
+
+def test_a_macro_in_metadata_is_said_to_stay() -> None:
+    imported = import_appdef(app(role(metadata={"path": "s3://x/${app_id}"})))
+    assert [note.path for note in imported.report.lost] == ["roles[0].metadata.path"]
 
 
 def test_capabilities_that_are_labels_of_nodes_are_carried_and_others_noted() -> None:

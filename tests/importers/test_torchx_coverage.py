@@ -24,7 +24,7 @@ CARRIED: list[tuple[str, dict[str, object], str, object]] = [
     ("Role.image", {"role": {"image": "i:2"}}, "processes.trainer.image", "i:2"),
     ("Role.entrypoint", {"role": {"entrypoint": "bash"}}, "processes.trainer.command", ["bash"]),
     ("Role.args", {"role": {"args": ["a b", "${replica_id}"]}}, "processes.trainer.args", ["a b", "$(SYMPH_INDEX)"]),
-    ("Role.env", {"role": {"env": {"A": "${app_id}"}}}, "processes.trainer.env.A", "$(SYMPH_EXPERIMENT)"),
+    ("Role.env", {"role": {"env": {"A": "${replica_id}"}}}, "processes.trainer.env.A", "$(SYMPH_INDEX)"),
     ("Role.num_replicas", {"role": {"num_replicas": 4}}, "processes.trainer.replicas", 4),
     ("Role.min_replicas", {"role": {"num_replicas": 4, "min_replicas": 2}}, "processes.trainer.min_replicas", 2),
     ("Role.max_retries", {"role": {"max_retries": 3}}, "processes.trainer.retries", 3),
@@ -69,7 +69,18 @@ CARRIED: list[tuple[str, dict[str, object], str, object]] = [
         "r/x:1",
     ),
     ("RunOptions.service_account", {"cfg": {"service_account": "sa"}}, "service_account", "sa"),
-    ("RunOptions.priority", {"cfg": {"priority": 0}}, "workload.priority", 0),
+    (
+        "RunOptions.priority",
+        {"cfg": {"priority": 0, "appwrapper_version": "v1beta1"}},
+        "workload.priority",
+        0,
+    ),
+    (
+        "RunOptions.appwrapper_version",
+        {"cfg": {"appwrapper_version": "v1beta1"}},
+        "workload.appwrapper.version",
+        "v1beta1",
+    ),
     ("RunOptions.priority_class_name", {"cfg": {"priority_class_name": "pc"}}, "workload.priority_class", "pc"),
     ("RunOptions.image_secret", {"cfg": {"image_secret": "s"}}, "image_pull_secrets", ["s"]),
     (

@@ -155,7 +155,7 @@ def test_retries_are_said_as_each_kind_has_them(kind: str, said: str) -> None:
 
 
 def test_priority_is_the_job_s_own_where_a_kind_has_such_a_thing() -> None:
-    imported = import_appdef(app(ROLE), {**OPTIONS, "kind": "appwrapper", "priority": 7})
+    imported = import_appdef(app(ROLE), {**OPTIONS, "appwrapper_version": "v1beta1", "priority": 7})
     assert imported.experiment.workload.priority == 7
 
 

@@ -35,15 +35,15 @@ def test_filling_in_equals_the_standard_library(text: str) -> None:
 @settings(max_examples=300)
 @given(TEXTS)
 def test_references_give_the_pod_what_filling_in_would_have_given_it(text: str) -> None:
-    environment = {"SYMPH_EXPERIMENT": "cifar", "SYMPH_INDEX": "3"}
-    filled = substitute(text, {**MACROS, "app_id": "cifar", "replica_id": "3"})
+    environment = {"TORCHX_RELEASE": "cifar", "TORCHX_RUN": "1", "SYMPH_INDEX": "3"}
+    filled = substitute(text, {**MACROS, "app_id": "cifar-1", "replica_id": "3"})
     assert expand(as_references(text), environment) == expand(filled, environment)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("--id ${app_id}", "--id $(SYMPH_EXPERIMENT)"),
+        ("--id ${app_id}", "--id $(TORCHX_RELEASE)-$(TORCHX_RUN)"),
         ("$replica_id", "$(SYMPH_INDEX)"),
         ("${img_root}/x", "/x"),
         ("$${${rank0_env}:=localhost}", "${TORCHX_RANK0_HOST:=localhost}"),

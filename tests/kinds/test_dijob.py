@@ -117,7 +117,7 @@ def test_another_image_is_announced_as_a_new_run() -> None:
     (line,) = [line for line in compare_sides(*changed).lines if line.difference.kind == "DIJob"]
     assert (line.effect, line.why) == (
         "new run",
-        "spec.tasks.collector.template.spec.containers.collector.image changed",
+        "spec.tasks.collector.template.spec.containers.di-container.image changed",
     )
 
 

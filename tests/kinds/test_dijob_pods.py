@@ -46,7 +46,7 @@ def pod_of(job: dict[str, Any], task: str, index: int, *, code: int | None = Non
         "spec": spec,
         "status": {
             "phase": "Running" if code is None else "Succeeded" if code == 0 else "Failed",
-            "containerStatuses": [{"name": task, "state": state, "ready": code is None}],
+            "containerStatuses": [{"name": spec["containers"][0]["name"], "state": state, "ready": code is None}],
         },
     }
 

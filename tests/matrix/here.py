@@ -105,7 +105,7 @@ def git_steps(user: Journey) -> None:
 def extra_steps(user: Journey, extras: frozenset[str]) -> None:
     """What each extra adds, and what is said where it is missing."""
     terraform = user.write("cluster.tf", _TERRAFORM)
-    has = extras | ({"seal", "hcl", "argo"} if "all" in extras else set())
+    has = extras | ({"seal", "hcl", "argo", "top"} if "all" in extras else set())
     _needs(user, "hcl" in has, ("plan", "rl/experiment.yaml", "--pools", terraform), "std8")
     flows = "from symphony_charts.clusters.hera_flows import hera_flows; print(list(hera_flows('rl/experiment.yaml')))"
     user.run(
@@ -114,6 +114,14 @@ def extra_steps(user: Journey, extras: frozenset[str]) -> None:
         flows,
         status=0 if "argo" in has else 1,
         says="WorkflowTemplate" if "argo" in has else "ToolMissing",
+    )
+    cockpit = "import symphony_charts.cli.cockpit.app"
+    user.run(
+        str(user.programs / "python"),
+        "-c",
+        cockpit,
+        status=0 if "top" in has else 1,
+        says="" if "top" in has else "textual",
     )
     _needs(user, "torchx" in has, ("import", "torchx", "dist.ddp", "--", "-j", "1x1", "--script", "main.py"), "dist")
     user.run(

@@ -73,7 +73,9 @@ def test_shares_of_a_machine_fill_it_and_not_one_more() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["n1-standard-8", "n2-highcpu-96", "e2-standard-4", "n1-highmem-16"]), st.integers(1, 20))
 def test_as_many_shares_fit_a_machine_as_were_asked_for(machine: str, parts: int) -> None:
-    pools = pools_of_data({"pools": [{"name": "p", "machine_type": machine, "max_nodes": 1}]})
+    pools = pools_of_data(
+        {"kube_system": "elsewhere", "pools": [{"name": "p", "machine_type": machine, "max_nodes": 1}]}
+    )
     share = {"assign_to": {"assign_to": "machine", "node_pool_name": "p", "process_per_machine": parts}}
     assert check(experiment({"x": {**share, "replicas": parts}}), pools).verdict == "PROVEN"
     assert check(experiment({"x": {**share, "replicas": parts + 1}}), pools).verdict == "NO"

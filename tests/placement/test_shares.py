@@ -19,6 +19,7 @@ from symphony_charts.spec.data import from_data
 
 POOLS = pools_of_data(
     {
+        "kube_system": "elsewhere",
         "pools": [
             {"name": "std8", "machine_type": "n1-standard-8", "max_nodes": 12},
             {
@@ -27,7 +28,7 @@ POOLS = pools_of_data(
                 "gpu": {"type": "nvidia-tesla-v100", "count": 4},
                 "max_nodes": 4,
             },
-        ]
+        ],
     }
 )
 SIDECAR = {"spec": {"containers": [{"name": "proxy", "image": "b", "resources": {"requests": {"cpu": "500m"}}}]}}

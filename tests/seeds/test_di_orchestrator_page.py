@@ -248,4 +248,5 @@ def test_submit_view_describe_and_delete_on_one_machine(place: Path) -> None:
 def test_what_was_imported_reads_as_plain_yaml(place: Path) -> None:
     symph("import", "dijob", "dijob-qbert.yaml", "-o", "qbert.yaml")
     data = yaml.safe_load((place / "qbert.yaml").read_text())
-    assert data["workload"] == {"kind": "dijob", "dijob": {"group": "xxx", "operator": "v0"}}
+    roles = {role: role for role in ("coordinator", "collector", "learner")}
+    assert data["workload"] == {"kind": "dijob", "dijob": {"group": "xxx", "operator": "v0", "containers": roles}}

@@ -39,10 +39,19 @@ def test_text_keeps_the_order_of_declaration(data: dict[str, Any]) -> None:
 @given(experiments())
 @settings(max_examples=50, deadline=None)
 def test_the_order_of_other_keys_changes_nothing(data: dict[str, Any]) -> None:
-    shuffled = dict(reversed(data.items()))
-    for part in ("processes", "groups"):
+    declared = [key for key in data if key in ("processes", "groups")]
+    shuffled = {key: data[key] for key in reversed(data) if key not in declared}
+    for part in declared:
         shuffled[part] = {name: dict(reversed(fields.items())) for name, fields in data[part].items()}
     assert to_yaml(from_data(shuffled)) == to_yaml(from_data(data))
+
+
+def test_lone_processes_that_are_written_before_the_groups_are_declared_first() -> None:
+    run = {"command": ["x"]}
+    parts = {"processes": {"a": run}, "groups": {"g": {"processes": {"b": run}}}}
+    assert from_data({"name": "e", **parts}).order == ["a", "g/b"]
+    assert from_data({"name": "e", **dict(reversed(parts.items()))}).order == []
+    assert from_data(to_data(from_data({"name": "e", **parts}))).order == ["a", "g/b"]
 
 
 @given(experiments())

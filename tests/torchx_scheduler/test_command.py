@@ -87,6 +87,33 @@ def test_wrong_options_are_refused_in_words_and_all_at_once(torchx: Torchx) -> N
     assert "Traceback" not in done.stderr
 
 
+def test_an_unknown_option_is_refused_before_anything_starts(torchx: Torchx) -> None:
+    done = torchx("run", "-s", "symph", "-cfg", "onn=kube", "utils.echo", status=1)
+    assert re.search(r"[Uu]nknown run option", done.stderr)
+    assert "onn" in done.stderr
+
+
+def test_mcad_is_reached_by_the_version_of_its_app_wrappers(torchx: Torchx) -> None:
+    request = torchx.request("-cfg", "on=kube,appwrapper_version=v1beta1,priority=5", "utils.echo")
+    (wrapper,) = [item for item in yaml.safe_load_all(request) if item["kind"] == "AppWrapper"]
+    assert (wrapper["apiVersion"], wrapper["spec"]["priority"]) == ("workload.codeflare.dev/v1beta1", 5)
+
+
+@pytest.mark.parametrize("source", ["1", "2", "3"])
+def test_the_scheduler_that_newer_releases_dropped_is_ours_there(nightly: Torchx, source: str) -> None:
+    nightly.env = {"TORCHX_PLUGINS_SOURCE": source}
+    words = ("run", "-s", "kubernetes_mcad", "-cfg", "namespace=ml,priority=5", "--dryrun", "utils.echo")
+    request = nightly(*words).stdout.partition("=== SCHEDULER REQUEST ===\n")[2]
+    (wrapper,) = [item for item in yaml.safe_load_all(request) if item["kind"] == "AppWrapper"]
+    assert (wrapper["apiVersion"], wrapper["spec"]["priority"]) == ("workload.codeflare.dev/v1beta1", 5)
+    assert wrapper["metadata"]["namespace"] == "ml"
+
+
+def test_the_release_keeps_its_own_scheduler_of_that_name(release: Torchx) -> None:
+    done = release("run", "-s", "kubernetes_mcad", "-cfg", "namespace=ml", "--workspace", "", "--dryrun", "utils.echo")
+    assert "torchx.pytorch.org/replica-id" in done.stdout
+
+
 @pytest.mark.usefixtures("here")
 def test_an_application_runs_here_to_its_end_and_prints_its_log(torchx: Torchx) -> None:
     done = torchx("run", "-s", "symph", "--wait", "--log", "utils.sh", "sh", "-c", "echo it is $((40 + 2))")
@@ -108,8 +135,8 @@ def test_a_second_run_is_another_application_and_can_be_cancelled_alone(nightly:
     assert handles == ["symph://torchx/sh", "symph://torchx/sh-2"]
     nightly("cancel", handles[1])
     listed = nightly("list", "-s", "symph").stdout
-    assert re.search(r"symph://torchx/sh +RUNNING", listed)
-    assert re.search(r"symph://torchx/sh-2 +CANCELLED", listed)
+    assert re.search(r"symph://torchx/sh +sh +RUNNING", listed)
+    assert re.search(r"symph://torchx/sh-2 +sh-2 +CANCELLED", listed)
     nightly("delete", handles[1])
     assert handles[1] not in nightly("list", "-s", "symph").stdout
 

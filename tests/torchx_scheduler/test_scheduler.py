@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 pytest.importorskip("torchx")
 
 from torchx.schedulers.api import Stream
-from torchx.specs import AppDef, AppState, Resource, RetryPolicy, Role, VolumeMount
+from torchx.specs import AppDef, AppState, BindMount, Resource, RetryPolicy, Role, VolumeMount
 
 from symphony_charts.torchx_scheduler.app_ids import AppId, parse
 from symphony_charts.torchx_scheduler.request import SymphRequest
@@ -75,11 +76,46 @@ def test_describe_names_every_replica_of_every_role(scheduler: SymphScheduler) -
     assert ended(scheduler, app_id) is AppState.FAILED
     found = scheduler.describe(app_id)
     assert found is not None
-    assert [(role.name, role.num_replicas) for role in found.roles] == [("worker", 2), ("reader-1", 1)]
+    assert [(role.name, role.num_replicas) for role in found.roles] == [("worker", 2), ("Reader_1", 1)]
     states = {one.role: {each.id: each.state for each in one.replicas} for one in found.roles_statuses}
-    assert {role: list(replicas) for role, replicas in states.items()} == {"worker": [0, 1], "reader-1": [0]}
+    assert {role: list(replicas) for role, replicas in states.items()} == {"worker": [0, 1], "Reader_1": [0]}
     assert AppState.FAILED in states["worker"].values()
     assert "failed 3" in found.msg
+
+
+def test_describe_tells_roles_as_their_appdef_does(scheduler: SymphScheduler) -> None:
+    made = app("echo $0 ${replica_id}", replicas=2, role="Work_1")
+    role = made.roles[0]
+    role.env, role.port_map, role.resource = {"A": "b"}, {"c10d": 29500}, Resource(cpu=2, gpu=0, memMB=1024)
+    role.mounts = [BindMount(src_path="/usr", dst_path="/mnt/usr", read_only=True)]
+    found = scheduler.describe(submitted(scheduler, made))
+    assert found is not None
+    (told,) = found.roles
+    assert (told.name, told.image, told.entrypoint) == ("Work_1", "busybox:1", "sh")
+    assert (told.args, told.env) == (["-c", "echo $0 $(SYMPH_INDEX)"], {"A": "b"})
+    assert (told.port_map, told.resource, told.mounts) == (role.port_map, role.resource, role.mounts)
+
+
+def test_a_failed_replica_carries_its_error_as_torchx_reads_it(scheduler: SymphScheduler) -> None:
+    app_id = submitted(scheduler, app("exit 3", role="a"))
+    ended(scheduler, app_id)
+    found = scheduler.describe(app_id)
+    assert found is not None
+    message = json.loads(found.roles_statuses[0].replicas[0].structured_error_msg)["message"]
+    assert (message["errorCode"], message["message"][:8]) == ("3", "failed 3")
+    assert int(message["extraInfo"]["timestamp"]) > 0
+
+
+def test_every_submission_has_an_app_id_of_its_own_that_all_roles_share(scheduler: SymphScheduler) -> None:
+    made = app("echo ${app_id}", replicas=2)
+    said = []
+    for _ in range(2):
+        app_id = submitted(scheduler, made)
+        ended(scheduler, app_id)
+        said.append({line for k in (0, 1) for line in scheduler.log_iter(app_id, "worker", k)})
+        scheduler._delete_existing(app_id)
+    assert [len(ids) for ids in said] == [1, 1]
+    assert said[0] != said[1]
 
 
 def test_what_is_not_there_is_no_application(scheduler: SymphScheduler) -> None:
@@ -157,7 +193,9 @@ def test_macros_are_filled_in_for_every_replica_and_rank_0_is_found_by_all(sched
     said = [
         next(iter(scheduler.log_iter(app_id, *place))).split() for place in (("worker", 0), ("worker", 1), ("other", 0))
     ]
-    assert [words[:2] for words in said] == [["train", "0"], ["train", "1"], ["train", "0"]]
+    assert [words[1] for words in said] == ["0", "1", "0"]
+    assert len({words[0] for words in said}) == 1
+    assert said[0][0].startswith("train-")
     rank0, *others = [words[2] for words in said]
     assert rank0 == "localhost"
     assert len(set(others)) == 1

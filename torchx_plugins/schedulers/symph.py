@@ -1,4 +1,4 @@
-"""The scheduler ``symph`` for TorchX's plugin namespace, which releases after 0.7.0 search.
+"""The schedulers ``symph`` and ``kubernetes_mcad`` for TorchX's plugin namespace, which releases after 0.7.0 search.
 
 Those releases look at entry points too, and warn of a name that stands in both places. So this module registers only
 where entry points are not looked at: with ``TORCHX_PLUGINS_SOURCE=1``, and once TorchX has dropped them.
@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING
 from torchx.plugins import register
 
 if TYPE_CHECKING:
+    from torchx.schedulers.api import Scheduler
+
     from symphony_charts.torchx_scheduler.scheduler import SymphScheduler
 
 
 def symph(session_name: str, **kwargs: object) -> SymphScheduler:
     """The scheduler for one session of TorchX; what it needs is imported only now."""
     from symphony_charts.torchx_scheduler.scheduler import create_scheduler
+
+    return create_scheduler(session_name, **kwargs)
+
+
+def kubernetes_mcad(session_name: str, **kwargs: object) -> Scheduler:
+    """The scheduler that these releases no longer have, for one session of TorchX."""
+    from symphony_charts.torchx_scheduler.kubernetes_mcad import create_scheduler
 
     return create_scheduler(session_name, **kwargs)
 
@@ -34,3 +43,4 @@ def _entry_points_count() -> bool:
 
 if not _entry_points_count():
     register.scheduler()(symph)
+    register.scheduler()(kubernetes_mcad)

@@ -210,6 +210,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field("workload.dijob.cleanPodPolicy", "text", "Kind dijob: the pods that go at the end: Running, All or None."),
     Field("workload.dijob.tasks.*", "text", "Kind dijob: a group's type: learner, collector, evaluator or none."),
+    Field("workload.dijob.containers.*", "text", "Kind dijob: what the container of a process is called."),
     Field("workload.dijob.group", "text", "Kind dijob: its group, which operators before v1.1.1 know."),
     Field("workload.dijob.priority", "text", "Kind dijob: normal or high; no operator acts on it."),
     Field("workload.dijob.topology", "text", "Kind dijob, operator v1.0: star, alone or mesh."),

@@ -47,7 +47,7 @@ def container(model: Model, group: Group, name: str, values: Values, role: Role)
         "resources": _resources(values, model.defaults),
         "volumeMounts": list(_mounts(model, group, name, values, role)),
         "securityContext": _security_context(model.defaults, values),
-        "ports": [{"containerPort": service.port, "protocol": "TCP"} for service in listening],
+        "ports": [_port(model, service) for service in listening],
         **(_probes(values, model.services) if role != "step" else {}),
         "restartPolicy": "Always" if role == "sidecar" else None,
     }
@@ -83,6 +83,11 @@ def _listening(model: Model, group: Group, name: str, role: Role) -> list[LiveSe
     if role == "step":
         return []
     return [service for service in model.services.values() if (service.group, service.process) == (group.name, name)]
+
+
+def _port(model: Model, service: LiveService) -> Values:
+    port: Values = {"containerPort": service.port, "protocol": "TCP"}
+    return {"name": model.row.port, **port} if model.row.port and service.name == service.group else port
 
 
 def _entry_point(

@@ -166,6 +166,17 @@ def parse_assignments(texts: Sequence[str], flag: str = "--set") -> dict[str, st
     return assignments
 
 
+def add_system(parser: argparse.ArgumentParser) -> None:
+    """Add --system, which says what the cluster's own pods take of the nodes."""
+    parser.add_argument(
+        "--system",
+        metavar="FILE|AMOUNTS",
+        default=None,
+        help="what the cluster's own pods take: cpu=470m,memory=774Mi of each node; a file with"
+        " `kubectl get daemonsets,deployments -A -o json`; or elsewhere, where kube-system runs on other pools",
+    )
+
+
 def add_examples(parser: argparse.ArgumentParser, *lines: str) -> None:
     """Show these command lines under the verb's help."""
     parser.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)

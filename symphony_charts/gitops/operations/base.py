@@ -14,7 +14,10 @@ from typing import Protocol
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.gitops.store.git_objects import Edits
 
-__all__ = ["Change", "Operation", "message_of"]
+__all__ = ["REASON", "Change", "Operation", "message_of"]
+
+REASON = "Symph-Reason"
+"""The trailer of a commit that says why, in its author's words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,6 +106,24 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             history=self.history if is_same else [self.deployed, *self.history][:_MAX_HISTORY],
         )
 
+    def revived(self, version: str | None, at: str, by: str) -> Pointer:
+        """This pointer, once retired, back at what it said last, or at the newest with `version`. Raises NotFound."""
+        known = msgspec.structs.replace(self, history=[self.deployed, *self.history])
+        entry = known.find(version)
+        return msgspec.structs.replace(
+            known,
+            version=entry.version,
+            digest=entry.digest,
+            chart=f"{self.chart.rpartition('/')[0]}/{entry.version}",
+            values=entry.values,
+            settings=entry.settings,
+            op="rollback",
+            at=at,
+            by=by,
+            source={"from": "retired"},
+            history=self.history if entry == self.deployed else known.history[:_MAX_HISTORY],
+        )
+
     def find(self, version: str | None) -> Deployed:
         """The newest entry of the history with `version`, or with None what ran before. Raises NotFound."""
         for entry in self.history:

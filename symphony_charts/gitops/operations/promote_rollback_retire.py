@@ -110,7 +110,10 @@ class Promote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollback:
-    """Rolls `env` back to what it ran before, or with `version` to the newest with that: version, digest and values."""
+    """Rolls `env` back to what it ran before, or with `version` to the newest with that: version, digest and values.
+
+    Where it runs nothing, the pointer that was `retired` comes back.
+    """
 
     team: str
     name: str
@@ -119,6 +122,7 @@ class Rollback:
     expect: str | None = None
     at: str = ""
     by: str = ""
+    retired: Pointer | None = None
 
     def folders(self) -> Iterable[str]:
         """The environment's pointers, and the versions that are there."""
@@ -130,6 +134,8 @@ class Rollback:
 
     def change(self, tip: Snapshot) -> Change:
         """The pointer as it was. Raises NotFound where the history or the repository does not hold that version."""
+        if self.retired is not None and pointer_or_none(tip, self.env, self.team, self.name) is None:
+            return self._revived(tip, self.retired)
         pointer = read_pointer(tip, self.env, self.team, self.name)
         _expect(self.expect, pointer.version, self.env, self.name)
         entry = pointer.find(self.version)
@@ -139,6 +145,14 @@ class Rollback:
         subject = f"rollback {self.team}/{self.name} {pointer.version} -> {entry.version} in {self.env}"
         trailers = (("Symph-From", pointer.version), ("Symph-To", self.env))
         return _change(tip, subject, "rollback", pointer, moved, trailers)
+
+    def _revived(self, tip: Snapshot, retired: Pointer) -> Change:
+        """The pointer that was taken away, at what it said last, or with `version` at what it ran before that."""
+        _expect(self.expect, "", self.env, self.name)
+        after = retired.revived(self.version, self.at, self.by)
+        _need_chart(tip, retired, after.version)
+        subject = f"rollback {self.team}/{self.name} retired -> {after.version} in {self.env}"
+        return _change(tip, subject, "rollback", None, after, (("Symph-From", "retired"), ("Symph-To", self.env)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

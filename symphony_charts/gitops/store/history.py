@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 from symphony_charts.errors import SpecError
 from symphony_charts.gitops import layout
+from symphony_charts.gitops.operations.base import REASON
 from symphony_charts.gitops.operations.pointer import Deployed, Pointer, parse_pointer
 from symphony_charts.gitops.store.load import below
 from symphony_charts.system.git.log import Commit, Log
 
-__all__ = ["Event", "events_in", "with_pointer"]
+__all__ = ["Event", "events_in", "pointer_retired", "with_pointer"]
 
 # As the operations word the lines of their commits.
 _LINE = re.compile(
@@ -20,13 +21,14 @@ _LINE = re.compile(
     r"(?: (?P<first>\S+)(?: (?P<before>\S+))? -> (?P<second>\S+)(?: in (?P<place>\S+))?| from (?P<left>\S+))",
     re.ASCII,
 )
+_REASON = re.compile(rf"{REASON}: (.+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """What happened to an experiment in an environment; what is not known of it is None.
 
-    `version` is what ran from then on, None after a retirement. `at` is ISO 8601 in UTC.
+    `version` is what ran from then on, None after a retirement. `at` is ISO 8601 in UTC. `reason` is its author's own.
     """
 
     op: str
@@ -37,6 +39,7 @@ class Event:
     by: str
     commit: str | None
     deployed: Deployed | None = None
+    reason: str = ""
 
 
 def events_in(log: Log, name: str, env: str) -> list[Event]:
@@ -57,11 +60,30 @@ def with_pointer(events: Iterable[Event], pointer: Pointer | None, log: Log, nam
         return [_with_values(event, known) for event in events]
     entries = [pointer.deployed, *pointer.history]
     told = [_told(entry, pointer, events) for entry in entries]
-    oldest, commits = min(event.at for event in told), {event.commit for event in told}
-    return [*told, *(event for event in events if event.at <= oldest and event.commit not in commits)]
+    commits = {event.commit for event in told}
+    # The pointer knows best what it went through; what was before it, or before it was retired, only commits tell.
+    since = max([min(event.at for event in told), *(event.at for event in events if event.op == "retire")])
+    rest = [event for event in events if event.at <= since and event.commit not in commits]
+    return list(_merged(told, rest, [event.commit for event in events]))
+
+
+def _merged(told: Iterable[Event], rest: list[Event], order: list[str | None]) -> Iterator[Event]:
+    """Both, each as it comes, and among each other in the `order` of their commits."""
+    for event in told:
+        while rest and event.commit in order and order.index(rest[0].commit) < order.index(event.commit):
+            yield rest.pop(0)
+        yield event
+    yield from rest
+
+
+def pointer_retired(events: Iterable[Event], log: Log, name: str) -> Pointer | None:
+    """The pointer that the last retirement took away; None where the newest event is none, or it cannot be read."""
+    last = next(iter(events), None)
+    return _pointer_before(log, last, name) if last is not None and last.op == "retire" else None
 
 
 def _events(commit: Commit, name: str, env: str) -> Iterator[Event]:
+    reason = next((found[1] for line in commit.message.splitlines() if (found := _REASON.fullmatch(line))), "")
     for line in dict.fromkeys(commit.message.splitlines()):
         match = _LINE.fullmatch(line)
         if match is None or match["name"] != name:
@@ -77,6 +99,7 @@ def _events(commit: Commit, name: str, env: str) -> Iterator[Event]:
                 at=commit.at,
                 by=commit.author,
                 commit=commit.oid,
+                reason=reason,
             )
 
 
@@ -92,6 +115,7 @@ def _told(entry: Deployed, pointer: Pointer, events: list[Event]) -> Event:
         by=entry.by or (found.by if found else ""),
         commit=found.commit if found else None,
         deployed=entry,
+        reason=found.reason if found else "",
     )
 
 

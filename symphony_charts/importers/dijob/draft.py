@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import shorten
 from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.names import UniqueNames, Volumes
@@ -26,6 +27,8 @@ class Draft:
     settings: dict[str, object] = field(default_factory=dict)
     tasks: dict[str, str] = field(default_factory=dict)
     compat: str | None = None
+    containers: dict[str, str] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
     processes: dict[str, object] = field(default_factory=dict)
     groups: dict[str, object] = field(default_factory=dict)
     prepare: dict[str, object] = field(default_factory=dict)
@@ -45,6 +48,12 @@ class Draft:
         """Keep what a DIJob alone has (a field of `workload.dijob`), unless it is None."""
         if value is not None:
             self.settings[key] = value
+
+    def place(self, ref: str, container: str, usual: str) -> None:
+        """Keep the next process in order, and what its container is called where that is not as usual."""
+        self.order.append(ref)
+        if container != usual:
+            self.containers[ref] = container
 
     def add_config(self, name: str, text: str) -> str:
         """Keep a configuration file; its name, numbered where another file has the same."""
@@ -78,6 +87,7 @@ class Draft:
             "namespace": self.namespace,
             "groups": self.groups,
             "processes": self.processes,
+            "order": self.order if self.order != self._usual_order() else [],
             "volumes": {name: v for name, v in self.volumes.declared.items() if name not in self.lifted_volumes},
             "configs": {name: {"text": text} for name, text in self.configs.items()},
             "prepare": self.prepare,
@@ -92,8 +102,14 @@ class Draft:
         }
         return {key: value for key, value in data.items() if value not in (None, {}, [])}
 
+    def _usual_order(self) -> list[str]:
+        """The order that the experiment has when none is said."""
+        grouped = [f"{name}/{process}" for name, group in self.groups.items() for process in sub(group, "processes")]
+        return [*grouped, *self.processes]
+
     def _workload(self) -> dict[str, object]:
-        settings = {**self.settings, **({"tasks": self.tasks} if self.tasks else {})}
+        maps = {"tasks": self.tasks, "containers": self.containers}
+        settings = {**self.settings, **{key: value for key, value in maps.items() if value}}
         return {**self.workload, **({"dijob": settings} if settings else {})}
 
 

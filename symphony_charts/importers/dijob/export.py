@@ -15,7 +15,7 @@ import msgspec
 from symphony_charts.errors import Problem
 from symphony_charts.importers.common.report import Log, Note
 from symphony_charts.importers.dijob.template import PodWriter, TaskAddresses
-from symphony_charts.spec.checks.dijob import Operator, dijob_faults, pods_in_order, task_type
+from symphony_charts.spec.checks.dijob import ROLES, Operator, dijob_faults, pods_in_order, task_type
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Pod
 from symphony_charts.spec.services import allocate
@@ -42,8 +42,9 @@ def dijob_objects(experiment: Experiment, operator: Operator | None = None) -> E
     log = Log()
     experiment = _for_operator(experiment, operator)
     chosen = experiment.workload.dijob.operator
-    pods = pods_in_order(experiment)
-    for problem in (*dijob_faults(experiment), *_name_faults(experiment, pods)):
+    # What no replica runs of is no part of the job, as in the chart.
+    pods = [pod for pod in pods_in_order(experiment) if pod.settings.replicas > 0]
+    for problem in (*dijob_faults(experiment), *_shape_faults(chosen, pods), *_name_faults(experiment, pods)):
         log.fault(problem.path, problem.what, problem.next)
     log.raise_faults()
     services = allocate(experiment)
@@ -66,6 +67,19 @@ def _for_operator(experiment: Experiment, operator: Operator | None) -> Experime
     return msgspec.structs.replace(experiment, workload=msgspec.structs.replace(workload, kind="dijob", dijob=dijob))
 
 
+def _shape_faults(operator: Operator, pods: list[Pod]) -> Iterator[Problem]:
+    """What the one object has no place for; a chart has other objects beside it."""
+    if not any(pod.is_finite for pod in pods) and operator != "v0":
+        yield Problem(what="no replica of what ends would run", path="processes", next="give one of them replicas")
+    for pod in pods:
+        if operator == "v0" and pod.name not in ROLES:
+            what = f'a DIJob of operator v0 has the roles {", ".join(ROLES)}, and no "{pod.name}"'
+            yield Problem(what=what, path=pod.path, next="give it replicas: 0, or use `symph package`, which runs it")
+        if operator == "v1.0" and not pod.is_finite and len(pods) > 1:
+            what = f'a DIJob of operator v1.0 has one kind of pod, and no place for "{pod.name}"'
+            yield Problem(what=what, path=pod.path, next="give it replicas: 0, or use `symph package`, which runs it")
+
+
 def _name_faults(experiment: Experiment, pods: list[Pod]) -> Iterator[Problem]:
     for pod in pods:
         longest = f"{experiment.name}-{pod.name}-{max(pod.settings.replicas - 1, 0)}"
@@ -86,7 +100,8 @@ def _metadata(experiment: Experiment) -> dict[str, object]:
 
 def _common(experiment: Experiment) -> dict[str, object]:
     dijob = experiment.workload.dijob
-    group: dict[str, object] = {} if dijob.group is None else {"group": dijob.group}
+    # Operators from v1.1.1 on have no such field.
+    group: dict[str, object] = {} if dijob.group is None or dijob.operator == "v1.1" else {"group": dijob.group}
     return {**group, "cleanPodPolicy": dijob.clean_pod_policy}
 
 
@@ -111,13 +126,19 @@ def _roles_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _
             continue
         if pod.name == "coordinator" and (priority_class := template.pop("priorityClassName", None)):
             spec["priorityClassName"] = priority_class
-        if pod.name != "coordinator" and pod.is_finite:
-            template.setdefault("restartPolicy", "Never")
+        template.setdefault("restartPolicy", _restart_policy(pod))
         if pod.settings.replicas != 1:
             what = f"how many {pod.name}s there are is said by the coordinator's configuration"
             writer.log.changed(f"{pod.path}.replicas", what)
         spec[pod.name] = {"template": {"spec": template}}
     return spec | writer.job_volumes(), beside
+
+
+def _restart_policy(pod: Pod) -> str:
+    """The operator copies it; its own default for all but the coordinator is Kubernetes'."""
+    if not pod.is_finite:
+        return "Always"
+    return "OnFailure" if pod.settings.restart == "on-failure" else "Never"
 
 
 def _template_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _Spec:

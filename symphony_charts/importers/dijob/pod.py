@@ -11,6 +11,7 @@ from symphony_charts.importers.common.names import UniqueNames
 from symphony_charts.importers.common.pod import PodParts, read_pod
 from symphony_charts.importers.common.shell import script_of
 from symphony_charts.importers.dijob.draft import Draft
+from symphony_charts.spec.checks.dijob import CONTAINER
 from symphony_charts.spec.sources import CONFIG_DIR
 from symphony_charts.spec.variable_names import is_ours
 
@@ -19,11 +20,14 @@ __all__ = ["AddedPod", "add_pod"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedPod:
-    """A pod that was added: its name, its data in the draft (to be completed), its first process, its parts."""
+    """A pod that was added: its name, its data in the draft (to be completed), its parts, its processes.
+
+    `processes` go by the names of their containers.
+    """
 
     name: str
     settings: dict[str, object]
-    process: dict[str, object]
+    processes: dict[str, dict[str, object]]
     parts: PodParts
 
 
@@ -55,21 +59,23 @@ def add_pod(template: Fields, role: str, role_path: str, shared: list[Fields], d
 
 def _place(name: str, parts: PodParts, template: Fields, draft: Draft) -> AddedPod:
     if len(parts.processes) <= 1:
-        process = next(iter(parts.processes.values()), {})
+        container, process = next(iter(parts.processes.items()), ("", {}))
         process |= parts.settings
         draft.processes[name] = process
         draft.origins[f"processes.{name}"] = next(iter(parts.paths.values()), template.path)
-        return AddedPod(name=name, settings=process, process=process, parts=parts)
+        draft.place(name, container or CONTAINER, CONTAINER)
+        return AddedPod(name=name, settings=process, processes={container: process}, parts=parts)
     names = UniqueNames(draft.log)
     inner: dict[str, object] = {}
     for container, process in parts.processes.items():
         free = names.give(container, f"{parts.paths[container]}.name")
         inner[free] = process
         draft.origins[f"groups.{name}.processes.{free}"] = parts.paths[container]
+        draft.place(f"{name}/{free}", container, free)
     group: dict[str, object] = {"processes": inner, **parts.settings}
     draft.groups[name] = group
     draft.origins[f"groups.{name}"] = template.path
-    return AddedPod(name=name, settings=group, process=next(iter(parts.processes.values())), parts=parts)
+    return AddedPod(name=name, settings=group, processes=parts.processes, parts=parts)
 
 
 def _drop_own_environment(process: dict[str, object]) -> None:

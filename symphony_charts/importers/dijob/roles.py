@@ -11,6 +11,7 @@ import re
 from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.dijob.draft import Draft
 from symphony_charts.importers.dijob.pod import AddedPod, add_pod
+from symphony_charts.spec.checks.dijob import CONTAINER
 
 __all__ = ["PORTS", "ROLES", "read_aggregator", "read_roles"]
 
@@ -29,7 +30,9 @@ def read_roles(spec: Fields, draft: Draft) -> None:
         part = spec.map(role)
         pod = add_pod(part.map("template"), role, part.path, spec.maps("volumes"), draft)
         part.note_unread("of a role is not carried over")
-        _complete(pod, role)
+        main = _complete(pod, role, draft)
+        if role == "coordinator":
+            draft.done_when = [main]
     if "coordinator" not in spec:
         draft.log.fault(spec.at("coordinator"), "the DIJob has no coordinator", "add it, or use a newer apiVersion")
     spec.skip("volumes")
@@ -40,7 +43,6 @@ def read_roles(spec: Fields, draft: Draft) -> None:
             coordinator["priority_class"] = priority_class
         what = "`priorityClassName` is the coordinator's alone, as the operator has it"
         draft.log.changed(spec.at("priorityClassName"), what, "use `workload.priority_class` for all pods")
-    draft.done_when = [_main_process(draft)]
 
 
 def read_aggregator(config: Fields, draft: Draft) -> None:
@@ -51,42 +53,53 @@ def read_aggregator(config: Fields, draft: Draft) -> None:
     part.note_unread("of a role is not carried over")
     spec.note_unread("of an AggregatorConfig is not carried over")
     config.skip("apiVersion", "kind", "metadata", "status")
-    _complete(pod, "aggregator")
+    _complete(pod, "aggregator", draft)
     what = "the operator starts aggregators for learners of several GPUs only; here it always runs"
     draft.log.changed(config.path, what, "set its replicas to 0 if no learner uses more than one GPU")
 
 
-def _main_process(draft: Draft) -> str:
-    """The process whose end is the job's: of several containers the one that the operator looks at."""
-    group = draft.groups.get("coordinator")
-    processes = group.get("processes") if isinstance(group, dict) else None
-    if not isinstance(processes, dict):
-        return "coordinator"
-    main = next((name for name in ("coordinator", "di-container") if name in processes), next(iter(processes)))
-    return f"coordinator/{main}"
+def _main_container(pod: AddedPod, role: str) -> str:
+    """The container that the operator looks at: the one of the name it knows, else the role's, else the first."""
+    return next((name for name in (CONTAINER, role) if name in pod.processes), next(iter(pod.processes)))
 
 
-def _complete(pod: AddedPod, role: str) -> None:
-    """Ports, addresses and life of a role."""
-    container = next(iter(pod.parts.ports), "")
-    ports = dict(pod.parts.ports.get(container, {}))
-    binds: dict[str, object] = {role: ports.pop(_PORT_NAME, PORTS[role])}
-    for name, port in ports.items():
-        # The operator looks for `di-port` alone; the usual number under another name is the role's all the same.
-        if port != binds[role]:
-            binds[f"{role}-{name}"] = port
-    pod.process["binds"] = binds
-    env = pod.process.setdefault("env", {})
-    if isinstance(env, dict):
-        env.setdefault(f"{role.upper()}_PORT", str(binds[role]))
-        env.setdefault("KUBERNETES_POD_NAME", {"field": "metadata.name"})
-        env.setdefault("KUBERNETES_POD_NAMESPACE", {"field": "metadata.namespace"})
-    if role == "coordinator":
-        if pod.parts.restart not in (None, "never"):
-            pod.settings["restart"] = "on-failure"
-        return
-    if pod.parts.restart in (None, "always"):
-        for process in pod.parts.processes.values():
+def _complete(pod: AddedPod, role: str, draft: Draft) -> str:
+    """Ports, addresses and life of a role; gives its main process."""
+    main = _main_container(pod, role)
+    named = dict(pod.parts.ports.get(main, {}))
+    # The operator looks for this port in this container alone, and else takes the usual number.
+    number = named.pop(_PORT_NAME, PORTS[role]) if main == CONTAINER else PORTS[role]
+    for container, process in pod.processes.items():
+        binds: dict[str, object] = {role: number} if container == main else {}
+        others = named if container == main else pod.parts.ports.get(container, {})
+        # The usual number under another name is the role's all the same.
+        binds |= {f"{role}-{name}": port for name, port in others.items() if port != number}
+        if binds:
+            process["binds"] = binds
+        env = process.setdefault("env", {})
+        if isinstance(env, dict):
+            # The operator's own come last, over those of the container.
+            env[f"{role.upper()}_PORT"] = str(number)
+            env["KUBERNETES_POD_NAME"] = {"field": "metadata.name"}
+            env["KUBERNETES_POD_NAMESPACE"] = {"field": "metadata.namespace"}
+    _live(pod, role, draft)
+    if pod.name in draft.processes:
+        return pod.name
+    refs = [ref for ref in draft.order if ref.startswith(f"{pod.name}/")]
+    return refs[list(pod.processes).index(main)]
+
+
+def _live(pod: AddedPod, role: str, draft: Draft) -> None:
+    """How long a role lives, and who starts it again."""
+    restart = pod.parts.restart or ("never" if role == "coordinator" else "always")
+    if restart == "on-failure":
+        pod.settings["restart"] = "on-failure"
+    elif restart == "always" and role == "coordinator":
+        pod.settings["restart"] = "on-failure"
+        what = "`restartPolicy: Always` of a coordinator never lets the job end; it is started again when it fails"
+        draft.log.changed(pod.parts.path, what)
+    elif restart == "always":
+        for process in pod.processes.values():
             process["lifecycle"] = "service"
 
 

@@ -33,7 +33,7 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
             name = f"{name}-{len(seen)}"
         seen.add(name)
         pod = add_pod(task.map("template"), name, task.at("name"), spec.maps("volumes"), draft)
-        if (replicas := task.integer("replicas", 0, _MOST_REPLICAS)) not in (None, 1):
+        if (replicas := task.integer("replicas", 1, _MOST_REPLICAS)) not in (None, 1):
             pod.settings["replicas"] = replicas
         task.note_unread("of a task is not carried over")
         _complete(pod, draft, task.path)

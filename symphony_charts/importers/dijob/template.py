@@ -17,7 +17,7 @@ from symphony_charts.importers.common.pod_objects import (
     volume_object,
 )
 from symphony_charts.importers.common.report import Log
-from symphony_charts.spec.checks.dijob import Operator
+from symphony_charts.spec.checks.dijob import Operator, container_name
 from symphony_charts.spec.model import Experiment, Probe, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef
 from symphony_charts.spec.services import Service
@@ -145,7 +145,7 @@ class PodWriter:
     def _container(self, name: str, process: Process, pod: Pod) -> dict[str, object]:
         ref = ProcessRef(pod.name, name)
         container = self._common(process, self._environment(process.env, ref, pod))
-        container["name"] = "di-container" if len(pod.processes) == 1 else name
+        container["name"] = container_name(self._experiment.workload.dijob, pod, name)
         container["image"] = process.image or self._experiment.image
         ports = [
             {
@@ -170,7 +170,7 @@ class PodWriter:
 
     def _step(self, name: str, step: Step, pod: Pod) -> dict[str, object]:
         first = next(iter(pod.processes.values()))
-        environment = self._environment(step.env, ProcessRef(pod.name, pod.name), pod)
+        environment = self._environment(step.env, ProcessRef(pod.name, name), pod)
         container = self._common(step, environment)
         container["name"] = name
         container["image"] = step.image or first.image or self._experiment.image

@@ -78,9 +78,7 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
         # TorchX's own Service has this port, too, when no role has one.
         rank0 = _RANK0_SERVICE
         services[0] = {"": _RANK0_SERVICE}
-    if options.priority is not None and options.kind != "appwrapper":
-        what = "`priority` counts in the queue of MCAD alone, under `workload.kind: appwrapper` of version v1beta1"
-        log.note("cfg.priority", what, "priority_class_name is what pods have on every kind")
+    _note_options(options, log)
     data: dict[str, object] = {"name": names.clean(app.name, "name"), **_settings(app, options)}
     origins = {"name": "name"}
     processes: dict[str, object] = {}
@@ -118,6 +116,21 @@ def _services(roles: list[tuple[str, Role]]) -> list[dict[str, str]]:
     return services
 
 
+def _note_options(options: RunOptions, log: Log) -> None:
+    """Refuse run options that cannot go together, and say which of them count nothing."""
+    if options.appwrapper_version is not None and options.kind != "appwrapper":
+        log.fault("cfg.appwrapper_version", f'kind "{options.kind}" is no AppWrapper', "kind=appwrapper, or drop it")
+    if options.coscheduler_name is not None and options.kind in ("volcano", "dijob"):
+        what = f"kind `{options.kind}` has a scheduler of its own for all pods, and takes no second one"
+        log.fault("cfg.coscheduler_name", what, "drop it, or use another kind")
+    if options.priority is not None and not options.is_for_mcad:
+        what = "`priority` counts in the queue of MCAD alone, whose AppWrappers are of version v1beta1"
+        log.lost(
+            "cfg.priority", what, "appwrapper_version=v1beta1, or priority_class_name, which pods have on every kind"
+        )
+    log.raise_faults()
+
+
 def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
     """The experiment's own fields, from the run options and the application's metadata."""
     workload: dict[str, object] = {}
@@ -129,7 +142,9 @@ def _settings(app: AppDef, options: RunOptions) -> dict[str, object]:
         workload |= {"gang": "coscheduling", "scheduler_name": options.coscheduler_name}
     if options.gang is not None:
         workload["gang"] = options.gang
-    if options.priority is not None:
+    if options.appwrapper_version is not None:
+        workload["appwrapper"] = {"version": options.appwrapper_version}
+    if options.priority is not None and options.is_for_mcad:
         workload["priority"] = options.priority
     if options.priority_class_name is not None:
         workload["priority_class"] = options.priority_class_name

@@ -11,15 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["MACROS", "RANK0_VARIABLE", "as_references", "substitute", "uses"]
+__all__ = ["APP_ID_VARIABLES", "MACROS", "RANK0_VARIABLE", "as_references", "substitute", "uses"]
 
 RANK0_VARIABLE = "TORCHX_RANK0_HOST"
+# The release, and its run, which every submission has anew: what runs twice must not write over itself.
+APP_ID_VARIABLES = ("TORCHX_RELEASE", "TORCHX_RUN")
 
 # What each macro becomes. ``rank0_env`` is the *name* of a variable, which the program or its shell looks up.
 MACROS: Mapping[str, str] = {
     "img_root": "",
     "base_img_root": "",
-    "app_id": "$(SYMPH_EXPERIMENT)",
+    "app_id": f"$({APP_ID_VARIABLES[0]})-$({APP_ID_VARIABLES[1]})",
     "replica_id": "$(SYMPH_INDEX)",
     "rank0_env": RANK0_VARIABLE,
 }

@@ -53,7 +53,7 @@ def mcad_name(text: str) -> str:
 
 def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = VERSION) -> dict[str, object]:
     """The AppWrapper v1beta1 of ``torchx run -s kubernetes_mcad``; `version` is TorchX's own, a label of the pods."""
-    app = _pushed(app, options)
+    app = _shortened(_pushed(app, options))
     namespace = options.namespace or "default"
     items: list[object] = []
     if options.coscheduler_name is not None:
@@ -113,6 +113,12 @@ def mcad_service_port(app: AppDef) -> int:
 
 
 # --- MCAD -----------------------------------------------------------------------------------------------------------
+
+
+def _shortened(app: AppDef) -> AppDef:
+    """The application under the name that is left where a pod group, the number of roles and an id have to fit, too."""
+    most = 63 - 4 - (3 + len(app.roles))
+    return app if most - len(app.name) > 3 else replace(app, name=app.name[:most])
 
 
 def _object_labels(app: AppDef, app_id: str) -> dict[str, str]:

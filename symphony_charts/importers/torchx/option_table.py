@@ -133,6 +133,14 @@ OPTIONS: tuple[Option, ...] = (
         schedulers=_OURS,
     ),
     Option(
+        name="appwrapper_version",
+        type="str",
+        default="v1beta2",
+        becomes="workload.appwrapper.version",
+        help="version of AppWrappers that the cluster serves: v1beta1 (MCAD) or v1beta2; chooses kind=appwrapper",
+        schedulers=_OURS,
+    ),
+    Option(
         name="gang",
         type="str",
         default="none",

@@ -30,8 +30,14 @@ class RunOptions:
     reserved_memmb: int | None = None
     efa_device_count: int | None = None
     kind: str | None = None
+    appwrapper_version: str | None = None
     gang: str | None = None
     reserve: bool | None = None
+
+    @property
+    def is_for_mcad(self) -> bool:
+        """Whether MCAD queues it, which reads AppWrappers of its own version."""
+        return self.kind == "appwrapper" and self.appwrapper_version == "v1beta1"
 
 
 # Other names of an option, and options that only steer TorchX itself.
@@ -71,6 +77,10 @@ def parse_cfg(text: str, log: Log) -> RunOptions:
 def read_options(values: Mapping[str, object], log: Log, path: str) -> RunOptions:
     """The options that a map holds; unknown ones are faults, as a silent typo would change the run."""
     fields = Fields({_SYNONYMS.get(key, key): _none(value) for key, value in values.items()}, path, log)
+    version, kind = fields.text("appwrapper_version"), fields.text("kind")
+    if version is not None and version not in ("v1beta1", "v1beta2"):
+        what = f'"{version}" is no version of AppWrappers'
+        log.fault(fields.at("appwrapper_version"), what, "v1beta1 (MCAD) or v1beta2")
     options = RunOptions(
         namespace=fields.text("namespace"),
         image_repo=fields.text("image_repo"),
@@ -84,7 +94,8 @@ def read_options(values: Mapping[str, object], log: Log, path: str) -> RunOption
         reserved_millicpu=fields.integer("reserved_millicpu", 0),
         reserved_memmb=fields.integer("reserved_memmb", 0),
         efa_device_count=fields.integer("efa_device_count", 0),
-        kind=fields.text("kind"),
+        kind=kind or ("appwrapper" if version else None),
+        appwrapper_version=version,
         gang=fields.text("gang"),
         reserve=fields.flag("reserve"),
     )

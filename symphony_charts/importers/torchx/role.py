@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.torchx.appdef import AppDef, Resource, Role
-from symphony_charts.importers.torchx.macros import RANK0_VARIABLE, as_references, uses
+from symphony_charts.importers.torchx.macros import APP_ID_VARIABLES, MACROS, RANK0_VARIABLE, as_references, uses
 from symphony_charts.importers.torchx.mounts import AnyMount, BindMount, VolumeMount
 from symphony_charts.importers.torchx.options import RunOptions, pushed_image
 from symphony_charts.importers.torchx.overlay import pod_overlay_of
@@ -20,6 +20,7 @@ FIELD_PATH = "[FIELD_PATH]"
 EFA = "vpc.amazonaws.com/efa"
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - where POSIX shared memory is, not a temporary file
 _LABELS = "torchx.pytorch.org/"
+_INSTANCE = "app.kubernetes.io/instance"
 _RANK0_ITSELF = "localhost"
 
 
@@ -36,7 +37,7 @@ class RoleContext:
         """Whether a replica of the role at `index` asks for the host of rank 0, and is not rank 0 itself."""
         if index == 0 and role.num_replicas == 1:
             return False
-        return any(uses(text, "rank0_env") for text in (*role.args, *role.env.values()) if "$" in text)
+        return _asks(role, "rank0_env")
 
 
 def restarts_whole_set(app: AppDef, options: RunOptions) -> bool:
@@ -61,6 +62,7 @@ def process_of(
         "command": [as_references(role.entrypoint) if "${" in role.entrypoint else role.entrypoint],
         "args": [as_references(arg) for arg in role.args],
         "env": {
+            **(_app_id_env(context) if _asks(role, "app_id") else {}),
             **{name: _env_value(value) for name, value in role.env.items()},
             **({RANK0_VARIABLE: _RANK0_ITSELF} if is_rank0 else {}),
         },
@@ -100,6 +102,21 @@ def _rank0_lines(service: str | None, *, has_rank0: bool) -> list[str]:
     if has_rank0:
         lines.append(f'if [ "${INDEX}" = 0 ]; then export {RANK0_VARIABLE}={_RANK0_ITSELF}; fi')
     return lines
+
+
+def _asks(role: Role, macro: str) -> bool:
+    """Whether the program's arguments or environment hold a macro."""
+    return any(uses(text, macro) for text in (role.entrypoint, *role.args, *role.env.values()) if "$" in text)
+
+
+def _app_id_env(context: RoleContext) -> dict[str, object]:
+    """What ``${app_id}`` is made of in a pod."""
+    release, run = APP_ID_VARIABLES
+    if context.options.kind == "dijob":
+        what = "`${app_id}` is the application's name here: pods of a DIJob are not told which run they belong to"
+        context.log.lost("name", what, "another `kind` makes it another one each time")
+        return {release: UniqueNames.label_value(context.app.name), run: "0"}
+    return {release: {"field": f"metadata.labels['{_INSTANCE}']"}, run: {"field": "metadata.labels['symph.dev/run']"}}
 
 
 def _image(role: Role, context: RoleContext) -> str | None:
@@ -216,6 +233,11 @@ def _note_losses(role: Role, context: RoleContext) -> None:
     for name, value in role.metadata.items():
         if not isinstance(value, str) and name != "kubernetes":
             note(f"{role.path}.metadata.{name}", f"metadata `{name}` is no text; it is not carried over")
-    texts = (*role.args, *role.env.values())
-    if any(uses(text, "base_img_root") for text in texts if "$" in text):
+    for name, value in role.metadata.items():
+        if isinstance(value, str) and any(uses(value, macro) for macro in MACROS):
+            note(
+                f"{role.path}.metadata.{name}",
+                "a macro in metadata is not filled in: an annotation is the same text for all",
+            )
+    if _asks(role, "base_img_root"):
         context.log.changed(f"{role.path}.args", "the macro `base_img_root` is gone from TorchX; it is empty here")

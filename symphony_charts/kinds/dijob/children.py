@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.spec import variable_names
 
-__all__ = ["RANK", "group_of", "tasks_of"]
+__all__ = ["RANK", "group_of", "process_of", "tasks_of"]
 
 # Where the pods of a task find their number among all; the template says that of the first.
 RANK = "diengine/rank"
@@ -41,10 +41,17 @@ def tasks_of(item: Mapping[str, object]) -> Iterator[dict[str, object]]:
 
 def group_of(pod: Mapping[str, object], task: str) -> str:
     """The group whose pod has this spec; the name of a task may be cut, so its processes say it."""
-    named = (
-        entry for one in maps(pod, "containers") for entry in maps(one, "env") if entry["name"] == variable_names.GROUP
-    )
-    return next((str(entry["value"]) for entry in named if entry.get("value")), task)
+    return next((group for one in maps(pod, "containers") if (group := _told(one, variable_names.GROUP))), task)
+
+
+def process_of(container: Mapping[str, object]) -> str:
+    """The process that a container runs: as it is told, since operators look for containers of given names."""
+    return _told(container, variable_names.ROLE) or str(container["name"])
+
+
+def _told(container: Mapping[str, object], variable: str) -> str:
+    values = (entry.get("value") for entry in maps(container, "env") if entry.get("name") == variable)
+    return str(next(values, None) or "")
 
 
 def _job(name: str, replicas: int, template: dict[str, object], found_by: Mapping[str, str]) -> dict[str, object]:

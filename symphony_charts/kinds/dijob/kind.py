@@ -35,6 +35,7 @@ class DIJob(Kind):
             "operator": own.operator,
             "cleanPodPolicy": own.clean_pod_policy,
             "tasks": dict(own.tasks),
+            "containers": dict(own.containers),
             "group": own.group,
             "priority": own.priority,
             "topology": own.topology,
@@ -42,7 +43,7 @@ class DIJob(Kind):
             "maxReplicas": own.max_replicas,
         }
         usual: dict[str, object] = {"operator": "v1.1", "cleanPodPolicy": "Running", "priority": "normal"}
-        usual |= {"topology": "star", "parallelWorkers": 1, "tasks": {}}
+        usual |= {"topology": "star", "parallelWorkers": 1, "tasks": {}, "containers": {}}
         return {key: value for key, value in values.items() if value is not None and value != usual.get(key)}
 
     def faults(self, groups: Sequence[Group], values: Mapping[str, object]) -> Iterator[Problem]:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.errors import Problem
-from symphony_charts.formats.data import sub
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.group import Group, Member, Unit
 from symphony_charts.kinds.table import rows
-from symphony_charts.spec.checks.dijob import ROLES, TASK_TYPES
+from symphony_charts.spec.checks.dijob import CONTAINER, ROLES, TASK_TYPES
 
 __all__ = ["GROUP", "faults_of", "in_order", "objects", "operator_of", "task_type"]
 
@@ -37,14 +37,14 @@ def objects(unit: Unit) -> Iterator[dict[str, object]]:
     if own.get("group") and operator != "v1.1":
         spec["group"] = own["group"]
     if operator == "v0":
-        spec |= {member.group.name: {"template": _template(member)} for member in members}
+        spec |= {member.group.name: {"template": _template(member, own)} for member in members}
     else:
         spec |= {"priority": own.get("priority") or "normal", "preemptible": False}
         spec |= _one_template(members[0], own) if operator == "v1.0" else _tasks(members, own)
     version = "v1alpha1" if operator == "v0" else "v2alpha1"
     metadata = {"name": unit.name, "labels": unit.labels}
     yield {"apiVersion": f"{GROUP}/{version}", "kind": "DIJob", "metadata": metadata, "spec": spec}
-    yield from (_aggregator(member, unit) for member in apart)
+    yield from (_aggregator(member, unit, own) for member in apart)
     if operator == "v1.1.0":
         yield _service(unit)
 
@@ -100,7 +100,7 @@ def _tasks(members: Sequence[Member], own: Mapping[str, object]) -> dict[str, ob
             "name": member.group.member,
             "type": task_type(member.group.name, own),
             "replicas": member.group.replicas,
-            "template": _template(member),
+            "template": _template(member, own),
         }
         for member in members
     ]
@@ -114,24 +114,36 @@ def _one_template(member: Member, own: Mapping[str, object]) -> dict[str, object
         "minReplicas": replicas,
         "maxReplicas": _number(own.get("maxReplicas"), replicas),
         "engineFields": engine,
-        "template": _template(member),
+        "template": _template(member, own),
     }
 
 
-def _template(member: Member) -> dict[str, object]:
+def _template(member: Member, own: Mapping[str, object]) -> dict[str, object]:
     """The spec of the pods, which is all that an operator takes; a deadline is each pod's own."""
     spec = dict(sub(member.template, "spec"))
+    spec["containers"] = list(_named(member.group.name, maps(spec, "containers"), sub(own, "containers")))
     deadline = member.fields.get("activeDeadlineSeconds")
     if deadline is not None:
         spec.setdefault("activeDeadlineSeconds", deadline)
-    if member.group.is_finite:
+    # Operator v0 copies the policy, the later ones set it themselves.
+    if member.group.is_finite and own.get("operator") != "v0":
         spec["restartPolicy"] = "Never"
     return {"spec": spec}
 
 
-def _aggregator(member: Member, unit: Unit) -> dict[str, object]:
+def _named(
+    group: str, containers: Sequence[Mapping[str, object]], said: Mapping[str, object]
+) -> Iterator[dict[str, object]]:
+    """The containers by the names that the operator looks for."""
+    for container in containers:
+        process = str(container.get("name"))
+        usual = CONTAINER if len(containers) == 1 and process == group else process
+        yield {**container, "name": said.get(process if process == group else f"{group}/{process}") or usual}
+
+
+def _aggregator(member: Member, unit: Unit, own: Mapping[str, object]) -> dict[str, object]:
     metadata = {**_AGGREGATOR, "labels": unit.labels, "annotations": _KEPT}
-    spec = {"aggregator": {"template": _template(member)}}
+    spec = {"aggregator": {"template": _template(member, own)}}
     return {"apiVersion": f"{GROUP}/v1alpha1", "kind": "AggregatorConfig", "metadata": metadata, "spec": spec}
 
 

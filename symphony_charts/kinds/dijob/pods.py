@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from symphony_charts.kinds.dijob.children import group_of
+from symphony_charts.kinds.dijob.children import group_of, process_of
 
 __all__ = ["KINDS", "OPERATOR", "dressed", "pods_of_jobs", "selectors_of", "tasks_of"]
 
@@ -84,4 +84,4 @@ def _labels(job: Object, pod: Object, group: str) -> dict[str, str]:
     containers = pod.get("containers") or []
     labels = {key: str(own[key]) for key in _INHERITED if key in own}
     labels |= {_GROUP: group, "app.kubernetes.io/component": "experiment"}
-    return {**labels, _PROCESS: str(containers[0]["name"])} if len(containers) == 1 else labels
+    return {**labels, _PROCESS: process_of(containers[0])} if len(containers) == 1 else labels

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from symphony_charts.environment.expansion import expand
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.children import opened
-from symphony_charts.kinds.dijob.children import RANK
+from symphony_charts.kinds.dijob.children import RANK, process_of
 from symphony_charts.kinds.registry import RENDERED, kind_for
 from symphony_charts.local.parity.process_view import ProcessView, file_mark
 from symphony_charts.local.plan.replicas import replica_name
@@ -62,7 +62,7 @@ def _workload_views(
     pod = sub(template, "spec")
     sidecars = [container for container in _list(pod, "initContainers") if container.get("restartPolicy") == "Always"]
     containers = [
-        container for container in [*sidecars, *_list(pod, "containers")] if container.get("name") not in without
+        container for container in [*sidecars, *_list(pod, "containers")] if process_of(container) not in without
     ]
     for index in range(count):
         here = replica_name(str(labels[_GROUP]), index, count, groups)
@@ -89,7 +89,7 @@ def _workload_views(
                 words, first = words[4:], env.pop(DI_FIRST_RANK)
                 env[DI_RANK] = str(int(first) + index)
             yield ProcessView(
-                name=f"{here}/{container['name']}",
+                name=f"{here}/{process_of(container)}",
                 argv=tuple(expand(argument, env) for argument in words),
                 env=env,
                 cwd=_text(container, "workingDir") or None,

@@ -133,6 +133,7 @@ def _pod_fields(experiment: Experiment, replica: Replica, machine: Machine) -> d
         "metadata.namespace": experiment.namespace or "default",
         "metadata.labels['symph.dev/run']": machine.run_id,
         "metadata.labels['symph.dev/experiment']": experiment.name,
+        "metadata.labels['app.kubernetes.io/instance']": experiment.name,
         "metadata.labels['symph.dev/group']": replica.pod.name,
         "spec.nodeName": machine.hostname,
         "spec.serviceAccountName": experiment.service_account or "default",

@@ -29,7 +29,7 @@ def is_proven(cluster: Cluster, demand: int) -> bool:
     rivals = [
         other
         for other in range(len(cluster.demands))
-        if other != demand and not cluster.fits[other].keys().isdisjoint(rooms)
+        if other != demand and cluster.demands[other].count and not cluster.fits[other].keys().isdisjoint(rooms)
     ]
     count = cluster.demands[demand].count
     if not rivals:
@@ -37,6 +37,8 @@ def is_proven(cluster: Cluster, demand: int) -> bool:
     pods = {other: cluster.demands[other].count for other in rivals}
     if count > 1:
         pods[demand] = count - 1
+    if sum(pods.values()) < total_nodes:
+        return True  # a node that is closed holds one of them
     closed = sum(n for other, n in pods.items() if other in cluster.anti_affine[demand])
     for dimension, need in enumerate(cluster.needs[demand]):
         if need and closed < total_nodes:
@@ -75,15 +77,16 @@ def cannot_fit(cluster: Cluster) -> bool:
     if cluster.splits_zones:
         return False
     tried: set[frozenset[int]] = set()
+    asking = [i for i, demand in enumerate(cluster.demands) if demand.count]
     for rooms in cluster.fits:
         nodes = frozenset(rooms)
         if nodes and nodes not in tried:
             tried.add(nodes)
-            bound = [i for i, other in enumerate(cluster.fits) if other and other.keys() <= nodes]
+            bound = [i for i in asking if cluster.fits[i] and cluster.fits[i].keys() <= nodes]
             if _is_overfull(cluster, nodes, bound):
                 return True
     everything = frozenset(node for rooms in cluster.fits for node in rooms)
-    return everything not in tried and _is_overfull(cluster, everything, [i for i, o in enumerate(cluster.fits) if o])
+    return everything not in tried and _is_overfull(cluster, everything, [i for i in asking if cluster.fits[i]])
 
 
 def _is_overfull(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:

@@ -27,20 +27,20 @@ class Group:
     demand: int
 
 
-Judge = Callable[[Cluster, Pools], list[Group]]
+Judge = Callable[[Callable[[Cluster], Cluster]], list[Group]]
 
 
 def with_doubts(cluster: Cluster, pools: Pools, groups: Sequence[Group], judge: Judge) -> Iterator[Group]:
     """The verdicts that hold whatever is behind the doubts about pools.
 
     PROVEN and PACKABLE stay where pools without doubt, or without one that may close a node, are enough; `judge` says
-    so. A NO stays unless there may be more nodes than are counted.
+    so of a part of the cluster. A NO stays unless there may be more nodes than are counted.
     """
     if not pools.grows and not any(pool.doubts for pool in cluster.pools):
         yield from groups
         return
-    certain = _verdicts(judge(_without(cluster, ("PACKABLE", "UNKNOWN")), pools))
-    likely = _verdicts(judge(_without(cluster, ("UNKNOWN",)), pools))
+    certain = _verdicts(judge(lambda part: _without(part, ("PACKABLE", "UNKNOWN"))))
+    likely = _verdicts(judge(lambda part: _without(part, ("UNKNOWN",))))
     for group in groups:
         best, next_best = certain[group.demand, group.name], likely[group.demand, group.name]
         if group.verdict == "NO":

@@ -7,9 +7,45 @@ gke-metrics-agent 21m/145Mi, ip-masq-agent 10m/16Mi, kube-proxy 100m, netd 8m/65
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from symphony_charts.formats.quantity import MIB
 
-__all__ = ["memory_margin", "system_profile"]
+__all__ = ["CLUSTER_PODS", "ClusterPods", "memory_margin", "system_profile"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPods:
+    """A Deployment of kube-system: what one pod requests in millicores and MiB, and how many there are.
+
+    There are `least` of them, and one for so many nodes (`for_nodes`) or cores (`for_cores`) of the cluster.
+    """
+
+    name: str
+    cpu: int
+    memory_mib: int
+    least: int = 1
+    for_nodes: int = 0
+    for_cores: int = 0
+
+    def count(self, nodes: int, cores: int) -> int:
+        """How many pods a cluster of that size has."""
+        by_nodes = -(-nodes // self.for_nodes) if self.for_nodes else 0
+        by_cores = -(-cores // self.for_cores) if self.for_cores else 0
+        return max(self.least, by_nodes, by_cores)
+
+
+# What GKE runs once for a cluster, on nodes without taints. Source: the manifests of kubernetes/kubernetes,
+# cluster/addons (dns, dns-horizontal-autoscaler, metrics-server, cluster-loadbalancing), which GKE deploys; its two
+# proxies to the control plane as seen on GKE.
+CLUSTER_PODS = (
+    ClusterPods("kube-dns", 260, 110, least=2, for_nodes=16, for_cores=256),
+    ClusterPods("kube-dns-autoscaler", 20, 10),
+    ClusterPods("konnectivity-agent", 10, 30, least=3, for_nodes=200),
+    ClusterPods("konnectivity-agent-autoscaler", 10, 10),
+    ClusterPods("metrics-server", 48, 105),
+    ClusterPods("l7-default-backend", 10, 20),
+)
 
 _BASE = {"cpu": 400, "memory": 700 * MIB, "pods": 10}
 _GPU_PLUGIN = {"cpu": 150, "memory": 80 * MIB, "pods": 1}

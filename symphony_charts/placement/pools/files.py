@@ -10,12 +10,14 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.yaml_text import load
 from symphony_charts.placement.machines.catalog import Catalog, Machine, default_catalog
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.readers import merge, read_pools, settled
+from symphony_charts.placement.pools.system_option import with_system_amounts, with_system_objects
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["pools_of_spec", "read_pool_files", "read_pools_file", "user_catalog", "user_catalog_path"]
+__all__ = ["pools_of_spec", "read_pool_files", "read_pools_file", "user_catalog", "user_catalog_path", "with_system"]
 
 
 def user_catalog_path() -> Path:
@@ -64,17 +66,29 @@ def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, obje
     return settled(read[0] if len(read) == 1 else merge(read))
 
 
+def with_system(pools: Pools, said: str | None) -> Pools:
+    """`pools` with what `--system` says: amounts, ``elsewhere``, or a file of DaemonSets and Deployments."""
+    if said is None or "=" in said or not Path(said).expanduser().is_file():
+        return pools if said is None else with_system_amounts(pools, said)
+    return with_system_objects(pools, load(Path(said).expanduser().read_text(encoding="utf-8-sig")), said)
+
+
 def pools_of_spec(
-    spec: Path, named: str | None, given: Sequence[str] = (), *, variables: Mapping[str, object] | None = None
+    spec: Path,
+    named: str | None,
+    given: Sequence[str] = (),
+    *,
+    variables: Mapping[str, object] | None = None,
+    system: str | None = None,
 ) -> Pools | None:
     """The pools an experiment is planned on: the files given, else its `placement.pools` beside the spec file.
 
     None when neither says any.
     """
     if given:
-        return read_pool_files(given, variables=variables)
+        return with_system(read_pool_files(given, variables=variables), system)
     if named is None:
         return None
     path = Path(named).expanduser()
     # normpath, not resolve: errors and plans name the file as the user would, not where a link leads.
-    return read_pools_file(normpath(spec.parent / path), variables=variables)
+    return with_system(read_pools_file(normpath(spec.parent / path), variables=variables), system)

@@ -30,7 +30,7 @@ from symphony_charts.placement.pools.pool import (
     Tpu,
 )
 
-__all__ = ["read_nodes"]
+__all__ = ["daemon_requests", "read_nodes"]
 
 _POOL_LABELS = (
     GKE_POOL_LABEL,
@@ -129,7 +129,7 @@ def _make_pool(
     labels = {k: v for k, v in first.labels.items() if all(n.labels.get(k) == v for n in nodes)}
     machine = catalog.get(labels.get("node.kubernetes.io/instance-type", ""))
     gpus, chips = allocatable.get("nvidia.com/gpu", 0), allocatable.get("google.com/tpu", 0)
-    system = _daemon_requests(daemons, labels, first.taints) if daemons else system_profile(gpu=gpus > 0, tpu=chips > 0)
+    system = daemon_requests(daemons, labels, first.taints) if daemons else system_profile(gpu=gpus > 0, tpu=chips > 0)
     if not knows_load:
         nodes = [_without(node, system) for node in nodes]
     zones = sorted({node.labels.get("topology.kubernetes.io/zone", "") for node in nodes} - {""})
@@ -157,6 +157,7 @@ def _make_pool(
         reservation=labels.get("cloud.google.com/reservation-name", ""),
         selector=(label, name) if label else None,
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
+        is_load_known=knows_load,
         notes=() if knows_load else ("pods were not given: only system pods are taken off the nodes",),
     )
 
@@ -179,7 +180,7 @@ def _without(node: Node, system: Amounts) -> Node:
     )
 
 
-def _daemon_requests(daemons: list[Fields], labels: Mapping[str, str], taints: tuple[Taint, ...]) -> Amounts:
+def daemon_requests(daemons: list[Fields], labels: Mapping[str, str], taints: tuple[Taint, ...]) -> Amounts:
     """What the DaemonSets whose pods run on such a node request in all."""
     total: Amounts = {}
     for daemon in daemons:

@@ -21,7 +21,7 @@ from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.machines.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
-from symphony_charts.placement.pools.pool import Amounts, Pool, Provisioning
+from symphony_charts.placement.pools.pool import Amounts, Pool, Pools, Provisioning
 
 __all__ = ["read_plain"]
 
@@ -39,8 +39,12 @@ _PROVISIONING: dict[str, Provisioning] = {
 }
 
 
-def read_plain(top: Fields, catalog: Catalog) -> list[Pool]:
-    """The pools of a pools.yaml."""
+def read_plain(top: Fields, catalog: Catalog) -> Pools:
+    """The pools of a pools.yaml; `kube_system: elsewhere` says that kube-system's Deployments run on others."""
+    for key in sorted(set(top.data) - {"pools", "kube_system"}):
+        top.fault(f'unknown key "{key}"', key, "known are pools and kube_system")
+    if top.text("kube_system") not in ("", "here", "elsewhere"):
+        top.fault(f'unknown kube_system "{top.text("kube_system")}"', "kube_system", "here or elsewhere")
     pools: list[Pool | None] = []
     for item in top.blocks("pools"):
         for key in sorted(set(item.data) - _KNOWN):
@@ -54,7 +58,8 @@ def read_plain(top: Fields, catalog: Catalog) -> list[Pool]:
             pools.append(_modelled(item, name, catalog))
         else:
             item.fault("machine_type or allocatable is needed")
-    return [pool for pool in pools if pool is not None]
+    workloads = () if top.text("kube_system") == "elsewhere" else None
+    return Pools(pools=tuple(pool for pool in pools if pool is not None), workloads=workloads)
 
 
 def _count(item: Fields) -> tuple[int, int]:

@@ -98,7 +98,7 @@ class Pool:
     `source` says where it was read (``cluster.tf.json:12, resource.google_container_node_pool.std8``). `min_nodes`
     and `max_nodes` count the whole pool over all `zones`. `accuracy` tells how `allocatable` is known: read from live
     nodes, stated by the user, computed with GKE's own effective reservation, by the model, or guessed.
-    `nodes` are the live ones, if known: they are part of `max_nodes`.
+    `nodes` are the live ones, if known: they are part of `max_nodes`; `is_load_known` where what runs on them is.
     """
 
     name: str
@@ -128,6 +128,7 @@ class Pool:
     notes: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     local_ssds: int = 0
+    is_load_known: bool = False
 
     @property
     def usable(self) -> Amounts:
@@ -156,12 +157,14 @@ class Pools:
     """All node pools that were read, in the order of the file, with what was noticed on the way.
 
     `grows` says why there may be pools that no file shows; `wanted` are pools that a file names and does not describe,
-    with the place where it does.
+    with the place where it does. `workloads` are objects that run beside the experiment, where the user gave them, else
+    it is None.
     """
 
     pools: tuple[Pool, ...] = ()
     grows: tuple[str, ...] = ()
     wanted: tuple[tuple[str, str], ...] = ()
+    workloads: tuple[Mapping[str, object], ...] | None = None
     source: str = ""
     catalog: Catalog = field(default_factory=default_catalog)
     notes: tuple[str, ...] = ()

@@ -147,8 +147,10 @@ def merge(several: Iterable[Pools]) -> Pools:
     sources: list[str] = []
     grows: list[str] = []
     wanted: list[tuple[str, str]] = []
+    workloads: tuple[Mapping[str, object], ...] | None = None
     catalog = default_catalog()
     for pools in several:
+        workloads = pools.workloads if pools.workloads is not None else workloads
         sources.append(pools.source)
         notes += pools.notes
         grows += pools.grows
@@ -160,6 +162,7 @@ def merge(several: Iterable[Pools]) -> Pools:
         pools=tuple(merged.values()),
         grows=tuple(grows),
         wanted=tuple(wanted),
+        workloads=workloads,
         source=" + ".join(sources),
         catalog=catalog,
         notes=tuple(notes),
@@ -223,7 +226,7 @@ def _read(kind: str, data: object, faults: Faults, catalog: Catalog, variables: 
     elif kind == "blueprint":
         read = read_blueprint(Fields.of(top, "", faults), catalog, variables)
     else:
-        read = Pools(pools=tuple(read_plain(Fields.of(top, "", faults), catalog)))
+        read = read_plain(Fields.of(top, "", faults), catalog)
     return replace(read, catalog=catalog)
 
 

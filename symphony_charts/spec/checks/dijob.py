@@ -9,11 +9,23 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem
+from symphony_charts.formats.names import DNS_LABEL
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import Pod, pods_of, processes_of
+from symphony_charts.spec.pods import Pod, ProcessRef, pods_of, processes_of
 from symphony_charts.spec.workload import DijobSettings
 
-__all__ = ["OPERATORS", "ROLES", "TASK_TYPES", "Operator", "dijob_faults", "pods_in_order", "task_type", "tasks_of"]
+__all__ = [
+    "CONTAINER",
+    "OPERATORS",
+    "ROLES",
+    "TASK_TYPES",
+    "Operator",
+    "container_name",
+    "dijob_faults",
+    "pods_in_order",
+    "task_type",
+    "tasks_of",
+]
 
 Operator: TypeAlias = Literal["v0", "v1.0", "v1.1.0", "v1.1"]
 
@@ -21,6 +33,9 @@ OPERATORS: tuple[Operator, ...] = ("v0", "v1.0", "v1.1.0", "v1.1")
 TASK_TYPES = ("learner", "collector", "evaluator", "none")
 # The roles of operator v0; the aggregator is no part of the DIJob there, but an object of its own.
 ROLES = ("coordinator", "collector", "learner", "aggregator")
+# The container whose port and resources operator v0 reads; all of the project's own jobs call theirs so.
+CONTAINER = "di-container"
+_LABEL_LENGTH = 63
 
 
 def pods_in_order(experiment: Experiment) -> list[Pod]:
@@ -40,6 +55,12 @@ def task_type(settings: DijobSettings, pod: str) -> str:
     return settings.tasks.get(pod) or (pod if pod in TASK_TYPES else "none")
 
 
+def container_name(settings: DijobSettings, pod: Pod, process: str) -> str:
+    """What the container of a process is called: as said, else after the process unless that is alone in its pod."""
+    usual = CONTAINER if list(pod.processes) == [pod.name] else process
+    return settings.containers.get(str(ProcessRef(pod.name, process))) or usual
+
+
 def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
     """What a cluster with the operator cannot do of an experiment of kind dijob."""
     yield from _job_faults(experiment)
@@ -50,6 +71,7 @@ def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
     yield from _role_faults(experiment, tasks)
     types: dict[str, str] = {}
     for pod in tasks:
+        yield from _container_faults(experiment, pod)
         yield from _pod_faults(pod, is_role=experiment.workload.dijob.operator == "v0")
         kind = task_type(experiment.workload.dijob, pod.name)
         if kind != "none" and types.setdefault(kind, pod.name) != pod.name:
@@ -98,6 +120,19 @@ def _role_faults(experiment: Experiment, tasks: list[Pod]) -> Iterator[Problem]:
     if "coordinator" not in {pod.name for pod in tasks}:
         what = "operator v0 needs a process called coordinator, whose end is the job's"
         yield Problem(what=what, path="processes", next="add it, or use a newer operator")
+
+
+def _container_faults(experiment: Experiment, pod: Pod) -> Iterator[Problem]:
+    settings = experiment.workload.dijob
+    names: dict[str, str] = {}
+    for process in pod.processes:
+        name = container_name(settings, pod, process)
+        path = f"workload.dijob.containers.{ProcessRef(pod.name, process)}"
+        if not DNS_LABEL.fullmatch(name) or len(name) > _LABEL_LENGTH:
+            yield Problem(what=f'"{name}" cannot be the name of a container', path=path, next="use a-z, 0-9 and dashes")
+        if names.setdefault(name, process) != process:
+            what = f'the containers of {names[name]} and {process} would both be called "{name}"'
+            yield Problem(what=what, path=path, next="rename one of them")
 
 
 def _pod_faults(pod: Pod, *, is_role: bool) -> Iterator[Problem]:

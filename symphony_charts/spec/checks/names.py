@@ -39,9 +39,11 @@ def with_clean_names(experiment: Experiment) -> tuple[Experiment, list[Problem]]
     }
     dijob = experiment.workload.dijob
     types = {sanitize(group): kind for group, kind in dijob.tasks.items()}
+    containers = {sanitize(ref): name for ref, name in dijob.containers.items()}
+    dijob = msgspec.structs.replace(dijob, tasks=types, containers=containers)
     cleaned = msgspec.structs.replace(
         experiment,
-        workload=msgspec.structs.replace(experiment.workload, dijob=msgspec.structs.replace(dijob, tasks=types)),
+        workload=msgspec.structs.replace(experiment.workload, dijob=dijob),
         name=shorten(name, _EXPERIMENT_LENGTH) if len(name) <= _LABEL_LENGTH else name,
         owner=owner,
         team=sanitize(experiment.team) if experiment.team is not None else None,

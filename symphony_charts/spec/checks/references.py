@@ -39,6 +39,11 @@ def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Ite
         if pod not in pods:
             what = f'no group or lone process is called "{pod}"'
             yield Problem(what=what, path=f"workload.dijob.tasks.{pod}", next=_hint(pod, pods))
+    refs = [str(entry.ref) for entry in entries]
+    for ref in experiment.workload.dijob.containers:
+        if ref not in refs:
+            what, next_step = f'no process is called "{ref}"', _hint(ref, refs)
+            yield Problem(what=what, path=f"workload.dijob.containers.{ref}", next=next_step)
     yield from table.problems
     yield from _circle_faults(graph, [entry for entry in entries if entry.path in graph])
 

@@ -12,8 +12,9 @@ import msgspec
 
 from symphony_charts.cli import output
 from symphony_charts.errors import NotFound, SpecError, UsageError
+from symphony_charts.formats.printable import printable_line
 from symphony_charts.gitops.layout import POINTER_SUFFIX, check_folder, check_names, pointer_folder
-from symphony_charts.gitops.operations.base import Change, Operation
+from symphony_charts.gitops.operations.base import REASON, Change, Operation
 from symphony_charts.gitops.review_links import review_link
 from symphony_charts.gitops.store.author import Author, author_of
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
@@ -79,6 +80,7 @@ def open_store(
     guard = guard or Guard({}, allowed=settings.allowed_leaks)
     if review and not reads_only:
         guard.refuse_names([review])
+    reason = _reason(args, guard)
     return Store(
         repository.url,
         review or repository.branch,
@@ -86,9 +88,17 @@ def open_store(
         root=state_dir() / "git",
         author=Author(name="") if reads_only else author_of(repository, getattr(args, "sign", None)),
         guard=guard.refuse,
+        trailers=[(REASON, reason)] if reason else (),
         notice=output.note,
         folder=repository.path,
     )
+
+
+def _reason(args: argparse.Namespace, guard: Guard) -> str:
+    """Why the change is made, in one line; empty where nobody says. Raises Conflict for one that holds a secret."""
+    reason = " ".join(printable_line(getattr(args, "message", None) or "").split())
+    guard.refuse({"the message (-m)": reason.encode()})
+    return reason
 
 
 def author_name(settings: Settings) -> str:
@@ -187,6 +197,8 @@ def carry_out(
     """
     guard = guard or Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
     if args.into is not None:
+        if args.message:
+            raise UsageError("with --into the commit is yours, and so is its message", next="git commit -m WHY")
         checkout, folder = Path(args.into).expanduser(), check_folder(getattr(args, "repo_path", None) or "")
         changes = preview_in_checkout(checkout, operations, folder)
         for change in changes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
 
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.gitops import git_repository
@@ -15,7 +16,7 @@ from symphony_charts.gitops.store.history import Event, events_in, with_pointer
 from symphony_charts.settings.project import Settings
 from symphony_charts.system.git.log import Log
 
-__all__ = ["run"]
+__all__ = ["run", "team_of_events"]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,10 +30,11 @@ def run(args: argparse.Namespace) -> int:
     columns = [
         output.Column("VERSION", "version"),
         output.Column("NOW", lambda item: "now" if item["isNow"] else None, state=lambda _item: "good"),
-        output.Column("WHY", "op"),
+        output.Column("OP", "op"),
         output.Column("AT", "at"),
         output.Column("BY", "by"),
         output.Column("COMMIT", lambda item: str(item["commit"])[:7] if item["commit"] else None),
+        output.Column("WHY", lambda item: item["reason"]),
         output.Column("VALUES", lambda item: _text(item["values"])),
         output.Column("DIGEST", "digest", is_wide=True),
     ]
@@ -49,12 +51,8 @@ def _events(args: argparse.Namespace, settings: Settings, env: str) -> list[Even
     except NotFound:
         # It may have run: then the commits know whose it was.
         events = events_in(log, args.experiment_name, env)
-        teams = sorted({event.team for event in events})
-        if not teams:
+        if not team_of_events(events, args.experiment_name):
             raise
-        if len(teams) > 1:
-            what = f"{args.experiment_name} was an experiment of {', '.join(teams)}"
-            raise UsageError(what, next=f"say which: {teams[0]}/{args.experiment_name}") from None
         return with_pointer(events, None, log, args.experiment_name)
     name = args.experiment_name
     path = layout.pointer_path(env, team, name)
@@ -66,6 +64,14 @@ def _events(args: argparse.Namespace, settings: Settings, env: str) -> list[Even
     return events
 
 
+def team_of_events(events: Iterable[Event], name: str) -> str:
+    """Whose experiment it was; empty where there are no events. Raises UsageError where several teams had one."""
+    teams = sorted({event.team for event in events})
+    if len(teams) > 1:
+        raise UsageError(f"{name} was an experiment of {', '.join(teams)}", next=f"say which: {teams[0]}/{name}")
+    return teams[0] if teams else ""
+
+
 def _item(event: Event, *, is_now: bool) -> dict[str, object]:
     return {
         "version": event.version,
@@ -74,6 +80,7 @@ def _item(event: Event, *, is_now: bool) -> dict[str, object]:
         "at": event.at,
         "by": event.by or None,
         "commit": event.commit,
+        "reason": event.reason or None,
         "values": event.deployed.values if event.deployed else None,
         "digest": event.deployed.digest if event.deployed else None,
     }

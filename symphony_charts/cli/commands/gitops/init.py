@@ -23,9 +23,10 @@ from symphony_charts.formats.urls import repository_fault
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.gitops.argocd.objects import DEFAULT_VERSION, ArgoSetup, parse_version
 from symphony_charts.gitops.bootstrap import Initialise
-from symphony_charts.gitops.bootstrap_files import FluxSetup, setup_files
+from symphony_charts.gitops.bootstrap_files import FluxSetup, at_top, setup_files
 from symphony_charts.gitops.flux import needs_secret
 from symphony_charts.gitops.layout import check_names
+from symphony_charts.gitops.operations.base import Change
 from symphony_charts.settings.project import Destination, Environment, Repository, Settings, read_settings
 from symphony_charts.system import installation
 from symphony_charts.system.files import write_file
@@ -66,16 +67,41 @@ def run(args: argparse.Namespace) -> int:
         suspended_as=args.suspended_as,
         forge=_forge(args, repository.url),
     )
+    above: list[tuple[Change, str]] = []
+    if repository.path:
+        above = [_lay_at_top(args, settings, at_top(files))]
+        files = {path: content for path, content in files.items() if not at_top({path: content})}
     store = git_repository.store_or_none(args, settings)
     operation = Initialise(contents=files, replaces=args.force)
     changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))
-    text = _text(changes[0].facts)
+    text = _text(changes[0].facts) + (f" in {repository.path}" if repository.path else "")
     if settings is not found:
         text += f"\n{_write_settings(settings, is_dry=args.dry_run)}"
-    git_repository.print_changes(args, changes, receipt, text, branch=git_repository.branch_of(args, settings))
+    changes = (*(change for change, _ in above), *changes)
+    texts = [*(said for _, said in above), text]
+    git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
     if args.output == "table" and not args.dry_run:
         output.next_step("apply bootstrap/ to the cluster as its README says", *_publish_steps(settings, environments))
     return 0
+
+
+def _lay_at_top(args: argparse.Namespace, settings: Settings, files: Mapping[str, bytes]) -> tuple[Change, str]:
+    """Lay down what forges read at the top of the repository alone, in a commit before the folder's; in words, too."""
+    assert settings.repository is not None  # noqa: S101 - _completed has seen to it
+    folder, args.repo_path = args.repo_path, ""
+    whole = msgspec.structs.replace(settings, repository=msgspec.structs.replace(settings.repository, path=""))
+    store = git_repository.store_or_none(args, whole)
+    changes, receipt = git_repository.carry_out(args, store, [Initialise(contents=files)], int(time.time()))
+    args.repo_path = folder
+    facts = changes[0].facts
+    written, kept = facts["written"], facts["kept"]
+    assert isinstance(written, list)  # noqa: S101 - what Initialise says
+    assert isinstance(kept, list)  # noqa: S101 - likewise
+    for path in kept:
+        output.warn(f"{path} is there already and stays; add to it:\n{files[path].decode().rstrip()}")
+    done = f", commit {receipt.commit[:7]}" if receipt and receipt.commit else ""
+    names = ", ".join(written) or "none"
+    return changes[0], f"{len(written)} files at the top of the repository, where forges read them: {names}{done}"
 
 
 def _flux(args: argparse.Namespace, url: str) -> FluxSetup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 import time
 
@@ -10,10 +11,13 @@ from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.cli import experiments, output
 from symphony_charts.cli.commands.look.screen import Screen
+from symphony_charts.system.installation import command_for_extra
 
 __all__ = ["run"]
 
 _MIB = 1 << 20
+# How often the cockpit and the plain table look, in seconds.
+_OFTEN_S, _SELDOM_S = 0.5, 2.0
 
 
 def run(args: argparse.Namespace) -> int:
@@ -24,6 +28,14 @@ def run(args: argparse.Namespace) -> int:
         output.print_items(args, "Process", _items(watcher, status), _COLUMNS)
         return 0
 
+    if not args.plain and importlib.util.find_spec("textual"):
+        # Textual takes half a second to import, which the plain table has not.
+        from symphony_charts.cli.cockpit.app import Cockpit
+
+        Cockpit(watcher, status.name, _flags(args), args.interval or _OFTEN_S).run()
+        return 0
+    if not args.plain:
+        output.note(f"this is the plain table; for a screen with keys: {command_for_extra('top')}")
     screen = Screen()
     while True:
         color = output.use_color(sys.stdout, getattr(args, "color", None))
@@ -31,8 +43,14 @@ def run(args: argparse.Namespace) -> int:
         screen.show(f"{head}\n{output.format_table(_items(watcher, status), _COLUMNS, color=color)}")
         if status.is_final:
             return 0
-        time.sleep(args.interval)
+        time.sleep(args.interval or _SELDOM_S)
         status = watcher.describe(status.name, events=False)
+
+
+def _flags(args: argparse.Namespace) -> list[str]:
+    """What says where to look, for verbs that keys call."""
+    given = {"--on": args.on, "-n": args.namespace, "--context": args.context, "--kubeconfig": args.kubeconfig}
+    return [word for flag, value in given.items() if value for word in (flag, str(value))]
 
 
 def _items(watcher: Watcher, status: ExperimentStatus) -> list[dict[str, object]]:

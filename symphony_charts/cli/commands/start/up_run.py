@@ -41,6 +41,7 @@ def start(args: argparse.Namespace, spare: SupervisorProcess | None) -> tuple[Sp
         dry_run=args.dry_run,
         share_gpus=args.share_gpus,
         spare=spare,
+        show=lambda data, text: output.print_record(args, "Run", data, text.removesuffix("\n")),
     )
     return spec, started
 

@@ -12,7 +12,13 @@ from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.quantity import cores_text, gib_text
 from symphony_charts.placement.machines.catalog import Machine, default_catalog
 from symphony_charts.placement.machines.prices import default_prices
-from symphony_charts.placement.pools.files import read_pool_files, read_pools_file, user_catalog, user_catalog_path
+from symphony_charts.placement.pools.files import (
+    read_pool_files,
+    read_pools_file,
+    user_catalog,
+    user_catalog_path,
+    with_system,
+)
 from symphony_charts.system.files import write_file
 
 __all__ = ["run"]
@@ -24,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    pools = read_pool_files(args.files, variables=dict(common.parse_assignments(args.var, "--var")))
+    read = read_pool_files(args.files, variables=dict(common.parse_assignments(args.var, "--var")))
+    pools = with_system(read, args.system)
     rows = [
         {
             "name": pool.name,

@@ -24,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--var", metavar="KEY=VALUE", action="append", default=[], help="a Terraform variable; may be repeated"
     )
+    common.add_system(parser)
     add_values(parser)
     common.add_output(parser, ("table", "wide", "json", "yaml"))
     parser.add_argument("--explain", metavar="PROCESS", default=None, help="why this pool, and why not the others")

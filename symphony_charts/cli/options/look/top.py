@@ -14,8 +14,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_experiment(parser)
     parser.add_argument("-1", "--once", action="store_true", help="print once; without a terminal that is the default")
     parser.add_argument(
-        "--interval", metavar="TIME", type=times.seconds, default=2.0, help="between two looks (default: 2s)"
+        "--interval",
+        metavar="TIME",
+        type=times.seconds,
+        default=None,
+        help="from look to look (default: 0.5s; plain: 2s)",
     )
+    parser.add_argument("--plain", action="store_true", help="a plain table, without keys, also where textual is there")
     common.add_backend(parser)
     common.add_output(parser, ("table", "json", "yaml"))
     common.add_examples(parser, "symph top", "symph top rl --on kube", "symph top rl --once -o json")

@@ -15,6 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     import_ = actions.add_parser("import", help="print the node pools of a cluster file")
     import_.add_argument("files", metavar="FILE", nargs="+", help="cluster file; several are taken as one cluster")
     import_.add_argument("--var", metavar="KEY=VALUE", action="append", default=[], help="a Terraform variable")
+    common.add_system(import_)
     common.add_output(import_)
     show = actions.add_parser("show", help="print machine types by name, custom ones too")
     show.add_argument("names", metavar="MACHINE", nargs="+")

@@ -75,7 +75,11 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- if ne .role "step" -}}
 {{- $ports := list -}}
 {{- range $listening -}}
-{{- $ports = append $ports (dict "containerPort" .port "protocol" "TCP") -}}
+{{- $port := dict "containerPort" .port "protocol" "TCP" -}}
+{{- if and $model.row.port (eq .name .group) -}}
+{{- $_ := set $port "name" $model.row.port -}}
+{{- end -}}
+{{- $ports = append $ports $port -}}
 {{- end -}}
 {{- with $ports -}}
 {{- $_ := set $out "ports" . -}}

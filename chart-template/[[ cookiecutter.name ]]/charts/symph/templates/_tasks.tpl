@@ -78,14 +78,28 @@
 {{- $_ := set . "ranked" $out -}}
 {{- end -}}
 
-{{- /* symph.dijobTemplate: the spec of a member's pods, which is all that an operator takes; a deadline is each pod's own. */ -}}
+{{- /*
+symph.dijobTemplate (dict "member" "own"): the spec of a member's pods, which is all that an operator takes; a deadline is
+each pod's own. Containers bear the names that the operator looks for. Operator v0 copies the policy, the later ones set it.
+*/ -}}
 {{- define "symph.dijobTemplate" -}}
+{{- $own := .own -}}
+{{- with .member -}}
 {{- $spec := .template.spec -}}
+{{- $group := .group.name -}}
+{{- $containers := list -}}
+{{- range $spec.containers -}}
+{{- $usual := ternary "di-container" .name (and (eq (len $spec.containers) 1) (eq .name $group)) -}}
+{{- $path := ternary .name (printf "%s/%s" $group .name) (eq .name $group) -}}
+{{- $containers = append $containers (set (deepCopy .) "name" (index ($own.containers | default dict) $path | default $usual)) -}}
+{{- end -}}
+{{- $spec = set (deepCopy $spec) "containers" $containers -}}
 {{- if and (hasKey .fields "activeDeadlineSeconds") (not (hasKey $spec "activeDeadlineSeconds")) -}}
 {{- $_ := set $spec "activeDeadlineSeconds" .fields.activeDeadlineSeconds -}}
 {{- end -}}
-{{- if .group.isFinite -}}
+{{- if and .group.isFinite (ne (toString $own.operator) "v0") -}}
 {{- $_ := set $spec "restartPolicy" "Never" -}}
 {{- end -}}
 {{- dict "spec" $spec | toJson -}}
+{{- end -}}
 {{- end -}}

@@ -1,0 +1,289 @@
+"""`Cockpit` is the screen of `symph top`: who runs and how, what one of them writes, and keys to steer them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+
+from symphony_charts.backend.protocol import Watcher
+from symphony_charts.cli.cockpit.look import Looker, Picture, Wish
+from symphony_charts.cli.cockpit.panes import Lines, Table
+from symphony_charts.cli.cockpit.rows import head_of, rows_of
+
+__all__ = ["Cockpit"]
+
+_KEYS = " r restart  s stop  a attach  x exec  o open  c copy  / search  ? keys  q leave"
+_ALL_KEYS = """\
+up, down, j, k   another process             r   restart it (on this machine)
+pgup, pgdn       scroll its lines            s   end the experiment, after asking
+/  n             search its lines, again     a   attach to it (on this machine)
+f                only lines with a pattern   x   a shell where it runs
+F                follow its end or stay      o   open a service in the browser
+tab              the next experiment         c   copy the address of a service
+q                leave; everything runs on"""
+
+
+class _Choice(ModalScreen[int | None]):
+    """A question with a few answers; the number of the chosen one, None for none."""
+
+    CSS = "_Choice {align: center middle;} OptionList {width: 78; max-height: 16; border: round $primary;}"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", "leave")]
+
+    def __init__(self, answers: Sequence[str]) -> None:
+        super().__init__()
+        self._answers = answers
+
+    def compose(self) -> ComposeResult:
+        """The answers below each other."""
+        yield OptionList(*self._answers, markup=False)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Take the answer."""
+        self.dismiss(event.option_index)
+
+    def action_leave(self) -> None:
+        """Take none."""
+        self.dismiss(None)
+
+
+class Cockpit(App[None]):
+    """One experiment at a time of those that `watcher` knows. Verbs that keys call are given `flags`."""
+
+    CSS = """
+    #head {height: 1; text-style: bold;}
+    #table {height: 1fr; overflow-x: hidden;}
+    #title {height: 1; color: $text-muted;}
+    #lines {height: 1fr; overflow-x: hidden;}
+    #keys {height: 1; color: $text-muted;}
+    #ask {height: 1; border: none; padding: 0; display: none;}
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "quit", "leave"),
+        Binding("up,k", "move(-1)", "up"),
+        Binding("down,j", "move(1)", "down"),
+        Binding("pageup", "scroll(-1)", "up"),
+        Binding("pagedown", "scroll(1)", "down"),
+        Binding("slash", "ask('search')", "search"),
+        Binding("n", "again", "again"),
+        Binding("f", "ask('filter')", "filter"),
+        Binding("F", "follow", "follow"),
+        Binding("r", "restart", "restart"),
+        Binding("s", "stop", "stop"),
+        Binding("a", "attach", "attach"),
+        Binding("x", "shell", "exec"),
+        Binding("o", "service('visit')", "open"),
+        Binding("c", "service('copy')", "copy"),
+        Binding("tab", "next_experiment", "next", priority=True),
+        Binding("question_mark", "help", "keys"),
+    ]
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, watcher: Watcher, name: str, flags: Sequence[str], interval_s: float) -> None:
+        super().__init__(ansi_color=True)
+        self._watcher, self._flags = watcher, list(flags)
+        self._wish = Wish(name=name)
+        self._picture: Picture | None = None
+        self._asked = ""
+        self._said = ""
+        self._looker = Looker(watcher, self._wish, self._shown, interval_s)
+
+    def compose(self) -> ComposeResult:
+        """Head, table, lines, and one line for keys or a question."""
+        yield Static(id="head", markup=False)
+        table = Table()
+        table.id = "table"
+        yield table
+        yield Static(id="title", markup=False)
+        lines = Lines()
+        lines.id = "lines"
+        yield lines
+        yield Input(id="ask")
+        yield Static(_KEYS, id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        self.query_one(Table).focus()
+        self._looker.start()
+
+    def on_unmount(self) -> None:
+        """Look no more."""
+        self._looker.stop()
+
+    def _shown(self, picture: Picture) -> None:
+        # Who leaves meanwhile has no screen left.
+        if self.is_running:
+            self.call_from_thread(self._show, picture)
+
+    def _show(self, picture: Picture) -> None:
+        if picture.wish != self._wish:
+            return
+        self._picture = picture
+        if picture.status is None:
+            self._say(picture.fault)
+            return
+        self.query_one("#head", Static).update(f" {head_of(picture.status, picture.usage, picture.now)}")
+        self.query_one(Table).show(rows_of(picture.status, picture.usage, picture.last, picture.now))
+        self.query_one(Lines).show(picture.lines)
+        self._title()
+
+    def _title(self) -> None:
+        lines = self.query_one(Lines)
+        only = f"  only /{self._wish.regex}/" if self._wish.regex else ""
+        searched = f"  /{lines.searched.pattern}/" if lines.searched else ""
+        mode = "follows" if lines.follows else "stays"
+        said = f"  {self._said}" if self._said else ""
+        text = f" {self.query_one(Table).chosen}{only}{searched}  {mode}{said} "
+        self.query_one("#title", Static).update(f"──{text}".ljust(self.size.width, "─"))
+
+    def _say(self, text: str) -> None:
+        self._said = text
+        self._title()
+
+    def _want(self, wish: Wish) -> None:
+        self._wish, self._said = wish, ""
+        self._looker.wish(wish)
+
+    def on_table_chosen(self, event: Table.Chosen) -> None:
+        """Show the lines of another instance."""
+        self.query_one(Lines).follows = True
+        self._want(replace(self._wish, path=event.path))
+
+    def action_move(self, by: int) -> None:
+        """Choose another row."""
+        self.query_one(Table).move(by)
+
+    def action_scroll(self, by: int) -> None:
+        """Scroll the lines by a page."""
+        lines = self.query_one(Lines)
+        lines.follows = False
+        lines.scroll_relative(y=by * max(lines.size.height - 1, 1), animate=False)
+        self._title()
+
+    def action_follow(self) -> None:
+        """Stay at the end of the lines, or where they are."""
+        lines = self.query_one(Lines)
+        lines.follows = not lines.follows
+        self._looker.wish(self._wish)
+        self._title()
+
+    def action_again(self) -> None:
+        """Go to the next line that is searched for."""
+        self._say("" if self.query_one(Lines).next_match() else "not found")
+
+    def action_ask(self, what: str) -> None:
+        """Ask for a pattern."""
+        self._asked = what
+        ask = self.query_one("#ask", Input)
+        ask.value = ""
+        ask.placeholder = (
+            "search: a regular expression" if what == "search" else "only lines with: a regular expression"
+        )
+        ask.display = True
+        self.query_one("#keys").display = False
+        ask.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Search or filter by what was typed."""
+        event.input.display = False
+        self.query_one("#keys").display = True
+        self.query_one(Table).focus()
+        try:
+            re.compile(event.value)
+        except re.error as error:
+            self._say(f"no regular expression: {error}")
+            return
+        if self._asked == "search":
+            self._say("" if self.query_one(Lines).search(event.value) else "not found")
+        else:
+            self._want(replace(self._wish, regex=event.value))
+
+    def action_next_experiment(self) -> None:
+        """Look at the next experiment."""
+        names = self._picture.names if self._picture else ()
+        if len(names) < 2:
+            self._say("there is no other experiment")
+            return
+        place = names.index(self._wish.name) if self._wish.name in names else -1
+        self._want(Wish(name=names[(place + 1) % len(names)]))
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        self.push_screen(_Choice(_ALL_KEYS.splitlines()))
+
+    def action_service(self, what: str) -> None:
+        """Ask for a service, and open it or copy its address."""
+        services = self._picture.status.services if self._picture and self._picture.status else ()
+        if not services:
+            self._say("it has no services")
+            return
+
+        def chosen(number: int | None) -> None:
+            if number is None:
+                return
+            if what == "copy":
+                self.copy_to_clipboard(services[number].outside or services[number].address)
+                self._say(f"copied {services[number].outside or services[number].address}")
+            else:
+                self._run("visit", services[number].name, self._wish.name)
+
+        self.push_screen(_Choice([f"{one.name}  {one.outside or one.address}" for one in services]), chosen)
+
+    def action_stop(self) -> None:
+        """End the experiment, after asking."""
+
+        def chosen(number: int | None) -> None:
+            if number == 1 and self._watcher.backend == "tmux":
+                self._run("down", self._wish.name)
+            elif number == 1:
+                self._run("delete", self._wish.name, "--yes")
+
+        self.push_screen(_Choice([f"leave {self._wish.name} running", f"end {self._wish.name}"]), chosen)
+
+    def action_restart(self) -> None:
+        """Restart the chosen process."""
+        if self._watcher.backend != "tmux":
+            self._say("only processes of this machine can be restarted by hand")
+            return
+        self._run("restart", self.query_one(Table).chosen, "-e", self._wish.name)
+
+    def action_attach(self) -> None:
+        """Go to the terminal of the chosen process, and come back."""
+        if self._watcher.backend != "tmux":
+            self._say("only processes of this machine have a terminal to attach to; x opens a shell")
+            return
+        self._beside("attach", self._wish.name, "-p", self.query_one(Table).chosen)
+
+    def action_shell(self) -> None:
+        """Open a shell where the chosen process runs, and come back."""
+        self._beside("ssh", self.query_one(Table).chosen, self._wish.name)
+
+    def _beside(self, *words: str) -> None:
+        """Run a verb on the terminal, in place of this screen."""
+        with self.suspend():
+            subprocess.run(self._argv(*words), check=False)
+
+    def _run(self, *words: str) -> None:
+        """Run a verb behind the screen, and say how it went."""
+        self._say(f"{words[0]}...")
+        self.run_worker(lambda: self._done(*words), thread=True)
+
+    def _done(self, *words: str) -> None:
+        done = subprocess.run(
+            self._argv(*words), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
+        )
+        told = [line for line in done.stderr.splitlines() if line.strip()]
+        text = f"{words[0]}: done" if done.returncode == 0 else (told[0] if told else f"{words[0]} failed")
+        self.call_from_thread(self._say, text)
+
+    def _argv(self, *words: str) -> list[str]:
+        own = [] if words[0] in ("down", "restart", "attach") else self._flags
+        return [sys.executable, "-m", "symphony_charts", *words, *own]

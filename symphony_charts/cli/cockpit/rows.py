@@ -1,0 +1,84 @@
+"""What the cockpit shows of an experiment, as texts: a head line, a row for each instance. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Usage
+from symphony_charts.formats.age import age
+from symphony_charts.formats.printable import printable_line
+
+__all__ = ["TITLES", "Row", "head_of", "layout", "rows_of", "size"]
+
+TITLES = ("PROCESS", "STATE", "READY", "RESTARTS", "AGE", "CPU", "MEM", "LAST LINE")
+# What is never shorter than its title, and what gets the rest of the width.
+_WIDEST_STATE = 28
+_UNITS = ("", "K", "M", "G", "T")
+_COUNTED = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One instance: its path and phase, and the texts of its cells in the order of `TITLES`."""
+
+    path: str
+    phase: str
+    cells: tuple[str, ...]
+
+
+def size(count: int) -> str:
+    """`2252341248` -> ``2.1G``."""
+    number, unit = float(count), 0
+    while number >= 1000 and unit < len(_UNITS) - 1:
+        number, unit = number / 1024, unit + 1
+    return f"{number:.1f}{_UNITS[unit]}" if unit and number < 10 else f"{number:.0f}{_UNITS[unit]}"
+
+
+def rows_of(
+    status: ExperimentStatus, usage: Mapping[str, Usage], last: Mapping[str, str], now: float
+) -> tuple[Row, ...]:
+    """A row for each instance at `now`, in order of declaration."""
+    return tuple(
+        _row(instance, usage.get(instance.path, Usage()), last.get(instance.path, ""), now)
+        for instance in status.instances
+    )
+
+
+def _row(instance: InstanceStatus, usage: Usage, last: str, now: float) -> Row:
+    until = instance.ended if instance.ended is not None else now
+    cells = (
+        instance.path,
+        printable_line(instance.phase if instance.phase == "running" else instance.state),
+        "yes" if instance.ready else "no",
+        str(instance.restarts),
+        age(until - instance.started) if instance.started is not None else "-",
+        "-" if usage.cpu is None else f"{usage.cpu:.2f}",
+        "-" if usage.memory is None else size(usage.memory),
+        printable_line(last),
+    )
+    return Row(path=instance.path, phase=instance.phase, cells=cells)
+
+
+def head_of(status: ExperimentStatus, usage: Mapping[str, Usage], now: float) -> str:
+    """``rl  running 3m   learner 2/2  agent 31/32   cpu 3.1  mem 6.2G``: who is ready of whom, and what all use."""
+    until = status.ended if status.ended is not None else now
+    counted = [
+        f"{process.name} {process.ready + process.succeeded}/{len(process.instances)}" for process in status.processes
+    ]
+    more = f"  +{len(counted) - _COUNTED}" if len(counted) > _COUNTED else ""
+    parts = [f"{status.name}  {status.phase} {age(until - status.started)}", "  ".join(counted[:_COUNTED]) + more]
+    cpus = [used.cpu for used in usage.values() if used.cpu is not None]
+    memories = [used.memory for used in usage.values() if used.memory is not None]
+    if cpus or memories:
+        parts.append(f"cpu {sum(cpus):.1f}  mem {size(sum(memories))}")
+    return "   ".join(part for part in parts if part)
+
+
+def layout(rows: Sequence[Row], width: int) -> tuple[int, ...]:
+    """The widths of the columns in a screen of `width` cells: each as wide as it must be, and the last has the rest."""
+    widest = [max([len(title), *(len(row.cells[place]) for row in rows)]) for place, title in enumerate(TITLES)]
+    widest[1] = min(widest[1], _WIDEST_STATE)
+    widest[0] = min(widest[0], max(len(TITLES[0]), width // 3))
+    left = width - sum(widest[:-1]) - 2 * len(widest[:-1])
+    return (*widest[:-1], max(left, 0))

@@ -1,0 +1,107 @@
+"""What the cluster itself runs, beside DaemonSets, takes room on its nodes as any other pod does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from symphony_charts.formats.quantity import MIB
+from symphony_charts.placement.fit.demand import Demand, Shape, demands_of
+from symphony_charts.placement.fit.packing import Packing
+from symphony_charts.placement.fit.supply import Cluster
+from symphony_charts.placement.machines.system_pods import CLUSTER_PODS
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.spec.model import Toleration
+
+__all__ = ["empty_of", "grown", "has_room_for", "system_demands", "system_note"]
+
+_PREFIX = "kube-system/"
+_ARM = (Toleration(key="kubernetes.io/arch", operator="Equal", value="arm64", effect="NoSchedule"),)
+
+
+def system_demands(pools: Pools) -> list[Demand]:
+    """The Deployments that run beside the experiment: those the user gave, else GKE's own; none where all is seen.
+
+    Nodes whose present pods are known hold them already, and a `pools.yaml` that states what a node offers says itself
+    what the system takes.
+    """
+    if pools.workloads is not None:
+        return [
+            Demand(demand.shape, [(f"{_PREFIX}{name}", count) for name, count in demand.members])
+            for demand in demands_of(pools.workloads)
+        ]
+    if any(pool.is_load_known for pool in pools.pools) or not any(_is_gke(pool.accuracy) for pool in pools.pools):
+        return []
+    return [
+        Demand(
+            Shape(
+                requests=(("cpu", pods.cpu), ("memory", pods.memory_mib * MIB), ("pods", 1)),
+                selector=(("kubernetes.io/os", "linux"),),
+                tolerations=_ARM,
+            ),
+            [(_PREFIX + pods.name, pods.least)],
+        )
+        for pods in CLUSTER_PODS
+    ]
+
+
+def _is_gke(accuracy: str) -> bool:
+    return accuracy in ("model", "effective", "guess")
+
+
+def empty_of(demands: Sequence[Demand]) -> tuple[Demand, ...]:
+    """The same shapes with no pod."""
+    return tuple(Demand(demand.shape, []) for demand in demands)
+
+
+def grown(cluster: Cluster, packing: Packing, first: int) -> Cluster:
+    """The cluster with as many system pods, which begin at demand `first`, as the nodes of a packing call for."""
+    nodes = sum(filled.count for filled in packing.nodes)
+    cores = sum(cluster.pools[cluster.classes[filled.node].pool].vcpu * filled.count for filled in packing.nodes)
+    by_name = {_PREFIX + pods.name: pods.count(nodes, cores) for pods in CLUSTER_PODS}
+    grown_demands = [
+        Demand(demand.shape, [(name, by_name.get(name, count)) for name, count in demand.members])
+        for demand in cluster.demands[first:]
+    ]
+    return replace(cluster, demands=(*cluster.demands[:first], *grown_demands))
+
+
+def has_room_for(cluster: Cluster, packing: Packing, first: int) -> bool:
+    """Whether the system pods, which begin at demand `first`, find room on the nodes of a packing or on new ones."""
+    open_nodes = [(filled.node, list(filled.free), filled.count) for filled in packing.nodes]
+    opened: dict[int, int] = {}
+    for node, _, count in open_nodes:
+        opened[node] = opened.get(node, 0) + count
+    rooms = [(node, free) for node, free, count in open_nodes for _ in range(min(count, 50))]
+    unopened = {n: cluster.classes[n].count - opened.get(n, 0) for n in range(len(cluster.classes))}
+    for number in range(first, len(cluster.demands)):
+        need, fits = cluster.needs[number], cluster.fits[number]
+        if not fits:
+            continue
+        for _ in range(cluster.demands[number].count):
+            place = next((i for i, (node, free) in enumerate(rooms) if node in fits and _holds(free, need)), None)
+            if place is None:
+                new = next((node for node in fits if unopened[node] > 0), None)
+                if new is None:
+                    return False
+                unopened[new] -= 1
+                rooms.append((new, list(cluster.classes[new].free)))
+                place = len(rooms) - 1
+            node, free = rooms[place]
+            rooms[place] = (node, [have - wanted for have, wanted in zip(free, need, strict=True)])
+    return True
+
+
+def _holds(free: Sequence[int], need: Sequence[int]) -> bool:
+    return all(have >= wanted for have, wanted in zip(free, need, strict=True))
+
+
+def system_note(demands: Sequence[Demand]) -> Iterator[str]:
+    """What was taken to run once for the cluster, in one line."""
+    if demands:
+        cpu = sum(demand.shape.amount("cpu") * demand.count for demand in demands)
+        memory = sum(demand.shape.amount("memory") * demand.count for demand in demands) // MIB
+        names = ", ".join(
+            f"{name.removeprefix(_PREFIX)} x{count}" for demand in demands for name, count in sorted(demand.members)
+        )
+        yield f"counted once for the cluster: {cpu}m/{memory}Mi of kube-system ({names}); --system says otherwise"

@@ -1,0 +1,91 @@
+"""The cockpit in a real terminal: keys are sent, the screen is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.local import up
+from symphony_charts.local.runs import find_run, live_runs
+from tests.cli.own_tmux import Own
+from tests.local.runs import start, until
+
+_LOOP = "i=0; while :; do i=$((i+1)); printf 'step %d \\033[31m%s\\n' $i $SYMPHONY_ROLE; sleep 0.2; done"
+TWO = {
+    "learner": {"cmds": [_LOOP]},
+    "replay": {"cmds": ["echo ready; exec sleep 300"], "binds": "board", "ready": {"exec": ["true"]}},
+}
+
+
+@pytest.fixture
+def own(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
+    need_tool("tmux")
+    need_tool("script")
+    one = Own(private_places)
+    yield one
+    for run in live_runs():
+        up.down(run)
+    one.close()
+
+
+def seen(own: Own, *texts: str) -> None:
+    """Wait until the screen has all texts."""
+    until(lambda: all(text in own.tmux("capture-pane", "-p", "-t", "mine") for text in texts))
+
+
+def press(own: Own, *keys: str) -> None:
+    for key in keys:
+        own.tmux("send-keys", "-t", "mine", *(("-l", key) if len(key) > 1 and key.islower() else (key,)))
+
+
+def test_one_sees_chooses_searches_restarts_copies_and_leaves_it_running(own: Own, tmp_path: Path) -> None:
+    start(tmp_path, processes=TWO)
+    own.type("symph top exp")
+    seen(own, "exp  running", "learner 1/1", ">learner", "step", "q leave")
+    assert "\x1b[31m" not in own.screen()
+
+    press(own, "j")
+    seen(own, ">replay", "── replay", "ready")
+    press(own, "k", "/")
+    seen(own, "search: a regular expression")
+    press(own, "step 1 ", "Enter")
+    seen(own, ">learner", "/step 1 /", "stays")
+    press(own, "/")
+    press(own, "ste[", "Enter")
+    seen(own, "no regular expression")
+
+    press(own, "c")
+    address = find_run("exp").plan()["base_address"].rpartition(".")[0]
+    seen(own, f"board  {address}.")
+    press(own, "Enter")
+    seen(own, "copied ")
+
+    press(own, "r")
+    seen(own, "restart: done")
+    press(own, "s")
+    seen(own, "leave exp running", "end exp")
+    press(own, "Escape")
+    until(lambda: "leave exp running" not in own.tmux("capture-pane", "-p", "-t", "mine"))
+    press(own, "q")
+    seen(own, "symph top exp")
+    assert [run.experiment for run in live_runs()] == ["exp"]
+
+
+def test_an_end_stays_on_the_screen_and_an_experiment_is_ended_after_asking(own: Own, tmp_path: Path) -> None:
+    start(tmp_path, processes={"p": {"cmds": ["echo up; exec sleep 300"]}})
+    own.type("symph top exp")
+    seen(own, "exp  running", ">p")
+    press(own, "s")
+    seen(own, "end exp")
+    press(own, "Down", "Enter")
+    seen(own, "exp  stopped")
+    assert not live_runs()
+    press(own, "q")
+
+
+def test_without_keys_the_table_is_plain(own: Own, tmp_path: Path) -> None:
+    start(tmp_path, processes={"p": {"cmds": ["printf 'up\\033[2J'; exec sleep 300"]}})
+    own.type("symph top exp --plain --interval 1s")
+    seen(own, "exp   running", "LAST LINE", " up")

@@ -1,0 +1,113 @@
+"""The cluster's own pods take room: DaemonSets on each node, kube-system once, the owner's as they are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.placement.fit.demand import Demand, Shape
+from symphony_charts.placement.plan import Plan, plan_demands
+from symphony_charts.placement.pools.files import read_pools_file, with_system
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.placement.pools.readers import pools_of_data
+
+SAMPLES = Path(__file__).parents[2] / "examples/pools"
+MIB = 1 << 20
+
+
+def pools(machine: str = "n2-standard-4", nodes: int = 3, **more: Any) -> Pools:
+    return pools_of_data({"pools": [{"name": "p", "machine_type": machine, "nodes": nodes, **more}]}, "pools.yaml")
+
+
+def plan(on: Pools, cpu: int, count: int) -> Plan:
+    shape = Shape(requests=(("cpu", cpu), ("memory", 64 * MIB), ("pods", 1)))
+    return plan_demands([Demand(shape, [("g", count)])], on)
+
+
+def whole(on: Pools) -> int:
+    return on.pools[0].usable["cpu"]
+
+
+def test_whole_machines_leave_no_room_for_kube_system() -> None:
+    answer = plan(pools(), whole(pools()), 3).groups[0]
+    assert (answer.verdict, "kube-system" in answer.why) == ("UNKNOWN", True)
+
+
+def test_kube_system_may_take_the_place_of_a_pod() -> None:
+    answer = plan(pools(), whole(pools()) - 300, 3).groups[0]
+    assert answer.verdict in ("PACKABLE", "UNKNOWN")
+
+
+def test_a_node_for_each_of_its_pods_is_enough() -> None:
+    assert plan(pools(nodes=20), whole(pools()), 3).groups[0].verdict == "PROVEN"
+
+
+def test_tainted_pools_hold_nothing_of_kube_system() -> None:
+    tainted = pools(taints=[{"key": "only", "value": "rl", "effect": "NO_SCHEDULE"}])
+    shape = plan(tainted, whole(tainted), 3).cluster.fits
+    assert [len(rooms) for rooms in shape[1:]] == [0] * (len(shape) - 1)
+
+
+def test_five_small_pods_on_one_e2_medium_are_not_proven() -> None:
+    assert plan(pools("e2-medium", 1), 100, 5).groups[0].verdict != "PROVEN"
+
+
+def test_what_is_assumed_is_said() -> None:
+    assert any("kube-dns x2" in note for note in plan(pools(), 100, 1).notes)
+
+
+def test_kube_system_grows_with_the_cluster() -> None:
+    assert any("kube-dns x4" in note for note in plan(pools(nodes=90), whole(pools()), 60).notes)
+
+
+@pytest.mark.parametrize("named", ["elsewhere", "file"])
+def test_pools_of_an_experiment_alone_hold_no_kube_system(named: str) -> None:
+    data = {"kube_system": "elsewhere", "pools": [{"name": "p", "machine_type": "n2-standard-4", "nodes": 3}]}
+    on = pools_of_data(data) if named == "file" else with_system(pools(), "elsewhere")
+    assert plan(on, whole(on), 3).groups[0].verdict == "PROVEN"
+
+
+def test_seen_load_is_not_counted_twice() -> None:
+    live = read_pools_file(SAMPLES / "kubectl-nodes.json")
+    assert not any("kube-dns" in note for note in plan(live, 100, 1).notes)
+
+
+def test_amounts_replace_what_is_taken_for_granted() -> None:
+    on = with_system(pools(), "cpu=472m,memory=774Mi")
+    assert (on.pools[0].system["cpu"], on.pools[0].system["memory"]) == (472, 774 * MIB)
+    assert on.pools[0].usable["cpu"] == pools().pools[0].allocatable["cpu"] - 472
+
+
+@pytest.mark.parametrize("text", ["cpu", "cpu=much", "gpu=1", "nowhere.json"])
+def test_amounts_that_mean_nothing_are_refused(text: str) -> None:
+    with pytest.raises(SpecError, match="--system"):
+        with_system(pools(), text)
+
+
+def pod(cpu: str, **spec: Any) -> dict[str, Any]:
+    resources = {"requests": {"cpu": cpu, "memory": "64Mi"}}
+    return {"template": {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": resources}], **spec}}}
+
+
+def test_the_owners_own_objects_are_counted_as_they_are(tmp_path: Path) -> None:
+    everywhere = {"kind": "DaemonSet", "metadata": {"name": "d"}, "spec": pod("250m")}
+    other = {"kind": "DaemonSet", "metadata": {"name": "o"}, "spec": pod("1", nodeSelector={"no": "such"})}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": pod("2") | {"replicas": 3},
+    }
+    (tmp_path / "own.json").write_text(json.dumps({"items": [everywhere, other, web]}))
+    on = with_system(pools(), str(tmp_path / "own.json"))
+    assert on.pools[0].system["cpu"] == 250
+    answer = plan(on, 1500, 3)
+    assert any("web x3" in note for note in answer.notes)
+    assert answer.groups[0].verdict == "PACKABLE"
+    assert plan(on, 2500, 3).groups[0].verdict == "UNKNOWN"
+    assert plan(replace(on, workloads=()), 2500, 3).groups[0].verdict == "PROVEN"
