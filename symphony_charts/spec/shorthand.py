@@ -15,6 +15,7 @@ from symphony_charts.formats.scalars import plain, scalar_text
 from symphony_charts.spec.shorthand_fields import (
     assignment,
     by_field,
+    exposures,
     port_range,
     probe,
     restart,
@@ -265,7 +266,7 @@ _EXPERIMENT: dict[str, _Expander] = {
     "secrets": _Expansion.secrets,
     "port_range": _form(port_range),
     "done_when": _form(words),
-    "expose": _form(lambda value: by_field(value, "type")),
+    "expose": _form(exposures),
     "image_pull_secrets": _form(words),
     "networks": _form(words),
     "labels": _form(texts),

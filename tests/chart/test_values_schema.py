@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from symphony_charts.chart.files.values_schema import check_schema, schema_faults
+from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values.set_values import Overrides, user_values
 from symphony_charts.errors import SpecError
-from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, run_helm, set_values, write_chart
+from symphony_charts.settings.values_files import read_values
+from tests.chart.harness import (
+    EXAMPLE_NAMES,
+    chart_of,
+    example_chart,
+    experiment_of,
+    helm_objects,
+    index,
+    run_helm,
+    set_values,
+    write_chart,
+)
+from tests.tools import HELM_VERSIONS
 
 SETS = [
     "groups.p.replica=3",
@@ -58,6 +73,17 @@ def test_a_fault_has_its_place_and_a_way_out(values: dict[str, Any], what: str, 
     problem = next(problem for problem in schema_faults(values) if problem.path == path)
     assert what in problem.what
     assert next_step in problem.next
+
+
+def test_a_number_of_a_values_file_may_have_a_fraction(tmp_path: Path) -> None:
+    file = tmp_path / "over.yaml"
+    file.write_text("groups: {agent: {containers: {agent: {resources: {requests: {cpu: 0.5}}}}}}\n")
+    chart = example_chart("rl")
+    merged = merge(chart.values, user_values(Overrides(files=(read_values(str(file)),))))
+    assert schema_faults(merged) == []
+    objects = index(assemble(merged, Release(name="r1", chart_name=chart.name, chart_version=chart.version)))
+    theirs = helm_objects(HELM_VERSIONS[0], write_chart(chart, tmp_path), "-f", str(file))
+    assert index(json.loads(json.dumps(list(objects.values())))) == theirs
 
 
 def test_all_faults_are_said_at_once() -> None:

@@ -83,8 +83,8 @@ _PROGRAM = (
 _POD = (
     ("replicas", "integer", "How many pods; each knows its number as SYMPH_INDEX.", "1"),
     ("minReplicas", "integer", "How many of them a gang starts with; all where it is not said."),
-    ("order", "texts", "The order of the containers; those not listed follow by name."),
-    ("initOrder", "texts", "The order of the init containers."),
+    ("order", "words", "The order of the containers; those not listed follow by name."),
+    ("initOrder", "words", "The order of the init containers."),
     ("restartPolicy", "text", "Of a pod that ends: Never (a new pod is tried) or OnFailure (in place).", "Never"),
     ("backoffLimit", "integer", "How often each replica is tried again; an evicted pod has not failed.", "0"),
     ("activeDeadlineSeconds", "integer", "After how many seconds a pod that has not ended fails."),
@@ -184,7 +184,7 @@ FIELDS: tuple[Field, ...] = (
     Field("workload.gangTopology", "text", "A label of nodes: a gang `native` starts on nodes that bear it alike."),
     Field("workload.queue", "text", "The queue that admits them."),
     Field("workload.queuePriority", "text", "Gang kueue: its priority class, by name."),
-    Field("workload.order", "texts", "The groups in the order of their ranks; those not listed follow by name."),
+    Field("workload.order", "words", "The groups in the order of their ranks; those not listed follow by name."),
     Field("workload.priority", "signed", "Kind appwrapper v1beta1: the higher, the sooner."),
     Field(
         "workload.jobset.maxRestarts", "integer", "Kind jobset: how often all starts again when a part has failed.", "0"

@@ -17,6 +17,7 @@ from symphony_charts.chart.files.value_table import FIELDS, REQUIRED
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.scalars import plain
 from symphony_charts.kinds.gang import GANGS_OF_PODS
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.checks.dijob import OPERATORS, TASK_TYPES
@@ -136,11 +137,13 @@ def schema_faults(values: Mapping[str, object], schema: bytes | None = None) -> 
     """Every value that ``values.schema.json`` refuses, by its path, with the nearest name that there is."""
     text = schema_text() if schema is None else schema
     validator = _validator(text)
-    if validator.is_valid(values):
+    # The numbers of a file remember how they were written, and the validator knows plain ones alone.
+    data = plain(values)
+    if validator.is_valid(data):
         return []
     rules = json.loads(text)
     seen: dict[Problem, None] = {}
-    for error in validator.iter_errors(values):
+    for error in validator.iter_errors(data):
         steps = list(error.instance_path)
         for problem in _problems(rules, steps, _at(values, steps), error.message):
             seen[problem] = None

@@ -11,7 +11,7 @@ from symphony_charts.cli import output
 from symphony_charts.cli.options import common
 from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
 from symphony_charts.cli.values import prepared_of, user_values_of
-from symphony_charts.kinds.leftovers import runs_on
+from symphony_charts.kinds.leftovers import failure_difference, runs_on
 from symphony_charts.oci.images import Images, images_of, with_images
 from symphony_charts.package import Packaged, package, template, write
 from symphony_charts.spec import files as specfile
@@ -107,6 +107,7 @@ def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
         "bytes": len(item.chart.archive),
         "written": touched,
         "runsOn": _runs_on(item),
+        "onFailure": failure_difference(item.prepared.experiment, item.prepared.own.model.kind_name),
         **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
     }
 
@@ -146,6 +147,8 @@ def _print_one(item: Packaged, record: dict[str, object], *, dry_run: bool) -> N
     runs_on = record["runsOn"]
     if isinstance(runs_on, list) and runs_on:
         output.line(f"  note     runs on after the end, until `helm uninstall`: {', '.join(runs_on)}")
+    if record["onFailure"]:
+        output.line(f"  note     {record['onFailure']}")
     name = item.chart.name
     output.next_step(f"symph up {item.spec.path} (here)", f"helm install {name} {item.folder}")
 
