@@ -11,6 +11,7 @@ from symphony_charts.cli import output
 from symphony_charts.cli.options import common
 from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
 from symphony_charts.cli.values import prepared_of, user_values_of
+from symphony_charts.errors import UsageError
 from symphony_charts.kinds.leftovers import failure_difference, runs_on
 from symphony_charts.oci.images import Images, images_of, with_images
 from symphony_charts.package import Packaged, package, template, write
@@ -18,6 +19,17 @@ from symphony_charts.spec import files as specfile
 from symphony_charts.spec.pods import pods_of
 
 __all__ = ["run"]
+
+# What only the push of a workspace reads.
+_REGISTRY = {
+    "--plain-http": "plain_http",
+    "--ca-file": "ca_file",
+    "--cert-file": "cert_file",
+    "--key-file": "key_file",
+    "--insecure-skip-tls-verify": "insecure_skip_tls_verify",
+    "--username": "username",
+    "--password-stdin": "password_stdin",
+}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,6 +40,9 @@ def run(args: argparse.Namespace) -> int:
         from symphony_charts.cli.commands.chart.workspace import push_workspace
 
         images = push_workspace(args, specs_of(args.specs))
+    elif flags := [flag for flag, name in _REGISTRY.items() if getattr(args, name)]:
+        what = f"{', '.join(flags)}: no registry is asked here, since no image is pushed"
+        raise UsageError(what, next="leave it out, or give --workspace and --image-repo")
     status = _package(args, images)
     if args.push:
         # The store takes 45 ms to import, likewise.
