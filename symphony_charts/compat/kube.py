@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from symphony_charts.cli import output
 from symphony_charts.clusters.gke_dispatcher import GKEDispatcher as OurDispatcher
 from symphony_charts.clusters.kubernetes import KubeCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
@@ -15,6 +16,8 @@ from symphony_charts.compat.keywords import CLUSTER, speaks
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.importers.common.hardening import taken_away
+from symphony_charts.importers.common.report import Report
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
@@ -87,6 +90,9 @@ class KubeBackend(OurCluster):
     def launch(self, exp: Any, force: bool = False, dry_run: bool = False, **options: Any) -> object:
         """Start an experiment; with `dry_run` print its objects. Raises ResourceExistsError where it is there."""
         with symphonys():
+            if isinstance(exp, ExperimentSpec):
+                # What a script that was written for Symphony's pods cannot know.
+                output.print_report(Report(notes=taken_away(exp.finish())))
             shown = with_images(exp.finish()) if dry_run and isinstance(exp, ExperimentSpec) else exp
             return super().launch(shown, force=force, dry_run=dry_run, **options)
 

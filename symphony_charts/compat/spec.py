@@ -148,6 +148,9 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
         super().__init__(name, port_range=port_range, **fields)
         # As Symphony started them; its programs dial until somebody listens.
         self._local().setdefault("start", "together")
+        if self.backend != "subproc":
+            # There a process that failed ended all others, elsewhere none.
+            self._local().setdefault("on_exit", "keep")
 
     def to_data(self) -> dict[str, object]:
         """The experiment as data. Of a list of ports each service has one, in Symphony's order: exposed ones first."""

@@ -255,7 +255,8 @@ _PROCESS: dict[str, _Expander] = {
 }
 _GROUP: dict[str, _Expander] = {**_POD, "processes": _Expansion.process_map}
 _STEP: dict[str, _Expander] = {
-    key: _PROCESS[key] for key in ("command", "args", "cmds", "shell", "env", "mounts", "requests", "limits")
+    key: _PROCESS[key]
+    for key in ("command", "args", "cmds", "shell", "env", "mounts", "requests", "limits", "container_overlay")
 } | {"groups": _form(words)}
 _EXPERIMENT: dict[str, _Expander] = {
     "processes": _Expansion.process_map,

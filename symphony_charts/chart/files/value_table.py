@@ -7,16 +7,30 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["FIELDS", "REQUIRED", "TOP", "Field", "Kind"]
+__all__ = ["FIELDS", "NAMES", "REQUIRED", "TOP", "Field", "Kind"]
 
 Kind = Literal[
+    "annotations",
     "bool",
     "env",
+    "gateway",
+    "host",
+    "image",
     "integer",
+    "labelKey",
+    "labelText",
+    "labels",
+    "mode",
+    "mountPath",
+    "name",
+    "nameStart",
     "object",
     "objects",
+    "path",
     "port",
+    "pullSecrets",
     "quantities",
+    "ranges",
     "scalar",
     "signed",
     "strings",
@@ -64,7 +78,7 @@ TOP: dict[str, str] = {
 }
 
 _PROGRAM = (
-    ("image", "text", "The image."),
+    ("image", "image", "The image: a text, or a map of registry, repository, tag and digest."),
     ("imagePullPolicy", "text", "Always, IfNotPresent or Never."),
     ("command", "texts", "The entry point, in place of the image's own."),
     ("args", "texts", "Its arguments; a lone string is one argument."),
@@ -72,10 +86,11 @@ _PROGRAM = (
     ("env", "env", "Environment variables: text, or a Kubernetes `valueFrom`."),
     ("resources.requests", "quantities", "What it asks for; memory asked for is its limit too unless one is given."),
     ("resources.limits", "quantities", "What it may use at most; GPUs stand here."),
-    ("mounts.*.mountPath", "text", "Where a volume of the group is seen."),
+    ("mounts.*.mountPath", "mountPath", "Where a volume of the group is seen."),
     ("mounts.*.volume", "text", "The volume, when the mount is not named after it."),
     ("mounts.*.readOnly", "bool", "Whether it can only be read.", "false"),
     ("mounts.*.subPath", "text", "The part of the volume that is seen."),
+    ("envFrom", "objects", "Kubernetes' sources of further variables."),
     ("securityContext", "object", "Merged into defaults.securityContext."),
     ("overlay", "object", "Merged into the finished container."),
 )
@@ -85,21 +100,21 @@ _POD = (
     ("minReplicas", "integer", "How many of them a gang starts with; all where it is not said."),
     ("order", "words", "The order of the containers; those not listed follow by name."),
     ("initOrder", "words", "The order of the init containers."),
-    ("restartPolicy", "text", "Of a pod that ends: Never or OnFailure.", "Never"),
-    ("backoffLimit", "integer", "How often a failed pod is started again.", "0"),
+    ("restartPolicy", "text", "Of a pod that ends: Never (a new pod is tried) or OnFailure (in place).", "Never"),
+    ("backoffLimit", "integer", "How often each replica is tried again; an evicted pod has not failed.", "0"),
     ("activeDeadlineSeconds", "integer", "After how many seconds a pod that has not ended fails."),
     ("terminationGracePeriodSeconds", "integer", "Seconds between TERM and KILL.", "30"),
     ("keep", "bool", "Let a pod of services outlive a new run.", "false"),
-    ("labels", "strings", "Labels of the pods."),
-    ("annotations", "strings", "Annotations of the pods."),
-    ("nodeSelector", "strings", "Labels that a node must have."),
+    ("labels", "labels", "Labels of the pods."),
+    ("annotations", "annotations", "Annotations of the pods."),
+    ("nodeSelector", "labels", "Labels that a node must have."),
     ("tolerations", "objects", "Taints that the pods bear."),
     ("affinity", "object", "Kubernetes' affinity."),
     ("topologySpreadConstraints", "objects", "Kubernetes' topology spread constraints."),
-    ("serviceAccountName", "text", "The service account."),
+    ("serviceAccountName", "name", "The service account."),
     ("automountServiceAccountToken", "bool", "Whether the pods get its token."),
-    ("priorityClassName", "text", "The priority class."),
-    ("schedulerName", "text", "The scheduler."),
+    ("priorityClassName", "name", "The priority class."),
+    ("schedulerName", "name", "The scheduler."),
     ("securityContext", "object", "Merged into defaults.podSecurityContext."),
     ("volumes.*", "object", "A volume of the pods, as Kubernetes writes its source."),
     ("overlay", "object", "Merged into the finished pod: metadata and spec."),
@@ -111,6 +126,7 @@ _MAIN = (
     ("readinessProbe", "object", "Kubernetes' probe; a port may be the name of a service."),
     ("livenessProbe", "object", "The same; a process that fails it is started again."),
     ("startupProbe", "object", "The same; the other probes wait for it."),
+    ("lifecycleHooks", "object", "Kubernetes' postStart and preStop."),
 )
 
 FIELDS: tuple[Field, ...] = (
@@ -123,15 +139,25 @@ FIELDS: tuple[Field, ...] = (
     Field("services.*.port", "port", "The port, the same inside and outside of the pod."),
     Field("services.*.bind", "bool", "Whether other processes dial it.", "false"),
     Field("services.*.expose", "text", "LoadBalancer, NodePort, ClusterIP, Ingress or Gateway; empty: not exposed."),
-    Field("services.*.host", "text", "The host name at an Ingress or Gateway."),
-    Field("services.*.className", "text", "The class of an Ingress."),
-    Field("services.*.gateway", "text", "The Gateway, as name or namespace/name."),
-    Field("services.*.sourceRanges", "texts", "Addresses that a load balancer lets in; empty: the whole world."),
-    Field("services.*.annotations", "strings", "Annotations of what exposes it."),
+    Field("services.*.host", "host", "The host name at an Ingress or Gateway."),
+    Field("services.*.className", "name", "The class of an Ingress."),
+    Field("services.*.path", "path", "The path at an Ingress or Gateway.", "/"),
+    Field(
+        "services.*.pathType", "text", "How an Ingress compares it: Prefix, Exact or ImplementationSpecific.", "Prefix"
+    ),
+    Field("services.*.tls", "objects", "Kubernetes' TLS of an Ingress: hosts and secretName."),
+    Field("services.*.nodePort", "port", "The port of the nodes of a NodePort or LoadBalancer."),
+    Field("services.*.externalTrafficPolicy", "text", "Cluster or Local: whether traffic may change nodes."),
+    Field(
+        "services.*.loadBalancerClass", "labelText", "What makes a load balancer other than the cluster's usual one."
+    ),
+    Field("services.*.gateway", "gateway", "The Gateway, as name or namespace/name."),
+    Field("services.*.sourceRanges", "ranges", "Addresses that a load balancer lets in; empty: the whole world."),
+    Field("services.*.annotations", "annotations", "Annotations of what exposes it."),
     Field("configs.*.text", "text", "Its content."),
     Field("configs.*.base64", "text", "Its content when it is not text."),
-    Field("configs.*.mode", "integer", "Its mode as a decimal number (420 is 0644).", "420"),
-    Field("secrets.name", "text", "The Secret; empty: <full name>-secrets."),
+    Field("configs.*.mode", "mode", "Its mode as a decimal number (420 is 0644).", "420"),
+    Field("secrets.name", "name", "The Secret; empty: <full name>-secrets."),
     Field(
         "secrets.source",
         "text",
@@ -142,7 +168,7 @@ FIELDS: tuple[Field, ...] = (
         "secrets.scope", "text", "What sealed values are bound to: strict, namespace-wide or cluster-wide.", "strict"
     ),
     Field("secrets.encryptedData", "strings", "Sealed values by key; `symph secrets seal` makes them."),
-    Field("secrets.store.name", "text", "The SecretStore that external values come from."),
+    Field("secrets.store.name", "name", "The SecretStore that external values come from."),
     Field("secrets.store.isCluster", "bool", "Whether it is a ClusterSecretStore.", "false"),
     Field("secrets.refreshInterval", "text", "After how long external values are read again.", "1h"),
     Field("secrets.files.*.remote", "text", "Where the store holds it, as name or name#property; empty: the key."),
@@ -150,16 +176,18 @@ FIELDS: tuple[Field, ...] = (
     Field("doneWhen", "words", TOP["doneWhen"]),
     Field("runKey", "scalar", TOP["runKey"]),
     Field("hold", "bool", TOP["hold"], "false"),
-    Field("labels", "strings", TOP["labels"]),
-    Field("annotations", "strings", TOP["annotations"]),
+    Field("labels", "labels", TOP["labels"]),
+    Field("annotations", "annotations", TOP["annotations"]),
     Field("networks", "texts", TOP["networks"]),
     Field("networkPolicy.enabled", "bool", TOP["networkPolicy"], "false"),
     Field("defaults.imagePullPolicy", "text", "Always, IfNotPresent or Never; empty: as Kubernetes decides."),
-    Field("defaults.imagePullSecrets", "texts", "Secrets that images are pulled with."),
+    Field(
+        "defaults.imagePullSecrets", "pullSecrets", "Secrets that images are pulled with, as texts or as {name: ...}."
+    ),
     Field("defaults.resources.requests", "quantities", "Asked for where a container says nothing."),
     Field("defaults.resources.limits", "quantities", "Limits where a container says nothing."),
     Field("defaults.env", "env", "Environment variables of every process."),
-    Field("defaults.nodeSelector", "strings", "Labels that every node must have."),
+    Field("defaults.nodeSelector", "labels", "Labels that every node must have."),
     Field("defaults.tolerations", "objects", "Taints that every pod bears."),
     Field("defaults.affinity", "object", "Kubernetes' affinity of every pod."),
     Field("defaults.topologySpreadConstraints", "objects", "Kubernetes' topology spread constraints of every pod."),
@@ -167,9 +195,9 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "defaults.automountServiceAccountToken", "bool", "Whether pods get the token of their service account.", "false"
     ),
-    Field("defaults.serviceAccountName", "text", "The service account of every pod."),
-    Field("defaults.priorityClassName", "text", "The priority class of every pod."),
-    Field("defaults.schedulerName", "text", "The scheduler of every pod."),
+    Field("defaults.serviceAccountName", "name", "The service account of every pod."),
+    Field("defaults.priorityClassName", "name", "The priority class of every pod."),
+    Field("defaults.schedulerName", "name", "The scheduler of every pod."),
     Field("defaults.securityContext", "object", "The security context of every container."),
     Field("defaults.podSecurityContext", "object", "The security context of every pod."),
     Field("workload.kind", "text", "What runs the processes that end.", "jobs"),
@@ -182,15 +210,15 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field("workload.gangVersion", "text", "The version of scheduling.k8s.io for the gang `native`."),
     Field("workload.gangTopology", "text", "A label of nodes: a gang `native` starts on nodes that bear it alike."),
-    Field("workload.queue", "text", "The queue that admits them."),
-    Field("workload.queuePriority", "text", "Gang kueue: its priority class, by name."),
+    Field("workload.queue", "name", "The queue that admits them."),
+    Field("workload.queuePriority", "name", "Gang kueue: its priority class, by name."),
     Field("workload.order", "words", "The groups in the order of their ranks; those not listed follow by name."),
     Field("workload.priority", "signed", "Kind appwrapper v1beta1: the higher, the sooner."),
     Field(
         "workload.jobset.maxRestarts", "integer", "Kind jobset: how often all starts again when a part has failed.", "0"
     ),
     Field("workload.appwrapper.version", "text", "Kind appwrapper: v1beta2, or v1beta1 of MCAD.", "v1beta2"),
-    Field("workload.appwrapper.annotations", "strings", "Kind appwrapper: annotations, as of its fault tolerance."),
+    Field("workload.appwrapper.annotations", "annotations", "Kind appwrapper: annotations, as of its fault tolerance."),
     Field("workload.volcano.plugins.*", "words", "Kind volcano: the arguments of a plugin, beside `env` and `svc`."),
     Field("workload.argo.schedules", "texts", "Kind argo: when to run, as cron lines; without any it runs at once."),
     Field("workload.argo.timezone", "text", "Kind argo: where the schedules' clock stands."),
@@ -204,7 +232,7 @@ FIELDS: tuple[Field, ...] = (
     Field("workload.argo.needs.*", "texts", "Kind argo: a release that runs first, and which others it waits for."),
     Field("workload.argo.retries", "integer", "Kind argo: how often the whole starts again.", "0"),
     Field("workload.argo.parameters", "texts", "Kind argo: variables that a submission may set."),
-    Field("workload.argo.serviceAccount", "text", "Kind argo: what creates the Jobs; made where none is named."),
+    Field("workload.argo.serviceAccount", "name", "Kind argo: what creates the Jobs; made where none is named."),
     Field(
         "workload.dijob.operator", "text", "Kind dijob: the version of DI-orchestrator: v0, v1.0, v1.1.0, v1.1.", "v1.1"
     ),
@@ -218,11 +246,12 @@ FIELDS: tuple[Field, ...] = (
     Field("workload.dijob.maxReplicas", "integer", "Kind dijob, operator v1.0: it acts on minReplicas alone."),
     Field("compat", "text", TOP["compat"]),
     Field("tests.enabled", "bool", TOP["tests"], "true"),
-    Field("tests.image", "text", "An image with a shell and nc, python3 or bash."),
-    Field("nameOverride", "text", TOP["nameOverride"]),
-    Field("fullnameOverride", "text", TOP["fullnameOverride"]),
+    Field("tests.image", "image", "An image with a shell and nc, python3 or bash."),
+    Field("nameOverride", "nameStart", TOP["nameOverride"]),
+    Field("fullnameOverride", "nameStart", TOP["fullnameOverride"]),
     Field("extra", "object", TOP["extra"]),
-    Field("global", "object", TOP["global"]),
+    Field("global.imageRegistry", "text", "The registry that all images come from, in place of their own."),
+    Field("global.imagePullSecrets", "pullSecrets", "Further Secrets that images are pulled with."),
     Field("specDigest", "text", TOP["specDigest"]),
 )
 
@@ -234,4 +263,17 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "groups.*.containers.*.mounts.*": ("mountPath",),
     "groups.*.initContainers.*.mounts.*": ("mountPath",),
     "services.*": ("group", "port", "process"),
+}
+
+# What the names in a path may be: a type of the schema.
+NAMES: dict[str, str] = {
+    "groups": "member",
+    "groups.*.containers": "member",
+    "groups.*.initContainers": "member",
+    "groups.*.containers.*.mounts": "member",
+    "groups.*.initContainers.*.mounts": "member",
+    "groups.*.volumes": "member",
+    "services": "member",
+    "configs": "fileKey",
+    "secrets.files": "fileKey",
 }

@@ -13,9 +13,10 @@ from functools import cache
 
 import jsonschema_rs
 
-from symphony_charts.chart.files.value_table import FIELDS, REQUIRED
+from symphony_charts.chart.files.value_table import FIELDS, NAMES, REQUIRED
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.names import DNS_LABEL, FILE_KEY, LABEL_NAME, OBJECT_NAME
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.scalars import plain
 from symphony_charts.kinds.gang import GANGS_OF_PODS
@@ -24,29 +25,94 @@ from symphony_charts.spec.checks.dijob import OPERATORS, TASK_TYPES
 
 __all__ = ["check_schema", "schema_faults", "schema_text", "values_schema"]
 
+
+def _ref(name: str) -> Values:
+    return {"$ref": f"#/definitions/{name}"}
+
+
 _SCALAR: Values = {"type": ["string", "number", "boolean"]}
+_WHOLE = "^(?:0|[1-9][0-9]{0,9})$"
+_PORT = "^(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"
+_AMOUNT = r"^\+?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?$"
+_RANGE = "^[0-9a-fA-F.:]+/[0-9]{1,3}$"
+_OBJECT, _LABEL = OBJECT_NAME.pattern, LABEL_NAME.pattern
+# What the API server takes is said here, so that helm refuses the rest before it has touched the cluster.
 _TYPES: dict[str, Values] = {
     "bool": {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]},
-    "env": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "object"]}},
+    "annotations": {"type": "object", "propertyNames": _ref("labelKey"), "additionalProperties": _SCALAR},
+    "env": {
+        "type": "object",
+        "propertyNames": _ref("variable"),
+        "additionalProperties": {"type": ["string", "number", "boolean", "object"]},
+    },
+    "fileKey": {"pattern": f"^{FILE_KEY.pattern}$"},
+    "gateway": {"type": "string", "pattern": f"^(?:(?:{_OBJECT}/)?{_OBJECT})?$"},
+    "host": {"type": "string", "pattern": rf"^(?:(?:\*\.)?{_OBJECT})?$", "maxLength": 253},
     # Argo CD's forceString and `--set-string` give digits.
-    "integer": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^(?:0|[1-9][0-9]{0,9})$"}]},
+    "image": {
+        "anyOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": dict.fromkeys(("registry", "repository", "tag", "digest"), _SCALAR),
+                "additionalProperties": False,
+                "required": ["repository"],
+            },
+        ]
+    },
+    "integer": {
+        "anyOf": [{"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, {"type": "string", "pattern": _WHOLE}],
+    },
+    "labelKey": {"pattern": f"^(?:{_OBJECT}/)?{_LABEL}$", "maxLength": 317},
+    "labels": {"type": "object", "propertyNames": _ref("labelKey"), "additionalProperties": _ref("labelValue")},
+    "labelText": {"type": "string", "pattern": f"^(?:(?:{_OBJECT}/)?{_LABEL})?$", "maxLength": 317},
+    "labelValue": {**_SCALAR, "pattern": f"^(?:{_LABEL})?$"},
+    "member": {"pattern": f"^{DNS_LABEL.pattern}$", "maxLength": 63},
+    "mode": {
+        "anyOf": [{"type": "integer", "minimum": 0, "maximum": 0o777}, {"type": "string", "pattern": "^[0-9]{1,3}$"}],
+    },
+    "mountPath": {"type": "string", "pattern": "^[^:]+$"},
+    "name": {"type": "string", "pattern": f"^(?:{_OBJECT})?$", "maxLength": 253},
+    "nameStart": {"type": "string", "pattern": f"^(?:{DNS_LABEL.pattern})?$"},
     "object": {"type": "object"},
     "objects": {"type": "array", "items": {"type": "object"}},
+    "path": {"type": "string", "pattern": "^(?:/.*)?$"},
     "port": {
         "anyOf": [
             {"type": "integer", "minimum": 1, "maximum": 65535},
-            {"type": "string", "pattern": "^(?:[1-9][0-9]{0,4})$"},
+            {"type": "string", "pattern": _PORT},
         ]
     },
-    "quantities": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
+    "pullSecrets": {
+        "anyOf": [
+            _SCALAR,
+            {
+                "type": "array",
+                "items": {
+                    "anyOf": [_SCALAR, {"type": "object", "properties": {"name": _ref("name")}, "required": ["name"]}]
+                },
+            },
+        ]
+    },
+    "quantities": {"type": "object", "propertyNames": _ref("labelKey"), "additionalProperties": _ref("quantity")},
+    "quantity": {"type": ["string", "number"], "pattern": _AMOUNT, "minimum": 0},
+    "ranges": {
+        "anyOf": [
+            {"type": "string", "pattern": _RANGE},
+            {"type": "array", "items": {"type": "string", "pattern": _RANGE}},
+        ]
+    },
     "scalar": _SCALAR,
     "signed": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^-?(?:0|[1-9][0-9]{0,9})$"}]},
-    "strings": {"type": "object", "additionalProperties": _SCALAR},
+    "strings": {"type": "object", "propertyNames": _ref("fileKey"), "additionalProperties": _ref("scalar")},
     "text": {"type": "string"},
     "texts": {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]},
+    "variable": {"pattern": "^[-._a-zA-Z][-._a-zA-Z0-9]*$"},
     "words": {"type": "array", "items": {"type": "string"}},
 }
 _ENUMS = {
+    "pathType": ["", "Prefix", "Exact", "ImplementationSpecific"],
+    "externalTrafficPolicy": ["", "Cluster", "Local"],
     "lifecycle": ["finite", "service"],
     "restartPolicy": ["Never", "OnFailure"],
     "imagePullPolicy": ["", "Always", "IfNotPresent", "Never"],
@@ -79,6 +145,7 @@ def values_schema() -> Values:
     properties = root["properties"]
     # helm gives each dependency a map of its own; to the library with the templates nothing can be said.
     if isinstance(properties, dict):
+        properties["global"] = {**_map(properties["global"]), "additionalProperties": True}
         properties["symph"] = {"properties": {"global": {"type": "object"}}, "additionalProperties": False}
     return {**root, "definitions": _TYPES}
 
@@ -89,10 +156,14 @@ def schema_text() -> bytes:
     return (json.dumps(values_schema(), indent=2) + "\n").encode()
 
 
+def _map(value: object) -> Values:
+    return value if isinstance(value, dict) else {}
+
+
 def _type_of(kind: str, name: str) -> Values:
     if kind == "text" and name in _ENUMS:
         return {"enum": _ENUMS[name]}
-    return {"$ref": f"#/definitions/{kind}"}
+    return _ref(kind)
 
 
 def _child(node: Values, step: str, path: str) -> Values:
@@ -101,6 +172,8 @@ def _child(node: Values, step: str, path: str) -> Values:
     if path in REQUIRED:
         node["required"] = list(REQUIRED[path])
     if step == "*":
+        if path in NAMES:
+            node["propertyNames"] = _ref(NAMES[path])
         child = node.setdefault("additionalProperties", {})
     else:
         node["additionalProperties"] = False
@@ -111,17 +184,36 @@ def _child(node: Values, step: str, path: str) -> Values:
 
 # What a value of each named type looks like, for people.
 _WORDS = {
+    "annotations": "a map of texts",
     "bool": "true or false",
+    "fileKey": "letters, digits, dashes, dots and underscores",
+    "gateway": "a name, or namespace/name",
+    "host": "a host name",
+    "image": "an image: a text, or a map with a repository",
     "integer": "a whole number",
+    "labelKey": "the key of a label: name, or example.com/name",
+    "labelText": "a name, or example.com/name",
+    "labelValue": "the value of a label: 63 letters, digits, dashes, dots and underscores at most",
+    "labels": "a map of texts",
+    "member": "a name: lower-case letters, digits and dashes, 63 at most",
+    "mode": "a mode from 0 to 511 (0777)",
+    "mountPath": "a path without colons",
+    "name": "a name: lower-case letters, digits, dashes and dots",
+    "nameStart": "a name: lower-case letters, digits and dashes",
     "object": "a map",
     "objects": "a list of maps",
+    "path": "a path that begins with a slash",
     "port": "a port from 1 to 65535",
+    "pullSecrets": "a list of names of Secrets",
     "quantities": "a map of quantities",
+    "quantity": "a quantity like 500m or 2Gi",
+    "ranges": "a list of address ranges like 10.0.0.0/8",
     "scalar": "a text, number or boolean",
     "signed": "a whole number",
     "strings": "a map of texts",
     "text": "a text",
     "texts": "a text or a list of texts",
+    "variable": "the name of a variable",
     "words": "a list of texts",
 }
 
@@ -159,6 +251,12 @@ def _problems(rules: dict[str, object], steps: Sequence[str | int], value: objec
     """The faults at one place: keys that are not known, keys that are missing, or a value of another type."""
     path = ".".join(map(str, steps))
     rule = _rule_at(rules, steps)
+    names = _resolved(rules, rule).get("propertyNames")
+    if isinstance(value, dict) and isinstance(names, dict):
+        words = _words(names)
+        refused = jsonschema_rs.Draft7Validator({**_resolved(rules, names)})
+        for key in sorted(key for key in value if not refused.is_valid(key)):
+            yield Problem(what=f"{json.dumps(key)} is not {words}", path=_join(path, key), next=f"take {words}")
     if isinstance(value, dict) and "properties" in rule:
         properties = rule["properties"] if isinstance(rule["properties"], dict) else {}
         for key in sorted(set(value) - set(properties)) if rule.get("additionalProperties") is False else ():
@@ -172,10 +270,21 @@ def _problems(rules: dict[str, object], steps: Sequence[str | int], value: objec
                 yield Problem(what=what, path=_join(path, key), next=f"set {_join(path, key)}")
     elif isinstance(rule.get("enum"), list):
         yield _not_one_of(value, [str(choice) for choice in _list(rule["enum"])], path)
-    else:
-        wanted = _WORDS.get(str(rule.get("$ref", "")).rpartition("/")[2])
+    elif not isinstance(value, dict) or not isinstance(names, dict):
+        wanted = _words(rule)
         what = f"{json.dumps(value)} is not {wanted}" if wanted else message
         yield Problem(what=what, path=path, next=f"set {path} to {wanted}" if wanted else "")
+
+
+def _words(rule: Mapping[str, object]) -> str:
+    return _WORDS.get(str(rule.get("$ref", "")).rpartition("/")[2], "")
+
+
+def _resolved(rules: Mapping[str, object], rule: Mapping[str, object]) -> dict[str, object]:
+    """`rule`, or the named type that it refers to."""
+    types, name = rules.get("definitions"), str(rule.get("$ref", "")).rpartition("/")[2]
+    named = types.get(name) if isinstance(types, dict) else None
+    return named if isinstance(named, dict) else {**rule}
 
 
 def _not_one_of(value: object, choices: list[str], path: str) -> Problem:
@@ -205,10 +314,12 @@ def _at(values: object, steps: Sequence[str | int]) -> object:
 
 def _rule_at(rules: dict[str, object], steps: Sequence[str | int]) -> dict[str, object]:
     """The schema of the value at a path; that of the last named type above it, where the path goes on inside one."""
+    rule = rules
     for step in steps:
-        properties, others = rules.get("properties"), rules.get("additionalProperties")
+        resolved = _resolved(rules, rule)
+        properties, others = resolved.get("properties"), resolved.get("additionalProperties")
         if isinstance(properties, dict) and step in properties:
-            rules = properties[str(step)]
-        elif isinstance(others, dict):
-            rules = others
-    return rules
+            rule = properties[str(step)]
+        elif isinstance(others, dict) and ("$ref" in others or "$ref" not in rule):
+            rule = others
+    return rule
