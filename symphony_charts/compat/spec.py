@@ -141,11 +141,11 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
     process_class: type[OurProcess] = ProcessSpec
     group_class: type[OurGroup] = ProcessGroupSpec
 
-    def __init__(self, name: str, port_range: object = None, **fields: Any) -> None:
+    def __init__(self, name: str, port_range: object = None, secrets: object = None, **fields: Any) -> None:
         self._ports = list(port_range) if isinstance(port_range, list) else []
         if self._ports:
             port_range = (min(self._ports), max(self._ports))
-        super().__init__(name, port_range=port_range, **fields)
+        super().__init__(name, port_range=port_range, secrets=secrets, **fields)
         # As Symphony started them; its programs dial until somebody listens.
         self._local().setdefault("start", "together")
         if self.backend != "subproc":

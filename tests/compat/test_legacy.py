@@ -81,7 +81,7 @@ def test_a_process_is_written_to_a_file_and_read_from_it(tmp_path: Path) -> None
 
 def test_a_list_of_ports_is_given_out_one_by_one_in_symphonys_order() -> None:
     exp = KubeExperimentSpec("x", port_range=[9000, 9010, 9020])
-    exp.new_process("a", container_image="u:1").binds(["r", {"fixed": 9010}])
+    exp.new_process("a", container_image="u:1").binds({"r": None, "fixed": 9010})
     exp.new_process("b", container_image="u:1").exposes("t")
     ports = {name: entry["port"] for name, entry in exp.address_book.entries.items()}
     assert ports == {"t": 9000, "fixed": 9010, "r": 9020}
