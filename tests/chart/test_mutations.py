@@ -110,6 +110,7 @@ _ARGO = (
     "workload.argo.retries=2",
 )
 _LIMITS = ("groups.many.containers.many.resources.limits.cpu=2",)
+_HOOKS = ("groups.many.containers.many.lifecycleHooks.preStop.sleep.seconds=1",)
 # Values under which a mutated file is rendered, too: one row for each branch that the experiment itself does not take.
 _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "_model.tpl": (
@@ -119,7 +120,13 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         _DIJOB,
         _RANKS,
     ),
-    "_containers.tpl": (_DIJOB, _RANKS, ("groups.keep.containers.keep.securityContext.privileged=true",), _LIMITS),
+    "_containers.tpl": (
+        _DIJOB,
+        _RANKS,
+        ("groups.keep.containers.keep.securityContext.privileged=true",),
+        _LIMITS,
+        _HOOKS,
+    ),
     "_workloads.tpl": (_DIJOB, _RANKS),
     "_tasks.tpl": (_DIJOB,),
     "_argo.tpl": (_ARGO,),
@@ -131,7 +138,15 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 # And those under which the lines of an object are taken out, each of which shows under some of them.
 _OBJECTS: dict[str, tuple[tuple[str, ...], ...]] = {
-    **dict.fromkeys(("jobs", "statefulsets", "services", "configmaps", "networkpolicies"), ((),)),
+    **dict.fromkeys(("jobs", "statefulsets", "configmaps", "networkpolicies"), ((),)),
+    "services": (
+        (),
+        (
+            "services.web.nodePort=30080",
+            "services.web.externalTrafficPolicy=Local",
+            "services.web.loadBalancerClass=example.com/inner",
+        ),
+    ),
     "jobset": (("workload.kind=jobset", "workload.jobset.maxRestarts=2"),),
     "appwrapper": (
         ("workload.kind=appwrapper",),

@@ -89,6 +89,17 @@ WAYS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("edit_chart", {"number": 0}),
         ("promote", {"who": 0, "team": "ml", "name": "rl", "copies": False, "to_prod": True}),
     ],
+    "back from a retirement": [
+        ("publish", {"label": "2"}),
+        ("retire", {"who": 1, "env": "dev", "team": "ml", "name": "rl"}),
+        ("rollback", {"who": 0, "env": "dev", "team": "ml", "name": "rl"}),
+        ("look", {"who": 2, "env": "dev"}),
+        ("rollback", {"who": 1, "env": "dev", "team": "ml", "name": "rl"}),
+        ("retire", {"who": 1, "env": "dev", "team": "ml", "name": "rl"}),
+        ("purge", {"back": 1}),
+        ("retire", {"who": 0, "env": "dev", "team": "ml", "name": "rl"}),
+        ("rollback", {"who": 2, "env": "dev", "team": "ml", "name": "rl"}),
+    ],
     "half a cache": [("lose_cache", {"who": 0, "what": "HEAD"}), ("publish", {"label": "2"})],
     "a cache that has forgotten where its history begins": [
         ("rollback", {"who": 1, "env": "dev", "team": "ops", "name": "rl"}),

@@ -158,6 +158,12 @@ def test_processes_see_on_one_machine_what_they_see_in_a_task(operator: str, tmp
     assert (result.processes, result.differences) == (4, ())
 
 
+@pytest.mark.parametrize(("operator", "name"), [("v1.0", "worker"), ("v0", "coordinator")])
+def test_what_older_operators_add_to_manifests_is_no_difference(operator: str, name: str, tmp_path: Path) -> None:
+    result = compare(made({name: {**RUN, "replicas": 1}}, operator=operator), {}, tmp_path, probes=False)
+    assert (result.processes, result.differences) == (1, ())
+
+
 @pytest.mark.parametrize("kind", ["jobs", "jobset", "volcano", "appwrapper"])
 def test_on_other_kinds_they_see_their_ranks_too(kind: str, tmp_path: Path) -> None:
     experiment = experiment_of(processes=PROCESSES, workload={"kind": kind}, compat="di-engine")
@@ -182,7 +188,7 @@ def test_what_the_operator_ignores_is_warned_of(process: dict[str, object], rule
 @pytest.mark.parametrize("operator", ["v1.1", "v1.1.0"])
 def test_a_plain_job_has_no_fault(operator: str) -> None:
     experiment = made(operator=operator)
-    assert {one.rule for one in lint(chart_of(experiment))} == {"runs-on", "pod-security-restricted"}
+    assert {one.rule for one in lint(chart_of(experiment))} == {"runs-on", "pod-security-restricted", "evictions"}
 
 
 def test_a_field_of_pods_that_the_operator_does_not_know_is_found() -> None:
