@@ -30,7 +30,7 @@ from symphony_charts.cli.matching import Backend, choose_experiment
 from symphony_charts.cli.options import common
 from symphony_charts.cli.scripts import symphonys_names
 from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
-from symphony_charts.spec.files.python import Launcher, launching
+from symphony_charts.system.launching import Launcher, launching
 from symphony_charts.version import __version__
 
 __all__ = ["SymphonyParser"]

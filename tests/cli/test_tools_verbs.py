@@ -20,9 +20,21 @@ HEAVY = ("cookiecutter", "jsonschema_rs", "kubernetes", "libtmux", "msgspec", "p
 # What every command line imports of ours, apart from the options of its verb.
 LIGHT = {"symphony_charts.cli", "symphony_charts.errors", "symphony_charts.version"} | {
     f"symphony_charts.cli.{name}"
-    for name in ("arguments", "failures", "main", "matching", "options", "output", "parser", "streams", "verbs")
+    for name in (
+        "arguments",
+        "failures",
+        "main",
+        "matching",
+        "options",
+        "output",
+        "parser",
+        "scripts",
+        "streams",
+        "verbs",
+    )
 }
 LIGHT |= {"symphony_charts.formats", "symphony_charts.formats.printable"}
+LIGHT |= {"symphony_charts.system", "symphony_charts.system.launching"}
 
 
 def symph(*words: str, **env: str) -> subprocess.CompletedProcess[str]:

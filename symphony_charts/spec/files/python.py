@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from types import ModuleType
 
 from symphony_charts.errors import SpecError, SymphError, UsageError, first_line
+from symphony_charts.system.launching import launcher
 
-__all__ = ["Launcher", "launching", "note_launch", "refuse_words", "run_file"]
+__all__ = ["note_launch", "refuse_words", "run_file"]
 
 _LAUNCHED = "__symph_launched__"
 _NAMES = ("experiment", "main")
@@ -22,35 +21,13 @@ _MODULE = "__symph_spec__"
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))
 
 
-@dataclass(frozen=True)
-class Launcher:
-    """How Python files are run: with the import names that `around` lends, and as programs where there are `words`."""
-
-    around: Callable[[], AbstractContextManager[object]] = nullcontext
-    words: tuple[str, ...] | None = None
-
-
-_USUAL = Launcher()
-_LAUNCHER: ContextVar[Launcher] = ContextVar("launcher", default=_USUAL)
-
-
 class _Launched(BaseException):
     """A program has launched its experiment, which is all that is asked of it."""
 
 
-@contextmanager
-def launching(launcher: Launcher) -> Iterator[None]:
-    """Inside, spec files in Python are run as `launcher` says."""
-    before = _LAUNCHER.set(launcher)
-    try:
-        yield
-    finally:
-        _LAUNCHER.reset(before)
-
-
 def refuse_words(path: Path) -> None:
     """Raise UsageError where words for a program were given, and `path` is none."""
-    if _LAUNCHER.get().words is not None:
+    if launcher().words is not None:
         raise UsageError(f"{path} is no Python script", next="leave out what follows --, or name the script")
 
 
@@ -61,11 +38,11 @@ def run_file(path: Path) -> object:
     prints goes to stderr. Raises SpecError with ``file:line`` of the user's own code when it fails or defines nothing.
     """
     source = path.read_bytes()
-    launcher = _LAUNCHER.get()
-    way_out = _RAISED if launcher.words is not None else f"{_RAISED}; a script takes its own arguments after --"
-    module = ModuleType(_MODULE if launcher.words is None else "__main__")
+    how = launcher()
+    way_out = _RAISED if how.words is not None else f"{_RAISED}; a script takes its own arguments after --"
+    module = ModuleType(_MODULE if how.words is None else "__main__")
     module.__file__ = str(path.absolute())
-    with _imports_beside(path, module), launcher.around(), redirect_stdout(sys.stderr), _as_program(path, module):
+    with _imports_beside(path, module), how.around(), redirect_stdout(sys.stderr), _as_program(path, module):
         try:
             with suppress(_Launched):
                 exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - running it is what was asked
@@ -87,7 +64,7 @@ def note_launch(experiment: object) -> bool:
     if module is None:
         return False
     module.__dict__.setdefault(_LAUNCHED, []).append(experiment)
-    if _LAUNCHER.get().words is not None:
+    if launcher().words is not None:
         raise _Launched
     return True
 
@@ -95,7 +72,7 @@ def note_launch(experiment: object) -> bool:
 @contextmanager
 def _as_program(path: Path, module: ModuleType) -> Iterator[None]:
     """Inside, the file has the words that it was given as its arguments, and is `__main__` if it was given any."""
-    words = _LAUNCHER.get().words
+    words = launcher().words
     argv, main = sys.argv, sys.modules["__main__"]
     sys.argv = [str(path), *(words or ())]
     if words is not None:

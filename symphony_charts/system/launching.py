@@ -1,0 +1,46 @@
+"""`launching` says how spec files in Python are run: as modules, or as the programs that they are otherwise.
+
+Light on purpose: every command line imports this, and most read no such file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+
+__all__ = ["Launcher", "launcher", "launching"]
+
+
+class Launcher:
+    """How Python files are run: with the import names that `around` lends, and as programs where there are `words`."""
+
+    __slots__ = ("around", "words")
+
+    # A plain class: importing dataclasses costs more than half of `symph --help`.
+    def __init__(
+        self,
+        around: Callable[[], AbstractContextManager[object]] = nullcontext,
+        words: tuple[str, ...] | None = None,
+    ) -> None:
+        self.around = around
+        self.words = words
+
+
+_USUAL = Launcher()
+_LAUNCHER: ContextVar[Launcher] = ContextVar("launcher", default=_USUAL)
+
+
+def launcher() -> Launcher:
+    """The one that counts here."""
+    return _LAUNCHER.get()
+
+
+@contextmanager
+def launching(launcher: Launcher) -> Iterator[None]:
+    """Inside, spec files in Python are run as `launcher` says."""
+    before = _LAUNCHER.set(launcher)
+    try:
+        yield
+    finally:
+        _LAUNCHER.reset(before)
