@@ -118,6 +118,7 @@ class Prepared:
             chart_version=version or own.chart_version,
         )
         merged = merge(self.values, values)
+        _refuse_other_digest(merged, self.values)
         model, objects = render_release(merged, there)
         return replace(self.own, values=merged, release=there, model=model, objects=tuple(objects))
 
@@ -181,7 +182,11 @@ def prepare_experiment(
         bare = compile_values(without_shares(settled), services)
         settled = share_out(settled, running_requests(render_release(bare, release)[1]))
     defaults = compile_values(settled, services)
-    values = with_digest(merge(defaults, overrides)) if overrides else defaults
+    values = defaults
+    if overrides:
+        merged = merge(defaults, overrides)
+        _refuse_other_digest(merged, defaults)
+        values = with_digest(merged)
     model, objects = render_release(values, release)
     own = Rendering(
         values=values,
@@ -194,6 +199,13 @@ def prepare_experiment(
     if not force:
         own.refuse_unschedulable()
     return Prepared(experiment=settled, services=services, defaults=defaults, own=own, losses=tuple(losses(settled)))
+
+
+def _refuse_other_digest(values: Values, own: Values) -> None:
+    """Raise SpecError, as the chart does, for values that were written for another version of the experiment."""
+    if values.get("specDigest") != own.get("specDigest"):
+        what = "the values are those of another version of the experiment, and the chart refuses them"
+        raise SpecError.one(what, "specDigest", "leave `specDigest` out of them")
 
 
 def _located(problem: Problem, spec: SpecFile, overrides: Values) -> Problem:

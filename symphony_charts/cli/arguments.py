@@ -85,13 +85,14 @@ class MasterParser(Parser):
 
 
 def split_remainder(words: Sequence[str]) -> tuple[list[str], list[str], bool]:
-    """The words before a lone ``--``, those after it, and whether there was one. Raises UsageError for two of them."""
-    places = [index for index, word in enumerate(words) if word == "--"]
-    if len(places) > 1:
-        raise UsageError('only one "--" may stand on the command line', "", 'wrap the command: -- sh -c "..."')
-    if not places:
+    """The words before the first lone ``--``, those after it, and whether there was one.
+
+    Further ones belong to the command or script that is given after the first.
+    """
+    if "--" not in words:
         return list(words), [], False
-    return list(words[: places[0]]), list(words[places[0] + 1 :]), True
+    place = list(words).index("--")
+    return list(words[:place]), list(words[place + 1 :]), True
 
 
 def refuse_bytes(words: Sequence[str]) -> None:

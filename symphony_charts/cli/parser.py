@@ -28,7 +28,9 @@ from symphony_charts.cli import arguments
 from symphony_charts.cli.failures import status_of
 from symphony_charts.cli.matching import Backend, choose_experiment
 from symphony_charts.cli.options import common
+from symphony_charts.cli.scripts import symphonys_names
 from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
+from symphony_charts.spec.files.python import Launcher, launching
 from symphony_charts.version import __version__
 
 __all__ = ["SymphonyParser"]
@@ -232,7 +234,9 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         if args.action is None:
             self.master_parser.print_help(sys.stderr)
             return 2
-        status = args.func(args)
+        given = tuple(args.remainder) if args.has_remainder else None
+        with launching(Launcher(around=symphonys_names, words=given)):
+            status = args.func(args)
         return status if isinstance(status, int) else 0
 
     def _prepare(self, words: list[str]) -> None:

@@ -10,10 +10,10 @@ __all__ = ["AddressBook"]
 
 
 class AddressBook:
-    """`entries` maps a service to its ``host`` and ``port``."""
+    """`entries`, which Symphony called `di`, maps a service to its ``host`` and ``port``."""
 
-    def __init__(self, entries: Mapping[str, Mapping[str, object]] | None = None) -> None:
-        self.entries: dict[str, dict[str, object]] = {name: dict(entry) for name, entry in (entries or {}).items()}
+    def __init__(self, di: Mapping[str, Mapping[str, object]] | None = None) -> None:
+        self.entries: dict[str, dict[str, object]] = {name: dict(entry) for name, entry in (di or {}).items()}
 
     def add_entry(self, name: str, host: str, port: int | str) -> None:
         """Say where a service is."""

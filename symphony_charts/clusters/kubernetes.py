@@ -65,7 +65,7 @@ class KubeCluster(Cluster):
         With `dry_run` the objects are printed and returned, and nothing is asked of any cluster. `force` ends what
         runs under the name and starts anew; nothing is merged. Raises Conflict, before anything is touched, where it
         runs and `force` is not given, where Git manages it, and for protected namespaces; SpecError with everything
-        that the cluster does not take.
+        that the cluster does not take; PlacementError where the pools that are named cannot hold it.
         """
         pools = pools_of_spec(folder / experiment.name, experiment.placement.pools)
         prepared = prepare_experiment(experiment, pins, pools=pools)
@@ -90,7 +90,11 @@ class KubeCluster(Cluster):
         refuse_protected(namespace)
         there = KubeWatcher(namespace=namespace, context=self._target[1], kubeconfig=self._target[0])
         is_there = self._refuse_existing(there, experiment.name, namespace, force=force)
-        objects = prepared.under({}, namespace=namespace).objects
+        rendering = prepared.under({}, namespace=namespace)
+        refusal = rendering.plan.refusal() if rendering.plan is not None else None
+        if refusal is not None:
+            raise refusal
+        objects = rendering.objects
         with prepared_chart(prepared, folder) as source:
             secret = source.secret(experiment.name, namespace, values)
             self._judge(objects, namespace)

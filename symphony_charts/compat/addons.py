@@ -11,15 +11,20 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from symphony_charts.compat.keywords import speaks
+from symphony_charts.compat.spec import ExperimentSpec
 from symphony_charts.errors import SpecError, SymphError, UsageError
+from symphony_charts.settings.user import SymphonyConfig
+from symphony_charts.system.files import write_file
 from symphony_charts.system.subprocess_runner import Completed, run
 
-__all__ = ["DockerBuilder", "clean_images"]
+__all__ = ["DockerBuilder", "LocalFileManager", "clean_images"]
 
 _BUILD_S = 3600.0
 _CONTEXT = "symphony_docker_build"
 
 
+@speaks({"build_and_push": {"repo": "repository"}, "from_dict": {"di": "settings"}})
 class DockerBuilder:
     """Builds one image out of a Dockerfile and copies of folders and files.
 
@@ -72,22 +77,26 @@ class DockerBuilder:
             self.image = answer.read_text(encoding="ascii").strip()
         return self.image
 
-    def tag(self, repository: str, tag: str | None = None, force: bool = False) -> str:  # noqa: ARG002 - Symphony's
+    def tag(self, repository: str, tag: str | None = None, force: bool = False) -> str:
         """Give the image a name; `force` is docker's own rule by now. Raises ValueError before `build`."""
-        name = f"{repository}:{tag or 'latest'}"
+        name = self.tag_name(repository, tag)
         self._run(["docker", "tag", self._built(), name])
         return name
 
     def push(self, repository: str, tag: str | None = None) -> None:
         """Push a name that `tag` gave."""
         self._built()
-        self._run(["docker", "push", f"{repository}:{tag or 'latest'}"])
+        self._run(["docker", "push", self.tag_name(repository, tag)])
 
     def build_and_push(self, repository: str, tag: str | None = None) -> None:
         """Build, tag and push."""
         self.build()
         self.tag(repository, tag)
         self.push(repository, tag)
+
+    def tag_name(self, repository: str, tag: str | None = None) -> str:
+        """The whole name of an image."""
+        return f"{repository}:{tag or 'latest'}"
 
     def copy_context(self) -> Path:
         """The build context: what the settings name, copied; a copy that need not be updated is left as it is."""
@@ -122,8 +131,52 @@ class DockerBuilder:
         return ended
 
 
+class LocalFileManager:
+    """The folder in which launched experiments are saved, as ``<folder>/<name>/experiment.yaml``."""
+
+    @property
+    def data_root(self) -> Path | None:
+        """The experiment folder, if one is configured."""
+        folder = SymphonyConfig().experiment_folder
+        return Path(folder).expanduser() if folder else None
+
+    def has_experiment_folder(self) -> bool:
+        """Whether one is configured."""
+        return self.data_root is not None
+
+    def experiment_path(self, experiment_name: str) -> Path:
+        """The folder of one experiment; raises ValueError where none is configured."""
+        root = self.data_root
+        if root is None:
+            raise SpecError.one(
+                "no experiment folder is configured", next="SymphonyConfig().set_experiment_folder(...)"
+            )
+        return root / experiment_name
+
+    def experiment_file(self, experiment_name: str) -> str:
+        """The file of one experiment."""
+        return str(self.experiment_path(experiment_name) / "experiment.yaml")
+
+    def experiment_exists(self, experiment_name: str) -> bool:
+        """Whether it was saved."""
+        return Path(self.experiment_file(experiment_name)).exists()
+
+    def load_experiment(self, experiment_name: str) -> ExperimentSpec:
+        """The saved experiment; raises ValueError where there is none."""
+        if not self.experiment_exists(experiment_name):
+            raise SpecError.one(f'no experiment "{experiment_name}" is saved', at=self.experiment_file(experiment_name))
+        spec: ExperimentSpec = ExperimentSpec.load_file(self.experiment_file(experiment_name))
+        return spec
+
+    def save_experiment(self, experiment: ExperimentSpec) -> str:
+        """Write the experiment; the path of its file."""
+        file = self.experiment_file(experiment.name)
+        write_file(Path(file), experiment.dump_yaml_str().encode())
+        return file
+
+
 def clean_images(
-    patterns: Iterable[str],
+    fnmatch_strs: str | Iterable[str],
     force: bool = False,
     force_prune_containers: bool = False,
     force_prune_images: bool = False,
@@ -132,6 +185,7 @@ def clean_images(
 
     Each step asks on a terminal unless it is forced; raises UsageError where nobody can answer.
     """
+    patterns = [fnmatch_strs] if isinstance(fnmatch_strs, str) else list(fnmatch_strs)
     _agreed(force_prune_containers, "Remove all containers that have stopped?", ["docker", "container", "prune", "-f"])
     listed = run(["docker", "images", "--format", "{{.Repository}}:{{.Tag}}"]).text.splitlines()
     wanted = [name for name in listed if any(fnmatchcase(name, pattern) for pattern in patterns)]

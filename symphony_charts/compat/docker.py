@@ -11,6 +11,7 @@ from typing import Any
 
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.compat.errors import symphonys
+from symphony_charts.compat.keywords import CLUSTER, speaks
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.environment.variables import Address, Fact, interpret, variables_of
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError
@@ -25,9 +26,38 @@ from symphony_charts.system.subprocess_runner import run
 
 __all__ = ["DockerCluster", "DockerExperimentSpec", "DockerProcessGroupSpec", "DockerProcessSpec"]
 
-DockerProcessSpec = ProcessSpec
-DockerProcessGroupSpec = ProcessGroupSpec
-DockerExperimentSpec = ExperimentSpec
+
+class DockerProcessSpec(ProcessSpec):
+    """A service of the project."""
+
+    backend = "docker"
+
+    def __init__(self, name: str, container_image: str | None = None, **fields: Any) -> None:
+        super().__init__(name, container_image=container_image, **fields)
+
+
+@speaks({"__init__": {"group_name": "name"}})
+class DockerProcessGroupSpec(ProcessGroupSpec):
+    """A group; it says only which services belong together."""
+
+    backend = "docker"
+    process_class = DockerProcessSpec
+
+    def __init__(self, name: str, **fields: Any) -> None:
+        super().__init__(name, **fields)
+
+
+class DockerExperimentSpec(ExperimentSpec):
+    """An experiment that becomes a compose project."""
+
+    backend = "docker"
+    process_class = DockerProcessSpec
+    group_class = DockerProcessGroupSpec
+
+    def yml(self) -> str:
+        """The text of the compose file."""
+        return dump(compose_of(self.finish()))
+
 
 # Between a group's name and a process's, in the names of compose services.
 _BETWEEN = "--"
@@ -42,8 +72,11 @@ _FACTS: dict[Fact, str | None] = {
 }
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _UP_S = 900.0
+# The verbs whose experiment Symphony called `exp_name` on this backend alone.
+_BY_EXPERIMENT = ("delete", "describe_experiment", "describe_process", "describe_process_group")
 
 
+@speaks(CLUSTER, {name: {"exp_name": "experiment_name"} for name in _BY_EXPERIMENT})
 class DockerBackend(Cluster):
     """This machine's docker: a compose project for each experiment, by ``docker compose``."""
 
@@ -78,12 +111,12 @@ class DockerBackend(Cluster):
         projects = json.loads(run(["docker", "compose", "ls", "--all", "--format", "json"]).text or "[]")
         return sorted(str(project["Name"]) for project in projects)
 
-    def delete(self, experiment_name: str, **_: Any) -> None:
+    def delete(self, experiment_name: str, timeout: float = 10) -> None:
         """Remove a project's containers and networks; raises ValueError where there is none."""
         with symphonys():
             if experiment_name not in self.list_experiments():
                 raise NotFound(f'there is no project "{experiment_name}"')
-        run([*_compose(experiment_name), "down"], timeout_s=120)
+        run([*_compose(experiment_name), "down", "--timeout", f"{timeout:.0f}"], timeout_s=120 + timeout)
 
 
 DockerCluster = DockerBackend

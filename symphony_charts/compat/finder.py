@@ -40,7 +40,7 @@ class _Loader(Loader):
     def __init__(self, home: str) -> None:
         self._home = home
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:  # noqa: ARG002 - part of the interface
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """The usual kind of module."""
         return None
 
@@ -57,8 +57,8 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self,
         fullname: str,
-        path: Sequence[str] | None,  # noqa: ARG002 - part of the interface
-        target: ModuleType | None = None,  # noqa: ARG002 - part of the interface
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """The module's spec; None, so that the import fails as usual, for what Symphony had and nobody used."""
         top, _, rest = fullname.partition(".")

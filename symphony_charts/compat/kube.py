@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import Any
 
-from symphony_charts.clusters.gke_dispatcher import GKEDispatcher
+import msgspec
+
+from symphony_charts.cli import output
+from symphony_charts.clusters.gke_dispatcher import GKEDispatcher as OurDispatcher
 from symphony_charts.clusters.kubernetes import KubeCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
+from symphony_charts.compat.keywords import CLUSTER, speaks
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump_all
+from symphony_charts.importers.common.hardening import taken_away
+from symphony_charts.importers.common.report import Report
 from symphony_charts.prepare import prepare_experiment
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import processes_of
 
 __all__ = [
     "GKEDispatcher",
@@ -19,8 +30,29 @@ __all__ = [
     "KubeProcessSpec",
 ]
 
+# How the states of a process begin that has nothing to say yet.
+_NOT_YET = ("pending", "queued", "waiting", "unknown")
+
 KubeProcessSpec = ProcessSpec
 KubeProcessGroupSpec = ProcessGroupSpec
+
+
+@speaks({"__init__": {"tf_json": "source"}, "get_node_pool": {"name": "node_pool_name"}})
+class GKEDispatcher(OurDispatcher):
+    """Symphony's dispatcher."""
+
+    def infer_node_pool_name(
+        self,
+        memory_m: float | None = None,
+        cpu: float | None = None,
+        gpu_type: str | None = None,
+        gpu_count: int | None = None,
+    ) -> str:
+        """The pool that these resources would be claimed on; raises SpecError (a ValueError) where there is none."""
+        process = ProcessSpec("asked", container_image="asked")
+        wanted: dict[str, Any] = {"memory_m": memory_m, "cpu": cpu, "gpu_type": gpu_type, "gpu_count": gpu_count}
+        pool = OurDispatcher(self.pools, formula=self.formula).assign_to(process, assign_to="resource", **wanted).pool
+        return str(pool)
 
 
 class KubeExperimentSpec(ExperimentSpec):
@@ -28,9 +60,24 @@ class KubeExperimentSpec(ExperimentSpec):
 
     def compile(self) -> str:
         """The YAML documents of all objects that the experiment's chart makes; the same however often it is called."""
-        return dump_all(prepare_experiment(self.finish()).objects)
+        return dump_all(self._compile().values())
+
+    def _compile(self) -> dict[str, dict[str, Any]]:
+        """The objects by ``Kind/name``; Symphony had its own keys."""
+        objects = prepare_experiment(with_images(self.finish())).objects
+        return {f"{item['kind']}/{sub(item, 'metadata')['name']}": item for item in objects}
 
 
+def with_images(experiment: Experiment) -> Experiment:
+    """`experiment` as it can be shown: processes without an image, which cannot be launched, are named on stderr."""
+    without = [str(ref) for ref, process in processes_of(experiment) if process.image is None]
+    if not without or experiment.image is not None:
+        return experiment
+    sys.stderr.write(f"warning: no image is named for {', '.join(without)}; a launch needs one\n")
+    return msgspec.structs.replace(experiment, image="image-is-missing")
+
+
+@speaks(CLUSTER)
 class KubeBackend(OurCluster):
     """Kubernetes under Symphony's names. Experiments are charts, not bare pods, and are ours only by their labels."""
 
@@ -43,7 +90,31 @@ class KubeBackend(OurCluster):
     def launch(self, exp: Any, force: bool = False, dry_run: bool = False, **options: Any) -> object:
         """Start an experiment; with `dry_run` print its objects. Raises ResourceExistsError where it is there."""
         with symphonys():
-            return super().launch(exp, force=force, dry_run=dry_run, **options)
+            if isinstance(exp, ExperimentSpec):
+                # What a script that was written for Symphony's pods cannot know.
+                output.print_report(Report(notes=taken_away(exp.finish())))
+            shown = with_images(exp.finish()) if dry_run and isinstance(exp, ExperimentSpec) else exp
+            return super().launch(shown, force=force, dry_run=dry_run, **options)
+
+    def describe_headers(self) -> list[str]:
+        """What `describe_experiment` says of a process."""
+        return ["Ready", "Restarts", "State"]
+
+    def get_log_when_alive(
+        self,
+        experiment_name: str,
+        process_name: str,
+        process_group: str | None = None,
+        follow: bool = False,
+        since: float = 0,
+        tail: int = -1,
+        print_logs: bool = False,
+        sleep_interval: float = 10,
+    ) -> str:
+        """What a process has printed, once it runs or has ended; it is asked every `sleep_interval` seconds."""
+        while self.describe_process(experiment_name, process_name, process_group)["State"].startswith(_NOT_YET):
+            time.sleep(sleep_interval)
+        return self.get_log(experiment_name, process_name, process_group, follow, since, tail, print_logs)
 
     def delete(self, experiment_name: str, **options: Any) -> Any:
         """End an experiment of ours; raises ValueError for any other."""

@@ -15,7 +15,15 @@ from symphony_charts.spec.builder import experiment as builder
 from symphony_charts.spec.data import to_data, to_record
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["NATIVE", "dump_experiment", "dump_group", "dump_process", "read_experiment"]
+__all__ = [
+    "NATIVE",
+    "dump_experiment",
+    "dump_group",
+    "dump_process",
+    "read_experiment",
+    "read_group",
+    "read_process",
+]
 
 Data = dict[str, Any]
 NATIVE = "symph"
@@ -91,6 +99,22 @@ def read_experiment(data: Mapping[str, object]) -> Experiment:
         holder = result["groups"][where[0]] if len(where) == 2 else result
         holder["processes"][where[-1]]["env"] = envs
     return to_record(result)
+
+
+def read_process(data: Mapping[str, object]) -> tuple[str, Data]:
+    """The name and fields of a process that was dumped by itself."""
+    ((name, fields),) = _alone(processes=[dict(data)])["processes"].items()
+    return name, fields
+
+
+def read_group(data: Mapping[str, object]) -> tuple[str, Data, Data]:
+    """The name of a group that was dumped by itself, the fields of its processes, and its own."""
+    ((name, fields),) = _alone(process_groups=[dict(data)])["groups"].items()
+    return name, fields.pop("processes"), fields
+
+
+def _alone(**parts: object) -> Data:
+    return to_data(read_experiment({"name": "dump", "process_groups": [], "processes": [], **parts}))
 
 
 def _differs(data: Data, experiment: Experiment) -> bool:

@@ -10,7 +10,15 @@ from typing import Any, ClassVar
 from symphony_charts.clusters import builders as specs
 from symphony_charts.clusters.address_book import AddressBook
 from symphony_charts.compat.errors import symphonys
-from symphony_charts.compat.legacy import dump_experiment, dump_group, dump_process, read_experiment
+from symphony_charts.compat.keywords import ADDED, POD, SPEC, speaks
+from symphony_charts.compat.legacy import (
+    dump_experiment,
+    dump_group,
+    dump_process,
+    read_experiment,
+    read_group,
+    read_process,
+)
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import dump, load
 from symphony_charts.importers.symphony.importer import SHELL, serving
@@ -22,7 +30,55 @@ __all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec"]
 _WRITERS = {".json": "dump_json_str", ".yml": "dump_yaml_str", ".yaml": "dump_yaml_str"}
 
 
-class ProcessSpec(OurProcess):
+class Dumped:
+    """What can be written as Symphony wrote it, and read again; the writers' keywords are those of JSON."""
+
+    def dump_dict(self) -> dict[str, Any]:
+        """The data that is written."""
+        raise NotImplementedError
+
+    @classmethod
+    def load_dict(cls, di: Mapping[str, object]) -> Any:
+        """What was dumped as `di`."""
+        raise NotImplementedError
+
+    def dump_yaml_str(self, **_: object) -> str:
+        """The dump as YAML; the keywords of PyYAML's writer change nothing."""
+        return dump(self.dump_dict())
+
+    def dump_json_str(self, **dumper_kwargs: Any) -> str:
+        """The dump as JSON, with the keywords of `json.dumps`."""
+        return json.dumps(self.dump_dict(), **{"indent": 2, "ensure_ascii": False, **dumper_kwargs}) + "\n"
+
+    def dump_file(self, file_path: str | Path, **dumper_kwargs: Any) -> None:
+        """Write YAML or JSON, as the file's ending says; raises OSError for another ending."""
+        path = Path(file_path).expanduser()
+        if path.suffix not in _WRITERS:
+            raise OSError(f"{path}: the name ends neither in .json nor in .yml or .yaml")
+        path.write_text(getattr(self, _WRITERS[path.suffix])(**dumper_kwargs), encoding="utf-8")
+
+    dump_yaml_file = dump_json_file = dump_file
+
+    @classmethod
+    def load_yaml_str(cls, string: str, **_: object) -> Any:
+        """What YAML or JSON says; raises SpecError where the text holds anything but a map."""
+        data = load(string)
+        if not isinstance(data, dict):
+            raise SpecError.one("a dump of Symphony is a map")
+        return cls.load_dict(data)
+
+    load_json_str = load_yaml_str
+
+    @classmethod
+    def load_file(cls, file_path: str | Path, **_: object) -> Any:
+        """What a YAML or JSON file says."""
+        return cls.load_yaml_str(Path(file_path).expanduser().read_text(encoding="utf-8"))
+
+    load_yaml_file = load_json_file = load_file
+
+
+@speaks(POD)
+class ProcessSpec(Dumped, OurProcess):
     """A process; keywords are those of this package, and a wrong one is refused with the nearest."""
 
     backend: ClassVar[str] = "kube"
@@ -38,8 +94,15 @@ class ProcessSpec(OurProcess):
         """The process as Symphony dumped it."""
         return dump_process(self, self.backend)
 
+    @classmethod
+    def load_dict(cls, di: Mapping[str, object]) -> Any:
+        """A process that belongs nowhere yet."""
+        name, fields = read_process(di)
+        return cls(name, standalone=bool(di.get("standalone", True)), **fields)
 
-class ProcessGroupSpec(OurGroup):
+
+@speaks(POD, ADDED, {"load_dict": {"data": "di"}})
+class ProcessGroupSpec(Dumped, OurGroup):
     """A process group."""
 
     backend: ClassVar[str] = "kube"
@@ -53,13 +116,23 @@ class ProcessGroupSpec(OurGroup):
         """The group as Symphony dumped it."""
         return dump_group(self, self.backend)
 
+    @classmethod
+    def load_dict(cls, di: Mapping[str, object]) -> Any:
+        """A group with its processes that belongs nowhere yet."""
+        name, processes, fields = read_group(di)
+        group = cls(name, **fields)
+        for process, process_fields in processes.items():
+            group.new_process(process, **process_fields)
+        return group
+
     def get_process(self, name: str) -> OurProcess:
         """The process `name`; raises KeyError."""
         with symphonys():
             return super().get_process(name)
 
 
-class ExperimentSpec(specs.ExperimentSpec):
+@speaks(SPEC, ADDED)
+class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Symphony's keywords
     """An experiment. Every loader gives an experiment that dumps to what was loaded."""
 
     backend: ClassVar[str] = "kube"
@@ -70,6 +143,9 @@ class ExperimentSpec(specs.ExperimentSpec):
         super().__init__(*args, **fields)
         # As Symphony started them; its programs dial until somebody listens.
         self._local().setdefault("start", "together")
+        if self.backend != "subproc":
+            # There a process that failed ended all others, elsewhere none.
+            self._local().setdefault("on_exit", "keep")
 
     @property
     def address_book(self) -> AddressBook:
@@ -93,43 +169,9 @@ class ExperimentSpec(specs.ExperimentSpec):
         """The experiment as Symphony dumped it."""
         return dump_experiment(self, self.backend, self.address_book.entries)
 
-    def dump_yaml_str(self) -> str:
-        """The experiment as Symphony dumped it, as YAML."""
-        return dump(self.dump_dict())
-
-    def dump_json_str(self) -> str:
-        """The experiment as Symphony dumped it, as JSON."""
-        return json.dumps(self.dump_dict(), indent=2, ensure_ascii=False) + "\n"
-
-    def dump_file(self, path: str | Path) -> None:
-        """Write YAML or JSON, as the file's ending says; raises OSError for another ending."""
-        path = Path(path).expanduser()
-        if path.suffix not in _WRITERS:
-            raise OSError(f"{path}: the name ends neither in .json nor in .yml or .yaml")
-        path.write_text(getattr(self, _WRITERS[path.suffix])(), encoding="utf-8")
-
-    dump_yaml_file = dump_json_file = dump_file
-
     @classmethod
-    def load_dict(cls, data: Mapping[str, object]) -> ExperimentSpec:
+    def load_dict(cls, di: Mapping[str, object]) -> ExperimentSpec:
         """The experiment of a dump, Symphony's, this module's, or this package's own form."""
-        spec = cls.from_experiment(read_experiment(data))
+        spec = cls.from_experiment(read_experiment(di))
         assert isinstance(spec, ExperimentSpec)  # noqa: S101 - it is of `cls`
         return spec
-
-    @classmethod
-    def load_yaml_str(cls, text: str) -> ExperimentSpec:
-        """A builder from a dump in YAML or JSON; raises SpecError where the text holds anything but a map."""
-        data = load(text)
-        if not isinstance(data, dict):
-            raise SpecError.one("a dumped experiment is a map")
-        return cls.load_dict(data)
-
-    load_json_str = load_yaml_str
-
-    @classmethod
-    def load_file(cls, path: str | Path) -> ExperimentSpec:
-        """The experiment in a YAML or JSON file."""
-        return cls.load_yaml_str(Path(path).expanduser().read_text(encoding="utf-8"))
-
-    load_yaml_file = load_json_file = load_file

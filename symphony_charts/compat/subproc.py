@@ -255,15 +255,17 @@ class SubprocManager:
         """The exit status of every process by name, None while it runs."""
         return {name: child.poll() for name, child in self._children.items()}
 
-    def kill(self, name: str, signal: int = signal.SIGTERM) -> None:
-        """Send a signal to a process and all that it started."""
+    def kill(self, name: str, signal: int = signal.SIGTERM, verbose: bool = False) -> None:
+        """Send a signal to a process and all that it started; `verbose` says so."""
+        if verbose:
+            sys.stdout.write(f"signal {signal} to {name}\n")
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._children[name].pid, signal)
 
-    def kill_all(self) -> None:
+    def kill_all(self, verbose: bool = False) -> None:
         """End everything: TERM, a second of grace for each, then KILL to all that are left."""
         for name in self._children:
-            self.kill(name, signal.SIGTERM)
+            self.kill(name, signal.SIGTERM, verbose)
         deadline = time.monotonic() + _GRACE_S
         for child in self._children.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -274,12 +276,12 @@ class SubprocManager:
             child.wait()
         self._let_signals_be()
 
-    def join(self, kill_on_error: bool = True, check_interval: float = _POLL_S) -> int:
+    def join(self, kill_on_error: bool = True, poll_interval: float = _POLL_S) -> int:
         """Wait for all; the first status that is not 0, or 0. With `kill_on_error` one failure ends the others."""
         while None in (statuses := self.poll_all()).values():
             if kill_on_error and any(statuses.values()):
                 break
-            time.sleep(check_interval)
+            time.sleep(poll_interval)
         failed = [status for status in statuses.values() if status]
         if failed and kill_on_error:
             self.kill_all()

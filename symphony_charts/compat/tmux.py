@@ -10,14 +10,20 @@ import msgspec
 
 from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
+from symphony_charts.compat.keywords import CLUSTER, speaks
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.errors import SpecError
 from symphony_charts.local.log_file import LogFile
 from symphony_charts.local.runs import find_run, find_slots, process_items
+from symphony_charts.spec.data import to_record
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import processes_of
 
 __all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
+
+
+# The window of an experiment without processes; Symphony's was `__main__`, which is no name of a process here.
+_SHELL = "main"
 
 
 def check_name(name: object, what: str) -> None:
@@ -48,14 +54,24 @@ def with_one_script(experiment: Experiment) -> Experiment:
     )
 
 
+def _with_a_shell(exp: Any) -> Any:
+    """`exp`, or where it has no process the same with a shell to attach to, which is what Symphony started then."""
+    if not isinstance(exp, ExperimentSpec) or exp.list_all_processes():
+        return exp
+    shell = Process(command=["bash"], lifecycle="service")
+    return msgspec.structs.replace(to_record(exp.to_data()), processes={_SHELL: shell})
+
+
 class TmuxProcessSpec(ProcessSpec):
     """A process in a pane: `cmds` are its shell lines."""
 
     backend = "tmux"
 
-    def __init__(self, name: str, cmds: str | Iterable[str] | None = None, **fields: Any) -> None:
+    def __init__(
+        self, name: str, cmds: str | Iterable[str] | None = None, start_dir: str | None = None, **fields: Any
+    ) -> None:
         check_name(name, "a process")
-        super().__init__(name, cmds, **fields)
+        super().__init__(name, cmds, start_dir=start_dir, **fields)
 
 
 class TmuxProcessGroupSpec(ProcessGroupSpec):
@@ -64,9 +80,15 @@ class TmuxProcessGroupSpec(ProcessGroupSpec):
     backend = "tmux"
     process_class = TmuxProcessSpec
 
-    def __init__(self, name: str, processes: Iterable[Any] = (), **fields: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        start_dir: str | None = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+        **fields: Any,
+    ) -> None:
         check_name(name, "a process group")
-        super().__init__(name, processes, **fields)
+        super().__init__(name, start_dir=start_dir, preamble_cmds=preamble_cmds, **fields)
 
 
 class TmuxExperimentSpec(ExperimentSpec):
@@ -76,11 +98,19 @@ class TmuxExperimentSpec(ExperimentSpec):
     process_class = TmuxProcessSpec
     group_class = TmuxProcessGroupSpec
 
-    def __init__(self, name: str, **fields: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        start_dir: str | None = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+        port_range: object = None,
+        **fields: Any,
+    ) -> None:
         check_name(name, "an experiment")
-        super().__init__(name, **fields)
+        super().__init__(name, start_dir=start_dir, preamble_cmds=preamble_cmds, port_range=port_range, **fields)
 
 
+@speaks(CLUSTER)
 class TmuxBackend(OurCluster):
     """This machine. A dead process is never called live, and one that cannot be started says so."""
 
@@ -92,11 +122,12 @@ class TmuxBackend(OurCluster):
             fields.setdefault("preamble_cmds", self._preamble_cmds)
         return self.experiment_class(name, **fields)
 
-    def launch(self, exp: Any, force: bool = False, dry_run: bool = False, **options: Any) -> object:
+    def launch(  # type: ignore[override]  # in Symphony's order
+        self, exp: Any, dry_run: bool = False, verbose: bool = True, *, force: bool = False
+    ) -> object:
         """Start an experiment; raises ResourceExistsError when one of that name runs. `verbose` changes nothing."""
-        options.pop("verbose", None)
         with symphonys():
-            return super().launch(exp, force=force, dry_run=dry_run, **options)
+            return super().launch(_with_a_shell(exp), force=force, dry_run=dry_run)
 
     def start(
         self,
@@ -111,10 +142,14 @@ class TmuxBackend(OurCluster):
         joined = with_one_script(experiment)
         return super().start(joined, folder=folder, pins=pins, force=force, dry_run=dry_run)
 
+    def list_experiments(self) -> list[str]:
+        """The names of all experiments that were started here and not deleted, as Symphony's sessions stayed."""
+        return [status.name for status in self.watcher.experiments(ended=True)]
+
     def delete(self, experiment_name: str, **_: Any) -> None:
-        """End an experiment; raises ValueError unless it runs here."""
+        """End an experiment and forget its runs and logs; raises ValueError where there is none."""
         with symphonys():
-            super().delete(experiment_name)
+            self.watcher.delete(experiment_name)
 
     def describe_experiment(self, experiment_name: str) -> Mapping[str | None, Mapping[str, Mapping[str, str]]]:
         """Group (None: lone processes) -> process -> ``{"status": "live"}``, or its end in words."""
@@ -142,9 +177,16 @@ class TmuxBackend(OurCluster):
         return processes[process_name]
 
     def get_log(  # type: ignore[override]  # Symphony's tmux gave lines where every other backend gave text
-        self, experiment_name: str, process_name: str, process_group: str | None = None, tail: int = -1, **_: Any
+        self,
+        experiment_name: str,
+        process_name: str,
+        process_group: str | None = None,
+        follow: bool = False,
+        since: float = 0,
+        tail: int = -1,
+        print_logs: bool = False,
     ) -> list[str]:
-        """The lines that a process printed: the last `tail`, or all."""
+        """The lines that a process has printed: the last `tail`, or all; the rest is for other backends."""
         with symphonys():
             run = find_run(experiment_name)
             name = f"{process_group}/{process_name}" if process_group else process_name

@@ -5,10 +5,24 @@ from __future__ import annotations
 import hashlib
 import re
 
-__all__ = ["DNS_LABEL", "SERVICE_NAME", "prefix_owner", "sanitize", "shorten"]
+__all__ = [
+    "DNS_LABEL",
+    "FILE_KEY",
+    "LABEL_NAME",
+    "OBJECT_NAME",
+    "SERVICE_NAME",
+    "prefix_owner",
+    "sanitize",
+    "shorten",
+]
 
 DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?", re.ASCII)
 SERVICE_NAME = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?", re.ASCII)
+# A DNS subdomain: what most objects may be called, and what stands before the slash in the key of a label.
+OBJECT_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
+# A key of a ConfigMap or Secret.
+FILE_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
 
 _SEPARATORS = str.maketrans(" _.", "---")
 _HASH_DIGITS = 8

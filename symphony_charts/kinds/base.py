@@ -115,6 +115,10 @@ class Kind(Protocol):
         """Whether it ends its other groups once the `done` groups of `doneWhen` have ended; never its services."""
         return False
 
+    def fails_together(self, workload: Workload) -> bool:
+        """Whether it ends its other groups when one has failed for good; never its services."""
+        return False
+
     def removes_its_pods(self, values: Mapping[str, object]) -> bool:
         """Whether its end takes all its pods away, those of services too."""
         return False

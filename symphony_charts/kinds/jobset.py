@@ -57,6 +57,10 @@ class JobSet(Kind):
         """Always: that is what its success policy is for."""
         return True
 
+    def fails_together(self, workload: Workload) -> bool:
+        """Always: a set fails with the first of its Jobs."""
+        return True
+
     def children(self, item: Mapping[str, object]) -> Iterator[dict[str, object]]:
         """The Job of each member."""
         name = sub(item, "metadata").get("name")

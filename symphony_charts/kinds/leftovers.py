@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.group import Group
 from symphony_charts.kinds.registry import KINDS
+from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import pods_of
 
-__all__ = ["runs_on", "stops_the_rest"]
+__all__ = ["failure_difference", "runs_on", "stops_the_rest"]
 
 
 def runs_on(values: Mapping[str, object], groups: Mapping[str, Group], kind: str) -> list[tuple[str, str]]:
@@ -32,6 +34,27 @@ def runs_on(values: Mapping[str, object], groups: Mapping[str, Group], kind: str
 def stops_the_rest(values: Mapping[str, object], kind: str) -> bool:
     """Whether the kind of workload ends its other groups once those of `doneWhen` have; never its services."""
     return KINDS[kind].stops_the_rest(values, len({group for group, _ in _done_when(values)}))
+
+
+def failure_difference(experiment: Experiment, kind: str) -> str:
+    """How a failure for good ends other things on a cluster than here (`on_exit`); empty where both do the same."""
+    pods = pods_of(experiment).values()
+    if len(pods) < 2:
+        return ""
+    usual = experiment.local.on_exit
+    here = {
+        (process.local.on_exit if process.local else None) or usual
+        for pod in pods
+        for process in pod.processes.values()
+    }
+    is_together = KINDS[kind].fails_together(experiment.workload)
+    if is_together and here != {"stop-all"}:
+        return f"a process that fails for good ends the others on kind {kind}, and not here (local.on_exit)"
+    if not is_together and "stop-all" in here:
+        return (
+            f"a process that fails for good ends the run here, and no other group on kind {kind} (local.on_exit: keep)"
+        )
+    return ""
 
 
 def _done_when(values: Mapping[str, object]) -> list[tuple[str, str]]:

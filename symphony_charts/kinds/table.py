@@ -48,6 +48,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     unit_length: int = msgspec.field(name="unit")
     member_length: int = msgspec.field(name="member")
     is_one_object: bool = msgspec.field(name="whole")
+    resources: str
     has_pod_groups: bool = msgspec.field(name="podGroups")
     reads_queue: bool = msgspec.field(name="queues")
     index: str

@@ -62,6 +62,10 @@ class VolcanoJob(Kind):
         """It can wait for one group alone."""
         return done == 1
 
+    def fails_together(self, workload: Workload) -> bool:
+        """Always: every task ends the job when it fails."""
+        return True
+
     def children(self, item: Mapping[str, object]) -> Iterator[dict[str, object]]:
         """A Job for each task."""
         name = sub(item, "metadata").get("name")

@@ -7,13 +7,13 @@ added to the fields that have them. It says what is well formed; what hangs toge
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 import msgspec
 
 from symphony_charts.formats.names import SERVICE_NAME
 from symphony_charts.spec import sources
-from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.model import Experiment, ExposeSettings
 
 __all__ = ["json_schema"]
 
@@ -72,10 +72,14 @@ def _shorten(name: str, schema: Schema) -> None:
         change = _FORMS.get(field)
         if field in _WORD_FIELDS and _is_list(properties[field]):
             properties[field] = _also(properties[field], _WORDS)
-        elif field in _TEXT_FIELDS and properties[field].get("type") == "object":
+        elif _is_map_of_texts(properties[field]) and field in (*_TEXT_FIELDS, "env"):
             properties[field] = _TEXTS
         elif change is not None and (name, field) not in _EXCEPT:
             properties[field] = change(properties[field])
+
+
+def _is_map_of_texts(field: Schema) -> bool:
+    return bool(field.get("additionalProperties") == {"type": "string"})
 
 
 def _is_list(field: Schema) -> bool:
@@ -154,6 +158,9 @@ def _span(field: Schema) -> Schema:
 _MOUNT_FORM: Schema = {"anyOf": [{"$ref": "#/$defs/Mount"}, {"$ref": "#/$defs/Inline"}, {"type": "string"}]}
 _ENV: Schema = {"type": "object", "additionalProperties": {"anyOf": [_SCALAR, {"$ref": "#/$defs/EnvSource"}]}}
 _RESTART = ["always", "on-failure", "never", "Always", "OnFailure", "Never"]
+_EXPOSED: Schema = {
+    "anyOf": [{"enum": list(get_args(get_type_hints(ExposeSettings)["type"]))}, {"$ref": "#/$defs/ExposeSettings"}]
+}
 _FORMS: dict[str, Callable[[Schema], Schema]] = {
     "env": _only(_ENV),
     "binds": _only(_SERVICES),
@@ -180,9 +187,7 @@ _FORMS: dict[str, Callable[[Schema], Schema]] = {
     "configs": _only(
         {"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ConfigFile"}]}}
     ),
-    "expose": _only(
-        {"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ExposeSettings"}]}}
-    ),
+    "expose": _only({"type": "object", "additionalProperties": _EXPOSED}),
     "image_pull_secrets": _only(_WORDS),
     "networks": _only(_WORDS),
 }

@@ -219,7 +219,8 @@ class ProcessGroup(PodSettings, frozen=True, kw_only=True):
 class Step(Record, frozen=True, kw_only=True):
     """Something that runs to its end before the processes of each pod in `groups` (empty: of every pod).
 
-    `groups` names groups or lone processes. Volumes carry its results over.
+    `groups` names groups or lone processes. Volumes carry its results over. `container_overlay` is what Kubernetes is
+    told besides.
     """
 
     image: str | None = None
@@ -233,6 +234,7 @@ class Step(Record, frozen=True, kw_only=True):
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
     groups: list[str] = []
+    container_overlay: dict[str, object] = {}
 
 
 # --- the experiment --------------------------------------------------------------------------------------------------

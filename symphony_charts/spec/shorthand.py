@@ -15,6 +15,7 @@ from symphony_charts.formats.scalars import plain, scalar_text
 from symphony_charts.spec.shorthand_fields import (
     assignment,
     by_field,
+    exposures,
     port_range,
     probe,
     restart,
@@ -254,7 +255,8 @@ _PROCESS: dict[str, _Expander] = {
 }
 _GROUP: dict[str, _Expander] = {**_POD, "processes": _Expansion.process_map}
 _STEP: dict[str, _Expander] = {
-    key: _PROCESS[key] for key in ("command", "args", "cmds", "shell", "env", "mounts", "requests", "limits")
+    key: _PROCESS[key]
+    for key in ("command", "args", "cmds", "shell", "env", "mounts", "requests", "limits", "container_overlay")
 } | {"groups": _form(words)}
 _EXPERIMENT: dict[str, _Expander] = {
     "processes": _Expansion.process_map,
@@ -265,7 +267,7 @@ _EXPERIMENT: dict[str, _Expander] = {
     "secrets": _Expansion.secrets,
     "port_range": _form(port_range),
     "done_when": _form(words),
-    "expose": _form(lambda value: by_field(value, "type")),
+    "expose": _form(exposures),
     "image_pull_secrets": _form(words),
     "networks": _form(words),
     "labels": _form(texts),

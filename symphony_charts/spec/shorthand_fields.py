@@ -9,6 +9,7 @@ from symphony_charts.formats.scalars import plain, scalar_text
 __all__ = [
     "assignment",
     "by_field",
+    "exposures",
     "port_range",
     "probe",
     "restart",
@@ -65,6 +66,19 @@ def by_field(value: object, field: str) -> object:
     return {key: {field: item} if isinstance(item, str) else item for key, item in value.items()}
 
 
+def exposures(value: object) -> object:
+    """How services are exposed, where one text is the type; annotations are text."""
+    named = by_field(value, "type")
+    return {key: _annotated(item) for key, item in named.items()} if isinstance(named, dict) else named
+
+
+def _annotated(settings: object) -> object:
+    """Settings with the values of their `annotations` as text."""
+    if not isinstance(settings, dict) or "annotations" not in settings:
+        return settings
+    return {**settings, "annotations": texts(settings["annotations"])}
+
+
 def tolerations(value: object) -> object:
     """One toleration or several; `tolerationSeconds` is Kubernetes' name of `seconds`."""
     items = [value] if isinstance(value, dict) else value
@@ -90,8 +104,11 @@ def probe(value: object) -> object:
     for kind in ("tcp", "http"):
         if isinstance(result.get(kind), (str, int)):
             result[kind] = {"port": result[kind]}
-    if isinstance(result.get("exec"), (str, list, tuple)):
-        result["exec"] = {"command": words(result["exec"])}
+    asked = result.get("exec")
+    if isinstance(asked, (str, list, tuple)):
+        asked = {"command": asked}
+    if isinstance(asked, dict) and "command" in asked:
+        result["exec"] = {**asked, "command": words(asked["command"])}
     return result
 
 
@@ -103,8 +120,12 @@ def _seconds(value: object) -> object:
 
 def workload(value: object) -> object:
     """`workload`, where a lone cron line, parameter or need is a list of one, and a list of needs are those of each."""
-    argo = value.get("argo") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(argo, dict):
+    if not isinstance(value, dict):
+        return value
+    if "appwrapper" in value:
+        value = {**value, "appwrapper": _annotated(value["appwrapper"])}
+    argo = value.get("argo")
+    if not isinstance(argo, dict):
         return value
     settings = {key: words(item) if key in ("schedules", "parameters") else item for key, item in argo.items()}
     needs = argo.get("needs")

@@ -1,6 +1,7 @@
 """The scheduler ``kubernetes_mcad`` is TorchX's own where its release has it, and here for those that no longer do.
 
-It takes that scheduler's options and submits an AppWrapper of the version that MCAD reads.
+It takes that scheduler's options, goes to the current context as it did, and submits an AppWrapper of the version that
+MCAD reads.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from symphony_charts.torchx_scheduler.scheduler import RunOpts, SymphScheduler
 __all__ = ["McadScheduler", "create_scheduler"]
 
 _OWN = "torchx.schedulers.kubernetes_mcad_scheduler"
-# The context is none of that scheduler's options; it took the current one.
-_NAMES = frozenset(option.name for option in OPTIONS if "kubernetes_mcad" in option.schedulers) | {"context"}
+_NAMES = frozenset(option.name for option in OPTIONS if "kubernetes_mcad" in option.schedulers)
 
 
 class McadScheduler(SymphScheduler):

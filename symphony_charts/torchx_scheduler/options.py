@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.torchx.option_table import OPTIONS, SCHEDULER_OPTIONS
 from symphony_charts.importers.torchx.options import RunOptions, read_options
+from symphony_charts.oci.transport import Access
 
 __all__ = ["Backend", "Options", "declare", "read"]
 
@@ -24,7 +25,8 @@ _APP_ID_HINT = "add app_id=ID"
 class Options:
     """Where an application goes and as what; `run` are the options that describe it.
 
-    `app_id` is the name that it must get; `is_compat` asks for TorchX's own objects instead of ours.
+    `app_id` is the name that it must get; `is_compat` asks for TorchX's own objects instead of ours; `registry` is how
+    that of `image_repo` is reached.
     """
 
     run: RunOptions
@@ -33,6 +35,7 @@ class Options:
     app_id: str | None = None
     dest: str = "dist"
     is_compat: bool = False
+    registry: Access = field(default_factory=Access)
 
 
 def declare(opts: Any, names: Collection[str] = ()) -> None:
@@ -54,11 +57,28 @@ def read(cfg: Mapping[str, object], log: Log) -> Options:
         app_id=fields.text("app_id"),
         dest=fields.text("dest") or "dist",
         is_compat=_one_of(fields, "compat", ("none", "torchx")) == "torchx",
+        registry=_access(fields),
     )
     if options.is_compat and options.app_id is None:
         log.fault("cfg.app_id", "TorchX's own objects carry an app id, which TorchX makes at random", _APP_ID_HINT)
     log.raise_faults()
     return options
+
+
+def _access(fields: Fields) -> Access:
+    """How the registry is reached, by options that are called as helm's flags."""
+    access = Access(
+        plain_http=bool(fields.flag("plain_http")),
+        ca_file=fields.text("ca_file") or "",
+        cert_file=fields.text("cert_file") or "",
+        key_file=fields.text("key_file") or "",
+        insecure_skip_tls_verify=bool(fields.flag("insecure_skip_tls_verify")),
+    )
+    if access.plain_http and access.asks_for_tls:
+        fields.log.fault("cfg.plain_http", "it is without TLS, of which other options speak", "leave one of them out")
+    if access.key_file and not access.cert_file:
+        fields.log.fault("cfg.key_file", "it is the key of cert_file", "give both")
+    return access
 
 
 def _one_of(fields: Fields, key: str, choices: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ from symphony_charts.importers.common.report import Log, Note
 from symphony_charts.importers.torchx.appdef import AppDef, read_appdef
 from symphony_charts.importers.torchx.importer import experiment_of
 from symphony_charts.importers.torchx.objects import app_wrapper, volcano_job
+from symphony_charts.oci.transport import Access
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data, to_data
@@ -26,7 +27,8 @@ class SymphRequest:
 
     `on` says where it goes. `experiment` is what will be started; `objects` is what a cluster would get (empty for
     this machine), or with `is_compat` TorchX's own objects and no experiment. `workspaces` maps images to the folders
-    whose files they get on submission, in `image_repo`.
+    whose files they get on submission, in `image_repo`, which is
+    reached by way of `registry`.
     """
 
     on: str
@@ -38,6 +40,7 @@ class SymphRequest:
     objects: list[dict[str, object]] = field(default_factory=list)
     workspaces: dict[str, str] = field(default_factory=dict)
     image_repo: str | None = None
+    registry: Access = field(default_factory=Access)
     is_compat: bool = False
 
     def named(self, name: str) -> Experiment:
@@ -69,6 +72,7 @@ def request_of(
         context=options.context,
         dest=options.dest,
         image_repo=options.run.image_repo,
+        registry=options.registry,
         is_compat=options.is_compat,
     )
     if workspaces and options.on != "tmux":

@@ -20,6 +20,7 @@ from symphony_charts.errors import Conflict, SpecError, UsageError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import shorten
 from symphony_charts.oci.images import with_images
+from symphony_charts.oci.transport import Access
 from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace
 from symphony_charts.package import package, template, write
 from symphony_charts.prepare import prepare
@@ -59,7 +60,10 @@ def take_workspaces(app: dict[str, Any]) -> dict[str, str]:
 
 
 def patch_workspaces(
-    experiment: Experiment, workspaces: Mapping[str, str], repository: str
+    experiment: Experiment,
+    workspaces: Mapping[str, str],
+    repository: str,
+    access: Access | None = None,
 ) -> tuple[Experiment, list[PatchedImage]]:
     """The experiment on images that have the folders' files, and these images, which are now in `repository`.
 
@@ -71,7 +75,7 @@ def patch_workspaces(
         guard_of([], find_settings(Path(folder)).allowed_leaks).refuse(
             {str(Path(folder) / entry.path): entry.content for entry in entries}
         )
-        images.append(patch_image(base, entries, repository))
+        images.append(patch_image(base, entries, repository, access=access))
     spec = SpecFile(path=Path("experiment.yaml"), experiment=experiment, lock_path=Path("-"), lock=Lock())
     return with_images(spec, {image.base: image.image for image in images}).experiment, images
 
@@ -92,7 +96,9 @@ def submit(request: SymphRequest) -> AppId:
         raise UsageError("TorchX's own objects are shown, not submitted", next=next_step)
     wanted = str(request.experiment["name"])
     if request.workspaces and request.image_repo:
-        experiment, images = patch_workspaces(request.named(wanted), request.workspaces, request.image_repo)
+        experiment, images = patch_workspaces(
+            request.named(wanted), request.workspaces, request.image_repo, request.registry
+        )
         request = replace(request, experiment=to_data(experiment), workspaces={})
         for image in images:
             _log.info("%s", f"image {image.image} is {image.base} with a layer of {image.layer_bytes} bytes")

@@ -27,8 +27,8 @@ def umbrella(folder: Path, *charts: tuple[Chart, str]) -> Path:
     """A chart whose dependencies are `charts` under these names."""
     lines = ["apiVersion: v2", "name: umbrella", "version: 0.1.0", "dependencies:"]
     for chart, alias in charts:
-        lines += [f"  - name: {chart.name}", f"    version: {chart.version}"]
-        lines += [f"    alias: {alias}"] if alias != chart.name else []
+        lines += [f'  - name: "{chart.name}"', f"    version: {chart.version}"]
+        lines += [f'    alias: "{alias}"'] if alias != chart.name else []
         write_chart(chart, folder / "charts")
     folder.mkdir(exist_ok=True)
     (folder / "Chart.yaml").write_text("\n".join(lines) + "\n")

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from symphony_charts.chart.files.values_schema import check_schema, schema_faults
+from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.chart.values.merge import merge
+from symphony_charts.chart.values.set_values import Overrides, user_values
 from symphony_charts.errors import SpecError
-from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, run_helm, set_values, write_chart
+from symphony_charts.settings.values_files import read_values
+from tests.chart.harness import (
+    EXAMPLE_NAMES,
+    chart_of,
+    example_chart,
+    experiment_of,
+    helm_objects,
+    index,
+    run_helm,
+    set_values,
+    write_chart,
+)
+from tests.tools import HELM_VERSIONS
 
 SETS = [
     "groups.p.replica=3",
@@ -29,6 +44,43 @@ SETS = [
     "services.s.port=7001",
     "extra.any.thing=1",
     "global.x=1",
+    # What the API server would refuse, some objects after others have changed.
+    "labels.a b=c",
+    "labels.example\\.com/a/b=c",
+    "labels.a=b c",
+    "labels.a=",
+    "labels.example\\.com/a=b",
+    "annotations.-a=b",
+    "groups.p.annotations.a=any text: at all",
+    "groups.p.nodeSelector.-a=b",
+    "defaults.nodeSelector.a=b/c",
+    "groups.p.containers.p.resources.requests.cpu=2 cores",
+    "groups.p.containers.p.resources.limits.memory=2GB",
+    "groups.p.containers.p.resources.limits.memory=1e3",
+    "groups.p.containers.p.resources.limits.cpu=-1",
+    "groups.p.containers.p.resources.limits.cpu=0.5",
+    "groups.p.containers.p.resources.limits.nvidia\\.com/gpu=1",
+    "groups.p.containers.P.image=a",
+    "groups.p.containers.p.env.A=B=1",
+    "groups.P.containers.c.image=a",
+    "groups.p.serviceAccountName=Me",
+    "groups.p.serviceAccountName=me.and.you",
+    "groups.p.replicas=2147483648",
+    "groups.p.containers.p.mounts.m.mountPath=/a:b",
+    "groups.p.volumes.a_b.emptyDir=null",
+    "services.s.port=65536",
+    "services.s.port=0",
+    "services.S.port=80",
+    "services.s.host=*.example.com",
+    "services.s.host=Example.com",
+    "services.s.gateway=a/b",
+    "services.s.gateway=a/b/c",
+    "services.s.sourceRanges={10.0.0.0/8}",
+    "services.s.sourceRanges={10.0.0.0}",
+    "configs.a/b.text=x",
+    "configs.a.mode=512",
+    "fullnameOverride=My_Release",
+    "nameOverride=other",
 ]
 
 
@@ -51,6 +103,15 @@ def test_values_are_refused_where_helm_refuses_them(text: str, tmp_path: Path) -
         ({"groups": {"a": {"replica": 1}}}, 'no value "replica"', "groups.a.replica", 'did you mean "replicas"?'),
         ({"workload": {"kind": "jobz"}}, '"jobz" is no kind', "workload.kind", 'did you mean "jobs"?'),
         ({"hold": 3}, "3 is not true or false", "hold", "set hold to true or false"),
+        ({"labels": {"a b": "c"}}, '"a b" is not the key of a label', "labels.a b", "name, or example.com/name"),
+        ({"labels": {"a": "b c"}}, '"b c" is not the value of a label', "labels.a", "63 letters"),
+        (
+            {"defaults": {"resources": {"requests": {"cpu": "2 cores"}}}},
+            '"2 cores" is not a quantity',
+            "defaults.resources.requests.cpu",
+            "500m",
+        ),
+        ({"groups": {"P": {"containers": {}}}}, '"P" is not a name', "groups.P", "lower-case letters"),
         ({"doneWhen": "a"}, '"a" is not a list of texts', "doneWhen", "set doneWhen to a list of texts"),
     ],
 )
@@ -58,6 +119,17 @@ def test_a_fault_has_its_place_and_a_way_out(values: dict[str, Any], what: str, 
     problem = next(problem for problem in schema_faults(values) if problem.path == path)
     assert what in problem.what
     assert next_step in problem.next
+
+
+def test_a_number_of_a_values_file_may_have_a_fraction(tmp_path: Path) -> None:
+    file = tmp_path / "over.yaml"
+    file.write_text("groups: {agent: {containers: {agent: {resources: {requests: {cpu: 0.5}}}}}}\n")
+    chart = example_chart("rl")
+    merged = merge(chart.values, user_values(Overrides(files=(read_values(str(file)),))))
+    assert schema_faults(merged) == []
+    objects = index(assemble(merged, Release(name="r1", chart_name=chart.name, chart_version=chart.version)))
+    theirs = helm_objects(HELM_VERSIONS[0], write_chart(chart, tmp_path), "-f", str(file))
+    assert index(json.loads(json.dumps(list(objects.values())))) == theirs
 
 
 def test_all_faults_are_said_at_once() -> None:

@@ -110,7 +110,7 @@ def test_a_launcher_ends_with_the_status_that_it_asks_for(python: Run, tmp_path:
     assert python("-m", "symphony_charts.compat", "mine.py").returncode == status
 
 
-def test_a_script_for_symphony_is_told_how_it_runs(python: Run, tmp_path: Path) -> None:
+def test_a_script_for_symphony_is_told_how_it_gets_its_arguments(python: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from symphony.engine import Cluster\n")
     said = python("-m", "symphony_charts", "package", "mine.py").stderr
-    assert "next: it was written for Symphony: python -m symphony_charts.compat mine.py" in said
+    assert "a script with arguments of its own takes them after --" in said

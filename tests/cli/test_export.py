@@ -43,6 +43,15 @@ def test_strict_fails_for_what_does_not_come_over_as_it_is(symph: Symph) -> None
     symph("export", "appwrapper", "exp.yaml", "--strict", status=1)
 
 
+def test_what_no_chart_carries_is_lost(symph: Symph, spec: Path) -> None:  # noqa: F811 - the fixture
+    spec.write_text("name: exp\nimage: a:1\nprocesses: {a: {command: [x]}, b: {command: [x], after: [a]}}\n")
+    said = symph("export", "manifests", "exp.yaml").stderr
+    assert "lost: the cluster starts all pods at once" in said
+    assert "0 changed, 1 lost" in said
+    strict = symph("export", "manifests", "exp.yaml", "--strict", status=1)
+    assert (strict.stdout, "are lost, so nothing was written" in strict.stderr) == ("", True)
+
+
 def test_everything_can_be_inside(symph: Symph) -> None:  # noqa: F811 - the fixture
     (wrapper,) = objects(symph, "--everything")
     assert wrapper["spec"]["components"][0]["template"]["kind"] == "ConfigMap"

@@ -94,6 +94,14 @@ def test_a_dry_run_is_data_where_data_is_asked_for(tmp_path: Path) -> None:
     assert restart["name"] == "a"
 
 
+def test_a_failure_that_ends_more_here_than_on_a_cluster_says_so(tmp_path: Path) -> None:
+    processes = "{a: {command: [sh, -c, exit 3]}, b: {command: [sleep, '300']}}"
+    alike = "workload: {kind: jobset}\n"
+    for more, is_said in (("", True), (alike, False)):
+        done = symph("up", spec(tmp_path, f"name: exp\n{more}processes: {processes}\n"), "--wait")
+        assert (done.returncode, "and no other group on kind jobs" in done.stderr) == (3, is_said), done.stderr
+
+
 def test_down_ends_the_run_and_says_which(tmp_path: Path) -> None:
     symph("up", spec(tmp_path, FOREVER))
     assert symph("down", "-o", "name").stdout == "exp\n"

@@ -134,3 +134,10 @@ def test_several_cluster_files_are_one_cluster(symph: Symph) -> None:
     live = str(ROOT / "examples/pools/kubectl-nodes.json")
     plan = json.loads(symph("plan", "rl.yaml", "--pools", "std.yaml", "--pools", live, "-o", "json").stdout)
     assert plan["source"].count(" + ") == 1
+
+
+def test_what_pods_do_not_show_is_told_with_who_tells_the_rest(symph: Symph, tmp_path: Path) -> None:
+    assert "no other group on kind jobs" in symph("plan", "rl.yaml", "--pools", "std.yaml").stderr
+    (tmp_path / ".symph.yaml").write_text("environments: {dev: {namespace: rl}}\n")
+    said = symph("plan", "rl.yaml", "--pools", "std.yaml").stderr
+    assert "what of rl moves, starts anew or ends is told by: symph diff SPEC --env dev" in said

@@ -265,3 +265,13 @@ def test_a_name_that_would_delete_files_of_the_image_is_refused(place: Place) ->
     status, _, err = place.symph()
     assert status == 3
     assert ".wh.train.py" in err
+
+
+@pytest.mark.parametrize("flags", [["--plain-http"], ["--ca-file", "x"], ["--username", "ada", "--password-stdin"]])
+def test_flags_of_a_registry_that_nobody_asks_are_refused(
+    place: Place, capsys: pytest.CaptureFixture[str], flags: list[str]
+) -> None:
+    assert main(["package", "rl.yaml", *flags]) == 2
+    refusal = capsys.readouterr().err
+    assert f"{flags[0]}" in refusal
+    assert "no registry is asked here" in refusal

@@ -120,8 +120,11 @@ def test_a_dry_run_launch_prints_the_objects(capsys: pytest.CaptureFixture[str])
     from symphony.engine import Cluster
 
     Cluster.new("kubernetes").launch(topdown(), dry_run=True)
-    kinds = [item["kind"] for item in yaml.safe_load_all(capsys.readouterr().out)]
+    out, err = capsys.readouterr()
+    kinds = [item["kind"] for item in yaml.safe_load_all(out)]
     assert (kinds.count("Service") >= 2, "Job" in kinds) == (True, True)
+    assert "changed: containers lose all capabilities" in err
+    assert "2 changed, 0 lost" in err
 
 
 # --- 4. serialization -------------------------------------------------------------------------------------------------

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from symphony_charts.compat.kube import KubeExperimentSpec
+from symphony_charts.compat.kube import KubeExperimentSpec, KubeProcessSpec
 from symphony_charts.compat.spec import ExperimentSpec
 from symphony_charts.compat.subproc import SubprocExperimentSpec
-from symphony_charts.compat.tmux import TmuxExperimentSpec
+from symphony_charts.compat.tmux import TmuxExperimentSpec, TmuxProcessGroupSpec
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.data import from_data, to_data
 from tests.compat.conftest import EXAMPLES
@@ -56,3 +57,22 @@ def test_the_environment_that_symphony_lost_is_kept() -> None:
     del dumped["symph"]
     again = TmuxExperimentSpec.load_dict(dumped).finish()
     assert (again.processes["p"].env, again.groups["g"].processes["q"].env) == ({"A": "1"}, {"B": "two"})
+
+
+@pytest.mark.parametrize("form", ["yaml_str", "json_str"])
+def test_a_process_and_a_group_are_written_and_read_by_themselves(form: str) -> None:
+    group = TmuxProcessGroupSpec("g", preamble_cmds=["cd /tmp"])
+    process = group.new_process("a", cmds=["run"], start_dir="/x")
+    process.binds({"replay": 7100})
+    for spec in (process, group):
+        text = getattr(spec, f"dump_{form}")()
+        read = getattr(type(spec), f"load_{form}")(string=text)
+        assert (type(read), read.dump_dict()) == (type(spec), spec.dump_dict())
+
+
+def test_a_process_is_written_to_a_file_and_read_from_it(tmp_path: Path) -> None:
+    process = KubeProcessSpec("a", container_image="u:1", env={"A": "1"})
+    process.dump_json_file(file_path=tmp_path / "a.json", indent=4)
+    read = type(process).load_file(file_path=tmp_path / "a.json")
+    assert read.dump_dict() == process.dump_dict()
+    assert (tmp_path / "a.json").read_text().startswith('{\n    "name"')

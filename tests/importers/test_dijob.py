@@ -10,7 +10,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.importers.common.input_file import read
 from symphony_charts.importers.dijob.importer import import_dijob
 from symphony_charts.spec.checks.dijob import pods_in_order
-from symphony_charts.spec.model import Experiment, Toleration
+from symphony_charts.spec.model import Experiment, Probe, Toleration
 from symphony_charts.spec.sources import ConfigFile, EnvSource, HostPathVolume, Mount
 from tests.importers.samples import EXAMPLES, import_yaml, notes_of
 
@@ -226,7 +226,7 @@ def test_of_older_operators_another_workload_kind_says_what_they_did() -> None:
         (("backoffLimit: 0", "preemptible: true"), "makes no released operator create pods"),
         (("backoffLimit: 0", "cleanPodPolicy: All"), "holds on workload.kind dijob only"),
         (("backoffLimit: 0", "priority: high"), "no operator acts on `priority`"),
-        (("image: img", "image: img\n          ports: [{name: http, containerPort: 80}]"), "are no services"),
+        (("image: img", "image: img\n          ports: [{name: http, containerPort: 80}]"), "one headless Service"),
         (("      spec:", "      metadata: {labels: {a: b}}\n      spec:"), "drops labels and annotations"),
     ],
 )
@@ -329,3 +329,65 @@ def test_tasks_keep_their_order_and_so_their_ranks() -> None:
 def test_no_replicas_are_refused_as_the_definition_does() -> None:
     with pytest.raises(SpecError, match="replicas"):
         import_yaml(tasks("").replace("type: none", "type: none\n    replicas: 0"))
+
+
+def test_what_tools_wrote_into_the_metadata_is_left_out_and_said() -> None:
+    labels = "{app.kubernetes.io/managed-by: Helm, helm.sh/chart: c-1, mine: x}"
+    annotations = "{meta.helm.sh/release-name: r, mine: y}"
+    text = tasks("").replace("{name: job}", f"{{name: job, labels: {labels}, annotations: {annotations}}}")
+    imported = import_yaml(text)
+    assert (imported.experiment.labels, imported.experiment.annotations) == ({"mine": "x"}, {"mine": "y"})
+    assert [note.path for note in imported.report.lost] == [
+        "metadata.labels.app.kubernetes.io/managed-by",
+        "metadata.labels.helm.sh/chart",
+        "metadata.annotations.meta.helm.sh/release-name",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (("backoffLimit: 0", "backoffLimit: 0\n  cleanPodPolicy: ALWAYS"), "is no clean-up policy"),
+        (("backoffLimit: 0", "backoffLimit: 0\n  cleanPodPolicy: running"), "is no clean-up policy"),
+        (("backoffLimit: 0", 'backoffLimit: "3"'), "is no text"),
+    ],
+)
+def test_what_the_definition_refuses_is_refused_here(change: tuple[str, str], fault: str) -> None:
+    with pytest.raises(SpecError, match=fault):
+        import_yaml(tasks("").replace(*change, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (("{name: job}", "{name: run.v1}"), 'is called "run-v1"'),
+        (("backoffLimit: 0", "backoffLimit: 0\n  minReplicas: 2"), "is what operator v1.0 reads"),
+        (("backoffLimit: 0", "backoffLimit: 0\n  group: g"), "taken for one of v1.1.0"),
+        (("backoffLimit: 0", "backoffLimit: 0\n  group: g\n  volumes: []"), "before v1.1.1 alone, and those"),
+    ],
+)
+def test_what_is_read_in_another_way_is_said(change: tuple[str, str], note: str) -> None:
+    assert note in notes_of(import_yaml(tasks("").replace(*change, 1)))
+
+
+def test_a_probe_of_a_named_port_means_its_number() -> None:
+    body = """ports: [{name: http, containerPort: 8080}]
+          readinessProbe: {httpGet: {port: http, path: /}}
+          livenessProbe: {tcpSocket: {port: http}}"""
+    process = import_yaml(tasks(body)).experiment.processes["t"]
+    assert isinstance(process.ready, Probe)
+    assert process.ready.http is not None
+    assert process.ready.http.port == 8080
+    assert process.container_overlay["livenessProbe"] == {"tcpSocket": {"port": 8080}}
+
+
+def test_a_scheduler_of_its_own_stays() -> None:
+    text = tasks("").replace("containers:", "schedulerName: volcano\n        containers:", 1)
+    assert import_yaml(text).experiment.processes["t"].pod_overlay == {"spec": {"schedulerName": "volcano"}}
+
+
+def test_what_a_step_has_no_field_for_stays_as_its_overlay() -> None:
+    step = "{name: fetch, image: i, imagePullPolicy: Always, envFrom: [{secretRef: {name: s3}}]}"
+    text = tasks("").replace("containers:", f"initContainers: [{step}]\n        containers:", 1)
+    overlay = {"imagePullPolicy": "Always", "envFrom": [{"secretRef": {"name": "s3"}}]}
+    assert import_yaml(text).experiment.prepare["fetch"].container_overlay == overlay

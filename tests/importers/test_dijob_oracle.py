@@ -1,13 +1,170 @@
-"""The operators' own code is the judge: of a DIJob, of our chart and of our export they make the same pods."""
+"""The operators' own code is the judge: of a DIJob, of our chart and of our export they make the same pods.
+
+What the chart adds on purpose is a closed list, and what it cannot say has to be in the report of the import.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
 import pytest
 
-from tests.importers.dijob_operators import MAKERS, plain, recorded
+from symphony_charts.importers.common.input_file import read
+from symphony_charts.importers.common.report import Imported
+from symphony_charts.importers.dijob.export import dijob_objects
+from symphony_charts.importers.dijob.importer import import_dijob
+from tests.chart.harness import chart_of, native_objects
+from tests.importers.dijob_operators import MAKERS, Object, plain, recorded
+
+# Whose absence Kubernetes fills in with these.
+_PROBE = {"periodSeconds": 10, "timeoutSeconds": 1, "successThreshold": 1, "failureThreshold": 3}
+# What charts give every pod: less than plain pods may do, of which the command's report speaks.
+_HARDER = ("enableServiceLinks", "automountServiceAccountToken", "securityContext")
+# What an experiment has no word for; the report of the import names it.
+_UNSAID = ("mountPropagation", "optional", "mode", "readOnly")
 
 
 @pytest.mark.parametrize("version", MAKERS)
 def test_the_written_down_operator_answers_as_the_operator_did(version: str) -> None:
     for job, made in recorded(version):
         assert plain(MAKERS[version](job)) == plain(made)
+
+
+@pytest.mark.parametrize("version", MAKERS)
+def test_the_operator_makes_of_the_chart_what_it_makes_of_the_job(version: str) -> None:
+    for job, made in recorded(version):
+        imported = import_job(job)
+        (again,) = jobs_in(native_objects(chart_of(imported.experiment)).values())
+        assert list(unlike(made, answer(version, again, job), imported, job, is_chart=True)) == []
+
+
+@pytest.mark.parametrize("version", MAKERS)
+def test_the_operator_makes_of_the_export_what_it_makes_of_the_job(version: str) -> None:
+    for job, made in recorded(version):
+        imported = import_job(job)
+        (again,) = jobs_in(dijob_objects(imported.experiment).objects)
+        assert list(unlike(made, answer(version, again, job), imported, job, is_chart=False)) == []
+
+
+def import_job(job: Object) -> Imported:
+    return import_dijob(read(json.dumps(job).encode(), "job.json"))
+
+
+def jobs_in(objects: Any) -> list[Object]:
+    return [item for item in objects if item["kind"] == "DIJob"]
+
+
+def answer(version: str, job: Object, original: Object) -> tuple[Object, Object]:
+    """What the operator makes of `job`, under the name and in the namespace of the original, and the job."""
+    namespace = original["metadata"].get("namespace", "default")
+    text = json.dumps(MAKERS[version]({**job, "metadata": {**job["metadata"], "namespace": namespace}}))
+    return json.loads(text.replace(job["metadata"]["name"], original["metadata"]["name"])), job
+
+
+def pods_in(made: Object, job: Object) -> Iterator[Object]:
+    """The pods, those of operator v0 as its webhook and its controller complete them."""
+    if "pods" in made:
+        yield from made["pods"]
+        return
+    for role in ("coordinator", "collector", "learner"):
+        if role in made:
+            pod = made[role]["pod"]
+            if role == "coordinator":
+                priority = job["spec"].get("priorityClassName") or pod["spec"].get("priorityClassName")
+                pod = {**pod, "spec": {"restartPolicy": "Never", **pod["spec"], "priorityClassName": priority}}
+            yield pod
+
+
+def unlike(
+    made: Object, answered: tuple[Object, Object], imported: Imported, job: Object, *, is_chart: bool
+) -> Iterator[tuple[str, object, object]]:
+    """Where the operator's answers differ but for what is added on purpose, and what the report names."""
+    title, (ours, again) = job["metadata"]["name"], answered
+    wanted, found = list(pods_in(made, job)), list(pods_in(ours, again))
+    if len(wanted) != len(found):
+        yield f"{title}: pods", len(wanted), len(found)
+    if "service" in made and plain(made["service"]) != plain(ours["service"]):
+        yield f"{title}: service", made["service"], ours["service"]
+    lost = " ".join(f"{note.path} {note.what}" for note in imported.report.lost)
+    for want, have in zip(wanted, found, strict=False):
+        if plain(want["metadata"].get("annotations")) != plain(have["metadata"].get("annotations")):
+            yield f"{title}: annotations", want["metadata"], have["metadata"]
+        for path, value, ours_value in differences(seen(want["spec"]), seen(have["spec"]), want["metadata"]["name"]):
+            key = path.rpartition(".")[2].partition("[")[0]
+            if not (is_added(path, value, ours_value, is_chart) or (key in _UNSAID and key in lost)):
+                yield path, value, ours_value
+
+
+def is_added(path: str, value: object, ours: object, is_chart: bool) -> bool:
+    """Whether ours is the original and more, of a kind that is added on purpose."""
+    if ".initContainers" in path and path.endswith(".name"):  # steps of an experiment are told apart by their names
+        return isinstance(ours, str) and ours.startswith(f"{value}-")
+    if path.endswith(".imagePullSecrets"):  # all pods of an experiment have them all
+        return value is None or all(item in cast("list[object]", ours) for item in cast("list[object]", value))
+    if not is_chart:
+        return False
+    if any(f".{field}" in path for field in _HARDER):
+        return value is None or (isinstance(value, dict) and isinstance(ours, dict) and value.items() <= ours.items())
+    return ".resources" in path and value is None
+
+
+def seen(spec: Object) -> Object:
+    """The pod as its processes see it: what is mounted where, and the least that Kubernetes fills in."""
+    pod = plain({**spec, "volumes": []})
+    volumes = {volume["name"]: plain({**volume, "name": ""}) for volume in spec.get("volumes") or []}
+    for key in ("initContainers", "containers"):
+        if key in pod:
+            pod[key] = [_seen(container, volumes) for container in pod[key]]
+    return {"terminationGracePeriodSeconds": 30, "restartPolicy": "Always", **pod}
+
+
+def _seen(container: Object, volumes: Mapping[str, Object]) -> Object:
+    result = {key: value for key, value in container.items() if key not in ("command", "args", "volumeMounts", "env")}
+    argv = [*container.get("command", ["<of the image>"]), *container.get("args", [])]
+    result["argv"] = [_script(word) for word in argv]
+    result["env"] = {name: value for name, value in container.get("env", {}).items() if not _is_ours(name)}
+    # Where services are stands in a ConfigMap of the chart.
+    sources = [item for item in container.get("envFrom", []) if "-addresses-" not in str(item)]
+    result["envFrom"] = sources
+    result["mounts"] = {item["mountPath"]: _mount(item, volumes) for item in container.get("volumeMounts", [])}
+    # Ports are remarks, but for the one that operator v0 looks for.
+    ports = container.get("ports", []) if container["name"] == "di-container" else []
+    result["ports"] = [port["containerPort"] for port in ports if port.get("name") == "di-port"]
+    resources = container.get("resources", {})
+    limits, requests = resources.get("limits", {}), resources.get("requests", {})
+    result["resources"] = plain({"limits": limits, "requests": {**limits, **requests}})
+    for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
+        if probe in result:
+            http = {"httpGet": {"scheme": "HTTP", **result[probe]["httpGet"]}} if "httpGet" in result[probe] else {}
+            result[probe] = {**_PROBE, **result[probe], **http}
+    return result
+
+
+def _mount(mount: Object, volumes: Mapping[str, Object]) -> Object:
+    """What is mounted; a volume that cannot be written is as good as a mount that cannot."""
+    volume = volumes[mount["name"]]
+    if volume.get("nfs", {}).get("readOnly"):
+        kept = {key: value for key, value in volume["nfs"].items() if key != "readOnly"}
+        return {**mount, "readOnly": True, "name": {**volume, "nfs": kept}}
+    return {**mount, "name": volume}
+
+
+def _is_ours(name: str) -> bool:
+    return name == "SYMPHONY_ROLE" or name.startswith("SYMPH_")
+
+
+def _script(word: str) -> str:
+    return "\n".join(line for line in word.split("\n") if line.strip() and not line.lstrip().startswith("#"))
+
+
+def differences(value: object, ours: object, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(value, dict) and isinstance(ours, dict):
+        for key in sorted({*value, *ours}):
+            yield from differences(value.get(key), ours.get(key), f"{path}.{key}")
+    elif isinstance(value, list) and isinstance(ours, list) and len(value) == len(ours):
+        for index, pair in enumerate(zip(value, ours, strict=True)):
+            yield from differences(*pair, f"{path}[{index}]")
+    elif value != ours and (value or ours):
+        yield path, value, ours

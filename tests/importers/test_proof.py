@@ -52,7 +52,7 @@ def test_what_only_the_other_pod_has_is_lost(container: dict[str, Any], pod: dic
         ({"command": ["walk"]}, {}, {}, "spec.containers[0].command"),
         ({}, {"restartPolicy": "Always"}, {}, "spec.restartPolicy"),
         ({}, {}, {"env": {"B": "1"}}, "spec.containers[0].env"),
-        ({}, {}, {"tolerations": [{"key": "a"}]}, "spec"),
+        ({}, {}, {"node_selector": {"a": "b"}}, "spec"),
     ],
 )
 def test_what_differs_or_is_only_ours_is_changed(
@@ -66,6 +66,25 @@ def test_what_differs_or_is_only_ours_is_changed(
 def test_another_spelling_of_an_amount_is_no_difference() -> None:
     theirs = {"resources": {"requests": {"cpu": 0.5, "memory": "1Gi"}}}
     assert compared(theirs, requests={"cpu": "500m", "memory": "1024Mi"}).report.notes == ()
+
+
+def test_what_is_limited_is_requested_and_no_is_no_more_than_nothing() -> None:
+    theirs = {
+        "resources": {"limits": {"nvidia.com/gpu": 1}},
+        "volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": False}],
+    }
+    volumes = {"volumes": [{"name": "v", "emptyDir": {}}]}
+    mount = {"mounts": [{"volume": "v", "at": "/v"}]}
+    made = data.from_data(
+        {
+            "name": "x",
+            "volumes": {"v": {"type": "empty_dir"}},
+            "processes": {"p": {"image": "a:1", "command": ["run"], "gpus": 1, **mount}},
+        }
+    )
+    spec = {"restartPolicy": "Never", **volumes, "containers": [{"image": "a:1", "command": ["run"], **theirs}]}
+    original = OriginalPod(pod="p", spec=spec, place="spec", processes=[("p", "c")])
+    assert proven(Imported(experiment=made), [original], "Tool").report.notes == ()
 
 
 def test_what_makes_no_chart_is_not_called_complete() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.compat.spec import ExperimentSpec
-from symphony_charts.importers.common.input_file import Source, read
+from symphony_charts.compat.subproc import SubprocExperimentSpec
+from symphony_charts.importers.common.input_file import Source, from_data, read
 from symphony_charts.importers.common.report import Imported
 from symphony_charts.importers.dijob.importer import import_dijob
 from symphony_charts.importers.symphony.importer import import_legacy
@@ -31,3 +32,21 @@ def test_a_program_for_symphony_starts_its_processes_at_once(builder: type[OurSp
     spec = builder("e")
     spec.new_process("p", command="true")
     assert spec.finish().local.start == start
+
+
+@pytest.mark.parametrize(
+    ("process", "on_exit"),
+    [({"cmds": ["x"]}, "keep"), ({"container_image": "i:1"}, "keep"), ({"cmd": "x"}, "stop-all")],
+)
+def test_what_a_failure_ended_in_symphony_it_ends_here(process: dict[str, object], on_exit: str) -> None:
+    imported = import_legacy(from_data({"name": "e", "processes": [{"name": "p", **process}]}, "dump"))
+    assert imported.experiment.local.on_exit == on_exit
+
+
+@pytest.mark.parametrize(
+    ("builder", "on_exit"), [(ExperimentSpec, "keep"), (SubprocExperimentSpec, "stop-all"), (OurSpec, "stop-all")]
+)
+def test_a_program_for_symphony_goes_on_after_a_failure_as_there(builder: type[OurSpec], on_exit: str) -> None:
+    spec = builder("e")
+    spec.new_process("p", cmd="true") if builder is SubprocExperimentSpec else spec.new_process("p", command="true")
+    assert spec.finish().local.on_exit == on_exit

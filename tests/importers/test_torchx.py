@@ -69,8 +69,9 @@ def test_rank_0_knows_itself_also_where_nobody_asks_for_its_host() -> None:
 
 
 def test_a_first_role_without_ports_has_torchx_own_when_another_replica_asks_for_its_host() -> None:
-    process = import_role(entrypoint="bash", args=RANK0, num_replicas=2)
-    assert process.binds == {"rank0": 29500}
+    imported = import_appdef(app(role(entrypoint="bash", args=RANK0, num_replicas=2)))
+    assert imported.experiment.processes["trainer"].binds == {"rank0": 29500}
+    assert [note.path for note in imported.report.changed] == ["roles[0].port_map"]
 
 
 def test_no_port_is_promised_to_be_open() -> None:

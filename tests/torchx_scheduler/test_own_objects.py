@@ -32,6 +32,7 @@ TEXTS = [
     "",
 ]
 NAMES = ["trainer", "Reader_2", "a-b", "-x", "1-My_App!.v2", "ps"]
+LONG = "an-application-of-a-name-that-kubernetes-has-no-room-for-in-labels"
 MOUNTS: list[list[str]] = [
     [],
     ["type=bind,src=/host,dst=/data,readonly"],
@@ -73,7 +74,7 @@ def some_role(chance: random.Random, number: int) -> dict[str, Any]:
 def some_app(chance: random.Random) -> dict[str, Any]:
     """An application of one to three roles."""
     roles = [some_role(chance, number) for number in range(chance.randint(1, 3))]
-    return {"name": chance.choice(["cifar", *NAMES]), "roles": roles, "metadata": {"owner": "ada"}}
+    return {"name": chance.choice(["cifar", LONG, *NAMES]), "roles": roles, "metadata": {"owner": "ada"}}
 
 
 def maybe(chance: random.Random, **values: object) -> dict[str, object]:

@@ -89,3 +89,15 @@ def test_a_workspace_that_is_no_folder_of_this_machine_is_refused(release: Torch
     refused = release(*words, status=1).stderr
     assert "the workspace memory://x is no folder of this machine" in refused
     assert "Traceback" not in refused
+
+
+def test_the_registry_is_reached_as_the_options_say(torchx: Torchx, host: str) -> None:
+    project(torchx)
+    words = ("utils.echo", "--image", f"{host}/base:v1")
+    cfg = f"on=chart,dest=../charts,image_repo={host}/team/images"
+    refused = torchx("run", "-s", "symph", "-cfg", f"{cfg},ca_file=nowhere.pem", *words, status=1).stderr
+    assert "nowhere.pem" in refused
+    assert "Traceback" not in refused
+    both = torchx("run", "-s", "symph", "-cfg", f"{cfg},ca_file=x,plain_http=true", *words, status=1).stderr
+    assert "cfg.plain_http" in both
+    torchx("run", "-s", "symph", "-cfg", f"{cfg},plain_http=true", *words)

@@ -125,6 +125,8 @@ def _settings(experiment: Experiment, pod: Pod) -> Values:
         values |= _finite_settings(experiment, pod)
     elif settings.keep:
         values["keep"] = True
+    if settings.deadline is not None and (pod.is_finite or experiment.workload.kind == "dijob"):
+        values["activeDeadlineSeconds"] = settings.deadline
     return values
 
 
@@ -132,8 +134,6 @@ def _finite_settings(experiment: Experiment, pod: Pod) -> Values:
     restarts = pod.settings.restart == "on-failure"
     policy = "OnFailure" if restarts else "Never"
     values: Values = {"restartPolicy": policy, "backoffLimit": retries_of(experiment, pod)}
-    if pod.settings.deadline is not None:
-        values["activeDeadlineSeconds"] = pod.settings.deadline
     return values
 
 
@@ -164,7 +164,8 @@ def _steps(experiment: Experiment, pod: Pod) -> dict[str, Step]:
 
 def _step(experiment: Experiment, step: Step) -> Values:
     resources = _resources(step.requests, step.limits)
-    return {**_program(experiment, step), **({"resources": resources} if resources else {})}
+    values = {**_program(experiment, step), **({"resources": resources} if resources else {})}
+    return _absorb_container(values, step.container_overlay)
 
 
 def _program(experiment: Experiment, member: Process | Step) -> Values:

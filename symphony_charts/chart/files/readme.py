@@ -46,7 +46,12 @@ helm uninstall {name}
 {need}A changed image, command, replica count or `runKey` starts a new run: the old pods go, Services reach only the
 new ones. `helm rollback` does the same and runs the old experiment **again from its beginning**. `--reuse-values` is
 refused, since it would run the old experiment under the new version; `--reset-then-reuse-values` keeps your settings.
-Install and upgrade with `--cleanup-on-fail`, so that a refused object leaves nothing behind.
+
+Install and upgrade with `--cleanup-on-fail`, so that a refused object leaves nothing behind. Otherwise what a refused
+or interrupted upgrade has begun runs on, through later upgrades and `helm uninstall` too, since Helm forgets it: the
+last line of `helm get notes {name}` removes it. `--atomic` (Helm 3) and `--rollback-on-failure` (Helm 4) return to the
+old experiment and run it **again**. After an interrupted upgrade Helm says that another operation is in progress; this
+forgets it without running anything: `kubectl delete secret -l owner=helm,name={name},status=pending-upgrade`.
 """
 
 

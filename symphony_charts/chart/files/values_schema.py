@@ -13,36 +13,77 @@ from functools import cache
 
 import jsonschema_rs
 
-from symphony_charts.chart.files.value_table import FIELDS, REQUIRED
+from symphony_charts.chart.files.value_table import FIELDS, NAMES, REQUIRED
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.formats.names import DNS_LABEL, FILE_KEY, LABEL_NAME, OBJECT_NAME
 from symphony_charts.formats.paths import nearest
+from symphony_charts.formats.scalars import plain
 from symphony_charts.kinds.gang import GANGS_OF_PODS
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.checks.dijob import OPERATORS, TASK_TYPES
 
 __all__ = ["check_schema", "schema_faults", "schema_text", "values_schema"]
 
+
+def _ref(name: str) -> Values:
+    return {"$ref": f"#/definitions/{name}"}
+
+
 _SCALAR: Values = {"type": ["string", "number", "boolean"]}
+_WHOLE = "^(?:0|[1-9][0-9]{0,9})$"
+_PORT = "^(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"
+_AMOUNT = r"^\+?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?$"
+_RANGE = "^[0-9a-fA-F.:]+/[0-9]{1,3}$"
+_OBJECT, _LABEL = OBJECT_NAME.pattern, LABEL_NAME.pattern
+# What the API server takes is said here, so that helm refuses the rest before it has touched the cluster.
 _TYPES: dict[str, Values] = {
     "bool": {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]},
-    "env": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "object"]}},
+    "annotations": {"type": "object", "propertyNames": _ref("labelKey"), "additionalProperties": _SCALAR},
+    "env": {
+        "type": "object",
+        "propertyNames": _ref("variable"),
+        "additionalProperties": {"type": ["string", "number", "boolean", "object"]},
+    },
+    "fileKey": {"pattern": f"^{FILE_KEY.pattern}$"},
+    "gateway": {"type": "string", "pattern": f"^(?:(?:{_OBJECT}/)?{_OBJECT})?$"},
+    "host": {"type": "string", "pattern": rf"^(?:(?:\*\.)?{_OBJECT})?$", "maxLength": 253},
     # Argo CD's forceString and `--set-string` give digits.
-    "integer": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^(?:0|[1-9][0-9]{0,9})$"}]},
+    "integer": {
+        "anyOf": [{"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, {"type": "string", "pattern": _WHOLE}],
+    },
+    "labelKey": {"pattern": f"^(?:{_OBJECT}/)?{_LABEL}$", "maxLength": 317},
+    "labels": {"type": "object", "propertyNames": _ref("labelKey"), "additionalProperties": _ref("labelValue")},
+    "labelValue": {**_SCALAR, "pattern": f"^(?:{_LABEL})?$"},
+    "member": {"pattern": f"^{DNS_LABEL.pattern}$", "maxLength": 63},
+    "mode": {
+        "anyOf": [{"type": "integer", "minimum": 0, "maximum": 0o777}, {"type": "string", "pattern": "^[0-9]{1,3}$"}],
+    },
+    "mountPath": {"type": "string", "pattern": "^[^:]+$"},
+    "name": {"type": "string", "pattern": f"^(?:{_OBJECT})?$", "maxLength": 253},
+    "nameStart": {"type": "string", "pattern": f"^(?:{DNS_LABEL.pattern})?$"},
     "object": {"type": "object"},
     "objects": {"type": "array", "items": {"type": "object"}},
     "port": {
         "anyOf": [
             {"type": "integer", "minimum": 1, "maximum": 65535},
-            {"type": "string", "pattern": "^(?:[1-9][0-9]{0,4})$"},
+            {"type": "string", "pattern": _PORT},
         ]
     },
-    "quantities": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
+    "quantities": {"type": "object", "propertyNames": _ref("labelKey"), "additionalProperties": _ref("quantity")},
+    "quantity": {"type": ["string", "number"], "pattern": _AMOUNT, "minimum": 0},
+    "ranges": {
+        "anyOf": [
+            {"type": "string", "pattern": _RANGE},
+            {"type": "array", "items": {"type": "string", "pattern": _RANGE}},
+        ]
+    },
     "scalar": _SCALAR,
     "signed": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^-?(?:0|[1-9][0-9]{0,9})$"}]},
-    "strings": {"type": "object", "additionalProperties": _SCALAR},
+    "strings": {"type": "object", "propertyNames": _ref("fileKey"), "additionalProperties": _ref("scalar")},
     "text": {"type": "string"},
     "texts": {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]},
+    "variable": {"pattern": "^[-._a-zA-Z][-._a-zA-Z0-9]*$"},
     "words": {"type": "array", "items": {"type": "string"}},
 }
 _ENUMS = {
@@ -91,7 +132,7 @@ def schema_text() -> bytes:
 def _type_of(kind: str, name: str) -> Values:
     if kind == "text" and name in _ENUMS:
         return {"enum": _ENUMS[name]}
-    return {"$ref": f"#/definitions/{kind}"}
+    return _ref(kind)
 
 
 def _child(node: Values, step: str, path: str) -> Values:
@@ -100,6 +141,8 @@ def _child(node: Values, step: str, path: str) -> Values:
     if path in REQUIRED:
         node["required"] = list(REQUIRED[path])
     if step == "*":
+        if path in NAMES:
+            node["propertyNames"] = _ref(NAMES[path])
         child = node.setdefault("additionalProperties", {})
     else:
         node["additionalProperties"] = False
@@ -110,17 +153,32 @@ def _child(node: Values, step: str, path: str) -> Values:
 
 # What a value of each named type looks like, for people.
 _WORDS = {
+    "annotations": "a map of texts",
     "bool": "true or false",
+    "fileKey": "letters, digits, dashes, dots and underscores",
+    "gateway": "a name, or namespace/name",
+    "host": "a host name",
     "integer": "a whole number",
+    "labelKey": "the key of a label: name, or example.com/name",
+    "labelValue": "the value of a label: 63 letters, digits, dashes, dots and underscores at most",
+    "labels": "a map of texts",
+    "member": "a name: lower-case letters, digits and dashes, 63 at most",
+    "mode": "a mode from 0 to 511 (0777)",
+    "mountPath": "a path without colons",
+    "name": "a name: lower-case letters, digits, dashes and dots",
+    "nameStart": "a name: lower-case letters, digits and dashes",
     "object": "a map",
     "objects": "a list of maps",
     "port": "a port from 1 to 65535",
     "quantities": "a map of quantities",
+    "quantity": "a quantity like 500m or 2Gi",
+    "ranges": "a list of address ranges like 10.0.0.0/8",
     "scalar": "a text, number or boolean",
     "signed": "a whole number",
     "strings": "a map of texts",
     "text": "a text",
     "texts": "a text or a list of texts",
+    "variable": "the name of a variable",
     "words": "a list of texts",
 }
 
@@ -136,11 +194,13 @@ def schema_faults(values: Mapping[str, object], schema: bytes | None = None) -> 
     """Every value that ``values.schema.json`` refuses, by its path, with the nearest name that there is."""
     text = schema_text() if schema is None else schema
     validator = _validator(text)
-    if validator.is_valid(values):
+    # The numbers of a file remember how they were written, and the validator knows plain ones alone.
+    data = plain(values)
+    if validator.is_valid(data):
         return []
     rules = json.loads(text)
     seen: dict[Problem, None] = {}
-    for error in validator.iter_errors(values):
+    for error in validator.iter_errors(data):
         steps = list(error.instance_path)
         for problem in _problems(rules, steps, _at(values, steps), error.message):
             seen[problem] = None
@@ -156,6 +216,12 @@ def _problems(rules: dict[str, object], steps: Sequence[str | int], value: objec
     """The faults at one place: keys that are not known, keys that are missing, or a value of another type."""
     path = ".".join(map(str, steps))
     rule = _rule_at(rules, steps)
+    names = _resolved(rules, rule).get("propertyNames")
+    if isinstance(value, dict) and isinstance(names, dict):
+        words = _words(names)
+        refused = jsonschema_rs.Draft7Validator({**_resolved(rules, names)})
+        for key in sorted(key for key in value if not refused.is_valid(key)):
+            yield Problem(what=f"{json.dumps(key)} is not {words}", path=_join(path, key), next=f"take {words}")
     if isinstance(value, dict) and "properties" in rule:
         properties = rule["properties"] if isinstance(rule["properties"], dict) else {}
         for key in sorted(set(value) - set(properties)) if rule.get("additionalProperties") is False else ():
@@ -169,10 +235,21 @@ def _problems(rules: dict[str, object], steps: Sequence[str | int], value: objec
                 yield Problem(what=what, path=_join(path, key), next=f"set {_join(path, key)}")
     elif isinstance(rule.get("enum"), list):
         yield _not_one_of(value, [str(choice) for choice in _list(rule["enum"])], path)
-    else:
-        wanted = _WORDS.get(str(rule.get("$ref", "")).rpartition("/")[2])
+    elif not isinstance(value, dict) or not isinstance(names, dict):
+        wanted = _words(rule)
         what = f"{json.dumps(value)} is not {wanted}" if wanted else message
         yield Problem(what=what, path=path, next=f"set {path} to {wanted}" if wanted else "")
+
+
+def _words(rule: Mapping[str, object]) -> str:
+    return _WORDS.get(str(rule.get("$ref", "")).rpartition("/")[2], "")
+
+
+def _resolved(rules: Mapping[str, object], rule: Mapping[str, object]) -> dict[str, object]:
+    """`rule`, or the named type that it refers to."""
+    types, name = rules.get("definitions"), str(rule.get("$ref", "")).rpartition("/")[2]
+    named = types.get(name) if isinstance(types, dict) else None
+    return named if isinstance(named, dict) else {**rule}
 
 
 def _not_one_of(value: object, choices: list[str], path: str) -> Problem:
@@ -202,10 +279,12 @@ def _at(values: object, steps: Sequence[str | int]) -> object:
 
 def _rule_at(rules: dict[str, object], steps: Sequence[str | int]) -> dict[str, object]:
     """The schema of the value at a path; that of the last named type above it, where the path goes on inside one."""
+    rule = rules
     for step in steps:
-        properties, others = rules.get("properties"), rules.get("additionalProperties")
+        resolved = _resolved(rules, rule)
+        properties, others = resolved.get("properties"), resolved.get("additionalProperties")
         if isinstance(properties, dict) and step in properties:
-            rules = properties[str(step)]
-        elif isinstance(others, dict):
-            rules = others
-    return rules
+            rule = properties[str(step)]
+        elif isinstance(others, dict) and ("$ref" in others or "$ref" not in rule):
+            rule = others
+    return rule

@@ -19,10 +19,13 @@ __all__ = ["values_text"]
 
 _NAMED = "*"
 _EMPTY = {
+    "annotations": " {}",
     "env": " {}",
+    "labels": " {}",
     "object": " {}",
     "objects": " []",
     "quantities": " {}",
+    "ranges": " []",
     "strings": " {}",
     "texts": " []",
     "words": " []",

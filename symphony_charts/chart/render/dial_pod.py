@@ -12,6 +12,9 @@ from symphony_charts.formats.data import sub
 
 __all__ = ["dial_pod"]
 
+# A pod that failed stays for its log; nothing else outlives the release.
+_KEPT_UNTIL = "before-hook-creation,hook-succeeded"
+
 
 def dial_pod(model: Model) -> Iterator[dict[str, object]]:
     """A pod that dials every bound service, if there are any and tests are not switched off."""
@@ -55,7 +58,7 @@ def dial_pod(model: Model) -> Iterator[dict[str, object]]:
         "metadata": {
             "name": names.join(model.fullname, "test-dial", 63),
             "labels": {**model.labels, "app.kubernetes.io/component": "test"},
-            "annotations": {"helm.sh/hook": "test", "helm.sh/hook-delete-policy": "before-hook-creation"},
+            "annotations": {"helm.sh/hook": "test", "helm.sh/hook-delete-policy": _KEPT_UNTIL},
         },
         "spec": spec,
     }

@@ -23,7 +23,8 @@ class PodParts:
     """What a pod template holds, as data of an experiment.
 
     `settings` are the fields of PodSettings, `processes` and `steps` go by container name, `ports` holds each
-    container's named ports, `restart` is Kubernetes' restart policy as an experiment writes it, None if not said.
+    container's named ports, `port_objects` those as they were written, `restart` is Kubernetes' restart policy as an
+    experiment writes it, None if not said.
     """
 
     path: str
@@ -32,8 +33,8 @@ class PodParts:
     paths: dict[str, str] = field(default_factory=dict)
     steps: dict[str, dict[str, object]] = field(default_factory=dict)
     ports: dict[str, dict[str, int]] = field(default_factory=dict)
+    port_objects: dict[str, object] = field(default_factory=dict)
     image_pull_secrets: list[str] = field(default_factory=list)
-    scheduler_name: str | None = None
     restart: str | None = None
 
 
@@ -78,7 +79,8 @@ def _read_container(container: Fields, parts: PodParts, volumes: PodVolumes, *, 
         parts.steps[name] = read_step(container, volumes)
         return
     parts.ports[name] = _ports(container)
-    parts.processes[name] = read_process(container, volumes)
+    parts.port_objects[name] = container.raw("ports")
+    parts.processes[name] = read_process(container, volumes, parts.ports[name])
     if is_sidecar:
         parts.processes[name]["lifecycle"] = "service"
 
@@ -100,7 +102,6 @@ def _ports(container: Fields) -> dict[str, int]:
 def _read_spec(spec: Fields, parts: PodParts, volumes: PodVolumes) -> None:
     secrets = [item.required_text("name", "") for item in spec.maps("imagePullSecrets")]
     parts.image_pull_secrets = [name for name in secrets if name]
-    parts.scheduler_name = spec.text("schedulerName")
     if (policy := spec.text("restartPolicy")) is not None:
         if policy not in _POLICIES:
             spec.log.fault(

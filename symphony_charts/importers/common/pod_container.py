@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.pod_volumes import PodVolumes
 
@@ -10,18 +13,23 @@ __all__ = ["GPU", "read_process", "read_step"]
 GPU = "nvidia.com/gpu"
 
 
-def read_process(container: Fields, volumes: PodVolumes) -> dict[str, object]:
-    """The container's fields as those of a process; what a process has no field for goes to its overlay."""
+def read_process(
+    container: Fields, volumes: PodVolumes, ports: Mapping[str, int] = MappingProxyType({})
+) -> dict[str, object]:
+    """The container's fields as those of a process; what a process has no field for goes to its overlay.
+
+    `ports` are those that probes may mean by name.
+    """
     overlay: dict[str, object] = {}
     process = _common(container, volumes, overlay)
     gpus = _gpus(process)
-    ready = _probe(container)
+    ready = _probe(container, ports)
     process |= {
         "image_pull_policy": container.text("imagePullPolicy"),
         "gpus": gpus,
         "ready": ready,
     }
-    overlay |= container.rest()
+    overlay |= _with_numbers(container.rest(), ports)
     for key in overlay:
         if key != "volumeMounts":
             container.log.changed(
@@ -35,11 +43,25 @@ def read_step(container: Fields, volumes: PodVolumes) -> dict[str, object]:
     """An init container's fields as those of a step."""
     overlay: dict[str, object] = {}
     step = _common(container, volumes, overlay)
-    container.skip("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy")
-    container.note_unread("of an init container is not carried over")
+    overlay |= container.rest()
     for key in overlay:
-        container.log.note(container.at(key), f"`{key}` of an init container is not carried over")
+        if key != "volumeMounts":
+            container.log.changed(container.at(key), f"`{key}` is kept as an overlay of the step (`container_overlay`)")
+    step["container_overlay"] = overlay
     return {key: value for key, value in step.items() if value not in (None, [], {})}
+
+
+def _with_numbers(overlay: dict[str, object], ports: Mapping[str, int]) -> dict[str, object]:
+    """The overlay with the numbers of ports in place of their names, in probes and hooks."""
+    return {key: value if key == "ports" else _numbered(value, ports) for key, value in overlay.items()}
+
+
+def _numbered(value: object, ports: Mapping[str, int]) -> object:
+    if not isinstance(value, dict):
+        return value
+    port = value.get("port")
+    numbered = {key: _numbered(item, ports) for key, item in value.items()}
+    return {**numbered, "port": ports[port]} if isinstance(port, str) and port in ports else numbered
 
 
 def _common(container: Fields, volumes: PodVolumes, overlay: dict[str, object]) -> dict[str, object]:
@@ -105,6 +127,9 @@ def _env_source(source: Fields) -> dict[str, object] | None:
         result["field"] = ref.required_text("fieldPath", "metadata.name")
     elif "resourceFieldRef" in source:
         ref = source.map("resourceFieldRef")
+        if ref.text("divisor") not in (None, "0", "1") or "containerName" in ref:
+            ref.rest()
+            return None
         result["resource"] = ref.required_text("resource", "limits.memory")
     else:
         return None
@@ -136,7 +161,7 @@ _PROBE_TIMES = {
 }
 
 
-def _probe(container: Fields) -> dict[str, object] | None:
+def _probe(container: Fields, ports: Mapping[str, int]) -> dict[str, object] | None:
     """The readiness probe; other probes are left to the overlay."""
     if "readinessProbe" not in container:
         return None
@@ -147,10 +172,10 @@ def _probe(container: Fields) -> dict[str, object] | None:
             ready[ours] = seconds
     if "tcpSocket" in probe:
         action = probe.map("tcpSocket")
-        ready["tcp"] = {"port": _port(action)}
+        ready["tcp"] = {"port": _port(action, ports)}
     elif "httpGet" in probe:
         action = probe.map("httpGet")
-        http: dict[str, object] = {"port": _port(action), "path": action.text("path") or "/"}
+        http: dict[str, object] = {"port": _port(action, ports), "path": action.text("path") or "/"}
         if (scheme := action.text("scheme")) is not None:
             http["scheme"] = scheme
         ready["http"] = http
@@ -165,8 +190,10 @@ def _probe(container: Fields) -> dict[str, object] | None:
     return ready
 
 
-def _port(action: Fields) -> int | str:
+def _port(action: Fields, ports: Mapping[str, int]) -> int | str:
     value = action.get("port")
     if isinstance(value, str) and not value.isdecimal():
-        return value
+        if ports and value not in ports:
+            action.log.fault(action.at("port"), f'the container has no port called "{value}"', "say its number")
+        return ports.get(value, value)
     return action.integer("port", 1, 65535) or 1

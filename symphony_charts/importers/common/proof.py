@@ -35,6 +35,7 @@ _ADDED = {
     "ports": "the ports that it binds",
     "readinessProbe": "a readiness probe on the ports that it binds",
     "resources": "default requests",  # of a container that asked for nothing
+    "tolerations": "a toleration of the taint that GPUs have",
     "initContainers": "steps before it starts (prepare)",
 }
 """The closed list of what our pods may say beside the original's, in the words of who can turn it off."""
@@ -130,7 +131,7 @@ class _Comparison:
         }
         self._entries(mounts, _mounts(ours, self._volumes_of[1]), join(place, "volumeMounts"), _OWN_PATHS)
         for part, own in _OWN_AMOUNTS.items():
-            wanted, held = (sub(side, "resources", part) for side in (theirs, ours))
+            wanted, held = (_amounts(side, part) for side in (theirs, ours))
             self._entries(wanted, held, join(place, f"resources.{part}"), own)
 
     def _entries(self, theirs: Object, ours: Object, place: str, own: tuple[str, ...]) -> None:
@@ -172,7 +173,8 @@ def _holds(theirs: object, ours: object) -> bool:
     """Whether ours says all that theirs says; numbers and quantities may be spelled otherwise."""
     if isinstance(theirs, Mapping):
         return isinstance(ours, Mapping) and all(
-            key in ours and _holds(value, ours[key]) for key, value in theirs.items()
+            _holds(value, ours[key]) if key in ours else value in (None, False, "", [], {})
+            for key, value in theirs.items()
         )
     if isinstance(theirs, list):
         if not isinstance(ours, list):
@@ -184,6 +186,12 @@ def _holds(theirs: object, ours: object) -> bool:
     if left == right:
         return True
     return is_quantity(left) and is_quantity(right) and quantity(left) == quantity(right)
+
+
+def _amounts(container: Object, part: str) -> Object:
+    """Requests or limits as Kubernetes counts them: what is limited and not requested is requested as much."""
+    held = sub(container, "resources", part)
+    return {**sub(container, "resources", "limits"), **held} if part == "requests" else held
 
 
 def _text(value: object) -> str:

@@ -32,7 +32,7 @@ def link(services: Mapping[str, Service], log: Log) -> dict[str, dict[str, objec
     for service in services.values():
         _rewrite(service, listeners, log)
     for key, service in services.items():
-        _depend(key, service, services)
+        _depend(key, service, services, log)
     for service in services.values():
         _note_names(service, listeners, log)
     return {service.name: _finish(key, service, services, log) for key, service in services.items()}
@@ -155,10 +155,12 @@ def _put(text: str, pattern: str, value: str, name: str, connects: list[str]) ->
     return result
 
 
-def _depend(key: str, service: Service, services: Mapping[str, Service]) -> None:
+def _depend(key: str, service: Service, services: Mapping[str, Service], log: Log) -> None:
     after = [services[name].name for name in service.depends if name != key]
     if after:
         service.process["after"] = after
+        what = "here it waits for them (`after`); in a cluster all start at once, and it has to try again"
+        log.changed(f"{service.path}.depends_on", what)
     connects = service.process.setdefault("connects", [])
     for name, condition in service.depends.items():
         binds = services[name].process.get("binds")

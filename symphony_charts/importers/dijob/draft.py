@@ -73,6 +73,8 @@ class Draft:
         free, count = clean, 2
         while free in self.prepare:
             free, count = shorten(f"{clean}-{count}", 60), count + 1
+        if free != clean:
+            self.log.changed(f"{path}.name", f'another step is called "{clean}"; this one is called "{free}"')
         self.prepare[free] = step
         self.origins[f"prepare.{free}"] = path
 

@@ -130,7 +130,7 @@ def _roles_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _
         if pod.settings.replicas != 1:
             what = f"how many {pod.name}s there are is said by the coordinator's configuration"
             writer.log.changed(f"{pod.path}.replicas", what)
-        spec[pod.name] = {"template": {"spec": template}}
+        spec[pod.name] = {"template": {"spec": writer.with_own_volumes(template, pod)}}
     return spec | writer.job_volumes(), beside
 
 
@@ -162,7 +162,7 @@ def _tasks_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter, *, j
     for pod in pods:
         kind = task_type(experiment.workload.dijob, pod.name)
         template = writer.template(pod)
-        body = template if job_volumes else writer.with_volumes(template, pod)
+        body = writer.with_own_volumes(template, pod) if job_volumes else writer.with_volumes(template, pod)
         tasks.append({"name": pod.name, "type": kind, "replicas": pod.settings.replicas, "template": {"spec": body}})
         if not pod.is_finite:
             what = f'"{pod.name}" serves until the experiment ends, but a DIJob ends when all its pods have'

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from symphony_charts.formats.paths import join
 from symphony_charts.importers.common.field_reader import Fields, show
 from symphony_charts.importers.common.input_file import Source
 from symphony_charts.importers.common.report import Imported, Log, build
@@ -15,11 +16,14 @@ from symphony_charts.importers.dijob.draft import Draft
 from symphony_charts.importers.dijob.roles import read_aggregator, read_roles
 from symphony_charts.importers.dijob.tasks import read_single_template, read_tasks
 from symphony_charts.spec.checks.dijob import Operator
+from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
 
 __all__ = ["import_dijob"]
 
 _GROUPS = ("diengine.opendilab.org", "nervex.sensetime.com")
 _JOB_KINDS = ("DIJob", "NerveXJob")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_OF_TOOLS = (_LAST_APPLIED, "helm.sh/chart")
 _VERSIONS = ("v1alpha1", "v1alpha2", "v2alpha1")
 
 
@@ -70,6 +74,11 @@ def _sort(source: Source, log: Log) -> _Objects:
     return objects
 
 
+def _is_tool(key: str) -> bool:
+    """Whether helm or Argo CD keeps its own account in a label or annotation of this key."""
+    return key.startswith(("meta.helm.sh/", "argocd.argoproj.io/"))
+
+
 def _choose(jobs: list[Fields], name: str, log: Log) -> Fields | None:
     named = [(_name(job), job) for job in jobs]
     fits = [job for job_name, job in named if not name or job_name == name]
@@ -108,18 +117,34 @@ def _read_job(job: Fields, objects: _Objects, draft: Draft, kind: str) -> None:
         if objects.aggregators:
             read_aggregator(objects.aggregators[0], draft)
     elif "tasks" in spec or not ({"template", "minReplicas", "engineFields"} & set(spec.keys())):
-        dialect = "v1.1.0" if "group" in spec else "v1.1"
+        dialect = _dialect_of_tasks(spec, draft.log)
         read_tasks(spec, draft)
     else:
         dialect = "v1.0"
         read_single_template(spec, draft)
-    draft.say("group", spec.text("group") or None)
+    if dialect != "v1.1":
+        draft.say("group", spec.text("group") or None)
     draft.say("operator", dialect if dialect != "v1.1" else None)
     if kind != "dijob":
         _go_without_operator(spec, dialect, draft)
     spec.note_unread("is not known to any DI-orchestrator, and not carried over")
     job.skip("status")
     job.note_unread("is not carried over")
+
+
+def _dialect_of_tasks(spec: Fields, log: Log) -> Operator:
+    """Which of the operators with tasks a job was written for: the first has a `group`, the later ones volumes."""
+    for key in ("minReplicas", "maxReplicas", "engineFields", "template"):
+        if key in spec:
+            spec.drop(key, "is what operator v1.0 reads; those with tasks do not")
+    if "group" not in spec:
+        return "v1.1"
+    if "volumes" in spec:
+        spec.drop("group", "is known to operators before v1.1.1 alone, and those know no `volumes` of a job")
+        return "v1.1"
+    what = "operators before v1.1.1 alone know a `group`, so the job is taken for one of v1.1.0"
+    log.changed(spec.at("group"), what, "drop it for a newer operator")
+    return "v1.1.0"
 
 
 def _version(job: Fields, log: Log) -> str:
@@ -137,11 +162,22 @@ def _read_metadata(job: Fields, draft: Draft) -> None:
     if not name:
         draft.log.fault(metadata.at("name"), "the DIJob has no name", "add metadata.name")
     draft.name = draft.names.clean(name or "dijob", metadata.at("name"))
+    if name and "." in name:
+        draft.log.changed(metadata.at("name"), f'"{name}" is called "{draft.name}": names here have no dots')
     draft.origins["name"] = metadata.at("name")
     draft.namespace = metadata.text("namespace")
-    draft.labels |= metadata.text_map("labels")
-    draft.annotations |= metadata.text_map("annotations")
-    draft.annotations.pop("kubectl.kubernetes.io/last-applied-configuration", None)
+    for key in ("labels", "annotations"):
+        values = metadata.text_map(key)
+        # Whoever installed the job said so there; the experiment's own objects bear marks of their own.
+        taken = [name for name in values if is_in_domain(name, OUR_DOMAINS) or name in _OF_TOOLS or _is_tool(name)]
+        for name in taken:
+            if name != _LAST_APPLIED:
+                draft.log.lost(
+                    join(metadata.at(key), name), f'"{name}" is set by the tool that installs; it is left out'
+                )
+        (draft.labels if key == "labels" else draft.annotations).update(
+            {name: value for name, value in values.items() if name not in taken}
+        )
     metadata.skip(
         "generateName", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"
     )
@@ -153,7 +189,8 @@ def _read_common(spec: Fields, draft: Draft) -> None:
     policy = spec.text("cleanPodPolicy")
     if policy is not None:
         policies = {"running": "Running", "all": "All", "none": "None"}
-        if policy.lower() not in policies:
+        # v0.1.0 spelled one of them ALL; all others are refused as they stand.
+        if policy not in ("ALL", *policies.values()):
             choices = ", ".join(policies.values())
             draft.log.fault(spec.at("cleanPodPolicy"), f'"{policy}" is no clean-up policy', f"one of {choices}")
         policy = policies.get(policy.lower(), "Running")

@@ -76,6 +76,9 @@ def _complete(pod: AddedPod, role: str, draft: Draft) -> str:
         binds |= {f"{role}-{name}": port for name, port in others.items() if port != number}
         if binds:
             process["binds"] = binds
+        if container == main or binds:
+            # The operator asks nobody whether they are ready.
+            process.setdefault("ready", "none")
         env = process.setdefault("env", {})
         if isinstance(env, dict):
             # The operator's own come last, over those of the container.

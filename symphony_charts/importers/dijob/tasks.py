@@ -75,6 +75,8 @@ def read_single_template(spec: Fields, draft: Draft) -> None:
 
 
 def _read_backoff(spec: Fields, draft: Draft) -> None:
+    if isinstance(spec.raw("backoffLimit"), str):
+        draft.log.fault(spec.at("backoffLimit"), "a number of restarts is no text", "write it without quotes")
     if "backoffLimit" in spec:
         retries = spec.integer("backoffLimit", 0, 2**31 - 1) or 0
     elif "backoffLimit" in spec.keys():  # noqa: SIM118 - null means something else than absent
@@ -106,11 +108,14 @@ def _complete(pod: AddedPod, draft: Draft, path: str) -> None:
     if len(pod.parts.processes) > 1:
         what = f"{len(pod.parts.processes)} containers in one pod: the operator never takes such a job for Running"
         draft.log.changed(path, what)
-    for ports in pod.parts.ports.values():
-        if ports:
-            names = ", ".join(f"{name} {port}" for name, port in ports.items())
-            what = f"ports ({names}) are no services; the operator gives the pods one headless Service"
-            draft.log.changed(path, what, "say `binds` for ports that others dial")
+    for container, ports in pod.parts.port_objects.items():
+        if not ports:
+            continue
+        overlay = pod.processes[container].setdefault("container_overlay", {})
+        if isinstance(overlay, dict):
+            overlay["ports"] = ports
+        what = "the ports are kept as an overlay; the operator gives the pods one headless Service"
+        draft.log.changed(f"{pod.parts.paths[container]}.ports", what, "say `binds` for ports that others dial")
     if pod.parts.restart not in (None, "never"):
         what = f"`restartPolicy` {pod.parts.restart} is overruled by the operator; pods are never restarted in place"
         draft.log.changed(pod.parts.path, what)

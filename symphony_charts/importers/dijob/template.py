@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.environment.expansion import pod_order
 from symphony_charts.environment.variables import Address, Fact, interpret, variables_of
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.importers.common.pod_container import GPU
 from symphony_charts.importers.common.pod_objects import (
@@ -19,7 +20,7 @@ from symphony_charts.importers.common.pod_objects import (
 from symphony_charts.importers.common.report import Log
 from symphony_charts.spec.checks.dijob import Operator, container_name
 from symphony_charts.spec.model import Experiment, Probe, Process, Step
-from symphony_charts.spec.pods import Pod, ProcessRef
+from symphony_charts.spec.pods import Pod, ProcessRef, pods_of
 from symphony_charts.spec.services import Service
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR, EnvSource, EnvValue, Mount
 
@@ -89,9 +90,22 @@ class PodWriter:
 
     def with_volumes(self, template: dict[str, object], pod: Pod | None = None) -> dict[str, object]:
         """The template with the volumes that `pod` mounts (all, without it), for shapes that have none at the job."""
-        volumes = self._volumes(set(self._experiment.volumes) if pod is None else self._mounted(pod))
+        return self._put(template, set(self._experiment.volumes) if pod is None else self._mounted(pod))
+
+    def with_own_volumes(self, template: dict[str, object], pod: Pod) -> dict[str, object]:
+        """The template with those volumes that `pod` mounts and the job cannot have for all pods."""
+        return self._put(template, self._mounted(pod) & self._not_shared(), is_job=True)
+
+    def _put(self, template: dict[str, object], names: set[str], *, is_job: bool = False) -> dict[str, object]:
+        volumes = self._declared(names) if is_job else self._volumes(names)
         held = template.get("volumes")
         return {**template, "volumes": [*volumes, *(held if isinstance(held, list) else [])]} if volumes else template
+
+    def _not_shared(self) -> set[str]:
+        """The volumes whose names some pod uses for one of its own."""
+        overlays = [pod.settings.pod_overlay for pod in pods_of(self._experiment).values()]
+        own = {str(volume.get("name")) for overlay in overlays for volume in maps(sub(overlay, "spec"), "volumes")}
+        return own & set(self._experiment.volumes)
 
     def _mounted(self, pod: Pod) -> set[str]:
         """The volumes that a pod's processes and steps mount."""
@@ -102,7 +116,7 @@ class PodWriter:
 
     def job_volumes(self) -> dict[str, object]:
         """The volumes of all pods, as a field of the job; empty if there are none."""
-        volumes = self._volumes(set(self._experiment.volumes))
+        volumes = self._volumes(set(self._experiment.volumes) - self._not_shared())
         return {"volumes": volumes} if volumes else {}
 
     def config_maps(self) -> list[dict[str, object]]:
@@ -174,7 +188,7 @@ class PodWriter:
         container = self._common(step, environment)
         container["name"] = name
         container["image"] = step.image or first.image or self._experiment.image
-        return container
+        return merge_overlay(container, step.container_overlay)
 
     def _common(self, process: Process | Step, environment: Mapping[str, EnvValue]) -> dict[str, object]:
         start = entry_point(process)
@@ -227,10 +241,12 @@ class PodWriter:
     def _ports(self) -> dict[str, int]:
         return {service.name: service.port for service in self._services}
 
+    def _declared(self, names: set[str]) -> list[dict[str, object]]:
+        declared = self._experiment.volumes.items()
+        return [volume_object(name, volume, self.log) for name, volume in declared if name in names]
+
     def _volumes(self, names: set[str]) -> list[dict[str, object]]:
-        volumes = [
-            volume_object(name, volume, self.log) for name, volume in self._experiment.volumes.items() if name in names
-        ]
+        volumes = self._declared(names)
         if self._experiment.configs:
             volumes.append({"name": _CONFIG_VOLUME, "configMap": {"name": self._config_map}})
         if self._experiment.secrets:

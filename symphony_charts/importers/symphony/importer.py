@@ -156,6 +156,9 @@ class _Reader:
         local: dict[str, object] = {"preamble": self._root.texts("preamble_cmds"), "cwd": _folder(self._root)}
         # Symphony starts everything at once; its programs dial until somebody listens.
         local["start"] = "together"
+        # One that fails ends no other, but for the backend of child processes, which killed them all.
+        children = any("cmd" in process for process in self._root.maps("processes"))
+        local["on_exit"] = None if children else "keep"
         return {key: value for key, value in local.items() if value not in (None, [])}
 
 

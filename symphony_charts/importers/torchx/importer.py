@@ -75,7 +75,8 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
     services = _services(roles)
     rank0 = next(iter(services[0].values()), None)
     if rank0 is None and any(context.needs_host(role, index) for index, role in enumerate(app.roles)):
-        # TorchX's own Service has this port, too, when no role has one.
+        what = f"without a port its replicas have no names here; it has {_RANK0_PORT}, TorchX's own where there is none"
+        log.changed(f"{app.roles[0].path}.port_map", what, "name the port that rank 0 opens")
         rank0 = _RANK0_SERVICE
         services[0] = {"": _RANK0_SERVICE}
     _note_options(options, log)

@@ -57,6 +57,10 @@ class DIJob(Kind):
         """It waits for all of its pods, but under operator v0."""
         return self.removes_its_pods(values)
 
+    def fails_together(self, workload: Workload) -> bool:
+        """The operator then takes away what runs, unless it is told to clean nothing."""
+        return workload.dijob.clean_pod_policy != "None"
+
     def removes_its_pods(self, values: Mapping[str, object]) -> bool:
         """Under operator v0, where the end of a coordinator is that of the job."""
         settings = sub(values, "workload", "dijob")

@@ -70,6 +70,10 @@ def _is_counted(resource: str) -> bool:
 def _fields_faults(process: Process | Step, path: str) -> Iterator[Problem]:
     for field, amounts in (("requests", process.requests), ("limits", process.limits)):
         yield from _map_faults(amounts, f"{path}.{field}")
+    for index, share in enumerate(process.pod_share if isinstance(process, Process) else ()):
+        if share not in process.requests:
+            what = f"a share of {share} is part of what is requested, and no {share} is"
+            yield Problem(what=what, path=f"{path}.pod_share[{index}]", next=f"add `requests.{share}`, or drop it")
     for name in process.requests.keys() & process.limits.keys():
         request, limit = process.requests[name], process.limits[name]
         if is_quantity(request) and is_quantity(limit) and quantity(request) > quantity(limit):

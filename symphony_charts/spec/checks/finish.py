@@ -67,6 +67,9 @@ def _text_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterato
             yield from _overlay_faults(process.container_overlay, f"{entry.path}.container_overlay")
         if process.pod_overlay:
             yield from _overlay_faults(process.pod_overlay, f"{entry.path}.pod_overlay")
+    for name, step in experiment.prepare.items():
+        if step.container_overlay:
+            yield from _overlay_faults(step.container_overlay, f"prepare.{name}.container_overlay")
     for name, group in experiment.groups.items():
         if group.pod_overlay:
             yield from _overlay_faults(group.pod_overlay, f"groups.{name}.pod_overlay")

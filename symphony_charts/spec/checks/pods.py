@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from symphony_charts.errors import Problem
+from symphony_charts.formats.names import LABEL_NAME, OBJECT_NAME
 from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup, Step, Toleration
 from symphony_charts.spec.shells import shell_faults
 
 __all__ = ["OUR_DOMAINS", "image_faults", "is_in_domain", "is_label_key", "pod_faults"]
 
-_LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
-_LABEL_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 # Keys of labels that the chart sets; of annotations it is the first domain alone.
 OUR_DOMAINS = ("symph.dev", "app.kubernetes.io", "helm.sh")
 # Kubernetes: pkg/apis/batch/validation, maxParallelismForIndexed.
@@ -188,7 +186,7 @@ def _label_faults(
             yield Problem(what=f'"{key}" cannot be a key here', path=here, next=next_step)
         elif is_in_domain(key, ours):
             yield Problem(what=f'"{key}" is set by symph itself', path=here, next="use a prefix of your own")
-        if with_values and value and not _LABEL_NAME.fullmatch(value):
+        if with_values and value and not LABEL_NAME.fullmatch(value):
             next_step = "63 letters, digits, dashes, dots and underscores at most"
             yield Problem(what=f'"{value}" cannot be the value of a label', path=here, next=next_step)
 
@@ -196,6 +194,6 @@ def _label_faults(
 def is_label_key(key: str) -> bool:
     """Whether `key` may name a label, and so a resource: a name, or a name after a domain and a slash."""
     prefix, slash, name = key.rpartition("/")
-    if slash and (not _LABEL_PREFIX.fullmatch(prefix) or len(prefix) > 253):
+    if slash and (not OBJECT_NAME.fullmatch(prefix) or len(prefix) > 253):
         return False
-    return _LABEL_NAME.fullmatch(name) is not None
+    return LABEL_NAME.fullmatch(name) is not None

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from symphony_charts.errors import Problem
+from symphony_charts.formats.names import FILE_KEY, OBJECT_NAME
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.urls import repository_fault
 from symphony_charts.spec.checks.amounts import amount_faults
@@ -33,8 +34,6 @@ from symphony_charts.spec.sources import (
 __all__ = ["storage_faults"]
 
 _MODE = re.compile(r"0?[0-7]{3}", re.ASCII)
-_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
-_OBJECT = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _PERM = re.compile(r"[rwm]{1,3}")
 _HOST_PATH_KINDS = ("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
 
@@ -154,13 +153,13 @@ def _secret_faults(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _key_faults(name: str, path: str, what: str) -> Iterator[Problem]:
-    if not _KEY.fullmatch(name) or name in (".", "..") or name.startswith(".."):
+    if not FILE_KEY.fullmatch(name) or name in (".", "..") or name.startswith(".."):
         next_step = "use letters, digits, dots, dashes and underscores, 253 at most"
         yield Problem(what=f'"{name}" cannot be a {what}', path=path, next=next_step)
 
 
 def _object_faults(name: str, path: str) -> Iterator[Problem]:
-    if not _OBJECT.fullmatch(name) or len(name) > 253:
+    if not OBJECT_NAME.fullmatch(name) or len(name) > 253:
         next_step = "use lower-case letters, digits, dashes and dots"
         yield Problem(what=f'"{name}" cannot be the name of a Kubernetes object', path=path, next=next_step)
 

@@ -18,7 +18,7 @@ import msgspec
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_text import line_of, load
 from symphony_charts.spec.data import from_data
-from symphony_charts.spec.files.python import run_file
+from symphony_charts.spec.files.python import refuse_words, run_file
 from symphony_charts.spec.lockfile import Lock, parse
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import ConfigFile, SecretFile
@@ -77,6 +77,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def _read_text(path: Path) -> Experiment:
+    refuse_words(path)
     text = _text_of(path)
     try:
         experiment = from_data(_json(text) if path.suffix == ".json" else load(text))

@@ -4,40 +4,80 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from symphony_charts.errors import SpecError, SymphError, first_line
+from symphony_charts.errors import SpecError, SymphError, UsageError, first_line
 
-__all__ = ["note_launch", "run_file"]
+__all__ = ["Launcher", "launching", "note_launch", "refuse_words", "run_file"]
 
 _LAUNCHED = "__symph_launched__"
 _NAMES = ("experiment", "main")
+_RAISED = "the file itself raised this"
 _MODULE = "__symph_spec__"
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """How Python files are run: with the import names that `around` lends, and as programs where there are `words`."""
+
+    around: Callable[[], AbstractContextManager[object]] = nullcontext
+    words: tuple[str, ...] | None = None
+
+
+_USUAL = Launcher()
+_LAUNCHER: ContextVar[Launcher] = ContextVar("launcher", default=_USUAL)
+
+
+class _Launched(BaseException):
+    """A program has launched its experiment, which is all that is asked of it."""
+
+
+@contextmanager
+def launching(launcher: Launcher) -> Iterator[None]:
+    """Inside, spec files in Python are run as `launcher` says."""
+    before = _LAUNCHER.set(launcher)
+    try:
+        yield
+    finally:
+        _LAUNCHER.reset(before)
+
+
+def refuse_words(path: Path) -> None:
+    """Raise UsageError where words for a program were given, and `path` is none."""
+    if _LAUNCHER.get().words is not None:
+        raise UsageError(f"{path} is no Python script", next="leave out what follows --, or name the script")
 
 
 def run_file(path: Path) -> object:
     """What the Python file `path` calls `experiment`; a function of that name (or `main`) is called for it.
 
-    Raises SpecError with ``file:line`` of the user's own code when it fails or defines nothing of the kind.
+    Where words were given (`launching`), it is run as a program with these arguments, up to its first launch. What it
+    prints goes to stderr. Raises SpecError with ``file:line`` of the user's own code when it fails or defines nothing.
     """
     source = path.read_bytes()
-    module = ModuleType(_MODULE)
+    launcher = _LAUNCHER.get()
+    way_out = _RAISED if launcher.words is not None else f"{_RAISED}; a script takes its own arguments after --"
+    module = ModuleType(_MODULE if launcher.words is None else "__main__")
     module.__file__ = str(path.absolute())
-    with _imports_beside(path, module):
+    with _imports_beside(path, module), launcher.around(), redirect_stdout(sys.stderr), _as_program(path, module):
         try:
-            exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - running it is what was asked
+            with suppress(_Launched):
+                exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - running it is what was asked
             result = _made_by(module, path)
         except SymphError as error:
             raise _with_line(error, path) from error
         except SystemExit as error:
-            raise SpecError.one(f"the file called exit({error.code!r})", at=_line_in(path, error)) from error
+            what = f"the file called exit({error.code!r})"
+            raise SpecError.one(what, at=_line_in(path, error), next=way_out) from error
         except Exception as error:  # the user's code may raise anything; it is reported as theirs
             what = f"{type(error).__name__}: {first_line(error)}".removesuffix(": ")
-            raise SpecError.one(what, at=_line_in(path, error), next=_way_out(path, error)) from error
+            raise SpecError.one(what, at=_line_in(path, error), next=way_out) from error
     return result
 
 
@@ -47,17 +87,27 @@ def note_launch(experiment: object) -> bool:
     if module is None:
         return False
     module.__dict__.setdefault(_LAUNCHED, []).append(experiment)
+    if _LAUNCHER.get().words is not None:
+        raise _Launched
     return True
 
 
-def _way_out(path: Path, error: Exception) -> str:
-    if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] == "symphony":
-        return f"it was written for Symphony: python -m symphony_charts.compat {path} ..."
-    return "the file itself raised this"
+@contextmanager
+def _as_program(path: Path, module: ModuleType) -> Iterator[None]:
+    """Inside, the file has the words that it was given as its arguments, and is `__main__` if it was given any."""
+    words = _LAUNCHER.get().words
+    argv, main = sys.argv, sys.modules["__main__"]
+    sys.argv = [str(path), *(words or ())]
+    if words is not None:
+        sys.modules["__main__"] = module
+    try:
+        yield
+    finally:
+        sys.argv, sys.modules["__main__"] = argv, main
 
 
 def _made_by(module: ModuleType, path: Path) -> object:
-    for name in _NAMES:
+    for name in () if _LAUNCHED in module.__dict__ else _NAMES:
         value = getattr(module, name, None)
         if value is None:
             continue
@@ -72,6 +122,8 @@ def _made_by(module: ModuleType, path: Path) -> object:
         next_step = "define `def experiment():` that returns the one to read"
         raise SpecError.one(f"the file launches {len(launched)} experiments", at=str(path), next=next_step)
     next_step = "name the experiment `experiment`, or define `def experiment():` that returns it"
+    if module.__name__ != "__main__":
+        next_step += "; a script with arguments of its own takes them after --"
     raise SpecError.one("the file defines no experiment", at=str(path), next=next_step)
 
 

@@ -11,13 +11,25 @@ from symphony_charts.cli import output
 from symphony_charts.cli.options import common
 from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
 from symphony_charts.cli.values import prepared_of, user_values_of
-from symphony_charts.kinds.leftovers import runs_on
+from symphony_charts.errors import UsageError
+from symphony_charts.kinds.leftovers import failure_difference, runs_on
 from symphony_charts.oci.images import Images, images_of, with_images
 from symphony_charts.package import Packaged, package, template, write
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.pods import pods_of
 
 __all__ = ["run"]
+
+# What only the push of a workspace reads.
+_REGISTRY = {
+    "--plain-http": "plain_http",
+    "--ca-file": "ca_file",
+    "--cert-file": "cert_file",
+    "--key-file": "key_file",
+    "--insecure-skip-tls-verify": "insecure_skip_tls_verify",
+    "--username": "username",
+    "--password-stdin": "password_stdin",
+}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,6 +40,9 @@ def run(args: argparse.Namespace) -> int:
         from symphony_charts.cli.commands.chart.workspace import push_workspace
 
         images = push_workspace(args, specs_of(args.specs))
+    elif flags := [flag for flag, name in _REGISTRY.items() if getattr(args, name)]:
+        what = f"{', '.join(flags)}: no registry is asked here, since no image is pushed"
+        raise UsageError(what, next="leave it out, or give --workspace and --image-repo")
     status = _package(args, images)
     if args.push:
         # The store takes 45 ms to import, likewise.
@@ -107,6 +122,7 @@ def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:
         "bytes": len(item.chart.archive),
         "written": touched,
         "runsOn": _runs_on(item),
+        "onFailure": failure_difference(item.prepared.experiment, item.prepared.own.model.kind_name),
         **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
     }
 
@@ -146,6 +162,8 @@ def _print_one(item: Packaged, record: dict[str, object], *, dry_run: bool) -> N
     runs_on = record["runsOn"]
     if isinstance(runs_on, list) and runs_on:
         output.line(f"  note     runs on after the end, until `helm uninstall`: {', '.join(runs_on)}")
+    if record["onFailure"]:
+        output.line(f"  note     {record['onFailure']}")
     name = item.chart.name
     output.next_step(f"symph up {item.spec.path} (here)", f"helm install {name} {item.folder}")
 

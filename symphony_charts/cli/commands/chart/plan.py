@@ -9,6 +9,7 @@ from pathlib import Path
 from symphony_charts.cli import output
 from symphony_charts.cli.values import prepared_of
 from symphony_charts.errors import NotFound, PlacementError, UsageError
+from symphony_charts.kinds.leftovers import failure_difference
 from symphony_charts.placement.fit.reasons import amount_text
 from symphony_charts.placement.plan import Plan
 from symphony_charts.placement.report import tables as report
@@ -17,6 +18,8 @@ from symphony_charts.placement.report.money import money_lines
 from symphony_charts.placement.report.node_svg import draw_nodes
 from symphony_charts.placement.report.service_svg import draw_graph
 from symphony_charts.placement.report.tables import explain
+from symphony_charts.prepare import Prepared
+from symphony_charts.settings.project import find_settings
 from symphony_charts.spec import files
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import find_process
@@ -45,7 +48,18 @@ def run(args: argparse.Namespace) -> int:
     lost = sum(group.verdict == "NO" for group in plan.groups)
     if lost:
         raise PlacementError(f"{lost} of {len(plan.groups)} groups cannot be scheduled")
+    if args.output == "table":
+        _print_notes(prepared, spec.path.parent)
     return 0
+
+
+def _print_notes(prepared: Prepared, folder: Path) -> None:
+    """Say what a plan of pods does not show: what a failure ends, and who tells what becomes of what runs already."""
+    if text := failure_difference(prepared.experiment, prepared.own.model.kind_name):
+        output.note(f"note: {text}")
+    if environments := find_settings(folder).environments:
+        env, name = next(iter(environments)), prepared.experiment.name
+        output.note(f"note: what of {name} moves, starts anew or ends is told by: symph diff SPEC --env {env}")
 
 
 def _pictures(args: argparse.Namespace, plan: Plan, experiment: Experiment) -> list[tuple[str, str]]:

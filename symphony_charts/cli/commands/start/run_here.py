@@ -42,5 +42,5 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
     say_end(args, last, name, status, began)
     say_what_is_kept(started)
     if status < 128 or last is None or last.phase == "failed":
-        fail_if_failed(args.spec, started, plan, has_shown_lines=True)
+        fail_if_failed(spec, started, plan, has_shown_lines=True)
     return status

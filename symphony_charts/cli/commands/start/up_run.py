@@ -14,6 +14,7 @@ from symphony_charts.cli.following import Follower
 from symphony_charts.cli.log_lines import LinePrinter
 from symphony_charts.cli.values import spec_here
 from symphony_charts.errors import CheckFailed, ToolFailed
+from symphony_charts.kinds.leftovers import failure_difference
 from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.log_tail import tail_of
@@ -78,17 +79,17 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     status = local_run.wait(started)
     follower.wait()
     say_what_is_kept(started)
-    fail_if_failed(args.spec, started, plan)
+    fail_if_failed(spec, started, plan)
     return status
 
 
-def fail_if_failed(spec: str, run: Run, plan: dict[str, object], *, has_shown_lines: bool = False) -> None:
+def fail_if_failed(spec: SpecFile, run: Run, plan: dict[str, object], *, has_shown_lines: bool = False) -> None:
     """Raise CheckFailed, whose exit status is that of the process, naming it and its place; it has the last words."""
     state = run.state()
     if state.get("reason") == "stopped":
         raise CheckFailed("the run was stopped before its end")
     if state.get("cause"):
-        step = f"symph logs {run.experiment} --tail 50, then symph up {spec}"
+        step = f"symph logs {run.experiment} --tail 50, then symph up {spec.path}"
         raise ToolFailed(
             f"the run failed: {state['cause']}, so that its processes had no terminals any more", next=step
         )
@@ -101,12 +102,16 @@ def fail_if_failed(spec: str, run: Run, plan: dict[str, object], *, has_shown_li
     item, process = processes[failed["slot"]], planned[failed["slot"]]
     for line in () if has_shown_lines else tail_of(run.process_dir(failed["slot"]) / "log", _LAST_LINES):
         output.note(f"{path_of(item)} | {line}")
+    if process["on_exit"] == "stop-all" and (
+        text := failure_difference(spec.experiment, spec.experiment.workload.kind)
+    ):
+        output.note(f"note: {text}")
     again = f" after {item['restarts']} restarts" if item["restarts"] else ""
     cause = failed.get("limit") or item.get("unhealthy") or ("command not found" if failed["status"] == 127 else "")
     why = f": {cause}" if cause else ""
     error = CheckFailed(
         f'process "{failed["name"]}" failed ({describe_status(failed["status"])}){again}{why}',
-        f"{spec}, {process['spec_path']}",
+        f"{spec.path}, {process['spec_path']}",
         _next_step(run, process, failed),
     )
     error.exit_code = failed["status"]

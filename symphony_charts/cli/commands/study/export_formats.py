@@ -36,7 +36,8 @@ class Exported:
 
 def _manifests(spec: SpecFile, args: argparse.Namespace) -> Exported:
     """All objects of the chart, in the order in which they are applied."""
-    return Exported(objects=tuple(_chart_objects(spec, args)), notes=_secret_notes(spec))
+    objects, notes = _chart_objects(spec, args)
+    return Exported(objects=tuple(objects), notes=(*notes, *_secret_notes(spec)))
 
 
 def _secret_notes(spec: SpecFile) -> tuple[Note, ...]:
@@ -56,7 +57,8 @@ def _secret_notes(spec: SpecFile) -> tuple[Note, ...]:
 def _kustomize(spec: SpecFile, args: argparse.Namespace) -> Exported:
     """A kustomization with a file for each object; the namespace stands in it once."""
     namespace, args.namespace = args.namespace, None
-    return Exported(files=kustomize_files(_chart_objects(spec, args), namespace=namespace), notes=_secret_notes(spec))
+    objects, notes = _chart_objects(spec, args)
+    return Exported(files=kustomize_files(objects, namespace=namespace), notes=(*notes, *_secret_notes(spec)))
 
 
 def _appwrapper(spec: SpecFile, args: argparse.Namespace) -> Exported:
@@ -64,8 +66,9 @@ def _appwrapper(spec: SpecFile, args: argparse.Namespace) -> Exported:
     workload: dict[str, object] = {"kind": "appwrapper"}
     if args.api:
         workload["appwrapper"] = {"version": args.api}
-    whole = absorb(_chart_objects(spec, args, {"workload": workload}), everything=args.everything)
-    return Exported(objects=whole.objects, notes=tuple(_appwrapper_notes(whole)))
+    objects, notes = _chart_objects(spec, args, {"workload": workload})
+    whole = absorb(objects, everything=args.everything)
+    return Exported(objects=whole.objects, notes=(*notes, *_appwrapper_notes(whole), *_secret_notes(spec)))
 
 
 def _appwrapper_notes(whole: Whole) -> Iterator[Note]:
@@ -86,8 +89,10 @@ def _dijob(spec: SpecFile, args: argparse.Namespace) -> Exported:
 
 def _chart_objects(
     spec: SpecFile, args: argparse.Namespace, values: Mapping[str, object] | None = None
-) -> list[dict[str, object]]:
+) -> tuple[list[dict[str, object]], list[Note]]:
     """The objects of the chart of `spec` under the values of the command line and `values` over them, without tests.
+
+    Beside them stands what of the spec no chart carries.
 
     Raises SpecError for what cannot be packaged.
     """
@@ -95,7 +100,8 @@ def _chart_objects(
     # What is applied by hand is not Helm's.
     over = merge({"tests": {"enabled": False}}, values or {})
     rendering = prepared.under(over, release=args.release or "", service="symph")
-    return [_placed(item, args.namespace) for item in rendering.objects]
+    lost = [Note(path=problem.path, what=problem.what, next=problem.next) for problem in prepared.losses]
+    return [_placed(item, args.namespace) for item in rendering.objects], lost
 
 
 def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:

@@ -143,8 +143,8 @@
 
 {{- define "symph.setPodAnnotations" -}}
 {{- $annotations := dict "kubectl.kubernetes.io/default-container" .first -}}
-{{- with .model.values.networks -}}
-{{- $_ := set $annotations "k8s.v1.cni.cncf.io/networks" (include "symph.list" . | fromJsonArray | join ",") -}}
+{{- with include "symph.list" .model.values.networks | fromJsonArray | join "," -}}
+{{- $_ := set $annotations "k8s.v1.cni.cncf.io/networks" . -}}
 {{- end -}}
 {{- range $key, $value := .model.plain.annotations -}}
 {{- $_ := set $annotations $key $value -}}

@@ -1,0 +1,47 @@
+"""Scripts that are read as spec files may import `symphony`, which means this package while they run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+
+__all__ = ["symphonys_names"]
+
+
+class _AtFirstImport(MetaPathFinder):
+    """Lends the names when `symphony` is first imported: they take 300 ms, which most spec files do not need."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - part of the interface
+        target: ModuleType | None = None,  # noqa: ARG002 - part of the interface
+    ) -> ModuleSpec | None:
+        """The module's spec out of `symphony_charts.compat`."""
+        if fullname.partition(".")[0] != "symphony":
+            return None
+        sys.meta_path.remove(self)
+        self._stack.enter_context(import_module("symphony_charts.compat").names())
+        return find_spec(fullname)
+
+
+@contextmanager
+def symphonys_names() -> Iterator[None]:
+    """Inside, `import symphony` gives this package's names, whatever else is installed under that one."""
+    with ExitStack() as stack:
+        finder = _AtFirstImport(stack)
+        sys.meta_path.insert(0, finder)
+        try:
+            yield
+        finally:
+            if finder in sys.meta_path:
+                sys.meta_path.remove(finder)

@@ -1,0 +1,98 @@
+"""Every public method of Symphony 0.10 takes its keywords here, or stands in docs/from-symphony.md with the reason."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from symphony_charts.compat import names
+
+DOCS = Path(__file__).parents[2] / "docs/from-symphony.md"
+TABLE = Path(__file__).with_name("symphony-0.10.txt")
+
+
+class Row(NamedTuple):
+    module: str
+    cls: str
+    method: str
+    positional: tuple[str, ...]
+    keywords: tuple[str, ...]
+    forwards: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.cls}.{self.method}" if self.cls else self.method
+
+
+def rows() -> Iterator[Row]:
+    for line in TABLE.read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        module, _, rest = line.partition(" ")
+        path, _, text = rest.partition("(")
+        cls, _, method = path.rpartition(".")
+        before, _, after = f"{text.rstrip(')')}, ".partition("*, ")
+        words = [[word.rstrip("=") for word in part.split(", ") if word and word[0] != "*"] for part in (before, after)]
+        yield Row(module, cls, method, tuple(words[0]), tuple(words[1]), forwards="*args" in text)
+
+
+ROWS = list(rows())
+
+
+def excused() -> set[str]:
+    """The names in the first column of the table of what is not there: `Class.method`, `Class`, or `method`."""
+    section = DOCS.read_text().partition("## What is not there")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    return {name for line in lines for name in re.findall(r"`([\w.]+)`", line.split("|")[1])}
+
+
+def is_excused(row: Row, excuses: set[str]) -> bool:
+    return not excuses.isdisjoint({row.name, row.method, row.cls or row.method})
+
+
+def complaint(row: Row) -> str | None:
+    """Why the method cannot be called as Symphony's was; None if it can."""
+    # What all backends inherit was never called on the abstract class; this one overrides least.
+    module, cls = ("subproc", "SubprocCluster") if row.cls == "Cluster" else (row.module, row.cls)
+    home = import_module(f"symphony.{module}")
+    holder: Any = getattr(home, cls, None) if cls else home
+    found = None if holder is None else inspect.getattr_static(holder, row.method, None)
+    if found is None:
+        return "missing"
+    if isinstance(found, property) or row.forwards:
+        return None
+    function = found.__func__ if isinstance(found, (classmethod, staticmethod)) else found
+    own = [] if isinstance(found, staticmethod) or not row.cls else [None]
+    signature = inspect.signature(function)
+    spelled = getattr(function, "__keywords__", {})
+    several = {name for name, one in signature.parameters.items() if one.kind is one.VAR_POSITIONAL}
+    words = [spelled.get(word, word) for word in (*row.positional, *row.keywords)]
+    try:
+        if "_" not in words:
+            signature.bind(*own, **{word: 1 for word in words if word not in several})
+        signature.bind(*own, *(1 for _ in row.positional), **{spelled.get(word, word): 1 for word in row.keywords})
+    except TypeError as error:
+        return f"{error}: {signature}"
+    return None
+
+
+def test_every_method_takes_symphonys_keywords_or_is_in_the_docs() -> None:
+    excuses = excused()
+    with names():
+        wrong = [
+            f"{row.module} {row.name}: {complaint(row)}"
+            for row in ROWS
+            if not is_excused(row, excuses) and complaint(row)
+        ]
+    assert wrong == []
+    assert len(ROWS) == 503
+
+
+def test_the_docs_excuse_nothing_that_is_there() -> None:
+    with names():
+        failing = {part for row in ROWS if complaint(row) for part in (row.name, row.method, row.cls)}
+    assert excused() - failing == set()

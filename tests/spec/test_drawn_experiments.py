@@ -1,0 +1,80 @@
+"""The generator of experiments leaves nothing of `symph schema` out, and the schema and the reader mean the same.
+
+A field that nobody draws is a field that real helm is never asked about: `tests/e2e/test_drawn_charts.py`. Whoever adds
+one says in `tests/spec/drawn_words.py` what it may be, unless any text or number will do.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.spec.data import from_data
+from symphony_charts.spec.json_schema import json_schema
+from symphony_charts.spec.model import ExecProbe, Probe
+from tests.spec.drawing import parts_of, reached_by
+from tests.spec.drawn_experiments import draw
+from tests.spec.drawn_words import NEVER_ALONE
+
+_CASES = 300
+
+
+def test_every_field_form_and_word_of_the_schema_is_drawn_and_right_somewhere(tmp_path: Path) -> None:
+    schema = json_schema()
+    left = parts_of(schema)
+    assert len(left) > 700
+    assert left >= NEVER_ALONE.keys()
+    left -= NEVER_ALONE.keys()
+    for drawn in itertools.islice(draw(1, tmp_path), _CASES):
+        left -= reached_by(schema, drawn.data)
+        if not left:
+            break
+    assert not left, f"{sorted(left)} are in no right experiment of {_CASES}: say in drawn_words.py what they may be"
+
+
+def test_a_new_field_is_seen() -> None:
+    schema = json_schema()
+    known = parts_of(schema)
+    schema["$defs"]["Process"]["properties"]["novel"] = {"anyOf": [{"enum": ["x"]}, {"type": "null"}]}
+    assert parts_of(schema) - known == {"Process.novel", "Process.novel=x", "Process.novel|enum"}
+
+
+@pytest.mark.parametrize("holder", ["process", "experiment"])
+def test_variables_of_one_machine_are_text_for_the_schema_as_for_the_reader(holder: str) -> None:
+    local = {"env": {"A": {"secret": "s", "key": "k"}}}
+    process = {"command": ["x"], **({"local": local} if holder == "process" else {})}
+    with pytest.raises(SpecError, match="a map stands where text is needed"):
+        from_data({"name": "e", "processes": {"p": process}, **({"local": local} if holder == "experiment" else {})})
+    record = "LocalProcess" if holder == "process" else "LocalSettings"
+    values = json_schema()["$defs"][record]["properties"]["env"]["additionalProperties"]
+    assert values == {"type": ["string", "number", "boolean"]}
+
+
+def test_the_command_of_a_probe_may_be_one_text() -> None:
+    ready = {"exec": {"command": "ready?"}}
+    experiment = from_data({"name": "e", "processes": {"p": {"command": ["x"], "ready": ready}}})
+    probe = experiment.processes["p"].ready
+    assert isinstance(probe, Probe)
+    assert probe.exec == ExecProbe(command=["ready?"])
+
+
+def test_annotations_are_text_wherever_they_stand() -> None:
+    experiment = from_data(
+        {
+            "name": "e",
+            "processes": {"p": {"command": ["x"], "exposes": "web"}},
+            "expose": {"web": {"annotations": {"example.org/a": True, "example.org/b": 7}}},
+            "workload": {"kind": "appwrapper", "appwrapper": {"annotations": {"example.org/c": False}}},
+        }
+    )
+    assert experiment.expose["web"].annotations == {"example.org/a": "true", "example.org/b": "7"}
+    assert experiment.workload.appwrapper.annotations == {"example.org/c": "false"}
+
+
+def test_a_share_of_what_is_not_requested_is_refused() -> None:
+    with pytest.raises(SpecError, match="a share of memory is part of what is requested, and no memory is") as caught:
+        from_data({"name": "e", "processes": {"p": {"command": ["x"], "pod_share": ["memory"]}}})
+    assert caught.value.problems[0].path == "processes.p.pod_share[0]"
