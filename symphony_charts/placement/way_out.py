@@ -93,8 +93,8 @@ def _larger(cluster: Cluster, demand: int, number: int, prices: PriceTable, cata
             before, after = _price(pool, prices), _price(changed, prices)
             more = None if before is None or after is None else after - before
             text = f"{machine.name} in place of {now.name} in {pool.name}"
-            cost = f" (${more:.2f}/h more a node)" if more is not None else ""
-            yield _Change(f"{text}{cost} makes", more)
+            shown = f" (${more:.2f}/h more a node)" if more is not None else ""
+            yield _Change(f"{text}{shown} makes", more)
             return
 
 
