@@ -2,7 +2,8 @@
 
     python benchmarks/torchx.py
 
-Prints the ratio of each to ``torchx --help`` in the same run, and how much text the dry run gives.
+Prints the ratio of each to ``torchx --help`` in the same run, and how much text the dry run gives; then what a chart of
+20 roles with 1,000 replicas each costs by way of TorchX, and from the experiment that came out of it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 RUNS = 3
 SCHEDULERS = {
@@ -23,8 +25,13 @@ SCHEDULERS = {
 
 def torchx(folder: str, *words: str) -> tuple[float, int]:
     """CPU seconds of one call, and how many bytes it printed."""
+    return cpu(folder, "torchx.cli.main", *words)
+
+
+def cpu(folder: str, *words: str) -> tuple[float, int]:
+    """The same of any module's command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    argv = [sys.executable, "-m", "torchx.cli.main", *words]
+    argv = [sys.executable, "-m", *words]
     done = subprocess.run(argv, cwd=folder, env={**os.environ, "HOME": folder}, capture_output=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, len(done.stdout)
@@ -33,6 +40,33 @@ def torchx(folder: str, *words: str) -> tuple[float, int]:
 def best(folder: str, *words: str) -> tuple[float, int]:
     """The least CPU time of several calls."""
     return min(torchx(folder, *words) for _ in range(RUNS))
+
+
+COMPONENT = """
+from torchx.specs import AppDef, Resource, Role
+
+def big() -> AppDef:
+    one = Resource(cpu=1, gpu=0, memMB=1000)
+    args = ["main.py", "--id=${app_id}", "--rank=${replica_id}"]
+    return AppDef(name="big", roles=[
+        Role(
+            name=f"r{n}", image="i:1", entrypoint="python", args=args,
+            num_replicas=1000, resource=one, port_map={f"p{n}": 7000 + n},
+        )
+        for n in range(20)
+    ])
+"""
+
+
+def big_chart(folder: str) -> tuple[float, float]:
+    """CPU seconds of the chart of an application of 20 roles x 1,000: through TorchX, and by `symph package` alone."""
+    Path(folder, "big.py").write_text(COMPONENT)
+    words = ("run", "-s", "symph", "-cfg", "on=chart,dest=charts", "--workspace", "", "big.py:big")
+    through, _ = best(folder, *words)
+    alone = min(
+        cpu(folder, "symphony_charts", "package", "charts/big.yaml", "-d", f"again-{n}")[0] for n in range(RUNS)
+    )
+    return through, alone
 
 
 def main() -> None:
@@ -45,6 +79,8 @@ def main() -> None:
                 words = ("run", "-s", scheduler, "-cfg", cfg, "--workspace", "", "--dryrun")
                 seconds, size = best(folder, *words, "utils.sh", "--num_replicas", str(replicas), "sleep", "1")
                 print(f"{scheduler:<16} {replicas:>8} {seconds:>6.2f} {seconds / floor:>7.1f} {size:>9}")
+        through, alone = big_chart(folder)
+        print(f"20 roles x 1000: {through:.2f} s through TorchX, {alone:.2f} s from the experiment")
 
 
 if __name__ == "__main__":

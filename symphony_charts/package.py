@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from pathlib import Path
 from symphony_charts.chart.files.chart import Chart, ChartTemplate
 from symphony_charts.chart.files.ownership import RECORD, WritePlan, is_users, plan_write
 from symphony_charts.chart.files.version import ValuesChange, compare_values, next_version
-from symphony_charts.errors import ToolFailed
+from symphony_charts.errors import SpecError, ToolFailed
+from symphony_charts.formats.urls import repository_fault
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.prepare import Prepared
 from symphony_charts.spec.files import SpecFile
@@ -18,8 +20,13 @@ from symphony_charts.spec.lockfile import Lock, render
 from symphony_charts.spec.services import pins_of
 from symphony_charts.system import package_data
 from symphony_charts.system.files import write_file
+from symphony_charts.system.git.checkout import check_out_volume
 
 __all__ = ["Packaged", "package", "template", "write"]
+
+# A revision is never a host: `git@example.org:x.git` names none.
+_PINNED = re.compile(r"(?P<url>.+[/:].+)@(?P<revision>[A-Za-z0-9][A-Za-z0-9._/-]*)")
+_NO_CONTENT = frozenset((".git", "__pycache__"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +51,48 @@ class Packaged:
         return self.folder.parent / f"{self.chart.name}-{self.chart.version}.tgz"
 
 
-def template() -> ChartTemplate:
-    """The chart template of this installation."""
-    return ChartTemplate(package_data.folder("chart-template"))
+def template(fork: str = "") -> ChartTemplate:
+    """The chart template of this installation, or its `fork`: a folder, or ``URL@REVISION`` of a Git repository.
+
+    Only its files are read; no hook of it runs. Raises SpecError for what is no template, ToolFailed as git does.
+    """
+    if not fork:
+        return ChartTemplate(package_data.folder("chart-template"))
+    folder = Path(fork).expanduser()
+    if folder.is_dir():
+        return _fork_in(folder, fork)
+    match = _PINNED.fullmatch(fork)
+    if match is None:
+        step = "give a folder, or a Git repository with its tag or commit: https://example.org/charts.git@v1"
+        raise SpecError.one(f'no template "{fork}"', next=step)
+    url, revision = match["url"], match["revision"]
+    fault = repository_fault(url, "--template")
+    if fault:
+        raise SpecError([fault])
+    with tempfile.TemporaryDirectory(prefix="symph-template-") as scratch:
+        check_out_volume(url, revision, Path(scratch))
+        return _fork_in(Path(scratch), fork)
+
+
+def _fork_in(folder: Path, named: str) -> ChartTemplate:
+    """The template in a folder, or in the folder ``chart-template`` of it."""
+    root = next(
+        (place for place in (folder, folder / "chart-template") if (place / "cookiecutter.json").is_file()), None
+    )
+    if root is None:
+        step = "a template is a folder with a cookiecutter.json, such as chart-template/ of symphony-charts"
+        raise SpecError.one(f'no cookiecutter.json in "{named}"', next=step)
+    files: dict[str, bytes] = {}
+    for path in sorted(root.rglob("*")):
+        inside = path.relative_to(root)
+        if _NO_CONTENT & set(inside.parts):
+            continue
+        if path.is_symlink():
+            what = f'the template "{named}" holds a link, {inside}, which could lead out of it'
+            raise SpecError.one(what, next="put the file itself there")
+        if path.is_file():
+            files[inside.as_posix()] = path.read_bytes()
+    return ChartTemplate(files)
 
 
 def package(

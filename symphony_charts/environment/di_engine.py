@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from symphony_charts.environment.variables import Fact
-from symphony_charts.spec.checks.dijob import pods_in_order
+from symphony_charts.spec.checks.dijob import ROLES, pods_in_order
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["has_di_engine", "node_facts", "nodes_of"]
+__all__ = ["has_di_engine", "node_facts", "nodes_of", "older_names", "older_variables"]
+
+# Where the first worker of a pod listens under operator v1.0, and roles under v0 that name no port of their own.
+_PORT = 22270
+_ROLE_PORTS = {"collector": 22270, "learner": 22271, "aggregator": 22272, "coordinator": 22273}
 
 
 def has_di_engine(experiment: Experiment) -> bool:
@@ -39,3 +43,51 @@ def node_facts(job: str, pod: str, index: int, hosts: Mapping[str, Sequence[str]
         Fact.DI_GROUP_NODES: ",".join(hosts[pod]),
         Fact.DI_RANK: str(sum(len(hosts[name]) for name in pods[: pods.index(pod)]) + index),
     }
+
+
+def older_variables(
+    experiment: Experiment, pod: str, index: int, hosts: Mapping[str, Sequence[str]], ports: Mapping[str, int]
+) -> dict[str, str]:
+    """What operators before v1.1 tell replica `index` of `pod`, where that is no matter of the operator's server.
+
+    `hosts` are those of every pod's replicas, `ports` those of services by name.
+    Source: opendilab/DI-orchestrator v1.0.0, pkg/context/job.go; v0.2.2, utils/replicas_util.go.
+    """
+    settings = experiment.workload.dijob
+    job = f"{experiment.namespace or 'default'}/{experiment.name}"
+    if experiment.workload.kind != "dijob":
+        return {}
+    if settings.operator == "v1.0" and pod in nodes_of(experiment):
+        workers = range(settings.parallel_workers)
+        return {
+            "DI_JOB_ID": job,
+            "DI_JOB_GENERATION": "0",
+            "DI_PARALLEL_WORKERS_ARG": f"--parallel-workers={len(workers)}",
+            "DI_PORTS_ARG": "--ports=" + ",".join(str(_PORT + worker) for worker in workers),
+            "DI_NODE_IDS_ARG": "--node-ids=" + ",".join(str(worker + len(workers) * index) for worker in workers),
+            "DI_ATTACHED_NODES_ARG": _attached(settings.topology, hosts[pod][:index], len(workers)),
+        }
+    if settings.operator == "v0" and pod in ROLES:
+        told = {f"{pod.upper()}_PORT": str(ports.get(pod, _ROLE_PORTS[pod]))}
+        if pod == "coordinator":
+            told["KUBERNETES_COORDINATOR_URL"] = f"{hosts[pod][index]}:{told['COORDINATOR_PORT']}"
+        return told
+    return {}
+
+
+def older_names(experiment: Experiment) -> frozenset[str]:
+    """The names of `older_variables`, which an operator adds to what manifests say."""
+    if experiment.workload.kind != "dijob" or experiment.workload.dijob.operator not in ("v1.0", "v0"):
+        return frozenset()
+    arguments = (f"DI_{name}_ARG" for name in ("PARALLEL_WORKERS", "PORTS", "NODE_IDS", "ATTACHED_NODES"))
+    ports = (f"{role.upper()}_PORT" for role in ROLES)
+    return frozenset((*arguments, *ports, "DI_JOB_ID", "DI_JOB_GENERATION", "KUBERNETES_COORDINATOR_URL"))
+
+
+def _attached(topology: str, before: Sequence[str], workers: int) -> str:
+    """The flag that names the nodes to which one attaches, given the hosts of lower ranks."""
+    if not before or topology == "alone":
+        return ""
+    if topology == "star":
+        return f"--attach-to=tcp://{before[0]}:{_PORT}"
+    return "--attach-to=" + ",".join(f"tcp://{host}:{_PORT + worker}" for host in before for worker in range(workers))

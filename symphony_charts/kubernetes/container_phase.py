@@ -109,8 +109,18 @@ def _conditions(workload: Object) -> Mapping[str, Object]:
     return {condition["type"]: condition for condition in conditions if condition.get("status") == "True"}
 
 
-def phase_of_workload(workload: Object, queue: Mapping[str, str] | None = None) -> tuple[Phase, str]:
-    """Phase and state of replicas that have no pod; `queue` says by uid why a suspended workload waits."""
+def phase_of_workload(
+    workload: Object, queue: Mapping[str, str] | None = None, index: int | None = None
+) -> tuple[Phase, str]:
+    """Phase and state of replicas that have no pod; `queue` says by uid why a suspended workload waits.
+
+    Of one replica, by its `index`, the workload may know how it ended by itself.
+    """
+    status = workload.get("status") or {}
+    if _holds(status.get("completedIndexes"), index):
+        return "succeeded", "succeeded; its pod is gone"
+    if _holds(status.get("failedIndexes"), index):
+        return "failed", f"failed; its pod is gone{_stopped(workload)}"
     end, condition = end_of_job(workload)
     if end == "failed":
         return "failed", f"failed: {condition.get('message') or condition.get('reason')}"
@@ -122,6 +132,17 @@ def phase_of_workload(workload: Object, queue: Mapping[str, str] | None = None) 
         why = _why_queued(workload["metadata"], queue or {})
         return ("queued", f"queued {why}") if why else ("pending", "pending: suspended until somebody resumes it")
     return "pending", "pending: no pod yet"
+
+
+def _holds(indexes: object, index: int | None) -> bool:
+    """Whether a list of indexes as a Job writes it (``0-2,5``) holds this one."""
+    ranges = [part.partition("-") for part in str(indexes or "").split(",") if part]
+    return index is not None and any(int(first) <= index <= int(last or first) for first, _, last in ranges)
+
+
+def _stopped(workload: Object) -> str:
+    stopped = _conditions(workload).get(STOPPED)
+    return f": {stopped['message']}" if stopped else ""
 
 
 def _why_queued(meta: Object, queue: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from symphony_charts.chart.render.assemble import Release
 from symphony_charts.chart.render.names import fullname, join
-from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.experiments import KubeExperiments
@@ -16,6 +16,8 @@ from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE
 
 __all__ = ["objects_of_release", "remove", "wait_gone"]
 
+# How a DIJob is named that no chart of ours made.
+_OF_OTHERS = "dijob/"
 # What our charts make beside what runs pods.
 _OTHERS = (
     ("v1", "Pod"),
@@ -46,6 +48,8 @@ def remove(experiments: KubeExperiments, name: str, *, dry_run: bool = False) ->
     Raises NotFound; Conflict, before anything is touched, in a protected namespace and for what Git manages;
     ToolMissing where a Helm release holds it and there is no helm.
     """
+    if name.startswith(_OF_OTHERS):
+        return _remove_adopted(experiments, name.removeprefix(_OF_OTHERS), dry_run=dry_run)
     objects = objects_of_release(experiments, name)
     namespace = experiments.namespace_of(name, objects)
     refuse_protected(namespace)
@@ -67,9 +71,22 @@ def objects_of_release(experiments: KubeExperiments, name: str) -> list[Object]:
     """Every object that bears the labels of the release `name` of an experiment; raises NotFound."""
     labelled = [*experiments.workloads(name), *experiments.of_kinds(_OTHERS, name)]
     ours = [item for item in labelled if _is_ours(item, name)]
+    if not ours and experiments.adopted(name):
+        what = f'"{name}" is a DIJob that no chart of an experiment made'
+        raise Conflict(what, next=f"symph delete {_OF_OTHERS}{name} removes it all the same")
     if not ours:
         experiments.namespace_of(name, [])
     return ours
+
+
+def _remove_adopted(experiments: KubeExperiments, name: str, *, dry_run: bool) -> list[str]:
+    """Delete the DIJob of others that was named with its kind; its operator's objects go with it."""
+    jobs = experiments.adopted(name)
+    refuse_protected(experiments.namespace_of(name, jobs))
+    refuse_managed(name, held_by(jobs, []), "remove it where it is kept")
+    for item in jobs if not dry_run else ():
+        experiments.api.delete(item)
+    return sorted(map(_title, jobs))
 
 
 def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None:

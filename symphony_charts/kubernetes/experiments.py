@@ -56,13 +56,18 @@ class KubeExperiments:
 
     def names(self) -> list[str]:
         """The experiments by name."""
-        return sorted({name_of(item) for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)})
+        ours = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
+        return sorted({name_of(item) for item in (*ours, *self._adopted())})
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
         """The experiments by name and namespace; finished ones are there until somebody deletes them."""
         del ended
         workloads = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
         pods = self._pods(EXPERIMENT)
+        taken = {(name_of(item), item["metadata"]["namespace"]) for item in workloads}
+        others = [item for item in self._adopted() if (name_of(item), item["metadata"]["namespace"]) not in taken]
+        workloads += others
+        pods += self._pods_of_jobs(others)
         names = sorted({(name_of(item), item["metadata"]["namespace"]) for item in (*workloads, *pods)})
         records = self._records(self.collection("v1", "Secret"), "owner=helm") if names else []
         admissions = self.admissions(workloads)
@@ -85,6 +90,9 @@ class KubeExperiments:
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
         """How the experiment is; with `events` also who holds it, its services, and what happened of late."""
         workloads, pods = self.workloads(name), self.pods(name)
+        if not workloads and not pods:
+            workloads = self.adopted(name)
+            pods = self._pods_of_jobs(workloads)
         namespace = self.namespace_of(name, [*workloads, *pods])
         services = self.services(name) if events else []
         releases = self.releases(name, namespace) if events else []
@@ -113,6 +121,10 @@ class KubeExperiments:
     def pods(self, name: str) -> list[Object]:
         """The experiment's pods, those of `helm test` left out."""
         return self._pods(selector_of(name))
+
+    def adopted(self, name: str) -> list[Object]:
+        """The DIJobs of this name that no chart of ours made, with the labels that ours would have."""
+        return [item for item in self._adopted() if name_of(item) == name]
 
     def services(self, name: str) -> list[Object]:
         """The Services that the experiment's services became."""
@@ -193,7 +205,15 @@ class KubeExperiments:
         """The pods of experiments with these labels, and those of their DIJobs, whose operator sets its own."""
         jobs = [item for kind in self._kinds() if kind in kube_dijob.KINDS for item in self.listed(*kind, selector)]
         pods = self.listed(*POD, f"{selector},app.kubernetes.io/component=experiment")
-        return [*pods, *kube_dijob.pods_of_jobs(jobs, lambda labels: self.listed(*POD, labels))]
+        return [*pods, *self._pods_of_jobs(jobs)]
+
+    def _pods_of_jobs(self, jobs: Sequence[Object]) -> list[Object]:
+        return list(kube_dijob.pods_of_jobs(jobs, lambda labels: self.listed(*POD, labels)))
+
+    def _adopted(self) -> list[Object]:
+        kinds = [kind for kind in self._kinds() if kind in kube_dijob.KINDS]
+        jobs = (kube_dijob.adopted(item) for kind in kinds for item in self.listed(*kind, f"!{EXPERIMENT}"))
+        return [job for job in jobs if job is not None]
 
     def _records(self, path: str, selector: str) -> list[Object]:
         try:

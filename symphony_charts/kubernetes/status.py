@@ -187,7 +187,7 @@ def _of_workload(
     """Replicas that have no pod: finished ones whose pods are gone, or ones that are yet to come."""
     group, index = replica
     template = workload["spec"].get("template") or {"metadata": {}, "spec": {"containers": []}}
-    phase, state = phase_of_workload(workload, queue)
+    phase, state = phase_of_workload(workload, queue, index)
     return [
         InstanceStatus(
             name=_numbered(process_of(container), index, count),

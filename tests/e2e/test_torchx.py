@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ def test_an_application_goes_to_the_cluster_and_back_by_torchx_alone(
         return done.stdout
 
     (tmp_path / ".torchxconfig").write_text(f"[symph]\non = kube\nnamespace = {namespace}\n")
-    script = "echo replica $SYMPH_INDEX of $SYMPH_REPLICAS"
+    script = "echo replica $SYMPH_INDEX of $SYMPH_REPLICAS, in $${TORCHX_JOB_ID##*/}"
     command = ("utils.sh", "--image", "busybox:1.37.0", "--num_replicas", "2", "sh", "-c", script)
     handle = torchx("run", "-s", "symph", *command).strip()
     assert handle == f"symph://torchx/{namespace}:sh"
@@ -34,7 +35,15 @@ def test_an_application_goes_to_the_cluster_and_back_by_torchx_alone(
     logs = torchx("log", handle)
     assert "sh/0 replica 0 of 2" in logs
     assert "sh/1 replica 1 of 2" in logs
+    (app_id,) = {line.rpartition(" ")[2] for line in logs.splitlines() if ", in " in line}
+    assert app_id.startswith("sh-")
     assert "SUCCEEDED" in torchx("list", "-s", "symph")
+    (role,) = ast.literal_eval(torchx("describe", handle).replace("<RetryPolicy.APPLICATION: 'APPLICATION'>", "''"))[
+        "roles"
+    ]
+    assert (role["name"], role["image"], role["num_replicas"]) == ("sh", "busybox:1.37.0", 2)
+    assert (role["entrypoint"], role["args"][:1]) == ("sh", ["-c"])
+    assert "TORCHX_JOB_ID" in role["env"]
 
     endless = torchx("run", "-s", "symph", "utils.sh", "--image", "busybox:1.37.0", "sleep", "300").strip()
     assert endless == f"symph://torchx/{namespace}:sh-2"

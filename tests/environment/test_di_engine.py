@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.environment.di_engine import has_di_engine, node_facts, nodes_of
+from symphony_charts.environment.di_engine import has_di_engine, node_facts, nodes_of, older_variables
 from symphony_charts.environment.variables import Fact, interpret, own_variables
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import ProcessRef
+from tests.importers.dijob_operators import MAKERS
 
 HOSTS = {"learner": ["l-0"], "data-collector": ["c-0", "c-1"]}
 
@@ -59,3 +63,27 @@ def test_a_dijob_of_the_newer_operators_has_them_unasked() -> None:
     older = {**jobs, "workload": {"kind": "dijob", "dijob": {"operator": "v1.0"}}}
     asked = {**jobs, "compat": "di-engine"}
     assert [has_di_engine(from_data(one)) for one in (jobs, of_kind, older, asked)] == [False, True, False, True]
+
+
+@pytest.mark.parametrize("topology", ["star", "mesh", "alone"])
+def test_operator_v1_0_is_repeated_word_for_word(topology: Literal["star", "mesh", "alone"]) -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    engine = {"topology": topology, "parallelWorkers": 2}
+    job = {"metadata": {"name": "job"}, "spec": {"minReplicas": 3, "engineFields": engine, "template": template}}
+    dijob = {"operator": "v1.0", "topology": topology, "parallel_workers": 2}
+    workload = {"kind": "dijob", "dijob": dijob}
+    process = {"command": ["x"], "replicas": 3}
+    experiment = from_data({"name": "job", "processes": {"worker": process}, "workload": workload})
+    hosts = {"worker": [f"job-0-{rank}.job" for rank in range(3)]}
+    for rank, pod in enumerate(MAKERS["v1.0.0"](job)["pods"]):
+        told = {item["name"]: item["value"] for item in pod["spec"]["containers"][0]["env"]}
+        del told["DI_SERVER_URL"]  # no server is here
+        assert older_variables(experiment, "worker", rank, hosts, {}) == told
+
+
+def test_operator_v0_tells_a_role_its_port_and_where_the_coordinator_is() -> None:
+    processes = {"coordinator": {"command": ["x"], "binds": {"coordinator": 7001}}}
+    workload = {"kind": "dijob", "dijob": {"operator": "v0"}}
+    experiment = from_data({"name": "job", "processes": processes, "workload": workload})
+    told = older_variables(experiment, "coordinator", 0, {"coordinator": ["127.0.0.9"]}, {"coordinator": 7001})
+    assert told == {"COORDINATOR_PORT": "7001", "KUBERNETES_COORDINATOR_URL": "127.0.0.9:7001"}

@@ -134,3 +134,9 @@ def test_all_kinds_that_argo_cd_knows_nothing_of_have_a_check() -> None:
         "ray.io_RayJob",
     }
     assert wanted <= set(CHECKS)
+
+
+def test_why_a_dijob_has_failed_stands_in_its_condition() -> None:
+    why = condition("Failed", message="the number of collector task is more than one")
+    item = {"status": {"phase": "Failed", "conditions": [condition("Pending", "False", message="x"), why]}}
+    assert health("diengine.opendilab.org_DIJob", item) == ("Degraded", f"Failed: {why['message']}")

@@ -309,3 +309,10 @@ def test_a_conversion_takes_ten_milliseconds_at_most(roles: int, replicas: int) 
         import_appdef(app(*said))
         seconds.append(time.process_time() - started)
     assert min(seconds) < 0.010
+
+
+def test_a_least_number_of_replicas_that_nothing_waits_for_is_lost() -> None:
+    made = app(role(num_replicas=4, min_replicas=2))
+    assert [note.path for note in import_appdef(made).report.lost] == ["roles[0].min_replicas"]
+    assert import_appdef(made, {"gang": "kueue"}).report.lost == ()
+    assert import_appdef(made, {"kind": "volcano"}).report.lost == ()

@@ -158,6 +158,12 @@ def test_processes_see_on_one_machine_what_they_see_in_a_task(operator: str, tmp
     assert (result.processes, result.differences) == (4, ())
 
 
+@pytest.mark.parametrize(("operator", "name"), [("v1.0", "worker"), ("v0", "coordinator")])
+def test_what_older_operators_add_to_manifests_is_no_difference(operator: str, name: str, tmp_path: Path) -> None:
+    result = compare(made({name: {**RUN, "replicas": 1}}, operator=operator), {}, tmp_path, probes=False)
+    assert (result.processes, result.differences) == (1, ())
+
+
 @pytest.mark.parametrize("kind", ["jobs", "jobset", "volcano", "appwrapper"])
 def test_on_other_kinds_they_see_their_ranks_too(kind: str, tmp_path: Path) -> None:
     experiment = experiment_of(processes=PROCESSES, workload={"kind": kind}, compat="di-engine")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.kinds.dijob.pods import dressed, pods_of_jobs
+from symphony_charts.kinds.dijob.pods import adopted, dressed, pods_of_jobs
 from symphony_charts.kubernetes.status import status_of
 from tests.chart.harness import chart_of, experiment_of, native_objects
 
@@ -122,3 +122,41 @@ def test_a_failed_pod_fails_the_experiment_when_its_job_says_so() -> None:
     status = status_of("r1", [job], pods, now=1767225700.0)
     assert (status.phase, status.instances[-1].status) == ("failed", 3)
     assert status.run == job["metadata"]["labels"]["symph.dev/run"]
+
+
+def test_what_operator_v0_counted_is_counted_here() -> None:
+    job = job_of("v0", "Succeeded")
+    counts = {"Coordinator": {"succeeded": 1}, "Collector": {"succeeded": 2, "failed": 1}, "Aggregator": {}}
+    job["status"]["replicaStatus"] = counts
+    assert counted(job, []) == {"coordinator": (0, 1, 0), "collector": (0, 2, 1)}
+
+
+def test_a_failed_job_says_why() -> None:
+    job = job_of(phase="Failed")
+    why = {"type": "Failed", "status": "True", "message": "the number of collector task is more than one"}
+    job["status"]["conditions"] = [{"type": "Pending", "status": "False", "message": "x"}, why]
+    status = status_of("r1", [job], [], now=1767225700.0)
+    assert {one.reason for one in status.instances} == {f"its DIJob has failed: {why['message']}"}
+
+
+def test_a_failed_coordinator_of_operator_v0_has_failed() -> None:
+    job = job_of("v0", "Failed")
+    job["status"]["replicaStatus"] = {"Coordinator": {"failed": 1}}
+    assert counted(job, []) == {"coordinator": (0, 0, 1), "collector": (0, 0, 0)}
+
+
+def test_a_job_that_kubectl_made_is_seen_by_its_operators_labels() -> None:
+    job = job_of()
+    job["metadata"] = {**job["metadata"], "name": "cart", "labels": {}}
+    for task in job["spec"]["tasks"]:
+        task["template"]["spec"]["containers"] = [{"name": "di-container", "image": "i"}]
+    known = adopted(job)
+    assert known is not None
+    assert counted(known, [pod_of(job, "learner", 0)]) == {"learner": (1, 0, 0), "collector": (2, 0, 0)}
+    pods = pods_of_jobs([known], lambda _labels: [pod_of(job, "learner", 0)])
+    learner = next(one for one in status_of("cart", [known], pods, now=1767225700.0).instances if one.pod)
+    assert (learner.path, learner.container, learner.pod) == ("learner", "di-container", "cart-learner-0")
+
+
+def test_a_job_of_ours_is_nobody_elses() -> None:
+    assert adopted(job_of()) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,15 @@ TEMPLATES = ("templates/", "charts/symph/templates/")
 _FOLDER = "[[ cookiecutter.name ]]/"
 _PLACE = re.compile(rb"\[\[ cookiecutter\.(\w+) \]\]")
 _TEMPLATE_NAME = re.compile(rb'\b(define|include) "symph\.')
+# Without these it is no chart, or not that of the experiment.
+_NEEDED = {
+    "Chart.yaml": b"[[ cookiecutter._chart_name ]]",
+    "values.yaml": b"[[ cookiecutter._values ]]",
+    "values.schema.json": b"{",
+}
+# What objects are made of; a test pod is one of them, what is said after an installation is not.
+_MAKERS = ("templates/", "charts/", "files/", "crds/", "values.schema.json")
+_NOTES = "templates/NOTES.txt"
 # In the folder for chart-testing, but not in the archive.
 _NOT_PACKED = ("ci/",)
 
@@ -72,11 +82,25 @@ class Chart:
 
 
 class ChartTemplate:
-    """The folder ``chart-template``, a cookiecutter template, read once and filled many times."""
+    """The folder ``chart-template`` or a fork of it, a cookiecutter template, read once and filled many times.
+
+    `makes` tells apart templates that make other objects, or take other values.
+    """
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        """`files` are those of the folder by path."""
+        """`files` are those of the folder by path. Raises SpecError for what is no such folder."""
         own = {path.removeprefix(_FOLDER): content for path, content in files.items() if path.startswith(_FOLDER)}
+        for path, place in _NEEDED.items():
+            if place not in own.get(path, b""):
+                what = f"the template has no {path} with {place.decode()} in it"
+                raise SpecError.one(
+                    what, next="begin a template of your own as a copy of symphony-charts' chart-template/"
+                )
+        makers = {path: content for path, content in own.items() if path.startswith(_MAKERS) and path != _NOTES}
+        self.makes = hashlib.sha256(
+            b"".join(b"%b\0%b\0" % (key.encode(), makers[key]) for key in sorted(makers))
+        ).digest()
+        self._answers = _answers_of(files.get("cookiecutter.json", b"{}"))
         own = _with_names_of_their_own(own)
         self._pieces = {path: _PLACE.split(content) for path, content in own.items()}
 
@@ -87,7 +111,7 @@ class ChartTemplate:
 
     def fill(self, context: Mapping[str, str]) -> dict[str, bytes]:
         """The files that cookiecutter makes of the template for `context`, byte for byte."""
-        encoded = {key.encode(): value.encode() for key, value in context.items()}
+        encoded = {key.encode(): value.encode() for key, value in {**self._answers, **context}.items()}
         return {path: _filled(pieces, encoded) for path, pieces in self._pieces.items()}
 
 
@@ -135,4 +159,17 @@ def _filled(pieces: list[bytes], context: Mapping[bytes, bytes]) -> bytes:
     """Literal text and names of places alternate in `pieces`."""
     if len(pieces) == 1:
         return pieces[0]
+    unknown = [piece.decode() for piece in pieces[1::2] if piece not in context]
+    if unknown:
+        what = f"the template asks for {', '.join(sorted(set(unknown)))}, which its cookiecutter.json does not answer"
+        raise SpecError.one(what, next="give each a text there")
     return b"".join(context[piece] if index % 2 else piece for index, piece in enumerate(pieces))
+
+
+def _answers_of(text: bytes) -> dict[str, str]:
+    """The texts that a template's ``cookiecutter.json`` gives for its own questions."""
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise SpecError.one(f"the template's cookiecutter.json is no JSON: {error}") from error
+    return {key: value for key, value in data.items() if isinstance(value, str)} if isinstance(data, dict) else {}

@@ -15,8 +15,10 @@ Kind = Literal[
     "env",
     "gateway",
     "host",
+    "image",
     "integer",
     "labelKey",
+    "labelText",
     "labels",
     "mode",
     "mountPath",
@@ -24,7 +26,9 @@ Kind = Literal[
     "nameStart",
     "object",
     "objects",
+    "path",
     "port",
+    "pullSecrets",
     "quantities",
     "ranges",
     "scalar",
@@ -74,7 +78,7 @@ TOP: dict[str, str] = {
 }
 
 _PROGRAM = (
-    ("image", "text", "The image."),
+    ("image", "image", "The image: a text, or a map of registry, repository, tag and digest."),
     ("imagePullPolicy", "text", "Always, IfNotPresent or Never."),
     ("command", "texts", "The entry point, in place of the image's own."),
     ("args", "texts", "Its arguments; a lone string is one argument."),
@@ -86,6 +90,7 @@ _PROGRAM = (
     ("mounts.*.volume", "text", "The volume, when the mount is not named after it."),
     ("mounts.*.readOnly", "bool", "Whether it can only be read.", "false"),
     ("mounts.*.subPath", "text", "The part of the volume that is seen."),
+    ("envFrom", "objects", "Kubernetes' sources of further variables."),
     ("securityContext", "object", "Merged into defaults.securityContext."),
     ("overlay", "object", "Merged into the finished container."),
 )
@@ -121,6 +126,7 @@ _MAIN = (
     ("readinessProbe", "object", "Kubernetes' probe; a port may be the name of a service."),
     ("livenessProbe", "object", "The same; a process that fails it is started again."),
     ("startupProbe", "object", "The same; the other probes wait for it."),
+    ("lifecycleHooks", "object", "Kubernetes' postStart and preStop."),
 )
 
 FIELDS: tuple[Field, ...] = (
@@ -135,6 +141,16 @@ FIELDS: tuple[Field, ...] = (
     Field("services.*.expose", "text", "LoadBalancer, NodePort, ClusterIP, Ingress or Gateway; empty: not exposed."),
     Field("services.*.host", "host", "The host name at an Ingress or Gateway."),
     Field("services.*.className", "name", "The class of an Ingress."),
+    Field("services.*.path", "path", "The path at an Ingress or Gateway.", "/"),
+    Field(
+        "services.*.pathType", "text", "How an Ingress compares it: Prefix, Exact or ImplementationSpecific.", "Prefix"
+    ),
+    Field("services.*.tls", "objects", "Kubernetes' TLS of an Ingress: hosts and secretName."),
+    Field("services.*.nodePort", "port", "The port of the nodes of a NodePort or LoadBalancer."),
+    Field("services.*.externalTrafficPolicy", "text", "Cluster or Local: whether traffic may change nodes."),
+    Field(
+        "services.*.loadBalancerClass", "labelText", "What makes a load balancer other than the cluster's usual one."
+    ),
     Field("services.*.gateway", "gateway", "The Gateway, as name or namespace/name."),
     Field("services.*.sourceRanges", "ranges", "Addresses that a load balancer lets in; empty: the whole world."),
     Field("services.*.annotations", "annotations", "Annotations of what exposes it."),
@@ -165,7 +181,9 @@ FIELDS: tuple[Field, ...] = (
     Field("networks", "texts", TOP["networks"]),
     Field("networkPolicy.enabled", "bool", TOP["networkPolicy"], "false"),
     Field("defaults.imagePullPolicy", "text", "Always, IfNotPresent or Never; empty: as Kubernetes decides."),
-    Field("defaults.imagePullSecrets", "texts", "Secrets that images are pulled with."),
+    Field(
+        "defaults.imagePullSecrets", "pullSecrets", "Secrets that images are pulled with, as texts or as {name: ...}."
+    ),
     Field("defaults.resources.requests", "quantities", "Asked for where a container says nothing."),
     Field("defaults.resources.limits", "quantities", "Limits where a container says nothing."),
     Field("defaults.env", "env", "Environment variables of every process."),
@@ -228,11 +246,12 @@ FIELDS: tuple[Field, ...] = (
     Field("workload.dijob.maxReplicas", "integer", "Kind dijob, operator v1.0: it acts on minReplicas alone."),
     Field("compat", "text", TOP["compat"]),
     Field("tests.enabled", "bool", TOP["tests"], "true"),
-    Field("tests.image", "text", "An image with a shell and nc, python3 or bash."),
+    Field("tests.image", "image", "An image with a shell and nc, python3 or bash."),
     Field("nameOverride", "nameStart", TOP["nameOverride"]),
     Field("fullnameOverride", "nameStart", TOP["fullnameOverride"]),
     Field("extra", "object", TOP["extra"]),
-    Field("global", "object", TOP["global"]),
+    Field("global.imageRegistry", "text", "The registry that all images come from, in place of their own."),
+    Field("global.imagePullSecrets", "pullSecrets", "Further Secrets that images are pulled with."),
     Field("specDigest", "text", TOP["specDigest"]),
 )
 

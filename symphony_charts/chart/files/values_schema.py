@@ -49,11 +49,23 @@ _TYPES: dict[str, Values] = {
     "gateway": {"type": "string", "pattern": f"^(?:(?:{_OBJECT}/)?{_OBJECT})?$"},
     "host": {"type": "string", "pattern": rf"^(?:(?:\*\.)?{_OBJECT})?$", "maxLength": 253},
     # Argo CD's forceString and `--set-string` give digits.
+    "image": {
+        "anyOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": dict.fromkeys(("registry", "repository", "tag", "digest"), _SCALAR),
+                "additionalProperties": False,
+                "required": ["repository"],
+            },
+        ]
+    },
     "integer": {
         "anyOf": [{"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, {"type": "string", "pattern": _WHOLE}],
     },
     "labelKey": {"pattern": f"^(?:{_OBJECT}/)?{_LABEL}$", "maxLength": 317},
     "labels": {"type": "object", "propertyNames": _ref("labelKey"), "additionalProperties": _ref("labelValue")},
+    "labelText": {"type": "string", "pattern": f"^(?:(?:{_OBJECT}/)?{_LABEL})?$", "maxLength": 317},
     "labelValue": {**_SCALAR, "pattern": f"^(?:{_LABEL})?$"},
     "member": {"pattern": f"^{DNS_LABEL.pattern}$", "maxLength": 63},
     "mode": {
@@ -64,10 +76,22 @@ _TYPES: dict[str, Values] = {
     "nameStart": {"type": "string", "pattern": f"^(?:{DNS_LABEL.pattern})?$"},
     "object": {"type": "object"},
     "objects": {"type": "array", "items": {"type": "object"}},
+    "path": {"type": "string", "pattern": "^(?:/.*)?$"},
     "port": {
         "anyOf": [
             {"type": "integer", "minimum": 1, "maximum": 65535},
             {"type": "string", "pattern": _PORT},
+        ]
+    },
+    "pullSecrets": {
+        "anyOf": [
+            _SCALAR,
+            {
+                "type": "array",
+                "items": {
+                    "anyOf": [_SCALAR, {"type": "object", "properties": {"name": _ref("name")}, "required": ["name"]}]
+                },
+            },
         ]
     },
     "quantities": {"type": "object", "propertyNames": _ref("labelKey"), "additionalProperties": _ref("quantity")},
@@ -87,6 +111,8 @@ _TYPES: dict[str, Values] = {
     "words": {"type": "array", "items": {"type": "string"}},
 }
 _ENUMS = {
+    "pathType": ["", "Prefix", "Exact", "ImplementationSpecific"],
+    "externalTrafficPolicy": ["", "Cluster", "Local"],
     "lifecycle": ["finite", "service"],
     "restartPolicy": ["Never", "OnFailure"],
     "imagePullPolicy": ["", "Always", "IfNotPresent", "Never"],
@@ -119,6 +145,7 @@ def values_schema() -> Values:
     properties = root["properties"]
     # helm gives each dependency a map of its own; to the library with the templates nothing can be said.
     if isinstance(properties, dict):
+        properties["global"] = {**_map(properties["global"]), "additionalProperties": True}
         properties["symph"] = {"properties": {"global": {"type": "object"}}, "additionalProperties": False}
     return {**root, "definitions": _TYPES}
 
@@ -127,6 +154,10 @@ def values_schema() -> Values:
 def schema_text() -> bytes:
     """The file's content."""
     return (json.dumps(values_schema(), indent=2) + "\n").encode()
+
+
+def _map(value: object) -> Values:
+    return value if isinstance(value, dict) else {}
 
 
 def _type_of(kind: str, name: str) -> Values:
@@ -158,8 +189,10 @@ _WORDS = {
     "fileKey": "letters, digits, dashes, dots and underscores",
     "gateway": "a name, or namespace/name",
     "host": "a host name",
+    "image": "an image: a text, or a map with a repository",
     "integer": "a whole number",
     "labelKey": "the key of a label: name, or example.com/name",
+    "labelText": "a name, or example.com/name",
     "labelValue": "the value of a label: 63 letters, digits, dashes, dots and underscores at most",
     "labels": "a map of texts",
     "member": "a name: lower-case letters, digits and dashes, 63 at most",
@@ -169,7 +202,9 @@ _WORDS = {
     "nameStart": "a name: lower-case letters, digits and dashes",
     "object": "a map",
     "objects": "a list of maps",
+    "path": "a path that begins with a slash",
     "port": "a port from 1 to 65535",
+    "pullSecrets": "a list of names of Secrets",
     "quantities": "a map of quantities",
     "quantity": "a quantity like 500m or 2Gi",
     "ranges": "a list of address ranges like 10.0.0.0/8",

@@ -49,7 +49,7 @@ def _section(key: str, value: object) -> str:
     meaning = f"# -- {TOP[key]}\n" if key in TOP else ""
     if not isinstance(tree, dict) or not isinstance(value, dict):
         return meaning + dump({key: value})
-    if _NAMED in tree:
+    if _NAMED in tree or not value:
         return _samples(key) + meaning + dump({key: value})
     return meaning + _settings(key, json.dumps(value))
 
@@ -85,7 +85,7 @@ def _samples(key: str) -> str:
     """What can be said of each entry of a section that is keyed by names, as a comment."""
     branch = _tree()[key]
     assert isinstance(branch, dict)  # noqa: S101 - the caller has looked
-    return "".join(f"# {line}\n" for line in (f"{key}, each with what it needs of:", *_sample(key, branch))) + "\n"
+    return "".join(f"# {line}\n" for line in ("What can be said here:", *_sample(key, branch))) + "\n"
 
 
 def _sample(key: str, branch: _Branch) -> Iterator[str]:

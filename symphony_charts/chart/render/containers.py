@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from symphony_charts.chart.render import names
+from symphony_charts.chart.render.images import image_text
 from symphony_charts.chart.render.model import LiveService, Model
 from symphony_charts.chart.render.scripts import hold_script, rank_script
 from symphony_charts.chart.render.values import Values, is_true, said, scalar, strings, texts
@@ -43,15 +44,23 @@ def container(model: Model, group: Group, name: str, values: Values, role: Role)
         "imagePullPolicy": said(values, model.defaults, "imagePullPolicy"),
         **_entry_point(model, group, name, values, role, listening),
         "workingDir": values.get("workingDir"),
-        "envFrom": [{"configMapRef": {"name": model.addresses_name}}] if model.addresses else None,
+        "envFrom": [
+            *maps(values, "envFrom"),
+            *([{"configMapRef": {"name": model.addresses_name}}] if model.addresses else []),
+        ],
         "resources": _resources(values, model.defaults),
         "volumeMounts": list(_mounts(model, group, name, values, role)),
         "securityContext": _security_context(model.defaults, values),
         "ports": [_port(model, service) for service in listening],
         **(_probes(values, model.services) if role != "step" else {}),
+        "lifecycle": values.get("lifecycleHooks") if role != "step" else None,
         "restartPolicy": "Always" if role == "sidecar" else None,
     }
-    result = {"name": name, "image": image, "env": _env(model, group, name, values, role, listening)}
+    result = {
+        "name": name,
+        "image": image_text(model.values, image),
+        "env": _env(model, group, name, values, role, listening),
+    }
     return merge_overlay(result | {key: value for key, value in entries.items() if value}, sub(values, "overlay"))
 
 

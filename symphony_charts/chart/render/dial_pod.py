@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symphony_charts.chart.render import names
+from symphony_charts.chart.render.images import image_text, pull_secrets
 from symphony_charts.chart.render.model import Model
 from symphony_charts.chart.render.scripts import dial_script
-from symphony_charts.chart.render.values import Values, texts
+from symphony_charts.chart.render.values import Values
 from symphony_charts.formats.data import sub
 
 __all__ = ["dial_pod"]
@@ -26,7 +27,7 @@ def dial_pod(model: Model) -> Iterator[dict[str, object]]:
         "containers": [
             {
                 "name": "dial",
-                "image": tests.get("image"),
+                "image": image_text(model.values, tests.get("image") or ""),
                 "command": ["/bin/sh", "-c", dial_script(), "dial"],
                 "args": bound,
                 "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
@@ -47,9 +48,9 @@ def dial_pod(model: Model) -> Iterator[dict[str, object]]:
         "automountServiceAccountToken": False,
         "restartPolicy": "Never",
     }
-    secrets = texts(model.defaults.get("imagePullSecrets"))
+    secrets = pull_secrets(model.values)
     if secrets:
-        spec["imagePullSecrets"] = [{"name": name} for name in secrets]
+        spec["imagePullSecrets"] = secrets
     if model.defaults.get("tolerations"):
         spec["tolerations"] = model.defaults["tolerations"]
     yield {

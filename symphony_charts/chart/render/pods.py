@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symphony_charts.chart.render.containers import Role, container, secret_volume
+from symphony_charts.chart.render.images import pull_secrets
 from symphony_charts.chart.render.model import Model
 from symphony_charts.chart.render.values import Values, integer, is_true, ordered, said, strings, texts
 from symphony_charts.errors import SpecError
@@ -33,7 +34,7 @@ def pod_template(model: Model, group: Group) -> Values:
         **{key: (values if key in values else defaults).get(key) for key in _PASSED_ON},
         "nodeSelector": said(_texts_of(values), _texts_of(defaults), "nodeSelector"),
         "securityContext": said(values, defaults, "podSecurityContext", "securityContext"),
-        "imagePullSecrets": [{"name": name} for name in texts(defaults.get("imagePullSecrets"))],
+        "imagePullSecrets": pull_secrets(model.values),
         "subdomain": group.pods if group.is_indexed and not group.selector_patterns else None,
     }
     spec: Values = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symphony_charts.chart.render.model import LiveService, Model
-from symphony_charts.chart.render.values import Values, scalar, strings, texts
+from symphony_charts.chart.render.values import Values, integer, scalar, strings, texts
 from symphony_charts.errors import SpecError
 from symphony_charts.kinds.group import Group
 
@@ -38,11 +38,18 @@ def _service(model: Model, service: LiveService, run: str) -> dict[str, object]:
     metadata: Values = {"name": service.host, "labels": labels}
     if service.expose in ("LoadBalancer", "NodePort", "ClusterIP") and service.values.get("annotations"):
         metadata["annotations"] = strings(service.values["annotations"])
+    port: Values = {"name": service.name, "port": service.port, "targetPort": service.port, "protocol": "TCP"}
     spec: Values = {
         "type": kind,
         "selector": _run_selector(model, model.groups[service.group], run),
-        "ports": [{"name": service.name, "port": service.port, "targetPort": service.port, "protocol": "TCP"}],
+        "ports": [port],
     }
+    if kind != "ClusterIP" and "nodePort" in service.values:
+        port["nodePort"] = integer(service.values["nodePort"], None, f"services.{service.name}.nodePort")
+    if kind != "ClusterIP" and service.values.get("externalTrafficPolicy"):
+        spec["externalTrafficPolicy"] = service.values["externalTrafficPolicy"]
+    if kind == "LoadBalancer" and service.values.get("loadBalancerClass"):
+        spec["loadBalancerClass"] = service.values["loadBalancerClass"]
     if service.is_bound:
         # Processes that wait for each other would deadlock if they had to be ready before they are found.
         spec["publishNotReadyAddresses"] = True
@@ -75,12 +82,15 @@ def _metadata(model: Model, service: LiveService) -> Values:
 
 def _ingress(model: Model, service: LiveService) -> dict[str, object]:
     backend = {"service": {"name": service.host, "port": {"number": service.port}}}
-    rule: Values = {"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
+    path, kind = service.values.get("path") or "/", service.values.get("pathType") or "Prefix"
+    rule: Values = {"http": {"paths": [{"path": path, "pathType": kind, "backend": backend}]}}
     if service.values.get("host"):
         rule["host"] = service.values["host"]
     spec: Values = {"rules": [rule]}
     if service.values.get("className"):
         spec["ingressClassName"] = service.values["className"]
+    if service.values.get("tls"):
+        spec["tls"] = service.values["tls"]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "Ingress",
@@ -97,10 +107,10 @@ def _http_route(model: Model, service: LiveService) -> dict[str, object]:
     parent = {"name": gateway.rpartition("/")[2]}
     if "/" in gateway:
         parent["namespace"] = gateway.partition("/")[0]
-    spec: Values = {
-        "parentRefs": [parent],
-        "rules": [{"backendRefs": [{"name": service.host, "port": service.port}]}],
-    }
+    route: Values = {"backendRefs": [{"name": service.host, "port": service.port}]}
+    if service.values.get("path"):
+        route["matches"] = [{"path": {"type": "PathPrefix", "value": service.values["path"]}}]
+    spec: Values = {"parentRefs": [parent], "rules": [route]}
     if service.values.get("host"):
         spec["hostnames"] = [service.values["host"]]
     return {

@@ -39,6 +39,12 @@ class RunOptions:
         """Whether MCAD queues it, which reads AppWrappers of its own version."""
         return self.kind == "appwrapper" and self.appwrapper_version == "v1beta1"
 
+    @property
+    def starts_as_gang(self) -> bool:
+        """Whether pods wait for one another before they start."""
+        has_gang = self.gang not in (None, "none") or self.coscheduler_name is not None
+        return has_gang or self.kind == "volcano" or self.is_for_mcad
+
 
 # Other names of an option, and options that only steer TorchX itself.
 _SYNONYMS = {"priority_class": "priority_class_name"}

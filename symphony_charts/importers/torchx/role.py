@@ -222,6 +222,9 @@ def _note_losses(role: Role, context: RoleContext) -> None:
     if role.max_retries and not restarts_all and role.retry_policy != "REPLICA":
         what = f"{role.retry_policy} restarts more than the failed replica; here each replica is retried alone"
         note(f"{role.path}.retry_policy", what, "`workload.kind: jobset` starts the whole application again")
+    if role.min_replicas not in (None, role.num_replicas) and not context.options.starts_as_gang:
+        what = "`min_replicas` says how many start together; here each replica starts as soon as it has a place"
+        note(f"{role.path}.min_replicas", what, "gang=kueue or another, coscheduler_name, or kind=volcano")
     if role.workspace is not None:
         note(f"{role.path}.workspace", "the workspace is not in the image", "symph package --workspace DIR adds it")
     if role.base_image:

@@ -90,4 +90,21 @@ class DIJob(Kind):
         end = self.outcome(item)
         job = described_job(item, end, f"{item['metadata']['name']}-{name}", task)
         is_decided = end == "succeeded" and ("coordinator" not in item["spec"] or name == "coordinator")
-        return {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}} if is_decided else job
+        if is_decided:
+            job = {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+        elif end == "failed" and (why := pods.message_of(item)):
+            (gone,) = job["status"]["conditions"]
+            job = {**job, "status": {"conditions": [{**gone, "message": f"{gone['message']}: {why}"}]}}
+        counts = pods.counts_of(item, name)
+        if not sum(counts.values()):
+            return job
+        done, failed = counts.get("succeeded", 0), counts.get("failed", 0)
+        indexes = {"completedIndexes": _range(0, done), "failedIndexes": _range(done, failed)}
+        spec = {**job["spec"], "completions": sum(counts.values())}
+        # What is counted has ended each for itself, whatever became of the whole.
+        conditions = [one for one in job["status"]["conditions"] if one["type"] != "Complete"]
+        return {**job, "spec": spec, "status": {"conditions": conditions, **indexes}}
+
+
+def _range(first: int, count: int) -> str:
+    return f"{first}-{first + count - 1}" if count else ""

@@ -9,8 +9,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from symphony_charts.kinds.dijob.children import group_of, process_of
+from symphony_charts.spec.variable_names import ROLE
 
-__all__ = ["KINDS", "OPERATOR", "dressed", "pods_of_jobs", "selectors_of", "tasks_of"]
+__all__ = [
+    "KINDS",
+    "OPERATOR",
+    "adopted",
+    "counts_of",
+    "dressed",
+    "message_of",
+    "pods_of_jobs",
+    "selectors_of",
+    "tasks_of",
+]
 
 Object = Mapping[str, Any]
 
@@ -22,7 +33,11 @@ _JOBS = {"v2alpha1": "diengine/job", "v1alpha1": "dijob-name"}
 _RANKS = ("diengine/task-rank", "diengine/rank")
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _GROUP, _PROCESS = "symph.dev/group", "symph.dev/process"
-_INHERITED = ("app.kubernetes.io/instance", "app.kubernetes.io/name", "symph.dev/experiment", "symph.dev/run")
+_EXPERIMENT, _INSTANCE = "symph.dev/experiment", "app.kubernetes.io/instance"
+_INHERITED = (_INSTANCE, "app.kubernetes.io/name", _EXPERIMENT, "symph.dev/run")
+# What the pods of a job with one template are called, whose operator has no name for them.
+_ONE = "worker"
+_COUNTS = ("active", "succeeded", "failed")
 _ROLES = ("coordinator", "collector", "learner")
 
 
@@ -51,14 +66,16 @@ def dressed(jobs: Iterable[Object], pods: Iterable[Object], label: str) -> Itera
         job = by_place.get((meta.get("namespace"), name))
         if job is None:
             continue
-        group = group_of(pod["spec"], str((meta.get("labels") or {}).get("diengine/task-name", "")))
+        labels = meta.get("labels") or {}
+        task = labels.get("diengine/task-name") or labels.get("replica-type") or _ONE
+        group, spec = group_of(pod["spec"], str(task)), _told(pod["spec"], str(task))
         place = (str(meta.get("namespace")), str(name), group)
         counts[place] = counts.get(place, -1) + 1
         notes = meta.get("annotations") or {}
         # The pods of operator v0 are not numbered.
         index = next((notes[key] for key in _RANKS if key in notes), str(counts[place]))
-        labels = {**(meta.get("labels") or {}), **_labels(job, pod["spec"], group)}
-        yield {**pod, "metadata": {**meta, "labels": labels, "annotations": {**notes, _INDEX: index}}}
+        labels = {**labels, **_labels(job, spec, group)}
+        yield {**pod, "spec": spec, "metadata": {**meta, "labels": labels, "annotations": {**notes, _INDEX: index}}}
 
 
 def tasks_of(job: Object) -> list[tuple[str, Object]]:
@@ -73,8 +90,40 @@ def tasks_of(job: Object) -> list[tuple[str, Object]]:
     return [(name, _task(job, name, count, (template or {}).get("spec") or {})) for name, count, template in parts]
 
 
+def counts_of(job: Object, role: str) -> dict[str, int]:
+    """How many replicas of a role are active, succeeded and failed, as operator v0 says itself; it names no others."""
+    said = (job.get("status") or {}).get("replicaStatus") or {}
+    return {key: int(count) for key, count in (said.get(role.capitalize()) or {}).items() if key in _COUNTS}
+
+
+def message_of(job: Object) -> str:
+    """Why a DIJob is in its phase: what the condition of that name says."""
+    status = job.get("status") or {}
+    conditions = (one for one in status.get("conditions") or [] if one.get("type") == status.get("phase"))
+    return str(next((one["message"] for one in conditions if one.get("message")), ""))
+
+
+def adopted(job: Object) -> dict[str, Any] | None:
+    """A DIJob that no chart of ours made, with the labels of an experiment of its name; None for one of ours."""
+    meta = job["metadata"]
+    labels = meta.get("labels") or {}
+    if _EXPERIMENT in labels:
+        return None
+    return {**job, "metadata": {**meta, "labels": {**labels, _EXPERIMENT: meta["name"], _INSTANCE: meta["name"]}}}
+
+
+def _told(pod: Object, task: str) -> Object:
+    """The pod whose only container is called as its task, where nobody has told it its process."""
+    containers = pod.get("containers") or []
+    if len(containers) != 1 or process_of(containers[0]) != containers[0]["name"]:
+        return pod
+    env = [*(containers[0].get("env") or []), {"name": ROLE, "value": group_of(pod, task)}]
+    return {**pod, "containers": [{**containers[0], "env": env}]}
+
+
 def _task(job: Object, name: str, count: int, pod: Object) -> Object:
-    labels = _labels(job, pod, group_of(pod, name))
+    pod = _told(pod, name or _ONE)
+    labels = _labels(job, pod, group_of(pod, name or _ONE))
     template = {"metadata": {"labels": labels}, "spec": {"containers": [], **pod}}
     return {"metadata": {"labels": labels}, "spec": {"completions": count, "template": template}}
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from symphony_charts.environment.di_engine import older_names
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.parity.pod_view import view_of_manifests
 from symphony_charts.local.parity.probe import probe
@@ -59,7 +60,7 @@ def compare(
         # `up` says of these that it does not run them.
         without={name: foreign_containers(pod) for name, pod in pods_of(experiment).items()},
     )
-    passed = frozenset(experiment.local.pass_env)
+    passed = frozenset(experiment.local.pass_env) | older_names(experiment)
     differences = list(_compare("plan, manifests", planned, in_pods, passed))
     sides: tuple[str, ...] = ("the plan", "the manifests")
     if probes:

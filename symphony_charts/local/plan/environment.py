@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from symphony_charts.environment.di_engine import has_di_engine, node_facts, nodes_of
+from symphony_charts.environment.di_engine import has_di_engine, node_facts, nodes_of, older_variables
 from symphony_charts.environment.expansion import expand, pod_order
 from symphony_charts.environment.variables import (
     Address,
@@ -44,6 +44,7 @@ class Environments:
             service.name: _address(service, hosts.get(service.listener.pod), machine) for service in services
         }
         self._shared = shared_environment(self.addresses)
+        self._hosts = hosts
         nodes = nodes_of(experiment) if has_di_engine(experiment) else []
         self._nodes = {pod: hosts[pod] for pod in nodes if pod in hosts}
 
@@ -64,6 +65,7 @@ class Environments:
             [
                 *own_variables(self._experiment.name, ref, listens, connects, is_node=is_node),
                 *(Variable(key, value) for key, value in declared.items()),
+                *(Variable(key, value) for key, value in self._older(process, replica).items()),
             ],
             self._facts(replica, secrets, is_node=is_node),
             self.addresses,
@@ -81,6 +83,12 @@ class Environments:
         for variable in pod_order(values):
             environment[variable] = expand(values[variable], environment)
         return environment
+
+    def _older(self, process: Process | Step, replica: Replica) -> dict[str, str]:
+        if isinstance(process, Step):
+            return {}
+        ports = {name: address.port_of(replica.index) for name, address in self.addresses.items()}
+        return older_variables(self._experiment, replica.pod.name, replica.index, self._hosts, ports)
 
     def _caller(self, pod: str, *, tty: bool) -> dict[str, str]:
         """What a pod would have from its image and kubelet, and the variables of `local.pass_env`."""

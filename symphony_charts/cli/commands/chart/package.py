@@ -8,6 +8,7 @@ from pathlib import Path
 
 from symphony_charts.chart.files.package_cache import PackageCache
 from symphony_charts.cli import output
+from symphony_charts.cli.commands.chart.fork import check_fork
 from symphony_charts.cli.options import common
 from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
 from symphony_charts.cli.values import prepared_of, user_values_of
@@ -35,6 +36,9 @@ _REGISTRY = {
 def run(args: argparse.Namespace) -> int:
     """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
     images = Images()
+    if args.template and args.push:
+        what = "what is published is made by the template of this installation"
+        raise UsageError(what, next="package with --template, and publish the folder by your own means")
     if args.workspace is not None or args.image_repo is not None or args.platform:
         # The client of registries takes 28 ms to import, of the 250 in which a chart is packaged.
         from symphony_charts.cli.commands.chart.workspace import push_workspace
@@ -66,8 +70,8 @@ def _package(args: argparse.Namespace, images: Images) -> int:
 def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images: Images) -> list[dict[str, object]]:
     """The records of all charts, in order; what has not changed since the last time is not even read."""
     cache = PackageCache(dest, {"overrides": user_values_of(args), "version": args.version})
-    # What fits depends on files that the cache does not know.
-    cached = [] if args.pools or images.by_base else specs
+    # What fits depends on files that the cache does not know, as does a fork of the template.
+    cached = [] if args.pools or images.by_base or args.template else specs
     fresh = {spec: record for spec in cached if (record := cache.fresh(spec)) is not None}
     stale = [spec for spec in specs if spec not in fresh]
     packaged = dict(zip(stale, _prepare_all(args, stale, dest, images), strict=True))
@@ -75,7 +79,7 @@ def _package_many(args: argparse.Namespace, specs: list[str], dest: Path, images
     with output.progress("writing", len(packaged)) as advance:
         for spec, item in packaged.items():
             records[spec] = _record(item, 0 if args.dry_run else _write(item), images)
-            if not args.dry_run and not item.prepared.own.fit and not images.by_base:
+            if not (args.dry_run or item.prepared.own.fit or images.by_base or args.template):
                 cache.remember(spec, {**records[spec], "last": item.chart.version, "change": ""})
             advance(1)
     refuse_twins([(spec, str(records[spec]["name"])) for spec in specs])
@@ -96,11 +100,15 @@ def _destination(args: argparse.Namespace) -> str:
 
 
 def _prepare_all(args: argparse.Namespace, paths: Sequence[str], dest: Path, images: Images) -> list[Packaged]:
-    filled = template()
+    filled = template(args.template)
+    is_other = bool(args.template) and filled.makes != template().makes
 
     def prepare(path: str) -> Packaged:
         spec = with_images(specfile.read(path), images.by_base)
-        return package(prepared_of(args, spec), spec, dest, filled, version=args.version)
+        packaged = package(prepared_of(args, spec), spec, dest, filled, version=args.version)
+        if is_other:
+            check_fork(packaged, args.template)
+        return packaged
 
     packaged = each_spec(paths, prepare)
     refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])

@@ -19,6 +19,9 @@ __all__ = ["delete_all", "run"]
 def run(args: argparse.Namespace) -> int:
     """Say what would go, ask, remove it."""
     watcher = experiments.watcher_of(args)
+    word = args.experiment_name or ""
+    if watcher.backend != "tmux" and word.startswith("dijob/"):
+        return delete_all(args, watcher, [word])
     exactly = _name_in_file(args.experiment_name or "") or (args.experiment_name if args.force else None)
     name = watcher.describe(exactly, events=False).name if exactly else experiments.find_experiment(args, watcher)
     return delete_all(args, watcher, [name])

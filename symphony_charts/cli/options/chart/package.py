@@ -22,6 +22,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-d", "--dest", metavar="DIR", default=None, help="folder to write to, whatever it is called")
     parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
+    parser.add_argument(
+        "-t",
+        "--template",
+        metavar="DIR|URL@REF",
+        default="",
+        help="a fork of the chart template: its folder, or a Git repository at a tag or commit; no hook of it runs",
+    )
     add_values(parser)
     common.add_placement(parser)
     parser.add_argument("--push", action="store_true", help="publish them, too; takes --env and the like of `publish`")
@@ -38,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph package rl.yaml --set groups.agent.replicas=32 --version 1.0.0",
         "symph package rl.yaml --dry-run -o json",
         "symph package rl.yaml --push --env dev",
+        "symph package rl.yaml --template https://git.example.org/ml/chart-template.git@v3",
         "symph package rl.yaml --workspace . --image-repo registry.example.org/rl/images",
     )
 

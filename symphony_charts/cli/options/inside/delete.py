@@ -24,5 +24,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph delete ring --yes",
         "symph delete rl --volumes   # what its claims hold here, too",
         "symph d rl --on kube --dry-run",
+        "symph delete dijob/cart -n rl   # a DIJob that kubectl made",
         "symph delete experiment.yaml   # the experiment that the file describes",
     )

@@ -15,7 +15,7 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- end -}}
 {{- $_ := set . "listening" $listening -}}
 {{- include "symph.setEnv" . -}}
-{{- $out := dict "name" .name "image" $image "env" .env -}}
+{{- $out := dict "name" .name "image" (include "symph.image" (dict "model" $model "image" $image)) "env" .env -}}
 {{- with (index (ternary $c $defaults (hasKey $c "imagePullPolicy")) "imagePullPolicy") -}}
 {{- $_ := set $out "imagePullPolicy" . -}}
 {{- end -}}
@@ -50,8 +50,13 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- with $c.workingDir -}}
 {{- $_ := set $out "workingDir" . -}}
 {{- end -}}
+{{- /* Ours come last, so that nothing of a user's takes the place of an address. */ -}}
+{{- $from := $c.envFrom | default list -}}
 {{- with .model.addresses -}}
-{{- $_ := set $out "envFrom" (list (dict "configMapRef" (dict "name" .name))) -}}
+{{- $from = append $from (dict "configMapRef" (dict "name" .name)) -}}
+{{- end -}}
+{{- with $from -}}
+{{- $_ := set $out "envFrom" . -}}
 {{- end -}}
 {{- include "symph.setResources" (dict "container" $c "plain" $model.plain "into" $out) -}}
 {{- if or $c.mounts $model.configs $model.values.secrets.files -}}
@@ -79,6 +84,9 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- end -}}
 {{- with $ports -}}
 {{- $_ := set $out "ports" . -}}
+{{- end -}}
+{{- with $c.lifecycleHooks -}}
+{{- $_ := set $out "lifecycle" . -}}
 {{- end -}}
 {{- range $key := list "livenessProbe" "readinessProbe" "startupProbe" -}}
 {{- if index $c $key -}}

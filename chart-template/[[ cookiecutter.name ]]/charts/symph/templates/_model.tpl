@@ -25,6 +25,7 @@ What fills in a part of the model sets it in place, since a round trip through J
 {{- include "symph.setNodes" $model -}}
 {{- include "symph.setConfigs" $model -}}
 {{- include "symph.setPlain" $model -}}
+{{- include "symph.setPullSecrets" $model -}}
 {{- range $name, $group := $model.groups -}}
 {{- include "symph.setPodTemplate" (dict "model" $model "group" $group) -}}
 {{- end -}}

@@ -38,7 +38,7 @@
 {{- /* symph.labels: the labels of every object; the user's first, so that ours win. */ -}}
 {{- define "symph.labels" -}}
 {{- $labels := dict -}}
-{{- range $key, $value := .Values.labels -}}
+{{- range $key, $value := .Values.labels | default dict | toJson | fromJson -}}
 {{- if not (kindIs "invalid" $value) -}}
 {{- $_ := set $labels $key (include "symph.scalar" $value) -}}
 {{- end -}}

@@ -34,12 +34,8 @@
 {{- with $security.out -}}
 {{- $_ := set $spec "securityContext" . -}}
 {{- end -}}
-{{- with $defaults.imagePullSecrets -}}
-{{- $secrets := list -}}
-{{- range (include "symph.list" . | fromJsonArray) -}}
-{{- $secrets = append $secrets (dict "name" .) -}}
-{{- end -}}
-{{- $_ := set $spec "imagePullSecrets" $secrets -}}
+{{- with $model.pullSecrets -}}
+{{- $_ := set $spec "imagePullSecrets" . -}}
 {{- end -}}
 {{- $grace := $g.terminationGracePeriodSeconds -}}
 {{- if kindIs "invalid" $grace -}}
