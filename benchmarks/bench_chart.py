@@ -144,7 +144,7 @@ def static(chart: Chart) -> dict[str, bytes]:
     """A chart that holds the objects of `chart` as they are."""
     objects = assemble(chart.values, Release(name="exp", chart_name="exp"))
     text = "".join(f"---\n{dump(one)}" for one in objects)
-    return {"Chart.yaml": chart.files["Chart.yaml"], "templates/all.yaml": text.encode()}
+    return {"Chart.yaml": b"apiVersion: v2\nname: exp\nversion: 0.1.0\n", "templates/all.yaml": text.encode()}
 
 
 def write(files: Mapping[str, bytes], folder: Path) -> Path:

@@ -67,6 +67,7 @@ _FACTS: dict[Fact, str | None] = {
     Fact.INDEX: "0",
     Fact.REPLICAS: "1",
     Fact.RUN: None,
+    Fact.ATTEMPT: None,
     Fact.CONFIG_DIR: CONFIG_DIR,
     Fact.SECRETS_DIR: SECRETS_DIR,
 }

@@ -27,6 +27,8 @@ from symphony_charts.spec.builder.experiment import ProcessSpec as OurProcess
 
 __all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec"]
 
+# In the order in which Symphony gave ports.
+_LISTENING = ("exposes", "binds")
 _WRITERS = {".json": "dump_json_str", ".yml": "dump_yaml_str", ".yaml": "dump_yaml_str"}
 
 
@@ -139,13 +141,38 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
     process_class: type[OurProcess] = ProcessSpec
     group_class: type[OurGroup] = ProcessGroupSpec
 
-    def __init__(self, *args: Any, **fields: Any) -> None:
-        super().__init__(*args, **fields)
+    def __init__(self, name: str, port_range: object = None, secrets: object = None, **fields: Any) -> None:
+        self._ports = list(port_range) if isinstance(port_range, list) else []
+        if self._ports:
+            port_range = (min(self._ports), max(self._ports))
+        super().__init__(name, port_range=port_range, secrets=secrets, **fields)
         # As Symphony started them; its programs dial until somebody listens.
         self._local().setdefault("start", "together")
         if self.backend != "subproc":
             # There a process that failed ended all others, elsewhere none.
             self._local().setdefault("on_exit", "keep")
+
+    def to_data(self) -> dict[str, object]:
+        """The experiment as data. Of a list of ports each service has one, in Symphony's order: exposed ones first."""
+        data: dict[str, Any] = super().to_data()
+        if not self._ports:
+            return data
+        held = [process._data for process in self.list_all_processes()]
+        fixed = {port for fields in held for kind in _LISTENING for port in _services(fields, kind).values()}
+        names = dict.fromkeys(
+            name for kind in _LISTENING for fields in held for name, port in _services(fields, kind).items() if not port
+        )
+        free = [port for port in self._ports if port not in fixed]
+        if len(names) > len(free):
+            what = f"{len(names)} services need a port, and {len(free)} of the list are free"
+            raise SpecError.one(what, "port_range", "give as many as there are services")
+        given = dict(zip(names, free, strict=False))
+        holders = [*data.get("groups", {}).values(), data]
+        for process in (one for holder in holders for one in holder.get("processes", {}).values()):
+            for kind in _LISTENING:
+                if services := _services(process, kind):
+                    process[kind] = {name: port or given[name] for name, port in services.items()}
+        return data
 
     @property
     def address_book(self) -> AddressBook:
@@ -175,3 +202,9 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
         spec = cls.from_experiment(read_experiment(di))
         assert isinstance(spec, ExperimentSpec)  # noqa: S101 - it is of `cls`
         return spec
+
+
+def _services(fields: Mapping[str, Any], kind: str) -> Mapping[str, int | None]:
+    """The services of one kind that a process holds, with their fixed ports."""
+    services: Mapping[str, int | None] = fields.get(kind, {})
+    return services

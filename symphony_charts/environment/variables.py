@@ -41,6 +41,7 @@ class Fact(Enum):
     INDEX = "the number of the replica, from 0"
     REPLICAS = "how many replicas there are"
     RUN = "the identity of the run"
+    ATTEMPT = "which try of a process that ends it is, from 1"
     CONFIG_DIR = "the folder of the configuration files"
     SECRETS_DIR = "the folder of the secret files"
     DI_JOB = "namespace/name of the job"
@@ -175,6 +176,7 @@ def own_variables(
         Variable(names.INDEX, Fact.INDEX),
         Variable(names.REPLICAS, Fact.REPLICAS),
         Variable(names.RUN, Fact.RUN),
+        Variable(names.ATTEMPT, Fact.ATTEMPT),
         Variable(names.CONFIG_FOLDER, Fact.CONFIG_DIR),
         Variable(names.SECRETS_FOLDER, Fact.SECRETS_DIR),
     ]

@@ -37,6 +37,10 @@ _PATIENCE = {
 }
 
 
+# The fields by which a Job retries its replicas.
+_OF_RETRIES = ("backoffLimitPerIndex", "maxFailedIndexes")
+
+
 class AppWrapper(Kind):
     """An AppWrapper around the Jobs of all groups that end."""
 
@@ -78,7 +82,7 @@ class AppWrapper(Kind):
         else:
             spec = {"components": [component(_unforgiven(member)) for member in unit.members]}
             # The whole starts again as often as any of its groups whose pods are not restarted in place would have.
-            retries = max(member.replacements for member in unit.members)
+            retries = max(member.group.replacements for member in unit.members)
             annotations = {**_PATIENCE, f"{_PREFIX}retryLimit": str(retries), **annotations}
         metadata = {"name": unit.name, "labels": unit.labels, **({"annotations": annotations} if annotations else {})}
         yield {"apiVersion": f"{GROUP}/{version}", "kind": "AppWrapper", "metadata": metadata, "spec": spec}
@@ -157,12 +161,10 @@ def _unforgiven(member: Member) -> dict[str, object]:
     The controller forgives no failed pod, and a Job keeps those that it replaced: what would be retries of a pod are
     retries of the whole.
     """
-    fields = dict(member.fields)
-    if not member.is_restarted_in_place:
-        for key in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            fields.pop(key, None)
-        fields["backoffLimit"] = 0
-    return _job(member, fields)
+    if not member.group.replacements:
+        return _job(member, member.fields)
+    fields = {key: value for key, value in member.fields.items() if key not in _OF_RETRIES}
+    return _job(member, {**fields, "backoffLimit": 0})
 
 
 def _mcad_spec(members: Sequence[Member], settings: Mapping[str, object]) -> dict[str, object]:

@@ -60,16 +60,17 @@ class PodSet:
 class Kind(Protocol):
     """A kind of workload. What is not said of one below is so for most of them.
 
-    `name` is its word in a spec, empty for what no spec asks for. `gvks` are apiVersion and kind of the objects that
-    run it, the newest first, and `further` those of what stands beside them. `is_finite`: they end by themselves.
-    `holds_groups`: one object may run several groups. `is_repeated`: of several objects the last one counts.
-    `ends_either_way`: they have succeeded when their Jobs have ended, also where one of these failed. `has_ranks`: the
-    order of groups matters to it. `is_workflow`: it runs on a schedule of its own, and not inside of another.
-    `exclusive`: the annotation by which its controller keeps other experiments out of a domain of nodes.
-    `argo_conditions`: by what an Argo Workflow sees that one has succeeded or failed. `mutable`: all that may change of
-    the spec of a live object; None where everything may. `on_change`: what such a change does to its pods.
-    `kueue_paths`: what Kueue writes into an object beside ``spec.suspend``; None where it does not start and stop it.
-    `runs_as`: what a group is called in it, and `controller` what has to be in the cluster for it.
+    `name` is its word in a spec, empty for what no spec asks for. `gvks` are apiVersion and kind of the objects
+    that run it, the newest first, and `further` those of what stands beside them. `is_finite`: they end by
+    themselves. `holds_groups`: one object may run several groups. `is_repeated`: of several objects the last one
+    counts. `ends_either_way`: they have succeeded when their Jobs have ended, also where one of these failed.
+    `has_ranks`: the order of groups matters to it. `is_workflow`: it runs on a schedule of its own, and not inside
+    of another. `restarts_in_place`: a failed pod may stay and begin again. `exclusive`: the annotation by which its
+    controller keeps other experiments out of a domain of nodes. `argo_conditions`: by what an Argo Workflow sees
+    that one has succeeded or failed. `mutable`: all that may change of the spec of a live object; None where
+    everything may. `on_change`: what such a change does to its pods. `kueue_paths`: what Kueue writes into an
+    object beside ``spec.suspend``; None where it does not start and stop it. `runs_as`: what a group is called in
+    it, and `controller` what has to be in the cluster for it.
     """
 
     name: str = ""
@@ -83,6 +84,7 @@ class Kind(Protocol):
     ends_either_way: bool = False
     has_ranks: bool = False
     is_workflow: bool = False
+    restarts_in_place: bool = True
     exclusive: str = ""
     argo_conditions: tuple[str, str] | None = None
     mutable: tuple[str, ...] | None = None

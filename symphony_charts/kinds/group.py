@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import maps
 from symphony_charts.formats.go_json import dumps
 
 __all__ = ["Group", "Member", "Unit"]
 
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,9}")
+# The largest number that Kubernetes takes.
+_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +28,9 @@ class Group:
     `domain_pattern` is that of the pods, and `selector_patterns` are labels that a controller gives them in place of
     ours. `in_unit`: whether the kind's object runs it and no StatefulSet; `is_scaled_live`: whether the number of its
     replicas may change in a run. `is_node`: whether each of its replicas is told its rank and those of its peers.
-    `min_replicas` is how many of its pods a gang starts with, where that is said.
+    `min_replicas` is how many of its pods a gang starts with, where that is said. `retries` is how often a replica is
+    tried again, and `restart` how: by a new pod (Never) or in place (OnFailure). `tries` are the variables that count
+    the tries before that of a pod, by the fields that hold them; empty: there are none, None: nobody tells.
     """
 
     name: str
@@ -44,6 +49,26 @@ class Group:
     is_scaled_live: bool = False
     is_node: bool = False
     min_replicas: int | None = None
+    retries: int = 0
+    restart: str = "Never"
+    tries: Mapping[str, str] | None = None
+
+    @property
+    def is_restarted_in_place(self) -> bool:
+        """Whether a pod that failed is restarted where it is, and not replaced by a new one."""
+        return self.restart == "OnFailure"
+
+    @property
+    def replacements(self) -> int:
+        """How often a failed replica is replaced by a new pod."""
+        return 0 if self.is_restarted_in_place else self.retries
+
+    def last_restart(self, template: Mapping[str, object]) -> int:
+        """The number of the restart in place by pods of `template` that is one too many, and has begun when it is seen.
+
+        Jobs and tasks count those of all containers of all replicas together, so that is how many they all may have.
+        """
+        return min(_MOST, 1 + self.retries * self.replicas * len(maps(template.get("spec"), "containers")))
 
     @property
     def is_indexed(self) -> bool:
@@ -97,23 +122,6 @@ class Member:
     def metadata(self) -> dict[str, object]:
         """Labels, and annotations where there are any; no name."""
         return {"labels": self.labels, **({"annotations": self.annotations} if self.annotations else {})}
-
-    @property
-    def retries(self) -> int:
-        """How often a failed pod is started again."""
-        count = self.fields.get("backoffLimitPerIndex", self.fields.get("backoffLimit"))
-        return count if isinstance(count, int) else 0
-
-    @property
-    def is_restarted_in_place(self) -> bool:
-        """Whether a pod that failed is restarted where it is, and not replaced by a new one."""
-        spec = self.template.get("spec")
-        return isinstance(spec, Mapping) and spec.get("restartPolicy") == "OnFailure"
-
-    @property
-    def replacements(self) -> int:
-        """How often a failed pod is replaced by a new one."""
-        return 0 if self.is_restarted_in_place else self.retries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

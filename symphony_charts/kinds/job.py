@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.kinds.base import Kind, Object, PodSet, at_a_time
@@ -16,18 +16,28 @@ SUCCEEDED = "status.completionTime"
 FAILED = ",".join(f"status.conditions.{place}.type in (FailureTarget,Failed)" for place in range(3))
 
 
-def job_fields(group: Group, *, retries: int, deadline: int | None) -> dict[str, object]:
-    """The fields of the Job of a finite group beside its pod template.
+# Whoever drains a node, takes it away or needs the room of a pod marks it so.
+_EVICTIONS_ARE_NO_FAILURES = {
+    "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+}
 
-    Replicas are indexes, each started again `retries` times where Kubernetes can count them one by one.
+
+def job_fields(group: Group, template: Mapping[str, object], *, deadline: int | None) -> dict[str, object]:
+    """The fields of the Job of a finite group beside its pod `template`.
+
+    Replicas are indexes, each replaced as often as the group says; so is a lone pod that may be replaced, since only
+    pods with an index learn how often they have failed. Of pods that are restarted in place Kubernetes counts all
+    restarts together, and an eviction is a failure.
     """
     fields: dict[str, object] = {}
-    if group.is_indexed:
+    if group.is_indexed or group.replacements:
         fields |= {"completionMode": "Indexed", "completions": group.replicas, "parallelism": group.replicas}
-    if group.is_indexed and retries > 0 and (group.values.get("restartPolicy") or "Never") == "Never":
-        fields |= {"backoffLimitPerIndex": retries, "maxFailedIndexes": 0}
+    if group.replacements:
+        fields |= {"backoffLimitPerIndex": group.replacements, "maxFailedIndexes": 0}
     else:
-        fields["backoffLimit"] = retries
+        fields["backoffLimit"] = group.last_restart(template) if group.is_restarted_in_place else 0
+    if not group.is_restarted_in_place:
+        fields["podFailurePolicy"] = _EVICTIONS_ARE_NO_FAILURES
     if deadline is not None:
         fields["activeDeadlineSeconds"] = deadline
     return fields

@@ -52,6 +52,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     has_pod_groups: bool = msgspec.field(name="podGroups")
     reads_queue: bool = msgspec.field(name="queues")
     index: str
+    failures: str = ""
+    restarts: str = ""
     domain: str
     is_scaled_live: bool = msgspec.field(name="live")
     fixed: frozenset[str] | None = None

@@ -45,7 +45,7 @@ class VolcanoJob(Kind):
             "schedulerName": "volcano",
             "minAvailable": sum(member.group.least for member in unit.members),
             # So many failures end the job: one more than are made good.
-            "maxRetry": 1 + max(member.replacements for member in unit.members),
+            "maxRetry": 1 + max(member.group.replacements for member in unit.members),
             "plugins": {**_PLUGINS, **sub(sub(unit.settings, "volcano"), "plugins")},
             "tasks": [_task(member, ends_all=unit.done == (member,)) for member in unit.members],
         }
@@ -110,10 +110,10 @@ def _task(member: Member, *, ends_all: bool) -> dict[str, object]:
         "template": _template(member),
     }
     policies: list[dict[str, object]] = []
-    if member.is_restarted_in_place:
+    if member.group.is_restarted_in_place:
         policies.append({"events": ["PodFailed", "TaskFailed"], "action": "TerminateJob"})
-        task["maxRetry"] = 1 + member.retries
-    elif member.retries:
+        task["maxRetry"] = member.group.last_restart(member.template)
+    elif member.group.retries:
         policies.append({"event": "PodFailed", "action": "RestartPod"})
     else:
         policies.append({"event": "PodFailed", "action": "TerminateJob"})

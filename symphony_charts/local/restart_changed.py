@@ -11,7 +11,7 @@ from typing import Any
 from symphony_charts.errors import Conflict
 from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
-from symphony_charts.local.plan.scripts import read_environment, start_script
+from symphony_charts.local.plan.scripts import TRIES, read_environment, start_script
 from symphony_charts.local.run_folder import make_volumes, public, write_own_mounts, write_private
 from symphony_charts.local.runs import Run, write_json
 
@@ -106,6 +106,8 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
         write_private(own / "start", start_script(process).encode())
         for name in ("mounts", "mounts.json", "limited"):
             (own / name).unlink(missing_ok=True)
+        if process.counts_tries and not (own / TRIES).exists():
+            write_private(own / TRIES, b"1\n")
         if process.limits:
             write_private(own / "limited", verdict_script(process.limits).encode())
     write_own_mounts(run, plan)

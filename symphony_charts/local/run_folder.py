@@ -14,7 +14,7 @@ from symphony_charts.local.mounts.sources import open_beneath
 from symphony_charts.local.plan.limits import verdict_script
 from symphony_charts.local.plan.mount_sets import MountSets, helper_plan, is_for_mount, mount_sets
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
-from symphony_charts.local.plan.scripts import helper_script, mounts_script, start_script, tmux_commands
+from symphony_charts.local.plan.scripts import TRIES, helper_script, mounts_script, start_script, tmux_commands
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.system import package_data, remover
 from symphony_charts.system.full_disks import refuse_full_disk
@@ -110,6 +110,8 @@ def _lay_out_process(run: Run, process: PlannedProcess) -> None:
     write_private(folder / "log", b"")
     if process.limits:
         write_private(folder / "limited", verdict_script(process.limits).encode())
+    if process.counts_tries:
+        write_private(folder / TRIES, b"1\n")
     if not process.tty:
         write_private(folder / "plain", b"")
     if process.waits:

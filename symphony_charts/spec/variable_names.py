@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 __all__ = [
+    "ATTEMPT",
     "CONFIG_FOLDER",
     "DI_FIRST_RANK",
     "DI_JOB_ID",
@@ -17,10 +18,12 @@ __all__ = [
     "DI_NODES",
     "DI_RANK",
     "EXPERIMENT",
+    "FAILURES",
     "GROUP",
     "INDEX",
     "REPLICAS",
     "RESERVED",
+    "RESTARTS",
     "ROLE",
     "RUN",
     "SECRETS_FOLDER",
@@ -36,10 +39,14 @@ GROUP = "SYMPH_GROUP"
 INDEX = "SYMPH_INDEX"
 REPLICAS = "SYMPH_REPLICAS"
 RUN = "SYMPH_RUN"
+ATTEMPT = "SYMPH_ATTEMPT"
 CONFIG_FOLDER = "SYMPH_CONFIG_DIR"
 SECRETS_FOLDER = "SYMPH_SECRETS_DIR"
 # They say who a process is; the chart and the local mode count on them, and no experiment sets them.
-RESERVED = frozenset((EXPERIMENT, GROUP, INDEX, REPLICAS, RUN))
+RESERVED = frozenset((EXPERIMENT, GROUP, INDEX, REPLICAS, RUN, ATTEMPT))
+# A pod that may be tried again carries these in place of ATTEMPT: what Kubernetes counts from 0.
+FAILURES = "SYMPH_FAILURES"
+RESTARTS = "SYMPH_RESTARTS"
 
 # DI-engine's own: opendilab/DI-orchestrator v1.1.3, pkg/context/pod.go.
 DI_JOB_ID = "DI_JOB_ID"

@@ -113,6 +113,16 @@ def test_helm_agrees_on_lists_that_an_override_lays_on(tmp_path: Path) -> None:
     assert_same(chart_of(from_data(data)), tmp_path, values=values)
 
 
+def test_ready_none_leaves_the_probe_of_bound_ports_away_and_one_of_an_overlay_alone(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"binds": {"api": 7000}, "ready": "none"}
+    assert "readinessProbe" not in container_of(**fields)
+    assert_same(chart_of(from_data(data_of(**fields))), tmp_path)
+    probe = {"exec": {"command": ["check"]}}
+    overlaid = container_of(**fields, container_overlay={"readinessProbe": probe})
+    assert overlaid["readinessProbe"]["exec"] == probe["exec"]
+    assert "tcpSocket" not in overlaid["readinessProbe"]
+
+
 def test_probes_name_services_as_ports(tmp_path: Path) -> None:
     fields: dict[str, Any] = {
         "binds": {"api": 7000},

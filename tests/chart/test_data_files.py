@@ -34,7 +34,7 @@ _GANG = ("workload.gang=volcano", "workload.gangScope=group")
 # Values under which each part of a kind's row shows.
 _ROWS: dict[str, tuple[tuple[str, ...], ...]] = {
     "jobs": ((*_PLAIN, *_LONG), _GANG, ("groups.many.backoffLimit=2",), ("groups.many.replicas=4",), ("hold=true",)),
-    "jobset": ((*_PLAIN, *_LONG),),
+    "jobset": ((*_PLAIN, *_LONG), (*_PLAIN, "workload.jobset.maxRestarts=1")),
     "appwrapper": ((*_PLAIN, *_LONG), ("workload.gang=none",), _GANG),
     "volcano": (
         (*_PLAIN, *_LONG),

@@ -17,11 +17,13 @@ from symphony_charts.environment.variables import Address, Fact, interpret, vari
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.children import opened
 from symphony_charts.kinds.registry import kind_of
+from symphony_charts.kinds.table import rows
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import ProcessRef, pods_of
+from symphony_charts.spec.pods import ProcessRef, pods_of, retries_of
 from symphony_charts.spec.services import allocate
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
+from symphony_charts.spec.variable_names import FAILURES, RESTARTS
 from tests.chart.harness import Objects, chart_of, experiment_of, helm_objects, native_objects, write_chart
 from tests.chart.strategies import experiments
 from tests.tools import HELM_VERSIONS
@@ -51,7 +53,7 @@ def found(objects: Objects, declared: dict[ProcessRef, set[str]]) -> dict[Proces
             for entry in maps(container, "env"):
                 field = str(sub(sub(entry, "valueFrom"), "fieldRef").get("fieldPath", ""))
                 env[str(entry["name"])] = FIELDS.get(field, INDEX) if field else entry.get("value", "")
-            theirs = declared.get(ref, set())
+            theirs = declared.get(ref, set()) | {FAILURES, RESTARTS}
             environments[ref] = {name: str(value) for name, value in env.items() if name not in theirs}
     return environments
 
@@ -68,6 +70,7 @@ def promised(
         pod: [f"r1-exp-{pod}-{RUN}-{index}.r1-exp-{pod}-pods" for index in range(pods[pod].settings.replicas)]
         for pod in (nodes_of(experiment) if has_ranks else [])
     }
+    is_counted = bool(rows()[experiment.workload.kind].failures)
     environments = {}
     for pod in pods.values():
         count = pod.settings.replicas
@@ -86,7 +89,9 @@ def promised(
             is_node = pod.name in nodes and name in pod.processes
             connects = pod.processes[name].connects if name in pod.processes else []
             listed = variables_of(experiment.name, ref, services, connects=connects, is_node=is_node)
-            told = interpret(listed, facts, addresses)
+            tried = name in pod.processes and pod.processes[name].lifecycle == "finite"
+            attempt = "1" if tried and is_counted and not retries_of(experiment, pod) else None
+            told = interpret(listed, {**facts, Fact.ATTEMPT: attempt}, addresses)
             environments[ref] = {key: str(value) for key, value in told.items()}
     return environments
 
@@ -98,6 +103,38 @@ def as_a_pod_carries_it(env: dict[str, str], replicas: int) -> dict[str, str]:
     rank = "DI_FIRST_RANK" if replicas > 1 else "DI_RANK"
     rest = {name: value for name, value in env.items() if name != "DI_RANK"}
     return {**rest, rank: env["DI_RANK"], "DI_JOB_NAMESPACE": NAMESPACE}
+
+
+def told_of_tries(chart_workload: dict[str, object] | None = None, **process: object) -> tuple[set[str], bool]:
+    """The variables about tries that a process has, and whether a shell before it counts them."""
+    processes = {"a": {"command": ["x"], **process}}
+    experiment = experiment_of(processes=processes, **({"workload": chart_workload} if chart_workload else {}))
+    (item,) = [one for one in opened(native_objects(chart_of(experiment)).values()) if kind_of(one) == "Job"]
+    (container,) = maps(sub(sub(sub(item, "spec"), "template"), "spec"), "containers")
+    names = {str(entry["name"]) for entry in maps(container, "env")} & {"SYMPH_ATTEMPT", FAILURES, RESTARTS}
+    return names, "symph-attempt" in str(container.get("command"))
+
+
+@pytest.mark.parametrize(
+    ("workload", "process", "told", "is_counted"),
+    [
+        ({}, {}, {"SYMPH_ATTEMPT"}, False),
+        ({}, {"retries": 2}, {FAILURES}, True),
+        ({}, {"retries": 2, "restart": "on-failure"}, set(), False),
+        ({}, {"retries": 0, "restart": "on-failure"}, {"SYMPH_ATTEMPT"}, False),
+        ({}, {"retries": 2, "command": None, "args": ["x"]}, set(), False),
+        ({"kind": "jobset"}, {}, {"SYMPH_ATTEMPT"}, False),
+        ({"kind": "jobset", "jobset": {"max_restarts": 1}}, {}, {RESTARTS}, True),
+        ({"kind": "jobset", "jobset": {"max_restarts": 1}}, {"retries": 2}, {FAILURES, RESTARTS}, True),
+        ({"kind": "volcano"}, {"retries": 2}, set(), False),
+        ({"kind": "appwrapper"}, {}, set(), False),
+        ({"kind": "dijob"}, {}, set(), False),
+    ],
+)
+def test_a_process_learns_which_try_it_is_where_somebody_counts(
+    workload: dict[str, object], process: dict[str, object], told: set[str], is_counted: bool
+) -> None:
+    assert told_of_tries(workload, **process) == (told, is_counted)
 
 
 MEMBERS: dict[str, dict[str, object]] = {"a": {"binds": "one"}, "b": {"lifecycle": "service", "binds": "two"}}

@@ -100,6 +100,7 @@ def test_rule_3_a_new_run_restarts_services_unless_they_are_kept() -> None:
         "groups.client.containers.client.env.X=1",
         "groups.client.containers.client.command=other",
         "groups.client.replicas=2",
+        "groups.client.backoffLimit=5",
         "groups.client.nodeSelector.pool=x",
         "groups.server.containers.server.image=other:1",
         "services.data.port=7001",
@@ -113,7 +114,6 @@ def test_rule_4_what_kubernetes_does_not_let_change_starts_a_new_run(change: str
 @pytest.mark.parametrize(
     "change",
     [
-        "groups.client.backoffLimit=5",
         "groups.client.activeDeadlineSeconds=60",
         "tests.image=other:1",
         "doneWhen={client/client}",

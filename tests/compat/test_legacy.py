@@ -13,6 +13,7 @@ from symphony_charts.compat.kube import KubeExperimentSpec, KubeProcessSpec
 from symphony_charts.compat.spec import ExperimentSpec
 from symphony_charts.compat.subproc import SubprocExperimentSpec
 from symphony_charts.compat.tmux import TmuxExperimentSpec, TmuxProcessGroupSpec
+from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.data import from_data, to_data
 from tests.compat.conftest import EXAMPLES
@@ -76,3 +77,15 @@ def test_a_process_is_written_to_a_file_and_read_from_it(tmp_path: Path) -> None
     read = type(process).load_file(file_path=tmp_path / "a.json")
     assert read.dump_dict() == process.dump_dict()
     assert (tmp_path / "a.json").read_text().startswith('{\n    "name"')
+
+
+def test_a_list_of_ports_is_given_out_one_by_one_in_symphonys_order() -> None:
+    exp = KubeExperimentSpec("x", port_range=[9000, 9010, 9020])
+    exp.new_process("a", container_image="u:1").binds({"r": None, "fixed": 9010})
+    exp.new_process("b", container_image="u:1").exposes("t")
+    ports = {name: entry["port"] for name, entry in exp.address_book.entries.items()}
+    assert ports == {"t": 9000, "fixed": 9010, "r": 9020}
+    assert KubeExperimentSpec.load_dict(exp.dump_dict()).finish() == exp.finish()
+    exp.get_process("b").binds("more")
+    with pytest.raises(SpecError, match="3 services need a port"):
+        exp.finish()

@@ -89,7 +89,30 @@ WAYS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("edit_chart", {"number": 0}),
         ("promote", {"who": 0, "team": "ml", "name": "rl", "copies": False, "to_prod": True}),
     ],
+    "back from a retirement": [
+        ("publish", {"label": "2"}),
+        ("retire", {"who": 1, "env": "dev", "team": "ml", "name": "rl"}),
+        ("rollback", {"who": 0, "env": "dev", "team": "ml", "name": "rl"}),
+        ("look", {"who": 2, "env": "dev"}),
+        ("rollback", {"who": 1, "env": "dev", "team": "ml", "name": "rl"}),
+        ("retire", {"who": 1, "env": "dev", "team": "ml", "name": "rl"}),
+        ("purge", {"back": 1}),
+        ("retire", {"who": 0, "env": "dev", "team": "ml", "name": "rl"}),
+        ("rollback", {"who": 2, "env": "dev", "team": "ml", "name": "rl"}),
+    ],
     "half a cache": [("lose_cache", {"who": 0, "what": "HEAD"}), ("publish", {"label": "2"})],
+    "a cache that has forgotten where its history begins": [
+        ("rollback", {"who": 1, "env": "dev", "team": "ops", "name": "rl"}),
+        ("rollback", {"who": 0, "env": "prod", "team": "ml", "name": "es"}),
+        ("lose_cache", {"who": 1, "what": "refs"}),
+        ("tidy", {"who": 0, "keep": 2}),
+        ("lose_cache", {"who": 0, "what": "config"}),
+        ("promote", {"who": 2, "team": "ml", "name": "es", "copies": False, "to_prod": True}),
+        ("lose_cache", {"who": 2, "what": "shallow"}),
+        ("look", {"who": 0, "env": "prod"}),
+        ("settle", {"env": "dev", "values": {"groups.nap.replicas": 8}, "moves": 4}),
+        ("rollback", {"who": 2, "env": "prod", "team": "ml", "name": "rl"}),
+    ],
 }
 
 
@@ -98,7 +121,7 @@ def test_a_way_that_once_went_wrong(server: Server, steps: list[tuple[str, dict[
     GitWalk.server = server
     walk = GitWalk()
     try:
-        walk.begin("1")
+        walk.begin("4")
         for name, options in steps:
             getattr(walk, name)(**{**(PUBLISH if name == "publish" else {}), **options})
             walk.the_repository_is_what_the_model_says()

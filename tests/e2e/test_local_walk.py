@@ -98,6 +98,11 @@ _WHAT_WENT_WRONG: dict[str, list[Step]] = {
         ("up", "A", "a", "linked", 1),
         ("fetch", "A", "a"),
     ],
+    "a restart on a full disk was waited for": [
+        ("up", "A", "a", "below", 1),
+        ("fill",),
+        ("symph", "A", "restart", "-e", "a"),
+    ],
 }
 _STRANGERS: dict[str, list[Step]] = {
     "down": [("up", "A", "a", "plain", 1), ("reboot", "A", "machine"), ("symph", "A", "down", "a")],

@@ -329,6 +329,20 @@ def test_a_cache_that_lost_a_part_is_made_anew(tmp_path: Path, store: MakeStore,
     assert len(history(bare)) == 3
 
 
+def test_a_cache_that_lost_where_its_history_begins_is_made_anew(tmp_path: Path, store: MakeStore, bare: Path) -> None:
+    """Git would look for that history in a request for each commit, and find no end."""
+    for number in (1, 2, 3):
+        apply(store("other"), small_publish("rl", number))
+    apply(store(), small_publish("mine", 1))
+    (shallow,) = (tmp_path / "cache").glob("*/repo.git/shallow")
+    shallow.unlink()
+    (note,) = (tmp_path / "cache").glob("*/made")
+    made = note.stat().st_ino
+    apply(store(), small_publish("mine", 2))
+    assert note.stat().st_ino != made
+    assert len(history(bare)) == 6
+
+
 def test_a_symbolic_link_in_the_way_is_refused(store: MakeStore, bare: Path) -> None:
     script = b"commit refs/heads/main\ncommitter T <t@x> 1 +0000\ndata 1\nx\nfrom refs/heads/main^0\n"
     git(bare, "fast-import", "--quiet", input=script + b"M 120000 inline charts\ndata 4\n/tmp\n")

@@ -391,3 +391,14 @@ def test_what_a_step_has_no_field_for_stays_as_its_overlay() -> None:
     text = tasks("").replace("containers:", f"initContainers: [{step}]\n        containers:", 1)
     overlay = {"imagePullPolicy": "Always", "envFrom": [{"secretRef": {"name": "s3"}}]}
     assert import_yaml(text).experiment.prepare["fetch"].container_overlay == overlay
+
+
+def test_a_job_s_name_is_kept_as_far_as_a_release_may_have_it() -> None:
+    name = "a" * 53
+    assert import_yaml(tasks("").replace("{name: job}", f"{{name: {name}}}")).experiment.name == name
+
+
+def test_replicas_that_start_what_their_image_says_are_noted_where_ranks_need_a_command() -> None:
+    text = tasks("").replace("type: none", "type: none\n    replicas: 2")
+    imported = import_dijob(read(text.encode(), "job.yaml"), kind="jobset")
+    assert "learn their ranks before its command" in notes_of(imported)

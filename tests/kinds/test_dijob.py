@@ -188,7 +188,7 @@ def test_what_the_operator_ignores_is_warned_of(process: dict[str, object], rule
 @pytest.mark.parametrize("operator", ["v1.1", "v1.1.0"])
 def test_a_plain_job_has_no_fault(operator: str) -> None:
     experiment = made(operator=operator)
-    assert {one.rule for one in lint(chart_of(experiment))} == {"runs-on", "pod-security-restricted"}
+    assert {one.rule for one in lint(chart_of(experiment))} == {"runs-on", "pod-security-restricted", "evictions"}
 
 
 def test_a_field_of_pods_that_the_operator_does_not_know_is_found() -> None:

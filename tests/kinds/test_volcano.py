@@ -120,7 +120,7 @@ def test_the_webhook_has_no_number_of_its_own_to_fill_in() -> None:
 def test_restarts_in_place_are_counted_by_the_task() -> None:
     made = job(f"groups.{_LONG}.backoffLimit=2", f"groups.{_LONG}.restartPolicy=OnFailure")
     assert policies(made, _LONG) == {"PodFailed": "TerminateJob", "TaskFailed": "TerminateJob"}
-    assert tasks(made)[_LONG]["maxRetry"] == 3
+    assert tasks(made)[_LONG]["maxRetry"] == 7
     assert made["spec"]["maxRetry"] == 1
 
 

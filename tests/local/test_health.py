@@ -264,3 +264,9 @@ def test_an_overlay_changes_the_readiness_probe_as_in_the_chart(tmp_path: Path) 
     experiment = from_data({"name": "exp", "processes": {"a": {**python("pass"), "binds": {"x": 7001}, **overlay}}})
     [check] = plan_here(experiment, allocate(experiment), tmp_path, "run").processes[0].checks
     assert (check.kind, check.port, check.period_s, check.automatic) == ("tcp", 7001, 2, False)
+
+
+def test_with_ready_none_nobody_asks_whether_its_ports_are_open(tmp_path: Path) -> None:
+    process = {"command": ["x"], "binds": {"api": 7000}, "ready": "none"}
+    experiment = from_data({"name": "e", "processes": {"p": process}})
+    assert plan_here(experiment, allocate(experiment), tmp_path, "run").processes[0].checks == ()

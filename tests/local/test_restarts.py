@@ -117,6 +117,39 @@ def test_a_success_on_the_way_ends_the_retries(tmp_path: Path) -> None:
     assert (tmp_path / "n").read_text() == "xxx"
 
 
+TRY = "import os; print(os.environ.get('SYMPH_ATTEMPT'), flush=True); raise SystemExit({})"
+
+
+@pytest.mark.parametrize("restart", ["never", "on-failure"])
+def test_n_retries_are_n_further_tries_that_know_their_number(tmp_path: Path, restart: str) -> None:
+    run = start(tmp_path, processes={"a": {**python(TRY.format(4)), "retries": 2, "restart": restart}})
+    quicker(run, base_s=0.1)
+    assert local_run.wait(run) == 4
+    assert log_of(run, "a").split() == ["1", "2", "3"]
+
+
+def test_without_retries_there_is_a_first_try_alone(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(TRY.format(0)), "retries": 0, "restart": "on-failure"}})
+    assert local_run.wait(run) == 0
+    assert log_of(run, "a") == "1\n"
+
+
+def test_a_process_started_again_by_hand_begins_to_count_afresh(tmp_path: Path) -> None:
+    again = "import os, time; print(os.environ['SYMPH_ATTEMPT'], flush=True); time.sleep(0.2)"
+    once = "if not os.path.exists('n'): open('n', 'w').close(); raise SystemExit(1)"
+    run = start(tmp_path, processes={"a": {**python(f"{again}\n{once}\ntime.sleep(60)"), "retries": 3}})
+    quicker(run, base_s=0.1)
+    until(lambda: log_of(run, "a").split() == ["1", "2"])
+    local_run.restart(run, [0])
+    until(lambda: log_of(run, "a").split() == ["1", "2", "1"])
+
+
+def test_a_service_is_not_told_of_tries(tmp_path: Path) -> None:
+    service = {**python(TRY.format(0)), "lifecycle": "service"}
+    run = start(tmp_path, processes={"s": service, "b": FOREVER})
+    until(lambda: log_of(run, "s").startswith("None\n"))
+
+
 def test_a_service_is_started_again_also_after_a_success(tmp_path: Path) -> None:
     service = {**python("print('up', flush=True)"), "lifecycle": "service"}
     run = start(tmp_path, processes={"s": service, "b": FOREVER})

@@ -54,6 +54,12 @@ def test_lone_processes_that_are_written_before_the_groups_are_declared_first() 
     assert from_data(to_data(from_data({"name": "e", **parts}))).order == ["a", "g/b"]
 
 
+def test_a_lone_process_and_a_member_of_a_group_may_share_their_name() -> None:
+    run = {"command": ["x"]}
+    data = {"name": "e", "processes": {"a": run}, "groups": {"g": {"processes": {"a": run}}}}
+    assert from_data(data).order == ["a", "g/a"]
+
+
 @given(experiments())
 @settings(max_examples=50, deadline=None)
 def test_finishing_twice_changes_nothing(data: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from symphony_charts.chart.lint.finding import Finding
 from symphony_charts.chart.lint.security import Level
 from symphony_charts.chart.render.model import Model
-from symphony_charts.chart.render.values import Values, integer, is_true, scalar, texts
+from symphony_charts.chart.render.values import Values, is_true, scalar, texts
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.gang import GANGS_OF_PODS
 from symphony_charts.kinds.group import Group
@@ -24,8 +24,6 @@ _SECRET_NAME = re.compile(
 _SHELL_WORDS = ("cd ", "export ", "set ", "exec ", "#", "exit", "wait")
 # What DI-orchestrator since v1.0 adds to every container.
 _OWNED = {variable_names.DI_JOB_ID, variable_names.DI_NODES, variable_names.DI_RANK, "DI_SERVER_URL"}
-# What Kubernetes takes for a Job that says nothing, and we for a pod that restarts on failure.
-_BACKOFF_LIMIT = 6
 
 
 def promised_level(values: Mapping[str, object]) -> Level:
@@ -45,6 +43,8 @@ def check_release(model: Model) -> Iterator[Finding]:
         for name, container in sorted(sub(dict(group.values), "containers").items()):
             path = f"groups.{group.name}.containers.{name}"
             yield from _container(container if isinstance(container, dict) else {}, group, path)
+        if group.is_restarted_in_place and model.kind.restarts_in_place:
+            yield _in_place(group)
     rules = _OF_KIND.get(model.kind_name)
     if rules is not None:
         yield from rules(model)
@@ -74,16 +74,48 @@ def _queue(model: Model) -> Iterator[Finding]:
         return
     finite = [group for group in model.groups.values() if group.is_finite]
     for group in finite:
-        makes_pods = _retries(group) > 0 and group.values.get("restartPolicy") != "OnFailure"
-        if makes_pods and group.min_replicas is None and len(finite) > 1:
+        if group.replacements and group.min_replicas is None and len(finite) > 1:
             what = "a pod that is tried again after another group has finished waits for ever for its gang"
             step = "set workload.gangScope: group, restartPolicy: OnFailure, or minReplicas"
             yield _warning("gang-retry", f"groups.{group.name}.backoffLimit", what, step)
 
 
-def _retries(group: Group) -> int:
-    usual = _BACKOFF_LIMIT if group.values.get("restartPolicy") == "OnFailure" else 0
-    return integer(group.values.get("backoffLimit"), usual, f"groups.{group.name}.backoffLimit")
+def _in_place(group: Group) -> Finding:
+    """What Kubernetes cannot keep of the retries of pods that are restarted where they are."""
+    count = group.replicas * len(sub(dict(group.values), "containers"))
+    together = f"the restarts of all {count} processes are counted together, " if count > 1 else ""
+    what = f"{together}one too many is ended only when it has begun, and an eviction is a failure"
+    step = "use restartPolicy: Never, under which each replica has its retries"
+    return _warning("restarts-in-place", f"groups.{group.name}.restartPolicy", what, step)
+
+
+def _evictions(model: Model) -> Finding:
+    what = f"under kind {model.kind_name} a pod that its node or the scheduler evicts has failed"
+    step = "use jobs, jobset or argo where nodes come and go"
+    return Finding(rule="evictions", severity="info", path="workload.kind", what=what, next=step)
+
+
+def _volcano(model: Model) -> Iterator[Finding]:
+    """What Volcano counts otherwise. Source: volcano-sh/volcano v1.15.1, pkg/controllers/job."""
+    yield _evictions(model)
+    most = max((group.replacements for group in model.groups.values() if group.in_unit), default=0)
+    yield from _together(model, f"Volcano counts the failures of all pods together: the job has {most} retries")
+
+
+def _appwrapper(model: Model) -> Iterator[Finding]:
+    """What the AppWrapper controller retries; under MCAD retries are those of the Jobs."""
+    if sub(model.values, "workload", "appwrapper").get("version") != "v1beta1":
+        yield from _together(model, "an AppWrapper starts all its groups again when a pod has failed")
+
+
+def _together(model: Model, what: str) -> Iterator[Finding]:
+    """A warning for each group whose retries are not those of each of its replicas, where there are several pods."""
+    members = [group for group in model.groups.values() if group.in_unit]
+    if sum(group.replicas for group in members) > 1:
+        for group in members:
+            if group.replacements:
+                step = "use jobs, jobset or argo: each replica has its own"
+                yield _warning("retries-together", f"groups.{group.name}.backoffLimit", what, step)
 
 
 def _argo(model: Model) -> Iterator[Finding]:
@@ -126,6 +158,7 @@ def _dijob(model: Model) -> Iterator[Finding]:
     Source: opendilab/DI-orchestrator v1.1.3, pkg/controllers/dijob.go and pkg/context/pod.go; v1.0.0; v0.2.2.
     """
     operator = str(sub(model.values, "workload", "dijob").get("operator") or "v1.1")
+    yield _evictions(model)
     for group in (one for one in model.groups.values() if one.in_unit):
         path = f"groups.{group.name}"
         for field in ("labels", "annotations"):
@@ -153,7 +186,7 @@ def _dijob_restarts(group: Group, operator: str, path: str) -> Iterator[Finding]
     if group.values.get("restartPolicy") == "OnFailure":
         what = "DI-orchestrator never restarts a container in place"
         yield _warning("dijob-restart", f"{path}.restartPolicy", what, "use retries, or another workload.kind")
-    if not _retries(group):
+    if not group.retries:
         return
     if operator in ("v0", "v1.0"):
         what = f"operator {operator} starts no failed pod again"
@@ -169,4 +202,4 @@ def _warning(rule: str, path: str, what: str, next: str) -> Finding:
 
 
 # What one kind alone does otherwise.
-_OF_KIND = {"argo": _argo, "dijob": _dijob}
+_OF_KIND = {"appwrapper": _appwrapper, "argo": _argo, "dijob": _dijob, "volcano": _volcano}

@@ -10,7 +10,7 @@ from typing import Literal
 from symphony_charts.chart.render import names
 from symphony_charts.chart.render.images import image_text
 from symphony_charts.chart.render.model import LiveService, Model
-from symphony_charts.chart.render.scripts import hold_script, rank_script
+from symphony_charts.chart.render.scripts import attempt_script, hold_script, rank_script
 from symphony_charts.chart.render.values import Values, is_true, said, scalar, strings, texts
 from symphony_charts.environment.di_engine import node_facts
 from symphony_charts.environment.expansion import pod_order
@@ -21,7 +21,7 @@ from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.kinds.group import Group
 from symphony_charts.spec.pods import ProcessRef
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
-from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_JOB_NAMESPACE, DI_RANK, RUN
+from symphony_charts.spec.variable_names import ATTEMPT, DI_FIRST_RANK, DI_JOB_NAMESPACE, DI_RANK, RUN
 
 __all__ = ["Role", "container", "secret_volume"]
 
@@ -108,6 +108,8 @@ def _entry_point(
             what = f"groups.{group.name}: container {name} needs a command, so that its replicas learn their ranks"
             raise SpecError.one(what, f"groups.{group.name}")
         command = ["/bin/sh", "-c", rank_script(), "symph-rank", *command]
+    if group.tries and role == "main" and command:
+        command = ["/bin/sh", "-c", attempt_script(), "symph-attempt", *command]
     if model.values.get("hold") and group.is_finite and role == "main" and command:
         script = hold_script([service.port for service in listening])
         return {"command": ["/bin/sh", "-c", script, "symph-hold", *command, *args]}
@@ -139,6 +141,9 @@ def _told(
     own = [one for one in variables if not isinstance(one.source, ServiceFact) or one.source.part == "HOSTS"]
     addresses = {key: model.services[key].address for key in (*listens, *connects)}
     env = interpret(own, _facts(model, group), addresses)
+    if role == "main" and group.tries is not None:
+        earlier = group.tries if texts(values.get("command")) else {}
+        env |= {key: _field(path) for key, path in earlier.items()} if group.tries else {ATTEMPT: "1"}
     if is_node:
         env[DI_JOB_NAMESPACE] = _field("metadata.namespace")
     if is_node and group.replicas > 1:
@@ -153,6 +158,7 @@ def _facts(model: Model, group: Group) -> dict[Fact, str | Values | None]:
         Fact.INDEX: "0",
         Fact.REPLICAS: str(group.replicas),
         Fact.RUN: None,
+        Fact.ATTEMPT: None,
         Fact.CONFIG_DIR: CONFIG_DIR,
         Fact.SECRETS_DIR: SECRETS_DIR,
     }

@@ -17,6 +17,7 @@ from symphony_charts.kinds.base import Kind
 from symphony_charts.kinds.group import Group
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.kinds.table import Row, fill, settings_faults, variant_of
+from symphony_charts.spec.variable_names import FAILURES, RESTARTS
 
 __all__ = [
     "ConfigData",
@@ -176,6 +177,7 @@ def _groups(values: Values, full: str, unit: str, row: Row) -> dict[str, Group]:
         containers = sub(group, "containers")
         finite = any((sub(containers, key).get("lifecycle") or "finite") != "service" for key in containers)
         least = group.get("minReplicas")
+        retries = integer(group.get("backoffLimit"), 0, f"groups.{name}.backoffLimit")
         base = names.join(full, name, 43)
         member = names.fit(name, row.member_length)
         in_unit = name in row.roles or (finite and not row.roles)
@@ -199,8 +201,25 @@ def _groups(values: Values, full: str, unit: str, row: Row) -> dict[str, Group]:
             is_scaled_live=in_unit and row.is_scaled_live,
             is_node=has_ranks and finite,
             min_replicas=None if least is None else integer(least, None, f"groups.{name}.minReplicas"),
+            retries=retries,
+            restart=(restart := _restart(group, retries) if finite else "Always"),
+            tries=_tries(values, row, retries) if in_unit and row.failures and restart == "Never" else None,
         )
     return groups
+
+
+def _tries(values: Values, row: Row, retries: int) -> dict[str, str]:
+    """The variables that count the tries before that of a pod, with their fields; none where it is the only one."""
+    restarts = sub(values, "workload", "jobset").get("maxRestarts") if row.restarts else None
+    begins_again = integer(restarts, 0, "workload.jobset.maxRestarts") > 0
+    return {**({FAILURES: row.failures} if retries else {}), **({RESTARTS: row.restarts} if begins_again else {})}
+
+
+def _restart(group: Values, retries: int) -> str:
+    """The restart policy of pods that end; what is never tried again is not restarted in place either."""
+    said = scalar(group.get("restartPolicy") or "Never")
+    own = "Never" if said == "OnFailure" and not retries else said
+    return scalar(sub(group, "overlay", "spec").get("restartPolicy") or own)
 
 
 def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[str, LiveService]:

@@ -42,7 +42,7 @@ def pod_template(model: Model, group: Group) -> Values:
         "automountServiceAccountToken": is_true(said(values, defaults, "automountServiceAccountToken")),
         "containers": main,
         "terminationGracePeriodSeconds": integer(grace, 30, f"groups.{group.name}.terminationGracePeriodSeconds"),
-        "restartPolicy": (values.get("restartPolicy") or "Never") if group.is_finite else "Always",
+        "restartPolicy": group.restart,
         **{key: value for key, value in optional.items() if value},
     }
     metadata = {"labels": _labels(model, group), "annotations": _annotations(model, group, str(main[0]["name"]))}

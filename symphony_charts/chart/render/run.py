@@ -42,7 +42,7 @@ def run_of(model: Model) -> Run:
     run, its own settings, and `runKey`; of gangs how many pods they need.
     """
     templates = {name: pod_template(model, group) for name, group in model.groups.items()}
-    fields = {name: _job_fields(group) for name, group in model.groups.items() if group.in_unit}
+    fields = {name: _job_fields(group, templates[name]) for name, group in model.groups.items() if group.in_unit}
     covered = {}
     for name, group in model.groups.items():
         if group.keep:
@@ -116,14 +116,10 @@ def _done_groups(model: Model) -> list[str]:
     return [name for name, group in model.groups.items() if group.is_finite and name in named]
 
 
-def _job_fields(group: Group) -> dict[str, object]:
-    path = f"groups.{group.name}"
-    deadline = group.values.get("activeDeadlineSeconds")
-    return jobs.job_fields(
-        group,
-        retries=integer(group.values.get("backoffLimit"), 0, f"{path}.backoffLimit"),
-        deadline=None if deadline is None else integer(deadline, None, f"{path}.activeDeadlineSeconds"),
-    )
+def _job_fields(group: Group, template: Values) -> dict[str, object]:
+    said = group.values.get("activeDeadlineSeconds")
+    deadline = None if said is None else integer(said, None, f"groups.{group.name}.activeDeadlineSeconds")
+    return jobs.job_fields(group, template, deadline=deadline)
 
 
 def _gang_name(model: Model) -> str:

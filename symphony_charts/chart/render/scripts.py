@@ -7,7 +7,12 @@ from functools import cache
 
 from symphony_charts.system.package_data import chart_file
 
-__all__ = ["dial_script", "hold_script", "rank_script"]
+__all__ = ["attempt_script", "dial_script", "hold_script", "rank_script"]
+
+
+def attempt_script() -> str:
+    """Runs its arguments as a process that is told which try it is: one more than were before."""
+    return _script("attempt")
 
 
 def dial_script() -> str:

@@ -21,9 +21,9 @@ class UniqueNames:
         self._log = log
         self._taken: set[str] = set()
 
-    def give(self, name: str, path: str) -> str:
+    def give(self, name: str, path: str, longest: int = _LONGEST) -> str:
         """A valid name made of `name` that was not given before."""
-        clean = self.clean(name, path)
+        clean = self.clean(name, path, longest)
         free, count = clean, 2
         while free in self._taken:
             free, count = f"{clean}-{count}", count + 1
@@ -32,9 +32,9 @@ class UniqueNames:
             self._log.changed(path, f'"{name}" stands there twice; this one is called "{free}"')
         return free
 
-    def clean(self, name: str, path: str) -> str:
+    def clean(self, name: str, path: str, longest: int = _LONGEST) -> str:
         """A valid name made of `name`."""
-        clean = self.label(name)
+        clean = self.label(name, longest)
         if clean != sanitize(name):
             self._log.changed(path, f'"{name}" is no valid name; it is called "{clean}"')
         return clean

@@ -78,6 +78,21 @@ class Draft:
         self.prepare[free] = step
         self.origins[f"prepare.{free}"] = path
 
+    def without_command(self) -> list[str]:
+        """Where in the input processes of several replicas stand that start what their image says."""
+        members = [
+            (f"processes.{name}", sub(self.processes, name), sub(self.processes, name)) for name in self.processes
+        ]
+        for name in self.groups:
+            pod = sub(self.groups, name)
+            inner = sub(pod, "processes")
+            members += [(f"groups.{name}.processes.{process}", pod, sub(inner, process)) for process in inner]
+        return [
+            self.origins[path]
+            for path, pod, process in members
+            if pod.get("replicas", 1) != 1 and not {"command", "cmds"} & set(process)
+        ]
+
     def unused_config_maps(self) -> list[str]:
         """ConfigMaps of the file that no pod mounts."""
         return [name for name in self.config_maps if name not in self.used_config_maps]

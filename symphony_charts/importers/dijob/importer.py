@@ -23,6 +23,8 @@ __all__ = ["import_dijob"]
 _GROUPS = ("diengine.opendilab.org", "nervex.sensetime.com")
 _JOB_KINDS = ("DIJob", "NerveXJob")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+# A helm release's name, which the experiment's becomes.
+_LONGEST_JOB = 53
 _OF_TOOLS = (_LAST_APPLIED, "helm.sh/chart")
 _VERSIONS = ("v1alpha1", "v1alpha2", "v2alpha1")
 
@@ -161,7 +163,7 @@ def _read_metadata(job: Fields, draft: Draft) -> None:
     name = metadata.text("name") or (metadata.text("generateName") or "").rstrip("-")
     if not name:
         draft.log.fault(metadata.at("name"), "the DIJob has no name", "add metadata.name")
-    draft.name = draft.names.clean(name or "dijob", metadata.at("name"))
+    draft.name = draft.names.clean(name or "dijob", metadata.at("name"), _LONGEST_JOB)
     if name and "." in name:
         draft.log.changed(metadata.at("name"), f'"{name}" is called "{draft.name}": names here have no dots')
     draft.origins["name"] = metadata.at("name")
@@ -216,6 +218,9 @@ def _go_without_operator(spec: Fields, dialect: Operator, draft: Draft) -> None:
     """Say what the operator did; what it told the pods of tasks, `compat` tells them too."""
     if dialect.startswith("v1.1"):
         draft.compat = "di-engine"
+        for ref in draft.without_command():
+            what = "its replicas learn their ranks before its command, which stands in the image and is not known here"
+            draft.log.changed(ref, what, "say `command`; charts refuse it without")
         return
     env = {
         "v0": "the coordinator asks the operator's server for pods, which is not there; replicas are fixed instead",

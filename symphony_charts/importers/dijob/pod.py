@@ -18,6 +18,9 @@ from symphony_charts.spec.variable_names import is_ours
 __all__ = ["AddedPod", "add_pod"]
 
 
+_LONGEST_CONTAINER = 63
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedPod:
     """A pod that was added: its name, its data in the draft (to be completed), its parts, its processes.
@@ -68,7 +71,7 @@ def _place(name: str, parts: PodParts, template: Fields, draft: Draft) -> AddedP
     names = UniqueNames(draft.log)
     inner: dict[str, object] = {}
     for container, process in parts.processes.items():
-        free = names.give(container, f"{parts.paths[container]}.name")
+        free = names.give(container, f"{parts.paths[container]}.name", _LONGEST_CONTAINER)
         inner[free] = process
         draft.origins[f"groups.{name}.processes.{free}"] = parts.paths[container]
         draft.place(f"{name}/{free}", container, free)

@@ -221,6 +221,7 @@ class PodWriter:
             Fact.INDEX: index,
             Fact.REPLICAS: str(replicas),
             Fact.RUN: None,
+            Fact.ATTEMPT: None,
             Fact.CONFIG_DIR: CONFIG_DIR,
             Fact.SECRETS_DIR: SECRETS_DIR,
         }

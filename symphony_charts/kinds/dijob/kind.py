@@ -24,6 +24,7 @@ class DIJob(Kind):
     controller = "DI-orchestrator"
     gvks = pods.KINDS
     has_ranks = True
+    restarts_in_place = False
     on_change = "pods come or go, and those that run keep the addresses that they were told"
     argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
 

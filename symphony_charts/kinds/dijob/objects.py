@@ -94,7 +94,7 @@ def task_type(group: str, own: Mapping[str, object]) -> str:
 
 def _tasks(members: Sequence[Member], own: Mapping[str, object]) -> dict[str, object]:
     # A failed pod comes back with another rank, so retries are the exception; the job counts them, not its tasks.
-    retries = max(member.retries for member in members)
+    retries = max(member.group.retries for member in members)
     tasks = [
         {
             "name": member.group.member,

@@ -18,7 +18,7 @@ from symphony_charts.kinds.dijob.children import RANK, process_of
 from symphony_charts.kinds.registry import RENDERED, kind_for
 from symphony_charts.local.parity.process_view import ProcessView, file_mark
 from symphony_charts.local.plan.replicas import replica_name
-from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_RANK
+from symphony_charts.spec.variable_names import DI_FIRST_RANK, DI_RANK, FAILURES, RESTARTS
 
 __all__ = ["view_of_manifests"]
 
@@ -79,6 +79,11 @@ def _workload_views(
         for container in containers:
             env = _environment(container, maps, fields)
             words = [*_words(container, "command"), *_words(container, "args")]
+            if words[3:4] == ["symph-attempt"]:
+                # The shell counts from 1 what stands behind, which is told nothing else.
+                words = words[4:]
+                for name in (FAILURES, RESTARTS):
+                    env.pop(name, None)
             if words[3:4] == ["symph-rank"]:
                 # The shell of a node adds its index to the rank of the first, and then is what stands behind.
                 words, first = words[4:], env.pop(DI_FIRST_RANK)

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 
 from symphony_charts.local.plan.mounts import original
 from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
-from symphony_charts.spec.variable_names import DI_JOB_ID, DI_JOB_NAMESPACE, RUN
+from symphony_charts.spec.variable_names import ATTEMPT, DI_JOB_ID, DI_JOB_NAMESPACE, RUN
 
 __all__ = ["ALLOWED", "ProcessView", "as_in_pod", "differences", "file_mark", "view_of_plan"]
 
 # Variables that a pod has from its image or kubelet, or that name the run itself; they may differ or be absent. Which
-# GPUs a container has is the node's to say, and a process that is no container learns it from CUDA's variables.
+# try it is, a process learns when it starts, and not under every kind. Which GPUs a container has is the node's to say,
+# and a process that is no container learns it from CUDA's variables.
 ALLOWED = frozenset(
     (
         *("PATH", "HOME", "LANG", "TERM", "HOSTNAME"),
-        *(RUN, DI_JOB_ID, DI_JOB_NAMESPACE),
+        *(RUN, ATTEMPT, DI_JOB_ID, DI_JOB_NAMESPACE),
         *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
     )
 )

@@ -49,9 +49,19 @@ class Environments:
         self._nodes = {pod: hosts[pod] for pod in nodes if pod in hosts}
 
     def of(
-        self, process: Process | Step, name: str, replica: Replica, *, tty: bool, secrets: str, gpus: Sequence[str]
+        self,
+        process: Process | Step,
+        name: str,
+        replica: Replica,
+        *,
+        tty: bool,
+        secrets: str,
+        gpus: Sequence[str],
+        attempt: str | None,
     ) -> dict[str, str]:
         """The variables of the process `name` of a replica, in the order of a pod; `secrets` is its secrets' folder.
+
+        `attempt` is which try it always is, where it is always the same.
 
         Raises SpecError for a value that only a cluster knows.
         """
@@ -67,7 +77,7 @@ class Environments:
                 *(Variable(key, value) for key, value in declared.items()),
                 *(Variable(key, value) for key, value in self._older(process, replica).items()),
             ],
-            self._facts(replica, secrets, is_node=is_node),
+            {**self._facts(replica, secrets, is_node=is_node), Fact.ATTEMPT: attempt},
             self.addresses,
             replica.index,
         )

@@ -152,7 +152,14 @@ class _Context:
         tty = experiment.local.tty if local is None or local.tty is None else local.tty
         gpus = machine.gpus.ids.get(f"{replica.name}/{name}", ())
         folder = secrets_dir(machine, secrets)
-        env = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus)
+        is_service = isinstance(process, Process) and process.lifecycle == "service"
+        retries = retries_of(experiment, replica.pod)
+        restart = _restart(replica.pod, retries, is_service=is_service)
+        on_exit = (local.on_exit if local is not None else None) or experiment.local.on_exit
+        ends = isinstance(process, Process) and not is_service
+        is_tried_again = restart == "always" or (restart == "on-failure" and retries > 0) or on_exit == "restart"
+        attempt = "1" if ends and not is_tried_again else None
+        env = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus, attempt=attempt)
         entry = entry_point(process)
         if not entry.command:
             what = f'process "{name}" starts what its image says, and images are not used on this machine'
@@ -160,8 +167,6 @@ class _Context:
         argv = tuple(expand(word, env) for word in [*entry.command, *(entry.args or [])])
         cwd = process.cwd or experiment.local.cwd or machine.spec_dir
         preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble
-        is_service = isinstance(process, Process) and process.lifecycle == "service"
-        retries = retries_of(experiment, replica.pod)
         limits = limits_of(process, machine.limiter) if experiment.local.limits else ()
         content = [argv, env, cwd, preamble, *map(asdict, mounts), *map(asdict, limits)]
         return PlannedProcess(
@@ -182,9 +187,10 @@ class _Context:
             waits=tuple(self.order.waits_of(ref)) if isinstance(process, Process) else (),
             checks=tuple(self._checks(checks_of, ref, replica, process)),
             health=tuple(self._checks(health_of, ref, replica, process)),
-            restart=_restart(replica.pod, retries, is_service=is_service),
+            restart=restart,
             retries=retries,
-            on_exit=(local.on_exit if local is not None else None) or experiment.local.on_exit,
+            counts_tries=ends and is_tried_again,
+            on_exit=on_exit,
             grace_s=replica.pod.settings.grace_period or _GRACE_S,
             deadline_s=replica.pod.settings.deadline,
             log_bytes=_log_bytes((local.log_size if local is not None else None) or experiment.local.log_size),

@@ -13,8 +13,10 @@ from symphony_charts.errors import SpecError
 from symphony_charts.local.plan.limits import rlimit_lines
 from symphony_charts.local.plan.log_pipe import log_pipe
 from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
+from symphony_charts.spec.variable_names import ATTEMPT
 
 __all__ = [
+    "TRIES",
     "check_path",
     "helper_script",
     "mounts_script",
@@ -24,6 +26,9 @@ __all__ = [
     "start_script",
     "tmux_commands",
 ]
+
+TRIES = "tries"
+"""The file in the folder of a process that says which try it is."""
 
 _EXPORT = re.compile(r"export ([A-Za-z_][A-Za-z0-9_]*)=((?:'[^']*'|\\')+)\n")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.@+-]+")
@@ -70,6 +75,8 @@ def start_script(process: PlannedProcess) -> str:
     # Not $$, which in a subshell is the parent's.
     lines = ["read -r pid _ </proc/self/stat", "echo $pid >pid", "unset pid"]
     lines += [f"export {name}={quote(value)}" for name, value in process.env.items()]
+    if process.counts_tries:
+        lines.append(f"if [ -s {TRIES} ]; then read -r {ATTEMPT} <{TRIES}; export {ATTEMPT}; fi")
     lines.append(f'cd -- {quote(process.cwd)} || {{ echo "symph: no folder" {quote(process.cwd)} >&2; exit 126; }}')
     lines += rlimit_lines(process.limits)
     words = " ".join(quote(word) for word in (*process.enter, *process.argv))

@@ -106,7 +106,7 @@ def remove_mount_points(server: ProcessRecord | None) -> list[str]:
 def remove_private(run: Run, count: int) -> None:
     """Remove what the processes saw, secrets first; plan, state and logs stay as the history of the run."""
     parts = ["files", "volumes", "scratch", "up.conf", "mounts.json", "wrapper.sh"]
-    names = ("start", "mounts", "mounts.json", "plain", "limited", "go", "pid", "exit", "limit")
+    names = ("start", "mounts", "mounts.json", "plain", "limited", "go", "pid", "exit", "limit", "tries")
     parts += [f"p/{slot}/{name}" for slot in range(count) for name in names]
     try:
         left = remover.remove_parts(run.home, (run.experiment, run.run_id), parts)

@@ -128,6 +128,9 @@ class Panes:
         process = self._slots[slot]
         for name in ("exit", "limit", "pid", "go"):
             (self.run.process_dir(slot) / name).unlink(missing_ok=True)
+        # Written over what is there: a full disk has room for that, too.
+        with contextlib.suppress(FileNotFoundError), (self.run.process_dir(slot) / "tries").open("r+") as file:
+            file.write(f"{process['restarts'] + 2}\n")
         self._kill_session(wrapper_of(process))
         if process["pane"]:
             tmux_client.respawn(self.run.socket, process["pane"])

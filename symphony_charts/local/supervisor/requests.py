@@ -11,16 +11,20 @@ from collections.abc import Sequence
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local.runs import Run
+from symphony_charts.system.full_disks import full_disk
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.process_identity import send_signal
 
 __all__ = ["request", "requested", "withdraw"]
 
+# How often it is asked whether the disk is full, in seconds.
+_LOOK_S = 5.0
+
 
 def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
     """Have `slots` started again, and the plan read again; returns once they have been started.
 
-    Raises NotFound when the run is over before that, ToolFailed after `timeout_s` seconds.
+    Raises NotFound when the run is over before that, ToolFailed after `timeout_s` seconds, and soon on a full disk.
     """
     if not run.is_active:
         raise _run_is_over(run)
@@ -28,7 +32,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     for slot in slots:
         (folder / str(slot)).touch(mode=0o600)
-    deadline = time.monotonic() + timeout_s
+    deadline, has_waited = time.monotonic() + timeout_s, False
     with Changes([run.folder, folder]) as watched:
         send_signal(run.supervisor, signal.SIGUSR1)
         while left := sorted(set(requested(run)) & set(slots)):
@@ -38,7 +42,11 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
             if remaining <= 0:
                 names = ", ".join(str(run.state()["processes"][slot]["name"]) for slot in left)
                 raise ToolFailed(f"not started again within {timeout_s:g} s: {names}", str(run.folder))
-            watched.wait(min(remaining, 5.0))
+            if has_waited and (why := full_disk(run.folder)):
+                what = f"nobody can note what comes of the restart: the disk is full ({why})"
+                raise ToolFailed(what, str(run.folder), f"make room, then look: symph process {run.experiment}")
+            watched.wait(min(remaining, _LOOK_S))
+            has_waited = True
 
 
 def requested(run: Run) -> list[int]:

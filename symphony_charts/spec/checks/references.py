@@ -58,6 +58,10 @@ class _Table:
             self._by_name.setdefault(entry.ref.process, []).append(entry)
             self._by_name.setdefault(f"{entry.ref.pod}/{entry.ref.process}", []).append(entry)
 
+    def knows(self, ref: str) -> bool:
+        """Whether exactly one process is called so."""
+        return len(self._by_name.get(ref, [])) == 1
+
     def find(self, ref: str, path: str) -> ProcessEntry | None:
         """The process that `ref` means; None, and a problem, unless that is exactly one."""
         matches = self._by_name.get(ref, [])
@@ -77,7 +81,9 @@ class _Table:
 def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, ref in enumerate(order):
-        entry = table.find(ref, f"order[{index}]")
+        # A bare name is a lone process where there is one: `order` tells members of groups by ``group/process``.
+        lone = f"{ref}/{ref}"
+        entry = table.find(lone if "/" not in ref and table.knows(lone) else ref, f"order[{index}]")
         if entry is None:
             continue
         if entry.path in seen:

@@ -119,13 +119,25 @@ class Cache:
 
     def drop(self) -> None:
         """Forget everything; needs the lock."""
-        for name in ("made", "tip", "blobs", "unfiltered", "queue"):
+        for name in ("made", "tip", "blobs", "unfiltered", "queue", "shallow"):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.repo, ignore_errors=True)
 
     def _is_whole(self) -> bool:
         """Whether git would take it for a repository: cleaners of temporary folders take away a part."""
-        return all((self.repo / name).exists() for name in ("HEAD", "config", "objects/pack", "refs"))
+        needed = ["HEAD", "config", "objects/pack", "refs"]
+        if (self.folder / "shallow").exists():
+            # Without it git looks for the history that is not here, for one commit after the other, and for ever.
+            needed.append("shallow")
+        return all((self.repo / name).exists() for name in needed)
+
+    def note_depth(self) -> None:
+        """Note whether git knows where the history here begins, after it was fetched; needs the lock."""
+        with contextlib.suppress(OSError):
+            if (self.repo / "shallow").exists():
+                (self.folder / "shallow").touch(mode=0o600)
+            else:
+                (self.folder / "shallow").unlink(missing_ok=True)
 
     @property
     def tip(self) -> str | None:

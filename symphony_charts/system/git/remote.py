@@ -94,10 +94,11 @@ def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
     argv = ("fetch", "--quiet", "--no-tags", *words)
     ended = git(cache.repo, *argv, timeout_s=timeout_s, check=False)
     other = _OTHER_HASH.search(ended.error_text) if ended.status else None
-    if other is None or other[1] == cache.hash_name:
-        return ended
-    cache.begin_anew(other[1])
-    return git(cache.repo, *argv, timeout_s=timeout_s, check=False)
+    if other is not None and other[1] != cache.hash_name:
+        cache.begin_anew(other[1])
+        ended = git(cache.repo, *argv, timeout_s=timeout_s, check=False)
+    cache.note_depth()
+    return ended
 
 
 def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, str] | None:

@@ -52,17 +52,24 @@ class Runs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """Charts by team and name, then version; what runs by environment, then team and name."""
+    """Charts by team and name, then version; what runs by environment, then team and name, and what was retired."""
 
     charts: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
     runs: Mapping[str, Mapping[Key, Runs]] = field(default_factory=dict)
+    retired: Mapping[tuple[str, Key], Runs] = field(default_factory=dict)
 
     def add_chart(self, key: Key, version: str, oid: str) -> Tree:
         """With one more version, or other content of one that is there."""
         return replace(self, charts={**self.charts, key: {**self.charts.get(key, {}), version: oid}})
 
     def run(self, env: str, key: Key, what: Runs | None) -> Tree:
-        """With `what` in an environment."""
+        """With `what` in an environment; what nothing takes the place of can be brought back."""
+        if what is None and key in self.runs.get(env, {}):
+            gone = {**self.retired, (env, key): self.runs[env][key]}
+            return replace(self, retired=gone)._placed(env, key, None)
+        return self._placed(env, key, what)
+
+    def _placed(self, env: str, key: Key, what: Runs | None) -> Tree:
         rest = {other: runs for other, runs in self.runs.get(env, {}).items() if other != key}
         return replace(self, runs={**self.runs, env: {**rest, key: what} if what else rest})
 
@@ -81,7 +88,12 @@ class Tree:
         return self.run(after, key, target.moved(now, place) if target else Runs(now=now, place=place))
 
     def rolled_back(self, env: str, key: Key) -> Tree:
-        """What ran before runs again, where the experiment runs now."""
+        """What ran before runs again, where the experiment runs now, or what was retired, where it ran."""
+        if key not in self.runs.get(env, {}) and (env, key) in self.retired:
+            gone = self.retired[env, key]
+            if gone.now.version not in self.charts.get(key, {}):
+                raise RefusedError(8)
+            return self.run(env, key, gone)
         runs = self.running(env, key)
         if not runs.history or runs.history[0].version not in self.charts.get(key, {}):
             raise RefusedError(8)

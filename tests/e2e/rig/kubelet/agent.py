@@ -147,6 +147,10 @@ class Agent:
         is_over = item["status"].get("phase") in ("Succeeded", "Failed")
         if mine:
             mine.pod["metadata"] = meta
+            # Others say why a pod goes (DisruptionTarget), which no later word of ours may wipe out.
+            known = mine.pod["status"].setdefault("conditions", [])
+            types = {condition["type"] for condition in known}
+            known += [condition for condition in item["status"].get("conditions", []) if condition["type"] not in types]
         if kind == "DELETED":
             if mine:
                 self._keep(self._remove(mine, 0))

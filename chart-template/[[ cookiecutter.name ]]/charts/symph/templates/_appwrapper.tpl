@@ -4,7 +4,7 @@ that it replaced: what would be retries of a pod are retries of the whole.
 */ -}}
 {{- define "symph.unforgiven" -}}
 {{- $fields := .fields -}}
-{{- if ne .template.spec.restartPolicy "OnFailure" -}}
+{{- if .group.replacements -}}
 {{- $fields = mergeOverwrite (omit $fields "backoffLimitPerIndex" "maxFailedIndexes") (dict "backoffLimit" 0) -}}
 {{- end -}}
 {{- toJson $fields -}}

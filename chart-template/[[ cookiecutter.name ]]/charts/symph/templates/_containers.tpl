@@ -14,14 +14,15 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- $listening = index .group.listening .name | default list -}}
 {{- end -}}
 {{- $_ := set . "listening" $listening -}}
+{{- $command := list -}}
+{{- if not (kindIs "invalid" $c.command) -}}
+{{- $command = include "symph.list" $c.command | fromJsonArray -}}
+{{- end -}}
+{{- $_ := set . "hasCommand" (gt (len $command) 0) -}}
 {{- include "symph.setEnv" . -}}
 {{- $out := dict "name" .name "image" (include "symph.image" (dict "model" $model "image" $image)) "env" .env -}}
 {{- with (index (ternary $c $defaults (hasKey $c "imagePullPolicy")) "imagePullPolicy") -}}
 {{- $_ := set $out "imagePullPolicy" . -}}
-{{- end -}}
-{{- $command := list -}}
-{{- if not (kindIs "invalid" $c.command) -}}
-{{- $command = include "symph.list" $c.command | fromJsonArray -}}
 {{- end -}}
 {{- $args := list -}}
 {{- if not (kindIs "invalid" $c.args) -}}
@@ -32,6 +33,9 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- fail (printf "groups.%s: container %s needs a command, so that its replicas learn their ranks" .group.name .name) -}}
 {{- end -}}
 {{- $command = concat (list "/bin/sh" "-c" (trimSuffix "\n" .model.scripts.rank) "symph-rank") $command -}}
+{{- end -}}
+{{- if and .group.tries (eq .role "main") $command -}}
+{{- $command = concat (list "/bin/sh" "-c" (trimSuffix "\n" .model.scripts.attempt) "symph-attempt") $command -}}
 {{- end -}}
 {{- if and .model.values.hold .group.isFinite (eq .role "main") $command -}}
 {{- $ports := "" -}}
@@ -132,6 +136,15 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- $_ := set $env (printf "%s_HOSTS" .prefix) .hosts -}}
 {{- $_ := set $env (printf "%s_HOST" .prefix) (dict "fieldRef" (dict "fieldPath" "status.podIP")) -}}
 {{- $_ := set $env (printf "%s_BIND_HOST" .prefix) (dict "fieldRef" (dict "fieldPath" "status.podIP")) -}}
+{{- end -}}
+{{- if and (hasKey .group "tries") (eq .role "main") -}}
+{{- if not .group.tries -}}
+{{- $_ := set $env "SYMPH_ATTEMPT" "1" -}}
+{{- else if .hasCommand -}}
+{{- range $key, $path := .group.tries -}}
+{{- $_ := set $env $key (dict "fieldRef" (dict "fieldPath" $path)) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- if and .group.isNode (ne .role "step") -}}
 {{- $env = mergeOverwrite $env (include "symph.diEnv" . | fromJson) -}}

@@ -60,13 +60,3 @@
 {{- end -}}
 {{- toJson $labels -}}
 {{- end -}}
-
-{{- /* symph.retries: how often a failed pod of a member is started again. */ -}}
-{{- define "symph.retries" -}}
-{{- .fields.backoffLimitPerIndex | default .fields.backoffLimit | int -}}
-{{- end -}}
-
-{{- /* symph.replacements: how often it is replaced by a new one: never where it is restarted in place. */ -}}
-{{- define "symph.replacements" -}}
-{{- ternary 0 (include "symph.retries" . | int) (eq .template.spec.restartPolicy "OnFailure") -}}
-{{- end -}}

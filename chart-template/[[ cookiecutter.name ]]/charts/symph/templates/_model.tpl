@@ -15,7 +15,7 @@ What fills in a part of the model sets it in place, since a round trip through J
 {{- $_ := set $model "kind" ($values.workload.kind | default "jobs" | toString) -}}
 {{- $_ := set $model "row" (include "symph.kind" (dict "kinds" (.Files.Get "files/kinds.yaml") "workload" $values.workload) | fromJson) -}}
 {{- include "symph.checkWorkload" (dict "model" $model "checks" (required "the chart has lost files/checks.yaml" (.Files.Get "files/checks.yaml"))) -}}
-{{- $_ := set $model "scripts" (dict "rank" (.Files.Get "files/scripts/rank.sh") "hold" (.Files.Get "files/scripts/hold.sh")) -}}
+{{- $_ := set $model "scripts" (dict "rank" (.Files.Get "files/scripts/rank.sh") "hold" (.Files.Get "files/scripts/hold.sh") "attempt" (.Files.Get "files/scripts/attempt.sh")) -}}
 {{- include "symph.setGroups" $model -}}
 {{- if eq $model.kind "dijob" -}}
 {{- include "symph.checkDijob" $model -}}
@@ -57,6 +57,7 @@ What fills in a part of the model sets it in place, since a round trip through J
 {{- $kind := .row -}}
 {{- $unit := include "symph.fit" (list .fullname $kind.unit) -}}
 {{- $hasRanks := and (eq (toString .values.compat) "di-engine") (not $kind.selector) -}}
+{{- $values := .values -}}
 {{- $hasRoles := hasKey $kind "roles" -}}
 {{- $isLive := eq (toString $kind.live) "true" -}}
 {{- $groups := dict -}}
@@ -92,6 +93,28 @@ What fills in a part of the model sets it in place, since a round trip through J
 {{- $_ := set $own "isNode" (and $hasRanks $finite) -}}
 {{- $_ := set $own "isIndexed" (and $finite (or (gt $replicas 1) $own.isNode)) -}}
 {{- $_ := set $own "isLive" (and $inUnit $isLive) -}}
+{{- $retries := include "symph.int" (list $group.backoffLimit 0 (printf "groups.%s.backoffLimit" $name)) | int -}}
+{{- $_ := set $own "retries" $retries -}}
+{{- $_ := set $own "restart" "Always" -}}
+{{- if $finite -}}
+{{- /* What is never tried again is not restarted in place either. */ -}}
+{{- $restart := $group.restartPolicy | default "Never" | toString -}}
+{{- if and (eq $restart "OnFailure") (not $retries) -}}
+{{- $restart = "Never" -}}
+{{- end -}}
+{{- $_ := set $own "restart" ((($group.overlay | default dict).spec | default dict).restartPolicy | default $restart | toString) -}}
+{{- end -}}
+{{- if and $inUnit $kind.failures (eq $own.restart "Never") -}}
+{{- $tries := dict -}}
+{{- if $retries -}}
+{{- $_ := set $tries "SYMPH_FAILURES" $kind.failures -}}
+{{- end -}}
+{{- if and $kind.restarts (include "symph.int" (list ($values.workload.jobset | default dict).maxRestarts 0 "workload.jobset.maxRestarts") | int) -}}
+{{- $_ := set $tries "SYMPH_RESTARTS" $kind.restarts -}}
+{{- end -}}
+{{- $_ := set $own "tries" $tries -}}
+{{- end -}}
+{{- $_ := set $own "replacements" (ternary 0 $retries (eq $own.restart "OnFailure")) -}}
 {{- $_ := set $own "keep" (and (not $inUnit) (eq (toString $group.keep) "true")) -}}
 {{- $_ := set $groups $name $own -}}
 {{- end -}}

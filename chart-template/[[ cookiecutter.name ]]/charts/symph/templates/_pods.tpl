@@ -42,7 +42,7 @@
 {{- $grace = $defaults.terminationGracePeriodSeconds -}}
 {{- end -}}
 {{- $_ := set $spec "terminationGracePeriodSeconds" (include "symph.int" (list $grace 30 (printf "groups.%s.terminationGracePeriodSeconds" $group.name)) | int) -}}
-{{- $_ := set $spec "restartPolicy" (ternary ($g.restartPolicy | default "Never") "Always" $group.isFinite) -}}
+{{- $_ := set $spec "restartPolicy" $group.restart -}}
 {{- if and $group.isIndexed (not $group.selector) -}}
 {{- $_ := set $spec "subdomain" $group.pods -}}
 {{- end -}}
@@ -153,21 +153,32 @@
 
 {{- /* symph.setJobFields: gives a group the fields of its Job beside its pod template. */ -}}
 {{- define "symph.setJobFields" -}}
-{{- $retries := include "symph.int" (list .values.backoffLimit 0 (printf "groups.%s.backoffLimit" .name)) | int -}}
+{{- $inPlace := eq .restart "OnFailure" -}}
 {{- $out := dict -}}
-{{- if .isIndexed -}}
+{{- if or .isIndexed .replacements -}}
 {{- $_ := set $out "completionMode" "Indexed" -}}
 {{- $_ := set $out "completions" .replicas -}}
 {{- $_ := set $out "parallelism" .replicas -}}
 {{- end -}}
-{{- if and .isIndexed (gt $retries 0) (eq (.values.restartPolicy | default "Never") "Never") -}}
-{{- $_ := set $out "backoffLimitPerIndex" $retries -}}
+{{- if .replacements -}}
+{{- $_ := set $out "backoffLimitPerIndex" .replacements -}}
 {{- $_ := set $out "maxFailedIndexes" 0 -}}
 {{- else -}}
-{{- $_ := set $out "backoffLimit" $retries -}}
+{{- $_ := set $out "backoffLimit" (ternary (include "symph.lastRestart" . | int) 0 $inPlace) -}}
+{{- end -}}
+{{- if not $inPlace -}}
+{{- $_ := set $out "podFailurePolicy" (dict "rules" (list (dict "action" "Ignore" "onPodConditions" (list (dict "type" "DisruptionTarget" "status" "True"))))) -}}
 {{- end -}}
 {{- if not (kindIs "invalid" .values.activeDeadlineSeconds) -}}
 {{- $_ := set $out "activeDeadlineSeconds" (include "symph.int" (list .values.activeDeadlineSeconds nil (printf "groups.%s.activeDeadlineSeconds" .name)) | int) -}}
 {{- end -}}
 {{- $_ := set . "fields" $out -}}
+{{- end -}}
+
+{{- /*
+symph.lastRestart: the number of the restart in place of a group's pods that is one too many. Jobs and tasks count those of
+all containers of all replicas together, so that is how many they all may have.
+*/ -}}
+{{- define "symph.lastRestart" -}}
+{{- mul .retries .replicas (len .template.spec.containers) | add1 | min 2147483647 -}}
 {{- end -}}
