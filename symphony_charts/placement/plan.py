@@ -29,8 +29,9 @@ from symphony_charts.placement.fit.system_load import (
 )
 from symphony_charts.placement.fit.tpu_slices import is_whole, keep_slices_whole
 from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, with_doubts
-from symphony_charts.placement.machines.prices import PriceTable, default_prices
+from symphony_charts.placement.machines.prices import PriceTable
 from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.way_out import with_ways_out
 
 __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 
@@ -61,6 +62,7 @@ class Plan:
     uses: tuple[PoolUse, ...]
     cluster: Cluster
     pools: Pools
+    prices: PriceTable
     decisions: tuple[Decision, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -110,9 +112,9 @@ def plan_demands(
         best, certain = _best_packing(part)
         return list(_groups(part, without(loaded), best, pools, is_certain=certain))
 
-    bounded = _with_unknown(cluster, with_doubts(cluster, pools, judged, judge))
-    groups = tuple(sorted(bounded, key=lambda group: group.name))
-    table = prices or default_prices()
+    table = prices or pools.prices
+    bounded = list(_with_unknown(cluster, with_doubts(cluster, pools, judged, judge)))
+    groups = tuple(sorted(with_ways_out(bounded, loaded, table, pools.catalog), key=lambda group: group.name))
     return Plan(
         experiment=experiment,
         source=pools.source,
@@ -120,6 +122,7 @@ def plan_demands(
         uses=tuple(_uses(cluster, packing, table)),
         cluster=cluster,
         pools=pools,
+        prices=table,
         notes=(*_notes(cluster, pools), *system_note(loaded.demands[len(ordered) :])),
     )
 
@@ -281,7 +284,7 @@ def _uses(cluster: Cluster, packing: Packing, prices: PriceTable) -> Iterator[Po
                 offered[name] = offered.get(name, 0) + have * filled.count
         nodes = sum(filled.count for filled in filled_nodes)
         spot = pool.provisioning in ("spot", "preemptible")
-        each = prices.price(pool.machine_type, pool.region, spot=spot, attached_gpus=pool.attached_gpus)
+        each = prices.price_of(pool, spot=spot)
         price = None if each is None else round(each * nodes, 6)
         yield PoolUse(pool=pool, nodes=nodes, used=used, offered=offered, price=price, filled=tuple(filled_nodes))
 

@@ -110,11 +110,25 @@ _ARGO = (
     "workload.argo.retries=2",
 )
 _LIMITS = ("groups.many.containers.many.resources.limits.cpu=2",)
+# Operator v0 finds what a group listens on by the name of its port.
+_PORT = (
+    "workload.kind=dijob",
+    "workload.dijob.operator=v0",
+    "workload.gang=none",
+    "workload.queue=null",
+    "networks=null",
+    "groups.mixed.replicas=0",
+    "groups.many.replicas=0",
+    "services.serve.group=serve",
+    "services.serve.process=serve",
+    "services.serve.port=9001",
+)
 _HOOKS = ("groups.many.containers.many.lifecycleHooks.preStop.sleep.seconds=1",)
 # Values under which a mutated file is rendered, too: one row for each branch that the experiment itself does not take.
 _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "_model.tpl": (
         ("workload.kind=jobset",),
+        ("workload.kind=jobset", "workload.jobset.maxRestarts=2"),
         ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co", "workload.gangScope=group"),
         ("workload.kind=volcano", "workload.gang=none"),
         _DIJOB,
@@ -126,6 +140,7 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("groups.keep.containers.keep.securityContext.privileged=true",),
         _LIMITS,
         _HOOKS,
+        _PORT,
     ),
     "_workloads.tpl": (_DIJOB, _RANKS),
     "_tasks.tpl": (_DIJOB,),

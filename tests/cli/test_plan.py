@@ -53,17 +53,21 @@ def symph(tmp_path: Path) -> Symph:
 
 def test_a_plan_shows_pools_then_verdicts_then_the_total(symph: Symph) -> None:
     lines = symph("plan", "rl.yaml", "--pools", "std.yaml").stdout.splitlines()
-    assert lines[0].split() == ["POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPU", "$/H", "WHAT"]
-    assert lines[1].split()[:5] == ["std8", "n1-standard-8", "2/9", "12.0/15.0", "24.0/50.3"]
-    assert "agent x8" in lines[1]
-    assert lines[3] == "agent    PROVEN  any order of the scheduler places all 8"
-    assert lines[-1].startswith("total 3 nodes, 87% of CPU used, $0.76/h and what has no price")
+    assert lines[0] == "rl fits: all 9 pods certainly find room, on 3 nodes."
+    assert lines[1].split() == ["POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPU", "$/H", "WHAT"]
+    assert lines[2].split()[:5] == ["std8", "n1-standard-8", "2/9", "12.0/15.0", "24.0/50.3"]
+    assert "agent x8" in lines[2]
+    assert lines[4] == "agent    PROVEN  any order of the scheduler places all 8"
+    assert lines[6].startswith("total 3 nodes, 87% of CPU used, $0.76/h and what has no price")
 
 
 def test_a_no_exits_4_with_reason_and_fix(symph: Symph) -> None:
     ended = symph("plan", "big.yaml", "--pools", "std.yaml", status=4)
     assert "NO      needs 7.95 CPU; n1-standard-8 offers 7.51 after system pods" in ended.stdout
-    assert "next: ask for 7.51 CPU, or use n1-standard-16 (not in this cluster)" in ended.stdout
+    assert (
+        "next: n1-standard-16 in place of n1-standard-8 in std8 ($0.38/h more a node) makes it PROVEN; or ask"
+        in ended.stdout
+    )
     assert "\nerror: 1 of 2 groups cannot be scheduled" in ended.stderr
 
 

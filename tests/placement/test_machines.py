@@ -127,8 +127,7 @@ def test_prices_are_those_of_the_list(name: str, price: float) -> None:
         ("a4-highgpu-8g", "us-central1", 0),
         ("ct5lp-hightpu-4t", "us-central1", 0),
         ("n1-standard-8", "mars-north1", 0),
-        ("n2-custom-6-20480", "us-central1", 0),
-        ("c3-standard-8-lssd", "us-central1", 0),
+        ("c4-standard-8-lssd", "us-central1", 0),
         ("nonsense", "us-central1", 0),
     ],
 )

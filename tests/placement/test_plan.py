@@ -60,7 +60,7 @@ def test_a_request_above_the_node_is_a_no_with_the_difference_and_the_next_machi
     lost = group(check(experiment({"learner": asking("7950m")}), pools), "learner")
     assert lost.verdict == "NO"
     assert lost.why == "needs 7.95 CPU; n1-standard-8 offers 7.51 after system pods"
-    assert lost.next == "ask for 7.51 CPU, or use n1-standard-16 (not in this cluster)"
+    assert lost.next == "n1-highcpu-16 in place of n1-standard-8 in std8 makes it PROVEN; or ask for 7.51 CPU"
 
 
 def test_shares_of_a_machine_fill_it_and_not_one_more() -> None:
@@ -113,7 +113,7 @@ def test_what_asks_for_nothing_is_counted_with_the_charts_default() -> None:
 def test_too_many_pods_for_the_maximum_say_how_many_nodes_more() -> None:
     lost = group(check(experiment({"p": asking("4", replicas=5)}), nodes()), "p")
     assert (lost.verdict, lost.why) == ("NO", "2 of 5 fit; a is full at its maximum of 2 nodes")
-    assert lost.next == "raise max_nodes of a by 3, or ask for less"
+    assert lost.next == "3 nodes more of a (no price) make it PROVEN; or ask for less"
 
 
 def test_pod_slots_are_a_resource() -> None:

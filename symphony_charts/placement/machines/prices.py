@@ -1,54 +1,189 @@
-"""List prices are dollars per hour, dated, for a few regions; what is not in the table has no price, never a guess."""
+"""List prices are dollars per hour, each with region, date and source; what is not listed has no price.
+
+The shipped table is written by scripts/make_prices.py; a user's own go over it (`symph catalog refresh --prices`).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Protocol
 
 import msgspec
 
 from symphony_charts.placement.data import read_constant
-from symphony_charts.placement.machines.catalog import Machine, default_catalog
+from symphony_charts.placement.machines.catalog import Machine, default_catalog, gpu_matches
 
-__all__ = ["PriceTable", "default_prices"]
+__all__ = ["PriceTable", "RegionPrices", "default_prices"]
 
 
-class _Region(msgspec.Struct, frozen=True):
-    units: dict[str, tuple[float, float, float, float]] = {}
-    machines: dict[str, tuple[float, float]] = {}
+class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
+    """The prices of one region.
+
+    `units`: family -> vCPU, GiB, and both on spot. `machines`: name -> on demand, spot; accelerators included.
+    `custom`: family -> vCPU, GiB, GiB beyond what a vCPU may have. `gpus`: type -> one GPU attached to an n1, on demand
+    and spot. `tpus`: type -> one chip. `ssd_gib`: a GiB of local SSD. `committed_*`: family -> vCPU, GiB.
+    """
+
+    date: str = ""
+    source: str = ""
+    units: dict[str, tuple[float, float, float | None, float | None]] = {}
+    machines: dict[str, tuple[float, float | None]] = {}
+    custom: dict[str, tuple[float, float, float | None]] = {}
+    gpus: dict[str, tuple[float, float | None]] = {}
+    tpus: dict[str, tuple[float, float | None]] = {}
+    ssd_gib: float | None = None
+    committed_1yr: dict[str, tuple[float, float]] = {}
+    committed_3yr: dict[str, tuple[float, float]] = {}
+
+
+class Priced(Protocol):
+    """What of a pool its price depends on."""
+
+    @property
+    def machine_type(self) -> str:
+        """Its machine type."""
+
+    @property
+    def region(self) -> str:
+        """Its region, or an empty text."""
+
+    @property
+    def attached_gpus(self) -> int:
+        """GPUs that are no part of the machine type."""
+
+    @property
+    def gpu_type(self) -> str:
+        """Their type."""
+
+    @property
+    def local_ssds(self) -> int:
+        """Its local SSDs."""
+
+
+_CUSTOM = re.compile(r"(?:(?P<family>[a-z]\w*)-)?custom-(?P<cpu>\d+)-(?P<mib>\d+)(?P<ext>-ext)?$")
+# Machines whose local SSDs cost what those of any other do; of newer ones no source says.
+_PLAIN_SSD = frozenset({"n1", "n2", "n2d", "c2", "c2d", "c3", "c3d"})
+# GiB of memory that a vCPU of a custom machine may have, before the rest is extended memory.
+_MOST_GIB = {"n1": 6.5, "n2": 8, "n2d": 8}
 
 
 class PriceTable(msgspec.Struct, frozen=True):
-    """Prices by region; `date` is the day they were taken."""
+    """Prices by region; `date` and `source` are those of regions that say none of their own."""
 
     date: str
-    regions: Mapping[str, _Region]
+    regions: Mapping[str, RegionPrices]
     currency: str = "USD per hour"
     source: str = ""
     notes: str = ""
 
-    def price(self, machine: str, region: str, *, spot: bool = False, attached_gpus: int = 0) -> float | None:
-        """Dollars per hour of one node; None when the table does not know it.
+    def origin(self, region: str) -> tuple[str, str]:
+        """The date and the source of a region's prices; empty texts where there are none."""
+        prices = self.regions.get(region)
+        return ("", "") if prices is None else (prices.date or self.date, prices.source or self.source)
 
-        `attached_gpus` are those added to an n1 machine: their price is not in the table, so it is unknown as a whole.
+    def price_of(self, pool: Priced, *, spot: bool) -> float | None:
+        """Dollars per hour of one node of a pool."""
+        return self.price(
+            pool.machine_type,
+            pool.region,
+            spot=spot,
+            attached_gpus=pool.attached_gpus,
+            gpu_type=pool.gpu_type,
+            local_ssds=pool.local_ssds,
+        )
+
+    def price(
+        self,
+        machine: str,
+        region: str,
+        *,
+        spot: bool = False,
+        attached_gpus: int = 0,
+        gpu_type: str = "",
+        local_ssds: int = 0,
+    ) -> float | None:
+        """Dollars per hour of one node, all of it; None when the table does not know a part of it.
+
+        `attached_gpus` are those added to an n1 machine, `local_ssds` all of 375 GiB; disks that stay are not counted.
         """
-        region_prices = self.regions.get(region)
-        described = default_catalog().get(machine)
-        if region_prices is None or attached_gpus:
+        prices, described = self.regions.get(region), default_catalog().get(machine)
+        if prices is None:
             return None
-        if machine in region_prices.machines:
-            return region_prices.machines[machine][1 if spot else 0]
-        units = region_prices.units.get(described.family) if described else None
-        if described is None or units is None or not _is_plain(described):
+        base = _machine(prices, machine, described, spot=spot)
+        gpus = _gpus(prices, gpu_type, attached_gpus, spot=spot)
+        ssds = 0.0 if machine in prices.machines else _ssds(prices, described, local_ssds, spot=spot)
+        return None if base is None or gpus is None or ssds is None else round(base + gpus + ssds, 6)
+
+    def committed(self, machine: str, region: str, years: int) -> float | None:
+        """Dollars per hour of one node with a commitment of 1 or 3 years."""
+        prices, described = self.regions.get(region), default_catalog().get(machine)
+        if prices is None or described is None or not _is_plain(described) or described.local_ssds:
             return None
-        cpu, gib = (units[2], units[3]) if spot else (units[0], units[1])
-        return round(described.vcpu * cpu + described.memory_mib / 1024 * gib, 6)
+        units = (prices.committed_1yr if years == 1 else prices.committed_3yr).get(described.family)
+        return None if units is None else round(described.vcpu * units[0] + described.memory_mib / 1024 * units[1], 6)
+
+    def over(self, other: PriceTable) -> PriceTable:
+        """This table over another one, region by region; each keeps its own date and source."""
+        kept = {
+            region: msgspec.structs.replace(prices, date=table.origin(region)[0], source=table.origin(region)[1])
+            for table in (other, self)
+            for region, prices in table.regions.items()
+        }
+        return msgspec.structs.replace(self, regions=kept)
+
+
+def _machine(prices: RegionPrices, name: str, machine: Machine | None, *, spot: bool) -> float | None:
+    if name in prices.machines:
+        return prices.machines[name][1 if spot else 0]
+    if machine is None:
+        return None
+    if machine.chips:
+        chip = prices.tpus.get(machine.tpu)
+        each = None if chip is None else chip[1 if spot else 0]
+        return None if each is None else each * machine.chips
+    if "custom" in name:
+        return _custom(prices, name, spot=spot)
+    units = prices.units.get(machine.family)
+    if units is None or not _is_plain(machine):
+        return None
+    cpu, gib = (units[2], units[3]) if spot else (units[0], units[1])
+    return None if cpu is None or gib is None else machine.vcpu * cpu + machine.memory_mib / 1024 * gib
+
+
+def _custom(prices: RegionPrices, name: str, *, spot: bool) -> float | None:
+    match = _CUSTOM.match(name)
+    units = prices.custom.get(match["family"] or "n1") if match else None
+    if match is None or units is None or spot:
+        return None
+    vcpu, gib = int(match["cpu"]), int(match["mib"]) / 1024
+    most = _MOST_GIB.get(match["family"] or "n1", 8) * vcpu
+    beyond = max(0.0, gib - most) if match["ext"] else 0.0
+    if beyond and units[2] is None:
+        return None
+    return vcpu * units[0] + (gib - beyond) * units[1] + beyond * (units[2] or 0)
+
+
+def _gpus(prices: RegionPrices, kind: str, count: int, *, spot: bool) -> float | None:
+    if not count:
+        return 0.0
+    listed = next((price for name, price in prices.gpus.items() if gpu_matches(kind, name)), None)
+    each = None if listed is None else listed[1 if spot else 0]
+    return None if each is None else each * count
+
+
+def _ssds(prices: RegionPrices, machine: Machine | None, count: int, *, spot: bool) -> float | None:
+    count = count or (machine.local_ssds if machine else 0)
+    if not count:
+        return 0.0
+    is_known = machine is not None and machine.family in _PLAIN_SSD and machine.local_ssd_gib == 375 and not spot
+    return None if prices.ssd_gib is None or not is_known else count * 375 * prices.ssd_gib
 
 
 def _is_plain(machine: Machine) -> bool:
-    """Whether vCPUs and memory are all that is paid for; custom types cost more than the sum."""
-    extras = machine.gpus or machine.chips or machine.local_ssds or machine.shared
-    return not extras and "custom" not in machine.name and "metal" not in machine.name
+    """Whether vCPUs and memory, beside local SSDs, are all that is paid for."""
+    return not (machine.gpus or machine.chips or machine.shared or "metal" in machine.name)
 
 
 @lru_cache(maxsize=1)

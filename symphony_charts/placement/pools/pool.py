@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
+from symphony_charts.placement.machines.prices import PriceTable, default_prices
 from symphony_charts.placement.machines.system_pods import memory_margin
 
 __all__ = [
@@ -167,6 +168,7 @@ class Pools:
     workloads: tuple[Mapping[str, object], ...] | None = None
     source: str = ""
     catalog: Catalog = field(default_factory=default_catalog)
+    prices: PriceTable = field(default_factory=default_prices)
     notes: tuple[str, ...] = ()
 
     def get(self, name: str) -> Pool | None:

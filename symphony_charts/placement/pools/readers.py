@@ -16,6 +16,7 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.yaml_text import line_of, load
 from symphony_charts.placement.machines.catalog import Catalog, default_catalog
+from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.computeclass import read_compute_class
 from symphony_charts.placement.pools.gcloud import read_cluster, read_node_pool
 from symphony_charts.placement.pools.machine_list import read_machine_configs, read_machine_types
@@ -148,8 +149,9 @@ def merge(several: Iterable[Pools]) -> Pools:
     grows: list[str] = []
     wanted: list[tuple[str, str]] = []
     workloads: tuple[Mapping[str, object], ...] | None = None
-    catalog = default_catalog()
+    catalog, prices = default_catalog(), default_prices()
     for pools in several:
+        prices = pools.prices
         workloads = pools.workloads if pools.workloads is not None else workloads
         sources.append(pools.source)
         notes += pools.notes
@@ -165,6 +167,7 @@ def merge(several: Iterable[Pools]) -> Pools:
         workloads=workloads,
         source=" + ".join(sources),
         catalog=catalog,
+        prices=prices,
         notes=tuple(notes),
     )
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from html import escape
 
 from symphony_charts.placement.plan import Plan
+from symphony_charts.placement.report.money import money_lines
 from symphony_charts.placement.report.node_svg import draw_nodes
 from symphony_charts.placement.report.service_svg import draw_graph
-from symphony_charts.placement.report.tables import group_rows, pool_rows, total_line
+from symphony_charts.placement.report.tables import group_rows, plan_sentence, pool_rows, total_line
 from symphony_charts.spec.model import Experiment
 
 __all__ = ["plan_page"]
@@ -37,7 +38,9 @@ def plan_page(plan: Plan, experiment: Experiment) -> str:
         f"<html lang='en'><head><meta charset='utf-8'><title>Plan of {name}</title>",
         f"<style>{_STYLE}</style></head><body>",
         f"<h1>{name} on {escape(plan.source)}</h1>",
+        f"<p class='verdict {plan.verdict}'>{escape(plan_sentence(plan))}</p>",
         f"<p>{escape(total_line(plan))}</p>",
+        *(f"<p class='next'>{escape(line)}</p>" for line in money_lines(plan)),
         "<h2>Verdicts</h2>",
         _groups(plan),
         "<h2>Pools</h2>",

@@ -12,7 +12,7 @@ from symphony_charts.formats.quantity import cores_text, gib_text
 from symphony_charts.placement.fit.packing import Filled
 from symphony_charts.placement.plan import Plan, PoolUse
 from symphony_charts.placement.report.svg import FRAME, INK, MUTED, box, color, fitted, svg, text
-from symphony_charts.placement.report.tables import total_line
+from symphony_charts.placement.report.tables import plan_sentence, total_line
 
 __all__ = ["draw_nodes"]
 
@@ -28,9 +28,10 @@ def draw_nodes(plan: Plan) -> str:
     """The SVG text of a plan."""
     parts: list[str] = [
         text(MARGIN, 36, f"{plan.experiment or 'plan'} on {plan.source}", size=18, bold=True),
-        text(MARGIN, 56, total_line(plan), size=12, fill=MUTED),
+        text(MARGIN, 56, fitted(plan_sentence(plan), 930, 13), size=13, fill=_STATE[plan.verdict]),
+        text(MARGIN, 74, total_line(plan), size=12, fill=MUTED),
     ]
-    y = _legend(plan, parts, 76)
+    y = _legend(plan, parts, 94)
     for use in plan.uses:
         y = _pool(plan, use, parts, y + 26)
     if not plan.uses:
@@ -49,6 +50,9 @@ def _legend(plan: Plan, parts: list[str], y: float) -> float:
         parts.append(text(MARGIN + 205, y + 10, group.verdict, fill=_STATE[group.verdict], bold=True))
         parts.append(text(MARGIN + 290, y + 10, fitted(group.why, 660), fill=MUTED))
         y += 18
+        if group.next:
+            parts.append(text(MARGIN + 290, y + 10, fitted(f"next: {group.next}", 660), fill=MUTED))
+            y += 18
     if len(plan.groups) > len(groups):
         parts.append(text(MARGIN + 18, y + 10, f"and {len(plan.groups) - len(groups)} groups more", fill=MUTED))
         y += 18

@@ -9,8 +9,9 @@ from symphony_charts.formats.quantity import gib_text
 from symphony_charts.placement.fit.reasons import obstacles
 from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.plan import Plan, PoolUse
+from symphony_charts.placement.report.money import money_data, priced_total, unpriced
 
-__all__ = ["explain", "group_rows", "plan_data", "pool_rows", "total_line"]
+__all__ = ["explain", "group_rows", "plan_data", "plan_sentence", "pool_rows", "total_line"]
 
 GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
 _SHOWN = 6  # names in one cell
@@ -46,26 +47,46 @@ def group_rows(plan: Plan) -> list[Group]:
     return sorted(plan.groups, key=lambda group: (order[group.verdict], group.name))
 
 
+def plan_sentence(plan: Plan) -> str:
+    """One plain sentence that says whether the experiment fits."""
+    name, pods = plan.experiment or "this", sum(group.count for group in plan.groups)
+    nodes = sum(use.nodes for use in plan.uses)
+    on = f"{nodes} node{'s' if nodes != 1 else ''}"
+    worst = next(iter(group_rows(plan)), None)
+    if worst is None:
+        return f"{name} asks for no pod."
+    lost = [group for group in plan.groups if group.verdict == worst.verdict]
+    who = worst.name if len(lost) == 1 else f"{worst.name} and {len(lost) - 1} more"
+    if worst.verdict == "PROVEN":
+        total, missing = priced_total(plan), unpriced(plan)
+        cost = f" for ${total:.2f} an hour" if total and not missing else ""
+        return f"{name} fits: all {pods} pods certainly find room, on {on}{cost}."
+    if worst.verdict == "PACKABLE":
+        return f"{name} fits on {on}, but the scheduler may miss it: {who} is not certain to find room."
+    if worst.verdict == "UNKNOWN":
+        return f"It is not known whether {name} fits: {who}, {worst.why}."
+    return f"{name} does not fit: {who}, {worst.why}."
+
+
 def total_line(plan: Plan) -> str:
     """Nodes, use of CPU, price, and what system pods were taken to need."""
     nodes = sum(use.nodes for use in plan.uses)
     cpu = sum(use.used.get("cpu", 0) for use in plan.uses)
     offered = sum(use.offered.get("cpu", 0) for use in plan.uses)
     share = f"{cpu / offered:.0%} of CPU used" if offered else "nothing used"
-    prices = [use.price for use in plan.uses]
-    total = sum(price for price in prices if price is not None)
-    if any(price is None for price in prices):
-        cost = f"${total:.2f}/h and what has no price" if total else "no price"
-    else:
-        cost = f"${total:.2f}/h"
+    total = priced_total(plan)
+    cost = f"${total:.2f}/h"
+    if unpriced(plan):
+        cost = f"{cost} and what has no price" if total else "no price"
     systems = sorted({_system_text(use) for use in plan.uses})
     taken = f"; system pods {', '.join(systems[:3])} per node are already taken off" if systems else ""
     return f"total {nodes} node{'s' if nodes != 1 else ''}, {share}, {cost}{taken}"
 
 
-def plan_data(plan: Plan) -> dict[str, object]:
+def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dict[str, object]:
     """The plan as JSON; amounts are millicores and bytes."""
     return {
+        "sentence": plan_sentence(plan),
         "experiment": plan.experiment,
         "source": plan.source,
         "verdict": plan.verdict,
@@ -85,6 +106,7 @@ def plan_data(plan: Plan) -> dict[str, object]:
             {"process": d.process, "mode": d.mode, "pool": d.pool, "reason": d.reason} for d in plan.decisions
         ],
         "notes": list(plan.notes),
+        "money": money_data(plan, hours, trials),
         "totals": {
             "nodes": sum(use.nodes for use in plan.uses),
             "pricePerHour": None

@@ -14,6 +14,7 @@ from symphony_charts.placement.fit.reasons import amount_text
 from symphony_charts.placement.plan import Plan
 from symphony_charts.placement.report import tables as report
 from symphony_charts.placement.report.html import plan_page
+from symphony_charts.placement.report.money import money_lines
 from symphony_charts.placement.report.node_svg import draw_nodes
 from symphony_charts.placement.report.service_svg import draw_graph
 from symphony_charts.placement.report.tables import explain
@@ -75,8 +76,9 @@ def _pictures(args: argparse.Namespace, plan: Plan, experiment: Experiment) -> l
 
 def _print(args: argparse.Namespace, plan: Plan) -> None:
     if args.output in ("json", "yaml"):
-        output.print_record(args, "Plan", report.plan_data(plan))
+        output.print_record(args, "Plan", report.plan_data(plan, hours=args.hours, trials=args.trials))
         return
+    output.line(report.plan_sentence(plan))
     rows = report.pool_rows(plan)
     if rows:
         output.print_items(args, "Pool", rows, _columns())
@@ -90,6 +92,8 @@ def _print(args: argparse.Namespace, plan: Plan) -> None:
         if group.next:
             output.line(f"{' ' * name_width}  next: {group.next}")
     output.line(report.total_line(plan))
+    for line in money_lines(plan, args.hours, args.trials):
+        output.line(f"  {line}")
     for note in plan.notes:
         output.note(f"note: {note}")
 

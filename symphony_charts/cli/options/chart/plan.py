@@ -10,6 +10,20 @@ from symphony_charts.cli.options.values import add_values
 __all__ = ["configure"]
 
 
+def _hours(text: str) -> float:
+    hours = float(text)
+    if not 0 < hours < 1e6:
+        raise ValueError(text)
+    return hours
+
+
+def _trials(text: str) -> int:
+    trials = int(text)
+    if trials < 1:
+        raise ValueError(text)
+    return trials
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph plan`."""
     common.add_specs(parser, many=False)
@@ -26,6 +40,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     common.add_system(parser)
     add_values(parser)
+    parser.add_argument(
+        "--hours", metavar="H", type=_hours, default=None, help="say what it costs to run for so many hours"
+    )
+    parser.add_argument(
+        "--trials", metavar="N", type=_trials, default=1, help="with --hours: that many runs, as a sweep makes them"
+    )
     common.add_output(parser, ("table", "wide", "json", "yaml"))
     parser.add_argument("--explain", metavar="PROCESS", default=None, help="why this pool, and why not the others")
     parser.add_argument(
@@ -38,4 +58,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph plan experiment.yaml --pools pools.yaml --explain learner",
         "kubectl get nodes,pods,daemonsets -A -o json > live.json; symph plan experiment.yaml --pools live.json",
         "symph plan experiment.yaml --pools pools.yaml --html plan.html",
+        "symph plan experiment.yaml --pools pools.yaml --hours 12 --trials 8",
+        "symph plan experiment.yaml --pools pools.yaml --system cpu=470m,memory=774Mi",
     )

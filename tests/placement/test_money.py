@@ -1,0 +1,147 @@
+"""Every dollar has a region, a date and a source; what has no price is a line of its own, never part of a total."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.placement.fit.demand import Demand, Shape
+from symphony_charts.placement.machines.price_list import read_prices
+from symphony_charts.placement.machines.prices import PriceTable, default_prices
+from symphony_charts.placement.plan import Plan, plan_demands
+from symphony_charts.placement.pools.readers import pools_of_data
+from symphony_charts.placement.report.money import group_prices, money_data, money_lines
+from symphony_charts.spec.model import Toleration
+
+MIB = 1 << 20
+OWN = {
+    "date": "2026-11-01",
+    "source": "our contract",
+    "regions": {
+        "us-central1": {
+            "units": {"n1": [0.03, 0.004, 0.01, 0.001]},
+            "gpus": {"nvidia-tesla-v100": [2.0, 1.0]},
+            "tpus": {"tpu-v5-lite-podslice": [1.2, 0.5]},
+            "machines": {"a4-highgpu-8g": [100.0, None]},
+            "ssd_gib": 0.0001,
+        }
+    },
+}
+TABLE = msgspec.convert(OWN, PriceTable)
+
+
+def plan(rows: list[dict[str, Any]], *counts: int, prices: PriceTable | None = None) -> Plan:
+    pools = pools_of_data({"kube_system": "elsewhere", "pools": rows}, "pools.yaml")
+    demands = [
+        Demand(
+            Shape(
+                requests=(("cpu", 1000), ("memory", MIB), ("pods", 1)),
+                selector=(("cloud.google.com/gke-nodepool", str(row["name"])),),
+                tolerations=(Toleration(key="nvidia.com/gpu", operator="Exists"),),
+            ),
+            [(f"g{index}", count)],
+        )
+        for index, (row, count) in enumerate(zip(rows, counts, strict=True))
+    ]
+    return plan_demands(demands, pools, prices=prices)
+
+
+STD = {"name": "std", "machine_type": "n1-standard-8", "nodes": 2, "zones": ["us-central1-a"]}
+V100 = {**STD, "name": "v100", "machine_type": "n1-highmem-8", "nodes": 1, "gpu": {"type": "v100", "count": 2}}
+
+
+def test_attached_gpus_are_paid_for() -> None:
+    price = TABLE.price("n1-highmem-8", "us-central1", attached_gpus=2, gpu_type="nvidia-tesla-v100")
+    assert price == pytest.approx(8 * 0.03 + 52 * 0.004 + 4.0)
+    assert TABLE.price("n1-highmem-8", "us-central1", attached_gpus=2, gpu_type="v100", spot=True) is not None
+    assert TABLE.price("n1-highmem-8", "us-central1", attached_gpus=1, gpu_type="nvidia-tesla-t4") is None
+
+
+def test_tpus_and_large_machines_have_the_price_that_a_list_gives() -> None:
+    assert TABLE.price("ct5lp-hightpu-4t", "us-central1") == pytest.approx(4.8)
+    assert TABLE.price("a4-highgpu-8g", "us-central1") == 100.0
+    assert TABLE.price("a4-highgpu-8g", "us-central1", spot=True) is None
+
+
+@pytest.mark.parametrize(
+    ("machine", "price"),
+    [
+        ("n2-custom-6-20480", 6 * 0.033174 + 20 * 0.004446),
+        ("n2-custom-2-20480-ext", 2 * 0.033174 + 16 * 0.004446 + 4 * 0.00955),
+        ("custom-4-8192", 4 * 0.033174 + 8 * 0.003686),
+        ("c3-standard-8-lssd", 8 * 0.03465 + 32 * 0.003938 + 2 * 375 * 0.000111111),
+    ],
+)
+def test_custom_machines_and_local_ssds_have_a_price(machine: str, price: float) -> None:
+    assert default_prices().price(machine, "us-central1") == pytest.approx(price, abs=1e-5)
+
+
+@pytest.mark.parametrize("region", ["asia-east1", "europe-west1", "us-west2", "southamerica-east1"])
+def test_every_region_of_the_list_has_prices_with_their_origin(region: str) -> None:
+    assert default_prices().price("n1-standard-8", region) is not None
+    assert default_prices().price("n1-standard-8", region, spot=True) is None
+    date, source = default_prices().origin(region)
+    assert (date, source.startswith("apache-libcloud")) == ("2025-03-02", True)
+
+
+def test_a_commitment_costs_less() -> None:
+    table = default_prices()
+    committed = [table.committed("c2-standard-8", "us-central1", years) for years in (1, 3)]
+    prices = [price for price in (table.price("c2-standard-8", "us-central1"), *committed) if price is not None]
+    assert (len(prices), prices) == (3, sorted(prices, reverse=True))
+
+
+def test_what_has_no_price_is_a_line_of_its_own() -> None:
+    answer = plan([STD, V100], 2, 1)
+    lines = list(money_lines(answer))
+    assert "no price: 1 x n1-highmem-8 + 2 v100 in us-central1 (pool v100)" in lines
+    assert money_data(answer)["perHour"] == pytest.approx(0.379998)
+    assert any(line.startswith("list prices of us-central1, 2026-08-03 (") for line in lines)
+
+
+def test_a_region_without_prices_is_named() -> None:
+    answer = plan([{**STD, "zones": ["mars-north1-a"]}], 1)
+    assert any("in mars-north1, a region without prices" in line for line in money_lines(answer))
+
+
+def test_groups_share_what_their_nodes_cost() -> None:
+    shares = group_prices(plan([STD, V100], 2, 1, prices=TABLE))
+    assert shares["g0"] == pytest.approx(8 * 0.03 + 30 * 0.004)
+    assert shares["g1"] == pytest.approx(8 * 0.03 + 52 * 0.004 + 4.0)
+    assert group_prices(plan([STD, V100], 2, 1))["g1"] is None
+
+
+def test_hours_and_trials_multiply() -> None:
+    answer = plan([STD], 1, prices=TABLE)
+    assert "for 10 h x 4 trials: $14.40" in list(money_lines(answer, 10, 4))
+    assert money_data(answer, 10, 4)["total"] == 14.4
+
+
+def test_spot_is_shown_where_all_nodes_have_a_spot_price() -> None:
+    assert any("as spot" in line for line in money_lines(plan([STD], 1, prices=TABLE)))
+    assert not any("as spot" in line for line in money_lines(plan([{**STD, "zones": ["us-west2-a"]}], 1)))
+
+
+def test_a_list_of_libcloud_is_read() -> None:
+    price = {"on_demand": {"mars": {"price": 0.5}, "moon": {"price": 0}}, "preemptible": {"mars": {"price": 0.1}}}
+    compute = {"gce_instances": {"n1": {"cpu": price, "ram": price}}, "gce_disks": {"Local SSD": price}}
+    table = read_prices(
+        json.dumps({"updated": 1740936978, "compute": compute}).encode(), "libcloud", lambda _: "2025-03-02"
+    )
+    assert table.origin("mars") == ("2025-03-02", "libcloud")
+    assert (table.price("n1-standard-1", "mars"), table.price("n1-standard-1", "moon")) == (0.5 + 3.75 * 0.5, None)
+
+
+def test_own_prices_go_over_the_shipped_ones_region_by_region() -> None:
+    both = TABLE.over(default_prices())
+    assert both.origin("us-central1") == ("2026-11-01", "our contract")
+    assert both.origin("asia-east1")[1].startswith("apache-libcloud")
+
+
+def test_what_is_no_price_list_is_refused() -> None:
+    with pytest.raises(SpecError, match="no price list"):
+        read_prices(b"[1, 2]", "list.json", str)

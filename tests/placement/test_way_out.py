@@ -1,0 +1,73 @@
+"""What is not PROVEN says the cheapest change that proves it, and that change does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symphony_charts.placement.fit.demand import Demand, Shape
+from symphony_charts.placement.plan import Plan, plan_demands
+from symphony_charts.placement.pools.readers import pools_of_data
+from symphony_charts.placement.report.html import plan_page
+from symphony_charts.placement.report.node_svg import draw_nodes
+from symphony_charts.placement.report.tables import plan_sentence
+from symphony_charts.spec.model import Experiment
+
+MIB = 1 << 20
+
+
+def plan(rows: list[dict[str, Any]], *asked: tuple[int, int]) -> Plan:
+    pools = pools_of_data({"kube_system": "elsewhere", "pools": rows}, "pools.yaml")
+    demands = [
+        Demand(Shape(requests=(("cpu", cpu), ("memory", MIB), ("pods", 1))), [(f"g{index}", count)])
+        for index, (cpu, count) in enumerate(asked)
+    ]
+    return plan_demands(demands, pools, experiment="rl")
+
+
+def std(nodes: int, machine: str = "n1-standard-8", name: str = "std8") -> dict[str, Any]:
+    return {"name": name, "machine_type": machine, "nodes": nodes, "zones": ["us-central1-a"]}
+
+
+def test_a_packing_that_may_be_missed_says_how_many_nodes_prove_it() -> None:
+    asked = ((5000, 1), (1000, 6))
+    group = plan([std(2)], *asked).groups[0]
+    assert (group.verdict, group.next.split(" makes")[0]) == (
+        "PACKABLE",
+        "1 node more of std8 ($0.38/h, $0.13 as spot)",
+    )
+    assert plan([std(3)], *asked).groups[0].verdict == "PROVEN"
+
+
+def test_the_fewest_nodes_are_found() -> None:
+    assert plan([std(2)], (7000, 40)).groups[0].next.startswith("38 nodes more of std8")
+    assert plan([std(39)], (7000, 40)).groups[0].verdict == "NO"
+    assert plan([std(40)], (7000, 40)).groups[0].verdict == "PROVEN"
+
+
+def test_the_cheaper_pool_is_the_way_out() -> None:
+    rows = [std(1), std(1, "n1-standard-32", "std32")]
+    assert "more of std8" in plan(rows, (7000, 6)).groups[0].next
+
+
+def test_a_pod_that_is_too_large_gets_the_next_machine_of_the_family() -> None:
+    group = plan([std(1, "n2-standard-8")], (12000, 1)).groups[0]
+    assert group.next.startswith("n2-highcpu-16 in place of n2-standard-8 in std8") or "n2-standard-16" in group.next
+    machine = group.next.split(" ")[0]
+    assert plan([std(1, machine)], (12000, 1)).groups[0].verdict == "PROVEN"
+
+
+def test_a_plan_opens_with_one_plain_sentence() -> None:
+    assert (
+        plan_sentence(plan([std(2)], (1000, 3)))
+        == "rl fits: all 3 pods certainly find room, on 1 node for $0.38 an hour."
+    )
+    assert plan_sentence(plan([std(2)], (5000, 1), (1000, 6))).startswith("rl fits on 2 nodes, but")
+    assert plan_sentence(plan([std(2)], (70000, 1))).startswith("rl does not fit: g0, needs 70 CPU")
+
+
+def test_pictures_and_pages_show_the_sentence_and_the_way_out() -> None:
+    answer = plan([std(2)], (5000, 1), (1000, 6))
+    experiment = Experiment(name="rl", processes={})
+    for text in (draw_nodes(answer), plan_page(answer, experiment)):
+        assert "rl fits on 2 nodes, but" in text
+        assert "1 node more of std8" in text
