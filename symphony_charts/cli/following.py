@@ -40,10 +40,9 @@ class Follower:
         self._lines, self._changes, _ = self._threads
 
     def start(self) -> None:
-        """Begin to print, if that has not begun."""
+        """Begin to print."""
         for thread in self._threads:
-            if thread.ident is None:
-                thread.start()
+            thread.start()
 
     def wait(self) -> ExperimentStatus | None:
         """How the experiment ended, once all of it has been printed. Raises what kept it from being followed."""

@@ -70,7 +70,8 @@ class Kind(Protocol):
     that one has succeeded or failed. `mutable`: all that may change of the spec of a live object; None where
     everything may. `on_change`: what such a change does to its pods. `kueue_paths`: what Kueue writes into an
     object beside ``spec.suspend``; None where it does not start and stop it. `runs_as`: what a group is called in
-    it, and `controller` what has to be in the cluster for it.
+    it, and `controller` what has to be in the cluster for it. `ends_services`: it ends services, too, that are past
+    a deadline.
     """
 
     name: str = ""
@@ -85,6 +86,7 @@ class Kind(Protocol):
     has_ranks: bool = False
     is_workflow: bool = False
     restarts_in_place: bool = True
+    ends_services: bool = False
     exclusive: str = ""
     argo_conditions: tuple[str, str] | None = None
     mutable: tuple[str, ...] | None = None

@@ -13,6 +13,7 @@ import pytest
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
+from symphony_charts.kinds.registry import KINDS
 from tests.chart.harness import Objects, native_objects, objects_in, run_helm, write_chart
 from tests.chart.test_mutations import rich
 
@@ -179,14 +180,24 @@ def unnoticed(file: str, where: tuple[Any, ...], rows: tuple[tuple[str, ...], ..
 @pytest.mark.parametrize("kind", _ROWS)
 def test_every_value_in_the_row_of_a_kind_is_noticed(kind: str, tmp_path: Path) -> None:
     rows = tuple((f"workload.kind={kind}", *row) for row in _ROWS[kind])
-    # Between a DIJob and its pods are no objects: what their names would be stands in no chart.
-    inert = [("kinds", "dijob", "workload")] if kind == "dijob" else []
-    assert unnoticed("files/kinds.yaml", ("kinds", kind), rows, tmp_path) == inert
+    # Between a DIJob and its pods are no objects: what their names would be stands in no chart. The notes of a release
+    # alone name the resources.
+    inert = [("kinds", kind, "resources"), *([("kinds", "dijob", "workload")] if kind == "dijob" else [])]
+    unseen = unnoticed("files/kinds.yaml", ("kinds", kind), rows, tmp_path)
+    assert [leaf for leaf in unseen if leaf != inert[0]] == inert[1:]
+
+
+def test_resources_are_what_kubectl_calls_the_objects_of_a_kind() -> None:
+    table = load(rich().files["files/kinds.yaml"].decode())
+    for name, kind in KINDS.items():
+        said = (table["kinds"][name] or {}).get("resources") or table["usual"]["resources"]
+        words = {resource.partition(".")[0] for resource in said.split(",")}
+        assert words >= {f"{word.lower()}s" for _, word in kind.gvks}, name
 
 
 def test_every_usual_value_of_kinds_is_noticed(tmp_path: Path) -> None:
     rows = tuple((f"workload.kind={kind}", *row) for kind in ("jobs", "appwrapper", "jobset") for row in _ROWS[kind])
-    assert not unnoticed("files/kinds.yaml", ("usual",), rows, tmp_path)
+    assert unnoticed("files/kinds.yaml", ("usual",), rows, tmp_path) == [("usual", "resources")]
 
 
 def test_every_check_is_noticed(tmp_path: Path) -> None:

@@ -178,6 +178,7 @@ _OBJECTS: dict[str, tuple[tuple[str, ...], ...]] = {
             "workload.gang=none",
             "defaults.priorityClassName=high",
             "groups.mixed.restartPolicy=OnFailure",
+            "groups.mixed.backoffLimit=2",
         ),
     ),
     "argo": (_ARGO, (*_ARGO, "workload.argo.schedules={@daily}", "workload.argo.timezone=UTC")),

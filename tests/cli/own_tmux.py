@@ -18,7 +18,9 @@ class Own:
         self.socket = folder / "own.sock"
         (folder / "symph").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m symphony_charts "$@"\n')
         (folder / "symph").chmod(0o755)
-        self.env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "PS1": "$ ", "TERM": "xterm-256color"}
+        # The size is the terminal's, not what a test runner says of its own.
+        kept = {key: value for key, value in os.environ.items() if key not in ("LINES", "COLUMNS")}
+        self.env = {**kept, "PATH": f"{folder}:{kept['PATH']}", "PS1": "$ ", "TERM": "xterm-256color"}
         self.tmux("new-session", "-d", "-x", "150", "-y", "50", "-s", "mine", "sh")
         # A terminal for the client: `script` gives it one.
         attach = f"tmux -S {self.socket} -f /dev/null attach"

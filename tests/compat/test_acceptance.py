@@ -181,13 +181,12 @@ def default_tmux(name: str = "exp") -> tuple[Any, Any]:
     return cluster, exp
 
 
-def test_an_experiment_without_processes_is_refused_where_symphony_left_an_empty_session() -> None:
+def test_an_experiment_without_processes_is_a_shell_where_symphony_left_an_empty_session() -> None:
     from symphony.engine import Cluster
 
     cluster = Cluster.new("tmux")
-    with pytest.raises(ValueError, match="no process"):
-        cluster.launch(cluster.new_experiment("empty"))
-    assert cluster.list_experiments() == []
+    cluster.launch(cluster.new_experiment("empty"))
+    assert cluster.list_experiments() == ["empty"]
 
 
 def test_what_runs_is_listed_described_and_deleted() -> None:

@@ -19,6 +19,7 @@ REMAINING = {
     "cli/commands/study/import_": 2,
     "cli/commands/study/sweep": 1,
     "clusters/hera_flows": 1,
+    "placement/pools/system_option": 1,
 }
 
 

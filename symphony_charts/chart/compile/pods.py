@@ -18,6 +18,7 @@ from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.overlay import merge_overlay
+from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.model import Experiment, Probe, Process, Step, Toleration
 from symphony_charts.spec.overlay_fields import merge_probe
 from symphony_charts.spec.pods import Pod, ProcessRef, retries_of
@@ -125,7 +126,7 @@ def _settings(experiment: Experiment, pod: Pod) -> Values:
         values |= _finite_settings(experiment, pod)
     elif settings.keep:
         values["keep"] = True
-    if settings.deadline is not None and (pod.is_finite or experiment.workload.kind == "dijob"):
+    if settings.deadline is not None and (pod.is_finite or KINDS[experiment.workload.kind].ends_services):
         values["activeDeadlineSeconds"] = settings.deadline
     return values
 

@@ -91,7 +91,7 @@ def _security_context(defaults: Values, values: Values) -> object:
 def _listening(model: Model, group: Group, name: str, role: Role) -> list[LiveService]:
     if role == "step":
         return []
-    return [service for service in model.services.values() if (service.group, service.process) == (group.name, name)]
+    return list(model.bound.get((group.name, name), ()))
 
 
 def _port(model: Model, service: LiveService) -> Values:

@@ -65,9 +65,9 @@ class ConfigData:
 class Model:
     """All that the objects of a release are made from, but for the identity of its run.
 
-    `names_run`: whether addresses of replicas contain that identity. `addresses` is the data of the ConfigMap
-    `addresses_name`, which tells all processes where services are. `nodes` are the hosts of each group whose replicas
-    are told their ranks, by rank.
+    `bound` are the services of each group and container. `names_run`: whether addresses of replicas contain that
+    identity. `addresses` is the data of the ConfigMap `addresses_name`, which tells all processes where services are.
+    `nodes` are the hosts of each group whose replicas are told their ranks, by rank.
     `row` is what the table says of the kind under the version of its controller. `unit` is the name, without the run,
     of the object that runs all groups that end.
     """
@@ -83,6 +83,7 @@ class Model:
     secret_name: str
     groups: dict[str, Group]
     services: dict[str, LiveService]
+    bound: dict[tuple[str, str], list[LiveService]]
     names_run: bool
     nodes: dict[str, tuple[str, ...]]
     addresses: dict[str, str]
@@ -109,6 +110,9 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     told = shared_environment({name: service.address for name, service in services.items()})
     addresses = {name: told[name] for name in sorted(told)}
     digest = names.sha256(go_json.dumps(addresses))[:8]
+    bound: dict[tuple[str, str], list[LiveService]] = {}
+    for service in services.values():
+        bound.setdefault((service.group, service.process), []).append(service)
     return Model(
         values=clean,
         kind=kind,
@@ -121,6 +125,7 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
         secret_name=scalar(sub(clean, "secrets").get("name") or names.join(full, "secrets", 63)),
         groups=groups,
         services=services,
+        bound=bound,
         names_run=any(service.has_run_hosts for service in services.values()),
         nodes={
             name: _replica_hosts(groups[name])

@@ -43,11 +43,11 @@ def run_of(model: Model) -> Run:
     """
     templates = {name: pod_template(model, group) for name, group in model.groups.items()}
     fields = {name: _job_fields(group, templates[name]) for name, group in model.groups.items() if group.in_unit}
-    covered = {}
+    covered, moving = {}, _moving(model)
     for name, group in model.groups.items():
         if group.keep:
             continue
-        covered[name] = {"isFinite": group.is_finite, "template": _fixed(model, group, templates[name])}
+        covered[name] = {"isFinite": group.is_finite, "template": _fixed(group, templates[name], moving)}
         if group.in_unit:
             fixed = model.row.fixed
             covered[name]["job"] = {k: v for k, v in fields[name].items() if fixed is None or k in fixed}
@@ -146,13 +146,15 @@ def _of_run(group: Group, template: Values, run: str, settings: Values, made: li
     return template
 
 
-def _fixed(model: Model, group: Group, template: Values) -> Values:
-    """What cannot change of a pod template in a run: all but what follows from the replicas of a group scaled live."""
-    moving = [name for name, one in model.groups.items() if one.is_scaled_live]
-    dropped = [
-        service_variable(service.name, "HOSTS") for service in model.services.values() if service.group in moving
-    ]
-    dropped += [REPLICAS] if group.is_scaled_live else []
+def _moving(model: Model) -> list[str]:
+    """The variables that follow from the replicas of groups that are scaled live."""
+    live = {name for name, group in model.groups.items() if group.is_scaled_live}
+    return [service_variable(service.name, "HOSTS") for service in model.services.values() if service.group in live]
+
+
+def _fixed(group: Group, template: Values, moving: list[str]) -> Values:
+    """What cannot change of a pod template in a run: all but `moving` and the group's own replicas if scaled live."""
+    dropped = [*moving, *([REPLICAS] if group.is_scaled_live else [])]
     if not dropped and not group.selector_patterns:
         return template
     fixed = _without(template, dict.fromkeys(dropped, None))

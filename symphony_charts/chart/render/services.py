@@ -16,8 +16,9 @@ def service_objects(model: Model, run: str) -> Iterator[dict[str, object]]:
     """The Service of each name, then the headless ones that give replicas their own."""
     for service in model.services.values():
         yield _service(model, service, run)
+    with_services = {service.group for service in model.services.values()}
     for group in model.groups.values():
-        dialled = any(service.group == group.name for service in model.services.values())
+        dialled = group.name in with_services
         if not group.in_unit or (group.is_indexed and (dialled or group.is_node) and not group.selector_patterns):
             yield _headless(model, group, run)
 

@@ -32,7 +32,10 @@ def own(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
 
 def seen(own: Own, *texts: str) -> None:
     """Wait until the screen has all texts."""
-    until(lambda: all(text in own.tmux("capture-pane", "-p", "-t", "mine") for text in texts))
+    try:
+        until(lambda: all(text in own.tmux("capture-pane", "-p", "-t", "mine") for text in texts))
+    except AssertionError:
+        pytest.fail(f"not all of {texts} is on the screen:\n{own.screen()}")
 
 
 def press(own: Own, *keys: str) -> None:

@@ -34,9 +34,12 @@ def stay(name: str, begin: Callable[[], None], wait: Callable[[], int], end: Cal
     Without a terminal an interrupt ends it. SIGTERM ends it (143); SIGHUP leaves it running (129).
     """
     with _signals():
+        is_begun = False
         while True:
             try:
-                begin()
+                if not is_begun:
+                    is_begun = True
+                    _whole(begin)
                 return wait(), True
             except _HungUp:
                 return 128 + signal.SIGHUP, False
@@ -48,6 +51,15 @@ def stay(name: str, begin: Callable[[], None], wait: Callable[[], int], end: Cal
                 return 0, False
             if choice == "end":
                 return _end(name, wait, end, INTERRUPTED)
+
+
+def _whole(begin: Callable[[], None]) -> None:
+    """Do all of `begin`, whose threads would else be started in part; signals are heard afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        begin()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end(name: str, wait: Callable[[], int], end: Callable[[], None], status: int) -> tuple[int, bool]:
