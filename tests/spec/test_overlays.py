@@ -334,6 +334,14 @@ def test_anything_in_an_overlay_is_taken_or_refused(container: dict[str, Any], p
         assert finish(once) == from_data(to_data(once)) == once
 
 
+def test_the_times_of_a_probe_are_joined_with_the_question_of_a_later_overlay() -> None:
+    pod = {"spec": {"containers": [{"name": "p", "readinessProbe": {"httpGet": {"port": 80}}}]}}
+    once = experiment({"readinessProbe": {"timeoutSeconds": 7}}, pod)
+    (process,) = once.processes.values()
+    assert (process.ready, process.container_overlay) == (Probe(http=HttpProbe(port=80), timeout=7), {})
+    assert finish(once) == once
+
+
 @SOME
 @given(overlaid())
 def test_finishing_twice_changes_nothing(data: dict[str, Any]) -> None:
