@@ -188,7 +188,7 @@ def test_every_value_in_the_row_of_a_kind_is_noticed(kind: str, tmp_path: Path) 
 
 
 def test_resources_are_what_kubectl_calls_the_objects_of_a_kind() -> None:
-    table = load(rich().files["files/kinds.yaml"].decode())
+    table: Any = load(rich().files["files/kinds.yaml"].decode())
     for name, kind in KINDS.items():
         said = (table["kinds"][name] or {}).get("resources") or table["usual"]["resources"]
         words = {resource.partition(".")[0] for resource in said.split(",")}
