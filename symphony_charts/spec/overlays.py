@@ -97,10 +97,11 @@ def _container(process: Process, more: Iterable[Data]) -> Process:
     """The process with the fields that its overlay and `more` of them mean, the last word last."""
     left: Data = {}
     for overlay in (process.container_overlay, *more):
-        if "readinessProbe" in left and "readinessProbe" in overlay:
-            # Times without a question wait for the overlay that asks one.
-            overlay = merge_overlay({"readinessProbe": left.pop("readinessProbe")}, overlay)
-        process, fields, rest = _overlaid(process, overlay)
+        # The times of a probe wait for the overlay that says what is asked.
+        waiting: Data = (
+            {"readinessProbe": left.pop("readinessProbe")} if "readinessProbe" in {*left} & {*overlay} else {}
+        )
+        process, fields, rest = _overlaid(process, merge_overlay(waiting, overlay))
         left = merge_overlay(_without_variables(left, list(sub(fields, "env"))), rest)
     return msgspec.structs.replace(process, container_overlay=left)
 
