@@ -131,6 +131,7 @@ TOUCHES_THE_WORLD = (
     "local/adoption",
     "local/backend",
     "local/completion_names",
+    "local/di_server",
     "local/history",
     "local/log_file",
     "local/log_tail",
