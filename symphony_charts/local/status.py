@@ -24,7 +24,7 @@ from symphony_charts.local.runs import LIVE, Run, describe_process, wrapper_of
 from symphony_charts.local.waiting import LONG_S, wait_words, waiting_since
 from symphony_charts.system.process_identity import is_running, read_stat
 
-__all__ = ["path_of", "run_events", "run_status"]
+__all__ = ["RUN_PHASES", "path_of", "run_events", "run_status"]
 
 _PHASES: dict[str, Phase] = {
     "waiting": "pending",
@@ -39,7 +39,7 @@ _PHASES: dict[str, Phase] = {
 }
 # What is told of a process of a plan.
 _PLANNED_KEYS = frozenset({"address", "checks", "index", "is_service", "is_step", "process"})
-_RUN_PHASES: dict[str, Phase] = {
+RUN_PHASES: dict[str, Phase] = {
     "stopping": "stopping",
     "stopped": "stopped",
     "finished": "succeeded",
@@ -62,7 +62,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         name=run.experiment,
         experiment=run.experiment,
         backend="tmux",
-        phase="lost" if sight.is_lost else _RUN_PHASES.get(state["phase"]) or overall(instances),
+        phase="lost" if sight.is_lost else RUN_PHASES.get(state["phase"]) or overall(instances),
         started=state["started"],
         ended=state.get("ended"),
         run=run.run_id,
