@@ -118,7 +118,7 @@ def look(experiments: KubeExperiments, manifest: Sequence[Object], name: str) ->
     workloads = experiments.of_kinds(_workload_kinds(manifest), name)
     live = {(item["kind"], item["metadata"]["name"]): item for item in workloads}
     pods = experiments.pods(name)
-    waits = kueue.reasons_of(workloads, experiments.admissions(workloads))
+    waits = kueue.reasons_of(workloads, experiments.queue(workloads))
     return [
         progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods), waits)
         for item in manifest
