@@ -56,6 +56,10 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
     except (NotFound, ToolFailed) as error:
         return _damaged_status(run, error)
     sight = _look(run, state)
+    if sight.is_blind:
+        # A supervisor that ended between the two looks wrote how the run ended before it went.
+        state = run.state()
+        sight = _look(run, state)
     pairs = zip(state["processes"], plan["processes"], strict=True)
     instances = tuple(_instance(run, item, planned, state, plan, sight) for item, planned in pairs)
     return ExperimentStatus(

@@ -176,7 +176,8 @@ def _begin(
         supervisor.tell()
         count = supervisor.answer()
         if count != len(plan.processes):
-            raise ToolFailed(f"tmux started {count} of {len(plan.processes)} processes")
+            cause = "" if tmux_client.server_pid(run.socket) else ": tmux was killed"
+            raise ToolFailed(f"the run failed{cause}", f"tmux started {count} of {len(plan.processes)} processes")
     except BaseException as error:
         # Whatever one of them says, the others are done as well, the last one first.
         with contextlib.ExitStack() as left:
