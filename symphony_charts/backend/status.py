@@ -117,9 +117,9 @@ class ExperimentStatus:
     """One experiment on one backend.
 
     `name` is what runs (a release may be called differently from its `experiment`); `run` tells apart runs of the same
-    name; `held_by` lists who put it there: ``tmux``, ``Helm release rl, revision 2``, ``Argo CD application rl``;
-    empty means that somebody applied the objects by hand. `note` says what else is to be known of all that is told
-    here, as that it is of another machine; mostly nothing.
+    name, `chart` is the chart and version that its objects bear as a label; `held_by` lists who put it there: ``tmux``,
+    ``Helm release rl, revision 2``, ``Argo CD application rl``; empty means that somebody applied the objects by hand.
+    `note` says what else is to be known of all that is told here, as that it is of another machine; mostly nothing.
     """
 
     name: str
@@ -129,6 +129,7 @@ class ExperimentStatus:
     started: float
     ended: float | None = None
     run: str = ""
+    chart: str = ""
     namespace: str = ""
     held_by: tuple[str, ...] = ()
     instances: tuple[InstanceStatus, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from symphony_charts.backend.status import FINAL, ExperimentStatus, InstanceStatus
+from symphony_charts.backend.why import why_waiting
 from symphony_charts.formats.age import age
 
 __all__ = ["LONG_S", "SHORT_S", "Teller", "Told"]
@@ -49,11 +50,11 @@ class Teller:
 
     def tell(self, status: ExperimentStatus, now: float) -> list[Told]:
         """What there is to say of `status` at `now` (seconds since 1970); the same change of several is one."""
-        said = [told for instance in status.instances for told in self._of(instance, now)]
+        said = [told for instance in status.instances for told in self._of(status, instance, now)]
         self._before = {instance.path: instance for instance in status.instances}
         return list(_gather(said))
 
-    def _of(self, now_is: InstanceStatus, now: float) -> Iterator[Told]:
+    def _of(self, status: ExperimentStatus, now_is: InstanceStatus, now: float) -> Iterator[Told]:
         before = self._before.get(now_is.path)
         path = (now_is.path,)
         if before is None or before.phase != now_is.phase or before.restarts != now_is.restarts:
@@ -61,12 +62,13 @@ class Teller:
         if now_is.ready and before is not None and before.phase == now_is.phase == "running" and not before.ready:
             took = f" after {age(now - now_is.started)}" if now_is.started else ""
             yield Told(paths=path, text=f"ready{took}")
-        yield from self._wait_of(now_is, now)
+        yield from self._wait_of(status, now_is, now)
 
-    def _wait_of(self, instance: InstanceStatus, now: float) -> Iterator[Told]:
-        """A wait that has become long, and once more when it has become very long."""
-        words = _SO_FAR.sub("", instance.reason) if instance.phase in ("pending", "queued") else ""
-        if not words or instance.status is not None:
+    def _wait_of(self, status: ExperimentStatus, instance: InstanceStatus, now: float) -> Iterator[Told]:
+        """A wait that has become long, and once more, with the step to take, when it has become very long."""
+        why = why_waiting(status, instance) if instance.phase in ("pending", "queued") else None
+        words = _SO_FAR.sub("", why.text) if why else ""
+        if not why or instance.status is not None:
             # Who is to start again after a failure has been told of as that.
             self._waits.pop(instance.path, None)
             return
@@ -75,7 +77,8 @@ class Teller:
             since, limit = now, SHORT_S
         if now - since >= limit:
             is_long = limit == LONG_S
-            yield Told(paths=(instance.path,), text=f"{words}, {age(now - since)}", is_bad=is_long)
+            step = f"   next: {why.next}" if is_long and why.next else ""
+            yield Told(paths=(instance.path,), text=f"{words}, {age(now - since)}{step}", is_bad=is_long)
             limit = float("inf") if is_long else LONG_S
         self._waits[instance.path] = (words, since, limit)
 

@@ -13,7 +13,12 @@ from symphony_charts.environment.variables import Fact
 from symphony_charts.spec.checks.dijob import ROLES, pods_in_order
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["has_di_engine", "node_facts", "nodes_of", "older_names", "older_variables"]
+__all__ = ["SERVER", "SERVER_URL", "has_di_engine", "node_facts", "nodes_of", "older_names", "older_variables"]
+
+SERVER = "di-server"
+"""What the process and the service are called that stand for the server of operator v0 on one machine."""
+
+SERVER_URL = "KUBERNETES_SERVER_URL"
 
 # Where the first worker of a pod listens under operator v1.0, and roles under v0 that name no port of their own.
 _PORT = 22270
@@ -46,11 +51,17 @@ def node_facts(job: str, pod: str, index: int, hosts: Mapping[str, Sequence[str]
 
 
 def older_variables(
-    experiment: Experiment, pod: str, index: int, hosts: Mapping[str, Sequence[str]], ports: Mapping[str, int]
+    experiment: Experiment,
+    pod: str,
+    index: int,
+    hosts: Mapping[str, Sequence[str]],
+    ports: Mapping[str, int],
+    name: str,
 ) -> dict[str, str]:
-    """What operators before v1.1 tell replica `index` of `pod`, where that is no matter of the operator's server.
+    """What operators before v1.1 tell replica `index` of `pod`, whose own name is `name`.
 
-    `hosts` are those of every pod's replicas, `ports` those of services by name.
+    `hosts` are those of every pod's replicas, `ports` those of services by name. The operator's server is among both
+    where there is one.
     Source: opendilab/DI-orchestrator v1.0.0, pkg/context/job.go; v0.2.2, utils/replicas_util.go.
     """
     settings = experiment.workload.dijob
@@ -68,7 +79,13 @@ def older_variables(
             "DI_ATTACHED_NODES_ARG": _attached(settings.topology, hosts[pod][:index], len(workers)),
         }
     if settings.operator == "v0" and pod in ROLES:
-        told = {f"{pod.upper()}_PORT": str(ports.get(pod, _ROLE_PORTS[pod]))}
+        told = {
+            "KUBERNETES_POD_NAMESPACE": experiment.namespace or "default",
+            "KUBERNETES_POD_NAME": name,
+            f"{pod.upper()}_PORT": str(ports.get(pod, _ROLE_PORTS[pod])),
+        }
+        if SERVER in hosts:
+            told[SERVER_URL] = f"{hosts[SERVER][0]}:{ports[SERVER]}"
         if pod == "coordinator":
             told["KUBERNETES_COORDINATOR_URL"] = f"{hosts[pod][index]}:{told['COORDINATOR_PORT']}"
         return told
@@ -81,7 +98,8 @@ def older_names(experiment: Experiment) -> frozenset[str]:
         return frozenset()
     arguments = (f"DI_{name}_ARG" for name in ("PARALLEL_WORKERS", "PORTS", "NODE_IDS", "ATTACHED_NODES"))
     ports = (f"{role.upper()}_PORT" for role in ROLES)
-    return frozenset((*arguments, *ports, "DI_JOB_ID", "DI_JOB_GENERATION", "KUBERNETES_COORDINATOR_URL"))
+    urls = (f"KUBERNETES_{name}" for name in ("POD_NAME", "POD_NAMESPACE", "SERVER_URL", "COORDINATOR_URL"))
+    return frozenset((*arguments, *ports, *urls, "DI_JOB_ID", "DI_JOB_GENERATION"))
 
 
 def _attached(topology: str, before: Sequence[str], workers: int) -> str:

@@ -15,7 +15,7 @@ from symphony_charts.kinds.dijob import pods as kube_dijob
 from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.kubernetes import kueue
 from symphony_charts.kubernetes.client import KubeApi, Object
-from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, name_of, status_of
+from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, is_mute, name_of, status_of
 from symphony_charts.kubernetes.watches import Kind, changes
 
 __all__ = ["PLAIN", "POD", "KubeExperiments", "selector_of"]
@@ -70,9 +70,10 @@ class KubeExperiments:
         pods += self._pods_of_jobs(others)
         names = sorted({(name_of(item), item["metadata"]["namespace"]) for item in (*workloads, *pods)})
         records = self._records(self.collection("v1", "Secret"), "owner=helm") if names else []
-        admissions = self.admissions(workloads)
-        return [
-            status_of(
+        queue = self.queue(workloads)
+
+        def status(name: str, namespace: str, warnings: Sequence[Object] = ()) -> ExperimentStatus:
+            return status_of(
                 name,
                 _those(workloads, namespace, name),
                 _those(pods, namespace, name),
@@ -81,11 +82,15 @@ class KubeExperiments:
                     for record in records
                     if (record["metadata"]["namespace"], record["metadata"]["labels"].get("name")) == (namespace, name)
                 ],
-                admissions=admissions,
+                queue=queue,
+                warnings=warnings,
                 now=time.time(),
             )
-            for name, namespace in names
-        ]
+
+        seen = [status(name, namespace) for name, namespace in names]
+        mute = {each.namespace for each in seen if is_mute(each)}
+        warnings = {namespace: self._warnings(namespace) for namespace in sorted(mute)}
+        return [status(each.name, each.namespace, warnings[each.namespace]) if is_mute(each) else each for each in seen]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
         """How the experiment is; with `events` also who holds it, its services, and what happened of late."""
@@ -96,8 +101,11 @@ class KubeExperiments:
         namespace = self.namespace_of(name, [*workloads, *pods])
         services = self.services(name) if events else []
         releases = self.releases(name, namespace) if events else []
-        admissions = self.admissions(workloads)
-        status = status_of(name, workloads, pods, services, releases, admissions=admissions, now=time.time())
+        queue, now = self.queue(workloads), time.time()
+        status = status_of(name, workloads, pods, services, releases, queue=queue, now=now)
+        if is_mute(status):
+            warnings = self._warnings(namespace)
+            status = status_of(name, workloads, pods, services, releases, queue=queue, warnings=warnings, now=now)
         if not events:
             return status
         return dataclasses.replace(
@@ -186,13 +194,29 @@ class KubeExperiments:
             self._may_read_all = False
             return self.listed(api_version, kind, selector)
 
-    def admissions(self, workloads: Sequence[Object]) -> list[Object]:
-        """Kueue's records, where something waits; whoever may not read them sees the wait without its reason."""
+    def queue(self, workloads: Sequence[Object]) -> kueue.Queue:
+        """What Kueue says, where something waits; whoever may not read its records sees the wait without its reason."""
         if not any(map(kueue.is_suspended, workloads)) or not self.api.has_group(kueue.GROUP):
-            return []
-        for kind in kueue.KINDS:
-            with contextlib.suppress(NotFound, ToolFailed):
-                return self.api.listed(self.collection(*kind))
+            return kueue.NO_QUEUE
+        ours = [item for kind in self._kinds() for item in self.listed(*kind, f"{EXPERIMENT},{kueue.QUEUE}")]
+        return kueue.Queue(
+            records=self._widely(kueue.KINDS),
+            locals=self._widely(kueue.QUEUES),
+            experiments={item["metadata"]["uid"]: f"{item['metadata']['namespace']}/{name_of(item)}" for item in ours},
+        )
+
+    def _widely(self, kinds: Sequence[Kind]) -> list[Object]:
+        """The objects of the first of these kinds that is served: of all namespaces, else of one; none if forbidden."""
+        for version, kind in kinds:
+            for place in (None, self._namespace or self.api.namespace):
+                with contextlib.suppress(NotFound, ToolFailed):
+                    return self.api.listed(self.api.collection(version, kind, place))
+        return []
+
+    def _warnings(self, namespace: str) -> list[Object]:
+        """The cluster's warnings in a namespace; none where events may not be read."""
+        with contextlib.suppress(ToolFailed):
+            return self.api.listed(self.api.collection("v1", "Event", namespace), fields="type=Warning")
         return []
 
     def _kinds(self) -> Iterator[Kind]:

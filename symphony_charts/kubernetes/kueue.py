@@ -1,20 +1,62 @@
-"""`reasons_of` says why Kueue holds an experiment back, by what its Workloads say of their Jobs. Pure.
+"""`reasons_of` says why Kueue holds an experiment back and who is before it, by what its Workloads say. Pure.
 
-Source: kueue.x-k8s.io `Workload`, its conditions and `spec.active`; the same in v1beta1 and v1beta2.
+Source: kueue.x-k8s.io `Workload`, its conditions and `spec.active`; the same in v1beta1 and v1beta2. The order of a
+queue is that of kubernetes-sigs/kueue, pkg/cache/queue: the higher priority first, then who came earlier, where an
+eviction that was nobody's fault begins the wait anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["GROUP", "KINDS", "QUEUE", "is_suspended", "reasons_of", "wait_reason"]
+__all__ = ["GROUP", "KINDS", "NO_QUEUE", "QUEUE", "QUEUES", "Queue", "is_suspended", "reasons_of", "wait_reason"]
 
 Object = Mapping[str, Any]
 
 GROUP = "kueue.x-k8s.io"
 KINDS = ((f"{GROUP}/v1beta2", "Workload"), (f"{GROUP}/v1beta1", "Workload"))
+QUEUES = ((f"{GROUP}/v1beta2", "LocalQueue"), (f"{GROUP}/v1beta1", "LocalQueue"))
 QUEUE = f"{GROUP}/queue-name"
+_ORDINALS = ("", "", "second", "third", "fourth", "fifth")
+_MOST_NAMES = 3
+_REQUEUED_LATER = ("PodsReadyTimeout", "AdmissionCheck")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """What is known of Kueue: its records, its LocalQueues, and which experiments own records, by the owner's uid.
+
+    Each may be of those alone that may be read.
+    """
+
+    records: Sequence[Object] = ()
+    locals: Sequence[Object] = ()
+    experiments: Mapping[str, str] = field(default_factory=dict)
+
+    def ahead_of(self, record: Object) -> list[str]:
+        """Who else waits in the same queue and comes before, in their order: experiments, else the names of owners."""
+        mine, own = self._queue_of(record), self._owner(record)
+        waiting = [each for each in self.records if _is_waiting(each) and self._queue_of(each) == mine]
+        before = [each for each in sorted(waiting, key=_turn) if _turn(each) < _turn(record)]
+        return [owner for owner in dict.fromkeys(map(self._owner, before)) if owner != own]
+
+    def _queue_of(self, record: Object) -> tuple[str, ...]:
+        place = str(record["metadata"].get("namespace", "")), str(record["spec"].get("queueName", ""))
+        for item in self.locals:
+            if (item["metadata"].get("namespace", ""), item["metadata"]["name"]) == place:
+                return (str(item["spec"].get("clusterQueue", "")),)
+        return place
+
+    def _owner(self, record: Object) -> str:
+        meta = record["metadata"]
+        owners = meta.get("ownerReferences") or [{"uid": "", "name": meta.get("name", "")}]
+        space = f"{meta['namespace']}/" if meta.get("namespace") else ""
+        return self.experiments.get(str(owners[0]["uid"])) or f"{space}{owners[0]['name']}"
+
+
+NO_QUEUE = Queue()
 
 
 def is_suspended(workload: Object) -> bool:
@@ -22,25 +64,58 @@ def is_suspended(workload: Object) -> bool:
     return bool(workload["spec"].get("suspend"))
 
 
-def reasons_of(workloads: Iterable[Object], admissions: Iterable[Object] = ()) -> dict[str, str]:
-    """Why each suspended one of `workloads` waits, by its uid; `admissions` are Kueue's own records."""
-    reasons = {}
+def reasons_of(workloads: Iterable[Object], queue: Queue = NO_QUEUE) -> dict[str, str]:
+    """Why each suspended one of `workloads` waits, by its uid: which queue, who is before it, Kueue's own words."""
+    reasons, held = {}, set()
     for item in workloads:
         meta = item["metadata"]
-        queue = (meta.get("labels") or {}).get(QUEUE)
-        if queue and is_suspended(item):
-            reasons[str(meta.get("uid", ""))] = f"in {queue}: it has not admitted it"
-    for record in admissions:
-        reason = wait_reason(record)
-        owners = (record["metadata"].get("ownerReferences") or []) if reason else []
-        reasons |= {str(owner["uid"]): reason for owner in owners}
+        name = (meta.get("labels") or {}).get(QUEUE)
+        if is_suspended(item):
+            held.add(str(meta.get("uid", "")))
+        if name and is_suspended(item):
+            reasons[str(meta.get("uid", ""))] = f"in {name}: it has not admitted it"
+    for record in queue.records:
+        owners = [owner for owner in record["metadata"].get("ownerReferences") or [] if str(owner["uid"]) in held]
+        where, colon, why = wait_reason(record).partition(": ") if owners else ("", "", "")
+        if where and _is_waiting(record):
+            where += _place(queue.ahead_of(record))
+        reasons |= {str(owner["uid"]): f"{where}{colon}{why}" for owner in owners if where}
     return reasons
+
+
+def _place(ahead: Sequence[str]) -> str:
+    if not ahead:
+        return ""
+    number = len(ahead) + 1
+    ordinal = _ORDINALS[number] if number < len(_ORDINALS) else f"number {number}"
+    more = f" and {len(ahead) - _MOST_NAMES} more" if len(ahead) > _MOST_NAMES else ""
+    return f", {ordinal} behind {', '.join(ahead[:_MOST_NAMES])}{more}"
+
+
+def _is_waiting(record: Object) -> bool:
+    """Whether it waits for room in its queue."""
+    conditions = _conditions(record)
+    is_over = any(_is_true(conditions, kind) for kind in ("Finished", "Admitted", "QuotaReserved"))
+    return not is_over and (record.get("spec") or {}).get("active") is not False
+
+
+def _turn(record: Object) -> tuple[int, str, str]:
+    """Where it stands in its queue: what is smaller comes first."""
+    evicted = _conditions(record).get("Evicted", {})
+    since = str(record["metadata"].get("creationTimestamp", ""))
+    if evicted.get("status") == "True" and evicted.get("reason") in _REQUEUED_LATER:
+        since = str(evicted.get("lastTransitionTime") or since)
+    return -int(record["spec"].get("priority") or 0), since, str(record["metadata"].get("uid", ""))
+
+
+def _conditions(record: Object) -> dict[str, Object]:
+    return {condition["type"]: condition for condition in (record.get("status") or {}).get("conditions") or []}
 
 
 def wait_reason(record: Object) -> str:
     """What one of Kueue's Workloads says of its wait: queue and reason; empty once it is admitted or over."""
     spec, status = record.get("spec") or {}, record.get("status") or {}
-    conditions = {condition["type"]: condition for condition in status.get("conditions") or []}
+    conditions = _conditions(record)
     if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):
         return ""
     queue = str(spec.get("queueName") or "its queue")

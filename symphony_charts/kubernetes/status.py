@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from symphony_charts.backend.status import (
@@ -16,10 +17,10 @@ from symphony_charts.kinds.dijob.children import process_of
 from symphony_charts.kinds.outcome import may_start_again, parts_of, verdict_of
 from symphony_charts.kinds.registry import kind_for
 from symphony_charts.kubernetes.container_phase import judge, judge_failure, moment_of, phase_of_workload
-from symphony_charts.kubernetes.kueue import reasons_of
+from symphony_charts.kubernetes.kueue import NO_QUEUE, Queue, reasons_of
 from symphony_charts.kubernetes.ownership import held_by
 
-__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "name_of", "status_of"]
+__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "is_mute", "name_of", "status_of"]
 
 Object = Mapping[str, Any]
 
@@ -27,6 +28,9 @@ EXPERIMENT = "symph.dev/experiment"
 INSTANCE = "app.kubernetes.io/instance"
 _GROUP, _PROCESS, _RUN = "symph.dev/group", "symph.dev/process", "symph.dev/run"
 _ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
+_CHART = "helm.sh/chart"
+# What says no more than that something has not begun; an event may know why.
+_MUTE = ("", "ContainerCreating", "PodInitializing", "no pod yet")
 _INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "volcano.sh/task-index")
 
 
@@ -44,16 +48,19 @@ def status_of(
     releases: Sequence[Object] = (),
     events: Iterable[Event] = (),
     *,
-    admissions: Iterable[Object] = (),
+    queue: Queue = NO_QUEUE,
+    warnings: Iterable[Object] = (),
     now: float,
 ) -> ExperimentStatus:
     """The state of the experiment `name`, given its objects.
 
-    `releases` are helm's own Secrets of that name, `admissions` Kueue's Workloads, those of others among them.
+    `releases` are helm's own Secrets of that name, `queue` what Kueue says, and `warnings` the cluster's events of
+    that type; both may be about others, too.
     """
     everything = [*workloads, *pods, *services]
     labels = everything[0]["metadata"]["labels"] if everything else {}
-    instances = _instances(workloads, pods, reasons_of(workloads, admissions), now)
+    instances = _instances(workloads, pods, reasons_of(workloads, queue), now)
+    instances = _explained(instances, workloads, warnings)
     phase = verdict_of(workloads) or overall(instances)
     if phase == "failed" and may_start_again(workloads):
         phase = "running"
@@ -70,6 +77,7 @@ def status_of(
         started=started,
         ended=max(ends) if ends and phase in ("succeeded", "failed") else None,
         run=next((run for run in runs if run), ""),
+        chart=next((str(chart) for chart in map(_chart, workloads) if chart), ""),
         namespace=str(everything[0]["metadata"]["namespace"]) if everything else "",
         held_by=held_by(everything, releases),
         instances=instances,
@@ -106,6 +114,41 @@ def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
         return name in names or name.startswith(prefixes)
 
     return is_about_them
+
+
+def is_mute(status: ExperimentStatus) -> bool:
+    """Whether something has not begun, and its objects do not say why."""
+    return any(instance.phase == "pending" and instance.reason in _MUTE for instance in status.instances)
+
+
+def _explained(
+    instances: Sequence[InstanceStatus], workloads: Sequence[Object], warnings: Iterable[Object]
+) -> tuple[InstanceStatus, ...]:
+    """The instances; those that have not begun say the last warning about their pod, or about what makes it."""
+    last = sorted(warnings, key=lambda item: event_of(item).time)
+    if not last:
+        return tuple(instances)
+    makers = {_group(workload): _name(workload) for workload in workloads}
+
+    def explained(instance: InstanceStatus) -> InstanceStatus:
+        if instance.phase != "pending" or instance.reason not in _MUTE:
+            return instance
+        maker = makers.get(instance.group or instance.process, "")
+        about = [event for event in last if _is_about(event, instance.pod, maker)]
+        if not about:
+            return instance
+        reason = event_of(about[-1]).message.partition("\n")[0]
+        return replace(instance, state=f"pending: {reason}", reason=reason)
+
+    return tuple(map(explained, instances))
+
+
+def _is_about(event: Object, pod: str, maker: str) -> bool:
+    """Whether an event is about a pod, or else about the workload that fails to make it, or a part of that."""
+    name = str(event["involvedObject"].get("name") or "")
+    if pod:
+        return name == pod
+    return bool(maker) and (name == maker or name.startswith(f"{maker}-")) and event["involvedObject"]["kind"] != "Pod"
 
 
 def _instances(
@@ -252,6 +295,10 @@ def _group(item: Object) -> str:
 def _attempt(pod: Object) -> int:
     """How often its JobSet has started all its groups again."""
     return int((pod["metadata"].get("labels") or {}).get(_ATTEMPT) or 0)
+
+
+def _chart(item: Object) -> str:
+    return str((item["metadata"].get("labels") or {}).get(_CHART, ""))
 
 
 def _run(item: Object) -> str:

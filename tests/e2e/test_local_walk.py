@@ -98,6 +98,13 @@ _WHAT_WENT_WRONG: dict[str, list[Step]] = {
         ("up", "A", "a", "linked", 1),
         ("fetch", "A", "a"),
     ],
+    "of a run without a supervisor tmux alone is left": [
+        ("up", "A", "a", "claim", 1),
+        ("kill", "A", "supervisor", 0, 9),
+        ("close", "A", 0),
+        ("kill", "A", "wrapper", 0, 9),
+        ("symph", "A", "p", "a"),
+    ],
     "a restart on a full disk was waited for": [
         ("up", "A", "a", "below", 1),
         ("fill",),

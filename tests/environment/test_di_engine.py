@@ -78,12 +78,18 @@ def test_operator_v1_0_is_repeated_word_for_word(topology: Literal["star", "mesh
     for rank, pod in enumerate(MAKERS["v1.0.0"](job)["pods"]):
         told = {item["name"]: item["value"] for item in pod["spec"]["containers"][0]["env"]}
         del told["DI_SERVER_URL"]  # no server is here
-        assert older_variables(experiment, "worker", rank, hosts, {}) == told
+        assert older_variables(experiment, "worker", rank, hosts, {}, "job-0") == told
 
 
-def test_operator_v0_tells_a_role_its_port_and_where_the_coordinator_is() -> None:
+def test_operator_v0_tells_a_role_who_it_is_and_where_the_coordinator_and_the_server_are() -> None:
     processes = {"coordinator": {"command": ["x"], "binds": {"coordinator": 7001}}}
     workload = {"kind": "dijob", "dijob": {"operator": "v0"}}
     experiment = from_data({"name": "job", "processes": processes, "workload": workload})
-    told = older_variables(experiment, "coordinator", 0, {"coordinator": ["127.0.0.9"]}, {"coordinator": 7001})
-    assert told == {"COORDINATOR_PORT": "7001", "KUBERNETES_COORDINATOR_URL": "127.0.0.9:7001"}
+    hosts, ports = {"coordinator": ["127.0.0.9"], "di-server": ["127.0.0.3"]}, {"coordinator": 7001, "di-server": 8080}
+    assert older_variables(experiment, "coordinator", 0, hosts, ports, "job-coordinator") == {
+        "COORDINATOR_PORT": "7001",
+        "KUBERNETES_COORDINATOR_URL": "127.0.0.9:7001",
+        "KUBERNETES_POD_NAME": "job-coordinator",
+        "KUBERNETES_POD_NAMESPACE": "default",
+        "KUBERNETES_SERVER_URL": "127.0.0.3:8080",
+    }

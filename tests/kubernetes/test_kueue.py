@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.backend.status import ExperimentStatus
-from symphony_charts.kubernetes.kueue import QUEUE, wait_reason
+from symphony_charts.kubernetes.kueue import QUEUE, Queue, reasons_of, wait_reason
 from symphony_charts.kubernetes.status import status_of
 from tests.kinds.test_outcome import job_set
 from tests.kubernetes.test_status import LABELS, NOW, job
@@ -34,7 +34,7 @@ def queued_job() -> dict[str, Any]:
 
 def status(workloads: list[dict[str, Any]], *admissions: dict[str, Any]) -> ExperimentStatus:
     """The state of `rl`."""
-    return status_of("rl", workloads, [], admissions=admissions, now=NOW)
+    return status_of("rl", workloads, [], queue=Queue(records=admissions), now=NOW)
 
 
 def test_a_queued_job_says_what_its_queue_says() -> None:
@@ -79,3 +79,50 @@ def test_an_experiment_of_which_a_part_runs_is_running() -> None:
 )
 def test_each_step_of_the_way_through_a_queue_has_its_words(what: dict[str, Any], said: str) -> None:
     assert wait_reason(what) == said
+
+
+def waiting(name: str, priority: int = 0, since: str = "11:00", **more: Any) -> dict[str, Any]:
+    """A record of a Job that waits; its uid is its name."""
+    item = record(owner=name, spec={"priority": priority}, QuotaReserved=("False", NO_ROOM))
+    item["metadata"] |= {"namespace": "ml", "creationTimestamp": f"2026-03-01T{since}:00Z", **more}
+    item["metadata"]["ownerReferences"][0]["name"] = f"{name}-x"
+    return item
+
+
+def place(*others: dict[str, Any], **known: Any) -> str:
+    """Where `u1`, which came at twelve, stands among others."""
+    queue = Queue(records=[waiting("u1", since="12:00"), *others], **known)
+    return reasons_of([queued_job()], queue)["u1"].partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], "in mine"),
+        ([waiting("a", since="13:00")], "in mine"),
+        ([waiting("a", since="13:00", priority=1)], "in mine, second behind ml/a-x"),
+        ([waiting("b"), waiting("a", since="10:00")], "in mine, third behind ml/a-x, ml/b-x"),
+        ([record(owner="r", QuotaReserved=("True", ""), Admitted=("True", ""))], "in mine"),
+        ([waiting(name) for name in "abcdef"], "in mine, number 7 behind ml/a-x, ml/b-x, ml/c-x and 3 more"),
+    ],
+    ids=["alone", "later", "priority", "two", "admitted", "many"],
+)
+def test_a_queued_job_says_who_is_before_it(others: list[dict[str, Any]], said: str) -> None:
+    for number, other in enumerate(others):
+        other["metadata"]["uid"] = f"{number}"
+    assert place(*others) == said
+
+
+def test_jobs_of_one_experiment_are_one_in_the_queue_and_never_before_themselves() -> None:
+    names = {"a": "ml/ppo", "b": "ml/ppo", "u2": "ml/rl", "u1": "ml/rl"}
+    others = [waiting("a"), waiting("b"), waiting("u2", since="09:00")]
+    assert place(*others, experiments=names) == "in mine, second behind ml/ppo"
+
+
+def test_queues_of_other_namespaces_lead_to_the_same_line() -> None:
+    queues = [
+        {"metadata": {"namespace": space, "name": "mine"}, "spec": {"clusterQueue": "all"}}
+        for space in ("ml", "vision")
+    ]
+    assert place(waiting("a", namespace="vision")) == "in mine"
+    assert place(waiting("a", namespace="vision"), locals=queues) == "in mine, second behind vision/a-x"

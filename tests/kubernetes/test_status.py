@@ -86,6 +86,37 @@ def test_replicas_without_a_pod_are_listed_from_their_workload() -> None:
     ]
 
 
+def warning(kind: str, name: str, message: str, minute: int = 0) -> dict[str, Any]:
+    """An event of the cluster."""
+    return {
+        "metadata": {"creationTimestamp": f"2026-03-01T11:{minute:02}:00Z"},
+        "involvedObject": {"kind": kind, "name": name},
+        "type": "Warning",
+        "message": message,
+    }
+
+
+@pytest.mark.parametrize(
+    ("pods", "events", "said"),
+    [
+        ([], [warning("Job", "rl-agent-r1", "quota")], "quota"),
+        ([], [warning("Job", "rl-agent-r1", "quota", 2), warning("Job", "rl-agent-r1", "older", 1)], "quota"),
+        ([], [warning("Job", "rl-agent-r2", "of another")], "no pod yet"),
+        ([], [warning("Pod", "rl-agent-r1-0-gone", "of a pod that is gone")], "no pod yet"),
+        ([pod()], [warning("Pod", "rl-agent-r1-0-x", "no secret")], "no secret"),
+        ([pod()], [warning("Job", "rl-agent-r1", "before it was made")], ""),
+        (
+            [pod(**container({"waiting": {"reason": "ErrImagePull"}}))],
+            [warning("Pod", "rl-agent-r1-0-x", "x")],
+            "ErrImagePull",
+        ),
+    ],
+)
+def test_what_has_not_begun_says_the_last_warning_about_it(pods: Any, events: Any, said: str) -> None:
+    seen = status_of("rl", [job()], pods, warnings=events, now=NOW)
+    assert only(seen).reason == said
+
+
 def test_a_job_that_nobody_queued_waits_to_be_resumed() -> None:
     item = job()
     item["spec"]["suspend"] = True

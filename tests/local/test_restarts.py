@@ -285,6 +285,22 @@ def test_a_closed_pane_is_told_and_a_process_that_restarts_gets_another(tmp_path
     until(lambda: len(log_of(run, "p0")) > size)
 
 
+def test_a_pane_closed_while_nobody_watched_is_no_killed_tmux(tmp_path: Path) -> None:
+    prints = python("import time\nfor _ in range(6000): print('on', flush=True); time.sleep(0.01)", retries=3)
+    run = start(tmp_path, processes={"a": prints})
+    quicker(run, base_s=3.0)
+    server = tmux_client.server_pid(run.socket)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    _close_pane(run, 0)
+    local_run.ensure_supervised(run)
+    assert "(its pane was closed)" in process_items(run)[0]["state"]
+    until(lambda: phases(run) == ["running"])
+    size = len(log_of(run, "a"))
+    until(lambda: len(log_of(run, "a")) > size)
+    assert tmux_client.server_pid(run.socket) == server
+
+
 def test_without_a_restart_a_closed_pane_is_why_the_run_failed(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {"command": ["sleep", "300"], "restart": "never"}, "b": FOREVER})
     until(lambda: phases(run) == ["running"] * 2)

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from symphony_charts.errors import SpecError
+from symphony_charts.local.di_server.plan import with_replicas, with_server
 from symphony_charts.local.machine.addresses import places_now, places_of_run
 from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
 from symphony_charts.local.machine.limits import find_limiter
@@ -56,6 +57,9 @@ def plan_here(
             problems.append(SpecError.one(f"secret file {path}: {error.strerror}", f"secrets[{number}]").problems[0])
     if problems:
         raise SpecError(problems)
+    private = str(run_dir or state_dir() / "local" / experiment.name / run_id)
+    if run_dir is None:
+        experiment, services = with_server(experiment, services, private)
     addresses = places_of_run(of_run) if of_run else places_now(experiment, services, strict=gpus is not None)
     if gpus is None:
         gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
@@ -63,7 +67,7 @@ def plan_here(
     caller, caller_notes = _caller_of(of_run) if of_run else (dict(os.environ), ())
     machine = Machine(
         run_id=run_id,
-        run_dir=str(run_dir or state_dir() / "local" / experiment.name / run_id),
+        run_dir=private,
         claims_dir=str(run_dir / "volumes" / "shared" if run_dir else state_dir() / "claims" / experiment.name),
         spec_dir=str(folder.resolve()),
         hostname=socket.gethostname(),
@@ -77,7 +81,7 @@ def plan_here(
         gpus=gpus,
         limiter=find_limiter() if experiment.local.limits else Limiter(),
     )
-    return make_plan(experiment, services, machine)
+    return with_replicas(make_plan(experiment, services, machine), private)
 
 
 def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from symphony_charts.environment.di_engine import older_names
+from symphony_charts.environment.di_engine import SERVER, older_names
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.parity.pod_view import view_of_manifests
 from symphony_charts.local.parity.probe import probe
@@ -53,6 +53,8 @@ def compare(
     planned = {
         name: replace(view, files=_without_secrets(view.files))
         for name, view in view_of_plan(plan_here(experiment, services, folder, "diff")).items()
+        # The operator has one for the whole cluster.
+        if name != f"{SERVER}/{SERVER}"
     }
     pins = {service.name: service.port for service in services}
     in_pods = view_of_manifests(

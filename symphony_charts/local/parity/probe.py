@@ -73,10 +73,8 @@ def probe(
         try:
             plan = run.plan()
             views = {path.name: _read(path) for path in _await(seen, len(planned))}
-            pids = {
-                f"{item['pod']}/{item['process']}": (run.process_dir(item["slot"]) / "pid").read_text().strip()
-                for item in plan["processes"]
-            }
+            slots = {f"{item['pod']}/{item['process']}": item["slot"] for item in plan["processes"]}
+            pids = {name: (run.process_dir(slots[name]) / "pid").read_text().strip() for name in planned}
         finally:
             local_run.down(run)
     return {name: _view(name, views[pids[name]], plan) for name in planned}

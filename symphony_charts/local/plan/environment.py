@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from symphony_charts.environment.di_engine import has_di_engine, node_facts, nodes_of, older_variables
+from symphony_charts.environment.di_engine import SERVER, has_di_engine, node_facts, nodes_of, older_variables
 from symphony_charts.environment.expansion import expand, pod_order
 from symphony_charts.environment.variables import (
     Address,
@@ -43,7 +43,9 @@ class Environments:
         self.addresses = {
             service.name: _address(service, hosts.get(service.listener.pod), machine) for service in services
         }
-        self._shared = shared_environment(self.addresses)
+        # The operator's server is told by the operator's own variable alone.
+        declared = {name: address for name, address in self.addresses.items() if name != SERVER}
+        self._shared = shared_environment(declared)
         self._hosts = hosts
         nodes = nodes_of(experiment) if has_di_engine(experiment) else []
         self._nodes = {pod: hosts[pod] for pod in nodes if pod in hosts}
@@ -98,7 +100,7 @@ class Environments:
         if isinstance(process, Step):
             return {}
         ports = {name: address.port_of(replica.index) for name, address in self.addresses.items()}
-        return older_variables(self._experiment, replica.pod.name, replica.index, self._hosts, ports)
+        return older_variables(self._experiment, replica.pod.name, replica.index, self._hosts, ports, replica.name)
 
     def _caller(self, pod: str, *, tty: bool) -> dict[str, str]:
         """What a pod would have from its image and kubelet, and the variables of `local.pass_env`."""

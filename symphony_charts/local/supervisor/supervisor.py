@@ -94,6 +94,8 @@ class Supervisor:
         else:
             # A server that was stopped by hand could not say what it holds.
             send_signal(ProcessRecord.from_data(self.old.get("tmux")), signal.SIGCONT)
+        # Where all panes have been closed none is left that would say which server it is.
+        self.panes.server = ProcessRecord.from_data(self.old.get("tmux"))
         count = self.panes.adopt()
         for slot in self.panes.live:
             self._follow_terminal(slot)

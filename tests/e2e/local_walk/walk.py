@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.e2e.local_walk.specs import own_file, spec
 from tests.e2e.local_walk.world import HOME, Answer, Process, Sight, World
@@ -80,16 +81,19 @@ class Walk:
         self._check([fault for answer in self.answers[before:] if (fault := _misbehaved(answer))])
 
     def finish(self) -> None:
-        """All troubles over, everything can be ended by name; nothing is left then. Raises WalkError."""
+        """All troubles over, everything can be ended by name; nothing is left then. Raises WalkError.
+
+        The names are those that `ls` says, too: of a run without a supervisor tmux may be all that is left.
+        """
         self._recover()
         self._check([])
-        names = {process.token.split(".")[0] for process in self._everywhere() if process.token}
         for machine in sorted(self.world.booted):
             there = {process.token.split(".")[0] for process in self._sight(machine).processes if process.token}
-            for name in sorted(there & names):
+            for name in sorted(there | {item["name"] for item in self._listed(machine)}):
                 self._symph(machine, "down", name)
         self.steps.append(("finish",))
         self._await(lambda: [f"{process} is left" for process in self._everywhere() if _is_ours(process)])
+        self._await(lambda: [f"ls still shows {item}" for one in self.world.booted for item in self._listed(one)])
         self._check([])
 
     # Steps
@@ -245,6 +249,11 @@ class Walk:
             *self._gone(sight, "what"),
         ]
 
+    def _listed(self, machine: str) -> list[dict[str, Any]]:
+        """What `ls` says there; nothing when no verb is asked that was not among the steps."""
+        answer = self.world.symph(machine, "ls", "-o", "json") if self.is_looking else None
+        return json.loads(answer.out)["items"] if answer and answer.status == 0 else []
+
     def _untrue(self, machine: str) -> list[str]:
         """What `ls` and `p` say otherwise than it is."""
         sight = self._sight(machine)
@@ -262,6 +271,9 @@ class Walk:
         faults += [
             f"processes of {name} run on {machine}, and ls there does not show it" for name in here - set(phases)
         ]
+        servers = [process.argv[2] for process in sight.processes if process.is_tmux and "start-server" in process.argv]
+        if len(servers) > len(items):
+            faults.append(f"{machine} has {servers}, and ls there shows {sorted(phases)} alone")
         faults += [
             f"ls on {machine} says that {name} runs, and nothing of it does anywhere"
             for name, phase in phases.items()

@@ -7,20 +7,25 @@ import sys
 from collections.abc import Sequence
 
 from symphony_charts.backend.status import Event, ExperimentStatus, ProcessStatus, age_since
+from symphony_charts.backend.why import Why, to_data
 from symphony_charts.cli import experiments, output
+from symphony_charts.cli.diagnosis import diagnose
 from symphony_charts.formats.age import age
+from symphony_charts.formats.printable import printable_line
 
 __all__ = ["EVENT_COLUMNS", "event_items", "record_of", "run"]
 
 
 def run(args: argparse.Namespace) -> int:
     """Print phase, processes with their replicas, services, and what happened last."""
-    status = experiments.find_status(args, experiments.watcher_of(args), events=True)
+    watcher = experiments.watcher_of(args)
+    status = experiments.find_status(args, watcher, events=True)
     if args.output == "name":
         output.line(status.name)
     else:
-        text = _text(args, status) if args.output == "table" else ""
-        output.print_record(args, "Experiment", record_of(status), text)
+        why = diagnose(watcher, status)
+        text = _text(args, status, why) if args.output == "table" else ""
+        output.print_record(args, "Experiment", {**record_of(status), "why": to_data(why)}, text)
     return 0
 
 
@@ -72,12 +77,15 @@ def _process_record(one: ProcessStatus) -> dict[str, object]:
     }
 
 
-def _text(args: argparse.Namespace, status: ExperimentStatus) -> str:
+def _text(args: argparse.Namespace, status: ExperimentStatus, why: Why | None) -> str:
     took = age(status.ended - status.started) if status.ended else age_since(status.started)
     where = f"{status.backend}, namespace {status.namespace}" if status.namespace else status.backend
     called = f" (experiment {status.experiment})" if status.experiment != status.name else ""
     lines = [f"{status.name}{called}   {status.phase} {took}   on {where}   run {status.run or '-'}"]
     lines.append(f"held by: {', '.join(status.held_by) or 'nobody: its objects were applied by hand'}")
+    if why is not None:
+        lines.append(f"why:     {printable_line(why.sentence)}")
+        lines += [f"next:    {why.next}"] if why.next else []
     color = output.use_color(sys.stdout, getattr(args, "color", None))
     for title, items, columns in _tables(status):
         if items:

@@ -10,6 +10,7 @@ from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.cli import experiments, output
 from symphony_charts.cli.commands.look.screen import Screen
+from symphony_charts.cli.diagnosis import diagnose, say
 
 __all__ = ["run"]
 
@@ -20,6 +21,8 @@ def run(args: argparse.Namespace) -> int:
     status = experiments.find_status(args, watcher)
     if not args.watch:
         _print(args, status, watcher)
+        if args.output in ("table", "wide"):
+            say(diagnose(watcher, status))
         return 0
 
     screen = Screen()

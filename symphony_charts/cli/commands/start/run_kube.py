@@ -7,9 +7,11 @@ import time
 from pathlib import Path
 
 from symphony_charts.backend.status import ExperimentStatus
+from symphony_charts.backend.why import named
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.start.foreground import stay
 from symphony_charts.cli.commands.start.run_output import follow, left_running, say_end
+from symphony_charts.cli.diagnosis import diagnose
 from symphony_charts.cli.following import Follower
 from symphony_charts.cli.values import prepared_of, user_values_of
 from symphony_charts.clusters.kubernetes import KubeCluster
@@ -43,7 +45,7 @@ def run_kube(args: argparse.Namespace, began: float) -> int:
         left_running(args, name)
         return code
     say_end(args, follower.last, name, code, began)
-    _fail_if_failed(follower.last, code)
+    _fail_if_failed(watcher, follower.last, code)
     return code
 
 
@@ -60,10 +62,11 @@ def _end(watcher: KubeWatcher, name: str) -> None:
     watcher.delete(name)
 
 
-def _fail_if_failed(status: ExperimentStatus | None, code: int) -> None:
+def _fail_if_failed(watcher: KubeWatcher, status: ExperimentStatus | None, code: int) -> None:
     if status is None or status.phase != "failed":
         return
-    why = next((f'process "{one.path}" {one.state}' for one in status.instances if one.phase == "failed"), "it failed")
-    error = CheckFailed(why, next=f"symph describe {status.name} -n {status.namespace}")
+    why = diagnose(watcher, status)
+    what = f'process "{named(why.paths)}" {why.text}' if why and why.paths else "it failed"
+    error = CheckFailed(what, next=why.next if why else f"symph describe {status.name} -n {status.namespace}")
     error.exit_code = code
     raise error

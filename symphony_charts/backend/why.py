@@ -1,0 +1,285 @@
+"""`why_of` says in one sentence why an experiment does not run as it should, and what to do next. Pure.
+
+Backends write down what their own parts say: the scheduler, the kubelet, Kueue, the supervisor. Here that becomes a
+cause, for every verb alike. Sources of the words: kubernetes/kubernetes pkg/kubelet/images, pkg/scheduler/framework,
+staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota; `local.waiting` for this machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from symphony_charts.backend.status import FINAL, ExperimentStatus, InstanceStatus
+
+__all__ = ["BAD", "Cause", "Why", "named", "to_data", "why_of", "why_waiting"]
+
+# The worst comes first: where several hold an experiment up, it is the cause of the others as a rule.
+Cause = Literal[
+    "damaged",
+    "lost",
+    "elsewhere",
+    "supervisor",
+    "chart",
+    "immutable",
+    "sync",
+    "failed",
+    "image",
+    "secret",
+    "config",
+    "refused",
+    "drift",
+    "quota",
+    "queue",
+    "pool",
+    "gang",
+    "suspended",
+    "probe",
+    "port",
+    "order",
+    "other",
+    "start",
+]
+_ORDER: tuple[Cause, ...] = get_args(Cause)
+
+# What does not pass by itself: somebody has to do something.
+BAD: frozenset[Cause] = frozenset(_ORDER[: _ORDER.index("quota")])
+
+_WAITING = ("pending", "queued")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """One cause: what it is in a sentence, the step to take, and the paths of the instances that it holds up."""
+
+    cause: Cause
+    text: str
+    next: str = ""
+    paths: tuple[str, ...] = ()
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it does not pass by itself."""
+        return self.cause in BAD
+
+    @property
+    def sentence(self) -> str:
+        """The text after the names of whom it is about."""
+        return f"{named(self.paths)}: {self.text}" if self.paths else self.text
+
+
+def named(paths: tuple[str, ...]) -> str:
+    """The first of several instances, and how many more there are."""
+    return f"{paths[0]} +{len(paths) - 1}" if len(paths) > 1 else paths[0]
+
+
+def why_of(status: ExperimentStatus) -> Why | None:
+    """The worst that keeps an experiment from running; None where it runs, has succeeded or was ended by somebody."""
+    whole = _why_whole(status)
+    if whole is not None or status.phase in ("succeeded", "stopped", "stopping"):
+        return whole
+    together: dict[tuple[Cause, str, str], list[str]] = {}
+    for instance in status.instances:
+        why = why_waiting(status, instance)
+        if why is not None:
+            together.setdefault((why.cause, why.text, why.next), []).append(instance.path)
+    if not together:
+        return None
+    cause, text, step = min(together, key=lambda key: _ORDER.index(key[0]))
+    return Why(cause=cause, text=text, next=step, paths=tuple(together[cause, text, step]))
+
+
+def why_waiting(status: ExperimentStatus, instance: InstanceStatus) -> Why | None:
+    """Why one instance does not run or is not ready; None where there is nothing to say."""
+    place = _Place(status, instance)
+    has_failed = instance.phase == "failed" or (instance.phase in _WAITING and instance.status not in (None, 0))
+    if has_failed:
+        return Why(cause="failed", text=_failure(instance), next=place.logs, paths=(instance.path,))
+    if instance.phase == "queued":
+        return Why(cause="queue", text=_queued(instance.state), next=place.wait, paths=(instance.path,))
+    if instance.phase in FINAL or not instance.reason:
+        return None
+    for cause, pattern, sentence, step in _WORDS:
+        match = pattern.search(instance.reason)
+        if match:
+            return Why(cause=cause, text=sentence(match), next=step(place, match), paths=(instance.path,))
+    return Why(cause="other", text=instance.reason, next=place.describe, paths=(instance.path,))
+
+
+class _Place:
+    """The commands that look at an instance where it runs."""
+
+    def __init__(self, status: ExperimentStatus, instance: InstanceStatus) -> None:
+        self.name, self.namespace, self._instance = status.name, status.namespace, instance
+        self.flags = f" -n {status.namespace}" if status.backend == "kube" else ""
+        self.is_kept = any(holder.startswith(("Argo CD", "Flux")) for holder in status.held_by)
+
+    @property
+    def logs(self) -> str:
+        return f"symph logs {self._instance.path} {self.name} --tail 50{self.flags}"
+
+    @property
+    def wait(self) -> str:
+        return f"symph wait {self.name} --for running{self.flags}"
+
+    @property
+    def describe(self) -> str:
+        return f"symph describe {self.name}{self.flags}"
+
+    @property
+    def again(self) -> str:
+        """How a changed spec comes to run."""
+        return "symph publish SPEC" if self.is_kept else f"symph upgrade SPEC{self.flags}"
+
+    def kubectl(self, words: str) -> str:
+        return f"kubectl{self.flags} {words}"
+
+
+def _why_whole(status: ExperimentStatus) -> Why | None:
+    """What is to be said of a run as a whole, which its backend does as a note: the words, then the step."""
+    text, _, step = status.note.partition("; ")
+    if not text:
+        return None
+    if status.phase in ("lost", "damaged"):
+        return Why(cause="lost" if status.phase == "lost" else "damaged", text=text, next=step)
+    if text.startswith("its supervisor is gone"):
+        return Why(cause="supervisor", text=text, next=step)
+    if text.startswith("its supervisor is stopped"):
+        text, _, step = status.note.partition(": ")
+        return Why(cause="supervisor", text=text, next=step)
+    return Why(cause="elsewhere", text=f"{text}; {step}".strip("; "), next=f"symph status {status.name}, over there")
+
+
+def _failure(instance: InstanceStatus) -> str:
+    """The state of what failed, and what it said last."""
+    state, reason = instance.state, instance.reason
+    if reason.startswith("CrashLoopBackOff"):
+        return f"failed {instance.status}, and is started again and again"
+    if reason.startswith(state):
+        return reason
+    words = reason.partition(": ")[2]
+    return state if not words or words in state else f"{state}: {words}"
+
+
+def _queued(state: str) -> str:
+    """The queue and the place in it, then the part of Kueue's words that names what is missing."""
+    where, colon, words = state.partition(": ")
+    missing = re.sub(r"^couldn't assign flavors to pod set \S+: ", "", words)
+    return f"{where}{colon and f' (Kueue: {missing})'}"
+
+
+_Words = tuple[Cause, re.Pattern[str], Callable[[re.Match[str]], str], Callable[[_Place, re.Match[str]], str]]
+
+
+def _image_text(match: re.Match[str]) -> str:
+    said = match["words"].strip()
+    quoted = re.findall(r'"([^"]+)"', said)
+    image = min(quoted, key=len) if quoted else ""
+    # What comes last says what went wrong: the registry's own words.
+    detail = said.rpartition('": ')[2] if '": ' in said else "" if image else said
+    return f"the image {image} cannot be pulled{f': {detail}' if detail else ''}".replace("  ", " ")
+
+
+def _image_step(place: _Place, match: re.Match[str]) -> str:
+    if re.search(r"denied|unauthorized|authorization|forbidden|401|403", match["words"], re.IGNORECASE):
+        return f"name a registry login in image_pull_secrets, or mend the image, then {place.again}"
+    return f"mend the image in the spec, then {place.again}"
+
+
+def _secret_step(place: _Place, _match: re.Match[str]) -> str:
+    return f"symph secrets push SPEC{place.flags}"
+
+
+_WORDS: tuple[_Words, ...] = (
+    (
+        "image",
+        re.compile(
+            r"^(?:ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull|ImageInspectError"
+            r"|RegistryUnavailable|SignatureValidationFailed)\b(?P<words>.*)",
+            re.DOTALL,
+        ),
+        _image_text,
+        _image_step,
+    ),
+    (
+        "quota",
+        re.compile(r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)"),
+        lambda match: f"the quota {match[1]} is used up: asks for {match[2]}, used {match[3]} of {match[4]}",
+        lambda place, match: place.kubectl(f"describe resourcequota {match[1]}"),
+    ),
+    (
+        "secret",
+        re.compile(r'secret "([^"]+)" not found', re.IGNORECASE),
+        lambda match: f"the Secret {match[1]} is missing",
+        _secret_step,
+    ),
+    (
+        "secret",
+        re.compile(r"couldn't find key (\S+) in Secret (\S+)|references non-existent secret key: (\S+)"),
+        lambda match: f"the Secret {match[2] or ''} has no key {match[1] or match[3]}".replace("  ", " "),
+        _secret_step,
+    ),
+    (
+        "config",
+        re.compile(r'configmap "([^"]+)" not found|references non-existent config key: (\S+)'),
+        lambda match: f"the ConfigMap {match[1]} is missing" if match[1] else f"a ConfigMap lacks the key {match[2]}",
+        lambda place, _match: place.again,
+    ),
+    (
+        "refused",
+        re.compile(r".*(?:is forbidden|Error creating|failed error): (.+)", re.DOTALL),
+        lambda match: f"the cluster refuses its pods: {match[1]}",
+        lambda place, _match: place.kubectl("get events --field-selector type=Warning"),
+    ),
+    (
+        "pool",
+        re.compile(r"^(\d+/\d+ nodes are available: .+)"),
+        lambda match: f"no node takes it: {match[1].rstrip('.')}",
+        lambda _place, _match: "symph plan SPEC --pools FILE",
+    ),
+    (
+        "gang",
+        re.compile(r"^its gang is not complete"),
+        lambda match: match[0],
+        lambda place, _match: place.describe,
+    ),
+    (
+        "suspended",
+        re.compile(r"^suspended until somebody resumes it"),
+        lambda match: match[0],
+        lambda place, _match: place.describe,
+    ),
+    (
+        "probe",
+        re.compile(r"^not ready: .+"),
+        lambda match: match[0],
+        lambda place, _match: place.logs,
+    ),
+    (
+        "port",
+        re.compile(r"^waits for (\S+:\d+) of (\S+?)( and \d+ more)?(, .+)?$"),
+        lambda match: f"waits for {match[1]} of {match[2]}{match[3] or ''}",
+        lambda place, match: f"symph logs {match[2]} {place.name} --tail 50",
+    ),
+    (
+        "order",
+        re.compile(r"^waits for (\S+) to (be ready|succeed)( and \d+ more)?"),
+        lambda match: match[0],
+        lambda place, match: f"symph logs {match[1]} {place.name} --tail 50",
+    ),
+    (
+        "start",
+        re.compile(r"^(?:no pod yet|ContainerCreating|PodInitializing)$"),
+        lambda match: match[0],
+        lambda place, _match: place.wait,
+    ),
+)
+
+
+def to_data(why: Why | None) -> Mapping[str, object] | None:
+    """A cause as JSON types."""
+    if why is None:
+        return None
+    return {"cause": why.cause, "text": why.text, "next": why.next, "processes": list(why.paths)}

@@ -1,0 +1,112 @@
+"""A run of operator v0 has the operator's server beside it: one more process, and what it must know of the others.
+
+The replicas that the file names run from the beginning, as everything does here. The coordinator is given those it asks
+for, and no more than there are; one that it deletes ends and waits until it is asked for again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+import msgspec
+
+from symphony_charts.environment.di_engine import SERVER, SERVER_URL, older_names
+from symphony_charts.local.di_server.files import DELETED, TABLE
+from symphony_charts.local.plan.records import File, LocalPlan, PlannedProcess
+from symphony_charts.spec.model import Experiment, LocalProcess, Process
+from symphony_charts.spec.pods import ProcessRef, pods_of, processes_of
+from symphony_charts.spec.services import Service
+
+__all__ = ["with_replicas", "with_server"]
+
+_PORT = 8080
+_GIVEN = ("collector", "learner")
+
+
+def with_server(
+    experiment: Experiment, services: Sequence[Service], run_dir: str
+) -> tuple[Experiment, Sequence[Service]]:
+    """`experiment` with the operator's server as one more process, where its coordinator needs one."""
+    if not _needs_server(experiment):
+        return experiment, services
+    process = Process(
+        command=_python("symphony_charts.local.di_server.server", run_dir),
+        lifecycle="service",
+        binds={SERVER: None},
+        local=LocalProcess(preamble=[]),
+    )
+    listener = ProcessRef(SERVER, SERVER)
+    service = Service(name=SERVER, port=_PORT, listener=listener, is_bound=True, is_exposed=False)
+    return (
+        msgspec.structs.replace(experiment, processes={**experiment.processes, SERVER: process}),
+        (*services, service),
+    )
+
+
+def with_replicas(plan: LocalPlan, run_dir: str) -> LocalPlan:
+    """`plan` with the table of its server, and with replicas that wait while they are deleted; any other as it is."""
+    servers = [process for process in plan.processes if process.pod == SERVER]
+    if not servers:
+        return plan
+    replicas = list(_rows(plan, _GIVEN))
+    given = {row["pod"] for row in replicas}
+    table = {
+        "host": servers[0].address,
+        "port": plan.moved.get(SERVER, (plan.ports[SERVER],))[0],
+        "coordinators": list(_rows(plan, ("coordinator",))),
+        "replicas": replicas,
+    }
+    processes = tuple(
+        replace(process, enter=(*process.enter, *_gate(run_dir, process))) if process.pod in given else process
+        for process in plan.processes
+    )
+    file = File(path=TABLE, content=json.dumps(table).encode(), mode=0o600)
+    return replace(
+        plan, processes=processes, files=(*plan.files, file), folders=(*plan.folders, f"{run_dir}/{DELETED}")
+    )
+
+
+def _needs_server(experiment: Experiment) -> bool:
+    """Whether a coordinator of operator v0 has no server of its own."""
+    pods, is_v0 = pods_of(experiment), experiment.workload.dijob.operator == "v0"
+    if not (is_v0 and older_names(experiment)) or "coordinator" not in pods or SERVER in pods:
+        return False
+    said = set(experiment.local.env)
+    for _, process in processes_of(experiment):
+        said |= {*process.env, *(process.local.env if process.local is not None else ())}
+    return SERVER_URL not in said
+
+
+def _rows(plan: LocalPlan, roles: Sequence[str]) -> Iterator[dict[str, object]]:
+    """The replicas of `roles`, each with its slots and the address that others dial."""
+    pods: dict[str, list[PlannedProcess]] = {}
+    for process in plan.processes:
+        if not process.is_step and (process.group or process.process) in roles:
+            pods.setdefault(process.pod, []).append(process)
+    for pod, processes in pods.items():
+        first = processes[0]
+        role = first.group or first.process
+        port = first.env.get(f"{role.upper()}_PORT", "")
+        yield {
+            "pod": pod,
+            "namespace": first.env["KUBERNETES_POD_NAMESPACE"],
+            "role": role,
+            "slots": [process.slot for process in processes],
+            "url": f"{first.address}:{port}",
+        }
+
+
+def _gate(run_dir: str, process: PlannedProcess) -> list[str]:
+    if process.is_step:
+        return []
+    return _python("symphony_charts.local.di_server.gate", f"{run_dir}/{DELETED}/{process.pod}")
+
+
+def _python(module: str, *words: str) -> list[str]:
+    """The command of a program of ours, which reads nothing of the environment and needs nothing of `site`."""
+    start = f"import sys; sys.path[:0] = [sys.argv.pop(1)]; from {module} import main; main()"
+    return [sys.executable, "-I", "-S", "-c", start, str(PurePosixPath(__file__).parents[3]), *words]

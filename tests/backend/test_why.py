@@ -1,0 +1,182 @@
+"""What keeps an experiment from running, of the words that Kubernetes 1.35, Kueue 0.19 and the supervisor say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
+from symphony_charts.backend.why import Why, why_of
+
+KUBE = {"backend": "kube", "namespace": "ml"}
+
+
+def status(*instances: InstanceStatus, **fields: Any) -> ExperimentStatus:
+    given = {"backend": "tmux", "phase": "pending", **fields}
+    return ExperimentStatus(name="rl", experiment="rl", started=0.0, instances=instances, **given)
+
+
+def one(reason: str, name: str = "a", phase: str = "pending", **fields: Any) -> InstanceStatus:
+    given = {"state": f"pending: {reason}", **fields}
+    return InstanceStatus(name=name, process=name, phase=phase, reason=reason, **given)  # type: ignore[arg-type]
+
+
+def why(reason: str, **fields: Any) -> Why:
+    found = why_of(status(one(reason, **fields), **KUBE))
+    assert found is not None
+    return found
+
+
+PULL = 'Back-off pulling image "no.example/x:1": ErrImagePull: failed to pull and unpack image "no.example/x:1": '
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause", "text"),
+    [
+        (
+            f'ImagePullBackOff {PULL}failed to resolve reference "no.example/x:1": pull access denied',
+            "image",
+            "the image no.example/x:1 cannot be pulled: pull access denied",
+        ),
+        ('ImagePullBackOff Back-off pulling image "x:1"', "image", "the image x:1 cannot be pulled"),
+        ("ErrImagePull", "image", "the image cannot be pulled"),
+        (
+            "0/6 nodes are available: 2 Insufficient cpu, 4 node(s) had untolerated taint(s)",
+            "pool",
+            "no node takes it: 0/6 nodes are available: 2 Insufficient cpu, 4 node(s) had untolerated taint(s)",
+        ),
+        (
+            'pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2',
+            "quota",
+            "the quota few is used up: asks for pods=1, used pods=2 of pods=2",
+        ),
+        (
+            'Error creating: pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot',
+            "refused",
+            'the cluster refuses its pods: violates PodSecurity "restricted:latest": runAsNonRoot',
+        ),
+        ('MountVolume.SetUp failed for volume "s" : secret "k" not found', "secret", "the Secret k is missing"),
+        ('CreateContainerConfigError secret "k" not found', "secret", "the Secret k is missing"),
+        ("CreateContainerConfigError couldn't find key a in Secret ml/k", "secret", "the Secret ml/k has no key a"),
+        ('MountVolume.SetUp failed for volume "c" : configmap "m" not found', "config", "the ConfigMap m is missing"),
+        ("its gang is not complete", "gang", "its gang is not complete"),
+        ("waits for replay:7003 of replay, 12s", "port", "waits for replay:7003 of replay"),
+        ("waits for prepare to succeed", "order", "waits for prepare to succeed"),
+        ("no pod yet", "start", "no pod yet"),
+        ("something new", "other", "something new"),
+    ],
+)
+def test_each_cause_is_told_by_its_words(reason: str, cause: str, text: str) -> None:
+    found = why(reason)
+    assert (found.cause, found.text, found.paths) == (cause, text, ("a",))
+
+
+@pytest.mark.parametrize(
+    ("reason", "step"),
+    [
+        ("ErrImagePull pull access denied", "name a registry login in image_pull_secrets"),
+        ("ErrImagePull not found", "mend the image in the spec, then symph upgrade SPEC -n ml"),
+        ('secret "k" not found', "symph secrets push SPEC -n ml"),
+        ("exceeded quota: few, requested: a, used: b, limited: c", "kubectl -n ml describe resourcequota few"),
+        ("0/1 nodes are available: 1 Insufficient cpu", "symph plan SPEC"),
+    ],
+)
+def test_each_cause_has_a_step_to_take(reason: str, step: str) -> None:
+    assert why(reason).next.startswith(step)
+
+
+def test_what_git_keeps_is_mended_in_git() -> None:
+    found = why_of(status(one("ErrImagePull"), **KUBE, held_by=("Argo CD application dev-ml-rl",)))
+    assert found
+    assert found.next.endswith("symph publish SPEC")
+
+
+def test_a_queued_one_says_its_place_and_what_kueue_lacks() -> None:
+    state = "queued in mine, second behind ml/ppo: couldn't assign flavors to pod set agent: 2 more needed"
+    found = why("in mine", phase="queued", state=state)
+    assert found.text == "queued in mine, second behind ml/ppo (Kueue: 2 more needed)"
+    assert found.next == "symph wait rl --for running -n ml"
+
+
+def test_the_worst_cause_is_told_for_all_that_it_holds_up() -> None:
+    image = 'ErrImagePull "x:1": denied'
+    found = why_of(status(one("waits for b:7000 of b"), one(image, "b"), one(image, "c"), phase="running"))
+    assert found
+    assert found.sentence == "b +1: the image x:1 cannot be pulled: denied"
+    assert found.is_bad
+
+
+@pytest.mark.parametrize(
+    ("instance", "text"),
+    [
+        (
+            one("failed 3 after 2s: no gym", phase="failed", state="failed 3 after 2s", status=3),
+            "failed 3 after 2s: no gym",
+        ),
+        (
+            one("exit status 3: Error", phase="failed", state="failed 3 after 2s: Error", status=3),
+            "failed 3 after 2s: Error",
+        ),
+        (
+            one("exit status 3: oops", state="failed 3 after 2s: Error, restarting", status=3),
+            "failed 3 after 2s: Error, restarting: oops",
+        ),
+        (one("CrashLoopBackOff back-off 5s", state="waiting", status=3), "failed 3, and is started again and again"),
+    ],
+)
+def test_a_failure_tells_the_last_words_once(instance: InstanceStatus, text: str) -> None:
+    found = why_of(status(instance))
+    assert found
+    assert (found.cause, found.text, found.next) == ("failed", text, "symph logs a rl --tail 50")
+
+
+@pytest.mark.parametrize(
+    ("phase", "note", "cause", "text", "step"),
+    [
+        (
+            "lost",
+            "its container is gone; symph down rl tidies up",
+            "lost",
+            "its container is gone",
+            "symph down rl tidies up",
+        ),
+        (
+            "running",
+            "its supervisor is gone: nobody restarts its processes; symph up SPEC takes over, symph down rl ends it",
+            "supervisor",
+            "its supervisor is gone: nobody restarts its processes",
+            "symph up SPEC takes over, symph down rl ends it",
+        ),
+        (
+            "running",
+            "its supervisor is stopped, so this may be old: kill -CONT 7",
+            "supervisor",
+            "its supervisor is stopped, so this may be old",
+            "kill -CONT 7",
+        ),
+        (
+            "running",
+            "runs on other; this is how it was at 12:00",
+            "elsewhere",
+            "runs on other; this is how it was at 12:00",
+            "symph status rl, over there",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_run_as_a_whole_comes_before_its_processes(
+    phase: str, note: str, cause: str, text: str, step: str
+) -> None:
+    found = why_of(status(one("waits for b:7000 of b"), phase=phase, note=note))
+    assert found
+    assert (found.cause, found.text, found.next) == (cause, text, step)
+
+
+@pytest.mark.parametrize("phase", ["succeeded", "stopped", "stopping"])
+def test_what_has_succeeded_or_was_ended_has_no_cause(phase: str) -> None:
+    assert why_of(status(one("waits for b:7000 of b"), phase=phase)) is None
+
+
+def test_what_runs_has_no_cause() -> None:
+    running = InstanceStatus(name="a", process="a", phase="running", state="running 3s", ready=True, status=3)
+    assert why_of(status(running, phase="running")) is None
