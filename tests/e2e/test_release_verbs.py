@@ -78,7 +78,7 @@ def test_all_that_the_cluster_refuses_is_said_at_once_and_nothing_is_made(
     symph: Symph, held: Callable[[], set[str]], tmp_path: Path
 ) -> None:
     chart = package_data({**naps(), "processes": {"a": {"cmds": ["a"]}, "b": {"cmds": ["b"]}}}, tmp_path / "d")
-    broken = [f"groups.{name}.containers.{name}.resources.requests.cpu={name}!" for name in "ab"]
+    broken = [f"groups.{name}.containers.{name}.resources.requests.wheels=1" for name in "ab"]
     done = symph("install", str(chart), *(word for text in broken for word in ("--set", text)))
     assert (done.code, held()) == (3, set())
     assert ("Job/naps-a-" in done.err, "Job/naps-b-" in done.err) == (True, True), done.err
