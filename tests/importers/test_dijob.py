@@ -349,6 +349,7 @@ def test_what_tools_wrote_into_the_metadata_is_left_out_and_said() -> None:
     [
         (("backoffLimit: 0", "backoffLimit: 0\n  cleanPodPolicy: ALWAYS"), "is no clean-up policy"),
         (("backoffLimit: 0", "backoffLimit: 0\n  cleanPodPolicy: running"), "is no clean-up policy"),
+        (("backoffLimit: 0", "backoffLimit: 0\n  cleanPodPolicy: ALL"), "is no clean-up policy"),
         (("backoffLimit: 0", 'backoffLimit: "3"'), "is no text"),
     ],
 )

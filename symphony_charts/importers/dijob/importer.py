@@ -197,7 +197,8 @@ def _read_common(spec: Fields, draft: Draft) -> None:
     if policy is not None:
         policies = {"running": "Running", "all": "All", "none": "None"}
         # v0.1.0 spelled one of them ALL; all others are refused as they stand.
-        if policy not in ("ALL", *policies.values()):
+        spellings = (*policies.values(), *(("ALL",) if "coordinator" in spec else ()))
+        if policy not in spellings:
             choices = ", ".join(policies.values())
             draft.log.fault(spec.at("cleanPodPolicy"), f'"{policy}" is no clean-up policy', f"one of {choices}")
         policy = policies.get(policy.lower(), "Running")
