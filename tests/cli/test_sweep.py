@@ -89,6 +89,13 @@ def test_trials_run_here_and_each_has_its_own_settings(spec: str, need_tool: Cal
     assert [item["state"] for item in json.loads(done.stdout)["items"]] == ["succeeded"] * 4
     assert symph("logs", "descent-lr0-3-seed1").stdout.startswith("descent-lr0-3-seed1: lr=0.3 ")
     assert live_runs() == []
+    shown = symph("sweep", "show", "descent", "--sort", "loss", "--plot", "loss.svg", "-o", "json")
+    assert shown.returncode == 0, shown.stderr
+    items = json.loads(shown.stdout)["items"]
+    losses = [item["metrics"]["loss"] for item in items]
+    assert losses == sorted(losses)
+    assert [item["best"] for item in items] == [True, False, False, False]
+    assert Path("loss.svg").read_text().startswith("<svg")
 
 
 def test_a_failed_trial_fails_the_sweep_and_the_others_still_run(
