@@ -168,6 +168,7 @@ TOUCHES_THE_WORLD = (
     "spec/files",
     "sweep/kubernetes",
     "sweep/local",
+    "sweep/record",
     "system",
     "torchx_scheduler",
 )

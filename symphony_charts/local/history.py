@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ __all__ = [
     "all_runs",
     "find_past",
     "home",
+    "is_of",
     "load_saved",
     "past_run",
     "removable",
@@ -67,13 +69,28 @@ class PastRun:
 
 def save_spec(run: Run, experiment: Experiment, folder: Path) -> None:
     """Keep the experiment in the run's folder; texts of its secret files are replaced by their names."""
-    data = to_data(experiment)
+    write_json(run.folder / _SPEC, _without_secrets(experiment, folder))
+
+
+def is_of(run: Run, experiment: Experiment, folder: Path) -> bool:
+    """Whether `run` was started from `experiment`, whose paths count from `folder`, as it is now.
+
+    Texts of secret files are compared by their names alone. What no spec says is not compared: code that stands
+    beside it, data, a branch that has moved on.
+    """
+    try:
+        saved, place = read_json(run.folder / _SPEC), run.plan().get("folder")
+    except (NotFound, ToolFailed):
+        return False
+    wanted = json.loads(json.dumps(_without_secrets(experiment, folder)))
+    return bool(saved == wanted and place == str(folder))
+
+
+def _without_secrets(experiment: Experiment, folder: Path) -> dict[str, object]:
     # Where the secrets are is none, and must be known to bring them back.
-    hidden = {
-        key: value if key == "secrets" else without_secrets(value, _secrets(experiment.secrets, folder))
-        for key, value in data.items()
-    }
-    write_json(run.folder / _SPEC, hidden)
+    texts = _secrets(experiment.secrets, folder)
+    data = to_data(experiment)
+    return {key: value if key == "secrets" else without_secrets(value, texts) for key, value in data.items()}
 
 
 def load_saved(run: Run) -> SavedRun:

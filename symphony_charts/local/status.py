@@ -24,7 +24,7 @@ from symphony_charts.local.runs import LIVE, Run, describe_process, wrapper_of
 from symphony_charts.local.waiting import LONG_S, wait_words, waiting_since
 from symphony_charts.system.process_identity import is_running, read_stat
 
-__all__ = ["path_of", "run_events", "run_status"]
+__all__ = ["RUN_PHASES", "path_of", "run_events", "run_status"]
 
 _PHASES: dict[str, Phase] = {
     "waiting": "pending",
@@ -39,7 +39,7 @@ _PHASES: dict[str, Phase] = {
 }
 # What is told of a process of a plan.
 _PLANNED_KEYS = frozenset({"address", "checks", "index", "is_service", "is_step", "process"})
-_RUN_PHASES: dict[str, Phase] = {
+RUN_PHASES: dict[str, Phase] = {
     "stopping": "stopping",
     "stopped": "stopped",
     "finished": "succeeded",
@@ -56,13 +56,17 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
     except (NotFound, ToolFailed) as error:
         return _damaged_status(run, error)
     sight = _look(run, state)
+    if sight.is_blind:
+        # A supervisor that ended between the two looks wrote how the run ended before it went.
+        state = run.state()
+        sight = _look(run, state)
     pairs = zip(state["processes"], plan["processes"], strict=True)
     instances = tuple(_instance(run, item, planned, state, plan, sight) for item, planned in pairs)
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
         backend="tmux",
-        phase="lost" if sight.is_lost else _RUN_PHASES.get(state["phase"]) or overall(instances),
+        phase="lost" if sight.is_lost else RUN_PHASES.get(state["phase"]) or overall(instances),
         started=state["started"],
         ended=state.get("ended"),
         run=run.run_id,

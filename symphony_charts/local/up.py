@@ -36,6 +36,7 @@ from symphony_charts.local.supervisor.ending import (
     close_lost,
     damage_of,
     end_damaged,
+    has_ended_by,
     programs_of,
     stop,
 )
@@ -47,7 +48,19 @@ from symphony_charts.spec.services import Service, allocate
 from symphony_charts.system.file_locks import experiment_lock, hold_life
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["Server", "down", "end", "ensure_supervised", "give_up", "launch", "restart", "up", "wait"]
+__all__ = [
+    "Server",
+    "down",
+    "end",
+    "ensure_supervised",
+    "exit_status",
+    "give_up",
+    "is_over_within",
+    "launch",
+    "restart",
+    "up",
+    "wait",
+]
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
 _TAKEOVER_S = 120.0
@@ -163,7 +176,8 @@ def _begin(
         supervisor.tell()
         count = supervisor.answer()
         if count != len(plan.processes):
-            raise ToolFailed(f"tmux started {count} of {len(plan.processes)} processes")
+            cause = "" if tmux_client.server_pid(run.socket) else ": tmux was killed"
+            raise ToolFailed(f"the run failed{cause}", f"tmux started {count} of {len(plan.processes)} processes")
     except BaseException as error:
         # Whatever one of them says, the others are done as well, the last one first.
         with contextlib.ExitStack() as left:
@@ -254,12 +268,28 @@ def wait(run: Run) -> int:
 
     Raises Conflict for a run that lives elsewhere, CheckFailed for one that is lost.
     """
-    while run.is_live:
-        check_here(run)
-        if run.whereabouts.verdict == "lost":
-            raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.whereabouts.words}')
-        ensure_supervised(run)
+    while not is_over_within(run, None):
+        pass
+    return exit_status(run)
+
+
+def is_over_within(run: Run, seconds: float | None) -> bool:
+    """Whether a run is over once so much time has passed (None: as long as its supervisor lives). Raises as `wait`."""
+    if not run.is_live:
+        return True
+    check_here(run)
+    if run.whereabouts.verdict == "lost":
+        raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.whereabouts.words}')
+    ensure_supervised(run)
+    if seconds is None:
         await_end(run, None)
+    else:
+        has_ended_by(run, seconds)
+    return not run.is_live
+
+
+def exit_status(run: Run) -> int:
+    """The exit status of a run that is over: 0, or the status of the first process that failed."""
     state = run.state()
     return int(state["failed"]["status"]) if state.get("failed") else int(bool(state.get("cause")))
 

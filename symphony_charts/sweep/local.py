@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from symphony_charts.backend.status import Phase
 from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.merge import overrides_between
-from symphony_charts.errors import Problem, SpecError
+from symphony_charts.errors import NotFound, Problem, SpecError, SymphError, ToolFailed
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.local import up
-from symphony_charts.local.runs import live_runs
+from symphony_charts.local.history import is_of
+from symphony_charts.local.runs import LIVE, Run, live_runs, read_json, runs_of, write_json
+from symphony_charts.local.status import RUN_PHASES
+from symphony_charts.local.up import exit_status
 from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import allocate
+from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome, too_long
 from symphony_charts.sweep.trials import Trial, apply
 from symphony_charts.system.files import write_file
 
-__all__ = ["Outcome", "TrialRun", "in_parallel", "prepare_trials", "run_trials", "write_trials"]
+__all__ = ["TrialRun", "done_here", "in_parallel", "look_here", "prepare_trials", "run_trials", "write_trials"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +37,6 @@ class TrialRun:
     trial: Trial
     experiment: Experiment
     values: Values = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How a trial ended: its exit status, how long it took, and why it could not start or failed."""
-
-    trial: Trial
-    status: int
-    seconds: float
-    error: str = ""
 
 
 def prepare_trials(spec: SpecFile, trials: Sequence[Trial], base: Prepared | None) -> list[TrialRun]:
@@ -99,13 +95,75 @@ def run_trials(
     spec: SpecFile,
     *,
     parallel: int,
+    again: bool = False,
+    timeout_s: float | None = None,
     on_start: Callable[[Trial], None] = lambda _: None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """Run the trials in tmux, `parallel` at a time, each outcome as it comes.
 
-    When the caller stops, or on Ctrl-C, trials that run are ended and no other is begun.
+    Those that are done as they are now are kept, unless all is to run `again`, and those that still run are joined.
+    One that takes longer than `timeout_s` since its start is ended. When the caller stops, or on Ctrl-C, trials that
+    run are ended and no other is begun.
     """
-    return in_parallel(runs, lambda run: _run_one(run, spec), parallel=parallel, on_start=on_start, on_stop=_end)
+    folder = spec.path.absolute().parent
+    left = []
+    for run in runs:
+        kept = None if again else done_here(run, folder)
+        if kept is not None:
+            yield kept
+        else:
+            left.append(run)
+    # Those that run already have their places; others begin as they end.
+    left.sort(key=lambda run: not any(each.is_active for each in live_runs(run.trial.name)))
+    yield from in_parallel(
+        left,
+        lambda run: _run_one(run, spec, folder, again=again, timeout_s=timeout_s),
+        parallel=parallel,
+        on_start=on_start,
+        on_stop=_end,
+    )
+
+
+def done_here(run: TrialRun, folder: Path) -> Outcome | None:
+    """The outcome of a trial that was done here before, with the experiment as it is now; None: it is to run."""
+    ended = runs_of(run.trial.name)
+    outcome = outcome_here(run.trial, ended[-1]) if ended else None
+    if outcome is None or not outcome.is_done or not is_of(ended[-1], run.experiment, folder):
+        return None
+    return replace(outcome, is_kept=True)
+
+
+def look_here(trial: Trial) -> Outcome:
+    """How a trial is on this machine."""
+    runs = runs_of(trial.name)
+    return outcome_here(trial, runs[-1]) if runs else Outcome(trial=trial, state="pending")
+
+
+def outcome_here(trial: Trial, run: Run) -> Outcome:
+    """How the trial is whose run this is, as its files say."""
+    try:
+        state = run.state()
+    except NotFound:
+        return Outcome(trial=trial, state="pending")
+    except ToolFailed as error:
+        return Outcome(trial=trial, state="damaged", error=error.what)
+    began, ended = float(state["started"]), state.get("ended")
+    seconds = max(0.0, float(ended or time.time()) - began)
+    phase: Phase = RUN_PHASES.get(state["phase"], "running")
+    if state["phase"] in LIVE:
+        where = run.whereabouts
+        is_lost = where.verdict == "lost"
+        return Outcome(trial=trial, state="lost" if is_lost else phase, seconds=seconds, error=where.words)
+    verdict = _verdict_of(run)
+    status = verdict.get("status", exit_status(run) if phase in ("succeeded", "failed") else None)
+    return Outcome(
+        trial=trial,
+        state="failed" if status else phase,
+        status=status,
+        seconds=seconds,
+        error=str(verdict.get("reason") or state.get("cause") or ""),
+        is_early=bool(verdict.get("is_early")),
+    )
 
 
 def in_parallel(
@@ -115,7 +173,7 @@ def in_parallel(
     parallel: int,
     on_start: Callable[[Trial], None] = lambda _: None,
     on_stop: Callable[[set[str]], None] = lambda _: None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """Do `work` for each trial, `parallel` at a time; `on_stop` gets the names of those that an end finds going on."""
     left = list(reversed(runs))
     going: set[Future[Outcome]] = set()
@@ -133,12 +191,51 @@ def in_parallel(
                 on_stop({run.trial.name for run in runs})
 
 
-def _run_one(run: TrialRun, spec: SpecFile) -> Outcome:
+def _run_one(run: TrialRun, spec: SpecFile, folder: Path, *, again: bool, timeout_s: float | None) -> Outcome:
+    """Run a trial, or join it where it runs; what stands in its way is its outcome."""
     began = time.monotonic()
-    services = allocate(run.experiment, spec.pins)
-    started = up.up(run.experiment, services, folder=spec.path.parent)
-    status = up.wait(started) if started is not None else 0
-    return Outcome(trial=run.trial, status=status, seconds=time.monotonic() - began)
+    try:
+        # Another sweep may have done it since.
+        kept = None if again else done_here(run, folder)
+        if kept is not None:
+            return kept
+        going = [each for each in live_runs(run.trial.name) if each.is_active]
+        # A run of other settings or code is no part of this sweep, and takes the name.
+        is_other = bool(going) and not is_of(going[-1], run.experiment, folder)
+        services = allocate(run.experiment, spec.pins)
+        started = up.up(run.experiment, services, folder=folder, force=again or is_other)
+        if started is not None:
+            _wait(started, timeout_s)
+            return outcome_here(run.trial, started)
+    except SymphError as error:
+        seconds = time.monotonic() - began
+        return Outcome(trial=run.trial, state="failed", status=error.exit_code, seconds=seconds, error=error.what)
+    return look_here(run.trial)
+
+
+def _wait(run: Run, timeout_s: float | None) -> None:
+    """Return when `run` is over, which it is made to be once it has run for `timeout_s`."""
+    until = None if timeout_s is None else float(run.state()["started"]) + timeout_s
+    while not up.is_over_within(run, None if until is None else max(0.0, until - time.time())):
+        if until is not None and time.time() >= until and timeout_s is not None:
+            _stop(run, {"status": TIMED_OUT, "reason": too_long(timeout_s)})
+
+
+def _stop(run: Run, verdict: Mapping[str, object]) -> None:
+    """End a run for a reason, which stands in its folder from before the end on."""
+    write_json(run.folder / _VERDICT, verdict, is_safe=True)
+    up.down(run)
+
+
+def _verdict_of(run: Run) -> dict[str, Any]:
+    """Why a sweep has ended a run; empty where none has."""
+    try:
+        return read_json(run.folder / _VERDICT)
+    except (NotFound, ToolFailed):
+        return {}
+
+
+_VERDICT = "trial.json"
 
 
 def _end(names: set[str]) -> None:

@@ -6,6 +6,7 @@ A setting is an environment variable that processes declare (``lr`` or ``LR``), 
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import math
 import re
@@ -23,20 +24,23 @@ from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
 
-__all__ = ["Axis", "Chance", "Span", "Trial", "apply", "parse_axis", "parse_span", "trials"]
+__all__ = ["Axis", "Chance", "Span", "Trial", "apply", "parse_axis", "parse_points", "parse_span", "trials"]
 
 _MOST_TRIALS = 10_000
 # Leaves room for what a chart puts behind the name of a release.
 _LONGEST_NAME = 40
 _STEP = re.compile(r"[^.\[\]]+|\[\d{1,4}\]")
+# Numbers as programs write them; `007` and `1_000` are texts.
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """A setting and the values it takes, in order and without repetition."""
+    """A setting and the values it takes, in order; `equal` are those left out that are equal to one of them."""
 
     key: str
     values: tuple[str, ...]
+    equal: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +77,37 @@ class Trial:
 def parse_axis(text: str) -> Axis:
     """The axis of ``key=a,b,c`` or ``key=first..last[..step]`` (numbers, both ends included). Raises UsageError."""
     key, values = _key_and_rest(text, "--grid", "lr=1e-3,1e-4 or seed=0..9")
-    choices = [part for item in values.split(",") for part in _expand(item, text)]
-    return Axis(key=key, values=tuple(dict.fromkeys(choices)))
+    choices = list(dict.fromkeys(part for item in values.split(",") for part in _expand(item, text)))
+    first: dict[object, str] = {}
+    for choice in choices:
+        first.setdefault(_value_of(choice), choice)
+    kept = set(first.values())
+    equal = tuple(choice for choice in choices if choice not in kept)
+    return Axis(key=key, values=tuple(first.values()), equal=equal)
+
+
+def parse_points(text: str, where: str) -> tuple[dict[str, str], ...]:
+    """The points of a table in CSV: the first line names the settings, each other line is one point.
+
+    Raises SpecError, all faults at once; `where` is the file.
+    """
+    rows = [row for row in csv.reader(text.splitlines()) if any(cell.strip() for cell in row)]
+    keys = [cell.strip() for cell in rows[0]] if rows else []
+    problems = []
+    if len(rows) < 2:
+        problems.append(Problem(what="the list has no points", next="a line with the settings, then a line for each"))
+    if not all(keys) or len(set(keys)) < len(keys):
+        problems.append(Problem(what="the first line does not name each setting once", next="for example: lr,seed"))
+    points = []
+    for number, row in enumerate(rows[1:], 2):
+        cells = [cell.strip() for cell in row]
+        if len(cells) != len(keys) or not all(cells):
+            what = f"point {number - 1} has {sum(map(bool, cells))} values for {len(keys)} settings"
+            problems.append(Problem(what=what, path=f"[{number - 2}]", next="give each setting one value"))
+        points.append(dict(zip(keys, cells, strict=False)))
+    if problems:
+        raise SpecError(problems, at=where)
+    return tuple(points)
 
 
 def parse_span(text: str, *, is_log: bool) -> Span:
@@ -97,16 +130,18 @@ def trials(
     base: str,
     axes: Sequence[Axis],
     spans: Sequence[Span] = (),
+    points: Sequence[Mapping[str, str]] = (),
     *,
     draw: int | None = None,
     chance: Chance | None = None,
 ) -> tuple[Trial, ...]:
     """The trials of the experiment `base`: every combination, the last axis changing fastest; or `draw` of them.
 
-    Drawn trials differ from each other where there are enough combinations; they depend on `chance` alone. Raises
-    UsageError for one setting given twice, spans without `draw`, no settings, and more than `_MOST_TRIALS`.
+    Each of the `points`, where there are any, is combined with all the rest. Settings that are equal as numbers are
+    one trial. Drawn trials differ from each other where there are enough combinations; they depend on `chance` alone.
+    Raises UsageError for one setting given twice, spans without `draw`, no settings, and more than `_MOST_TRIALS`.
     """
-    keys = [axis.key for axis in axes] + [span.key for span in spans]
+    keys = [axis.key for axis in axes] + [span.key for span in spans] + list(points[0] if points else ())
     if not keys:
         raise UsageError("a sweep needs something to vary", next="for example: --grid lr=1e-3,1e-4 --grid seed=0..9")
     twice = sorted({key for key in keys if keys.count(key) > 1})
@@ -114,13 +149,13 @@ def trials(
         raise UsageError(f"{', '.join(twice)} is varied twice", next="give all its values in one --grid")
     if spans and draw is None:
         raise UsageError("--uniform and --loguniform need to know how many trials to draw", next="add --random N")
-    size = math.prod(len(axis.values) for axis in axes)
+    size = math.prod(len(axis.values) for axis in axes) * max(len(points), 1)
     if (draw if draw is not None else size) > _MOST_TRIALS:
         raise UsageError(f"{size if draw is None else draw} trials are more than {_MOST_TRIALS}", next="add --random N")
     if draw is None or chance is None:
-        settings = [_combination(axes, index) for index in range(size)]
+        settings = [_combination(axes, points, index) for index in range(size)]
     else:
-        settings = list(_drawn(axes, spans, size, draw, chance))
+        settings = list(_drawn(axes, points, spans, size, draw, chance))
     return _named(base, settings)
 
 
@@ -164,22 +199,32 @@ def _expand(item: str, text: str) -> Iterator[str]:
     yield from (format((first + step * index).normalize(), "f") for index in range(int(count) + 1))
 
 
-def _combination(axes: Sequence[Axis], index: int) -> dict[str, str]:
+def _value_of(text: str) -> object:
+    """What a setting is equal by: a number by its value, any other text by itself."""
+    return Decimal(text) if _NUMBER.fullmatch(text) else text
+
+
+def _combination(axes: Sequence[Axis], points: Sequence[Mapping[str, str]], index: int) -> dict[str, str]:
     """Combination number `index`; the whole product is never held."""
     chosen: dict[str, str] = {}
     for axis in reversed(axes):
         index, position = divmod(index, len(axis.values))
         chosen[axis.key] = axis.values[position]
-    return {axis.key: chosen[axis.key] for axis in axes}
+    return {**(points[index] if points else {}), **{axis.key: chosen[axis.key] for axis in axes}}
 
 
 def _drawn(
-    axes: Sequence[Axis], spans: Sequence[Span], size: int, draw: int, chance: Chance
+    axes: Sequence[Axis],
+    points: Sequence[Mapping[str, str]],
+    spans: Sequence[Span],
+    size: int,
+    draw: int,
+    chance: Chance,
 ) -> Iterator[dict[str, str]]:
     # A draw between two numbers differs anyway; without one, no combination comes twice.
     indexes = [chance.randrange(size) for _ in range(draw)] if spans else chance.sample(range(size), min(draw, size))
     for index in indexes:
-        yield _combination(axes, index) | {span.key: f"{_between(span, chance):.6g}" for span in spans}
+        yield _combination(axes, points, index) | {span.key: f"{_between(span, chance):.6g}" for span in spans}
 
 
 def _between(span: Span, chance: Chance) -> float:
@@ -188,7 +233,11 @@ def _between(span: Span, chance: Chance) -> float:
     return chance.uniform(span.low, span.high)
 
 
-def _named(base: str, settings: Sequence[Mapping[str, str]]) -> tuple[Trial, ...]:
+def _named(base: str, given: Sequence[Mapping[str, str]]) -> tuple[Trial, ...]:
+    different: dict[object, Mapping[str, str]] = {}
+    for chosen in given:
+        different.setdefault(tuple((key, _value_of(text)) for key, text in chosen.items()), chosen)
+    settings = list(different.values())
     plain = ["-".join([base, *(_word(key, text) for key, text in chosen.items())]) for chosen in settings]
     twins = {name for name in plain if plain.count(name) > 1} if len(set(plain)) < len(plain) else set()
     by_name: dict[str, Trial] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.local.runs import live_runs
+from symphony_charts.local.runs import live_runs, runs_of
 from tests.chart.harness import helm_objects
 from tests.tools import HELM_VERSIONS
 
@@ -100,6 +101,36 @@ def test_a_failed_trial_fails_the_sweep_and_the_others_still_run(
     assert done.returncode == 1
     assert [item["status"] for item in json.loads(done.stdout)["items"]] == [0, 3, 1]
     assert "2 of 3 trials failed" in done.stderr
+
+
+def test_a_dry_run_of_trials_here_starts_none(spec: str, need_tool: Callable[[str], str]) -> None:
+    need_tool("tmux")
+    done = symph("sweep", spec, *GRID, "--up", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("pending") == 4
+    assert runs_of("descent-lr0-3-seed1") == []
+
+
+def test_who_interrupts_a_sweep_sees_how_far_it_is_and_what_removes_the_rest(
+    tmp_path: Path, need_tool: Callable[[str], str]
+) -> None:
+    need_tool("tmux")
+    path = tmp_path / "exp.yaml"
+    path.write_text("name: e\nprocesses: {w: {cmds: ['test $X = 0 || sleep 100'], env: {X: '0'}, restart: never}}\n")
+    words = [sys.executable, "-m", "symphony_charts", "sweep", str(path), "--grid", "x=0..2", "--up", "-o", "json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as going:
+        assert going.stderr is not None
+        for line in going.stderr:
+            if line == "start e-x1\n":
+                break
+        going.send_signal(signal.SIGINT)
+        out, err = going.communicate(timeout=60)
+    assert going.returncode == 130
+    states = {item["name"]: item["state"] for item in json.loads(out)["items"]}
+    assert (states["e-x0"], states["e-x2"], "running" in states.values()) == ("succeeded", "pending", False)
+    assert "1 of 3 trials are done; the same command does the rest" in err
+    assert "symph db 'e-x.*'" in err
+    assert live_runs() == []
 
 
 def test_a_setting_that_names_nothing_is_told_once_with_what_there_is(spec: str) -> None:

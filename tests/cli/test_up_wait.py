@@ -14,6 +14,7 @@ import pytest
 from symphony_charts.cli.main import main
 from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import live_runs
+from symphony_charts.system.file_locks import experiment_lock
 from tests.local.runs import log_of, until
 
 
@@ -42,7 +43,8 @@ def test_a_killed_tmux_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
     def kill_tmux() -> None:
         until(lambda: bool(live_runs()) and "up" in log_of(live_runs()[0], "p"))
-        os.kill(tmux_client.server_pid(live_runs()[0].socket), signal.SIGKILL)
+        with experiment_lock("e", "a test"):  # `up` has begun to wait
+            os.kill(tmux_client.server_pid(live_runs()[0].socket), signal.SIGKILL)
 
     killer = threading.Thread(target=kill_tmux)
     killer.start()

@@ -22,7 +22,7 @@ Symph = Callable[..., Output]
 _SPEC = {
     "name": "naps",
     "image": "busybox:1.37.0",
-    "processes": {"nap": {"cmds": ['test "$CODE" = 0 && echo "nap of $CODE"'], "env": {"CODE": "0"}}},
+    "processes": {"nap": {"cmds": ['echo "nap of $CODE"', "exit $CODE"], "env": {"CODE": "0"}}},
 }
 
 
@@ -40,15 +40,26 @@ def symph(programs: Programs, namespace: str, tmp_path: Path) -> Symph:
     return run
 
 
+def outcome_of(item: dict[str, object]) -> tuple[object, object, object]:
+    """What a trial is called, how it is, and its exit status."""
+    return item["name"], item["state"], item["status"]
+
+
 def test_each_trial_is_a_release_that_runs_and_is_deleted_by_pattern(symph: Symph) -> None:
-    done = symph("sweep", "naps.json", "--grid", "code=0,1", "--on", "kube", "--up", "--parallel", "2", "-o", "json")
+    words = ("sweep", "naps.json", "--grid", "code=0,3", "--on", "kube", "--up", "--parallel", "2", "-o", "json")
+    done = symph(*words)
     assert done.code == 1, done.err
-    assert {item["name"]: item["state"] for item in json.loads(done.out)["items"]} == {
-        "naps-code0": "succeeded",
-        "naps-code1": "failed 1",
-    }
+    assert [outcome_of(item) for item in json.loads(done.out)["items"]] == [
+        ("naps-code0", "succeeded", 0),
+        ("naps-code3", "failed", 3),
+    ]
+    before = json.loads(symph("status", "-o", "json").out)["items"]
+    second = symph(*words)
+    assert [item["kept"] for item in json.loads(second.out)["items"]] == [True, False]
+    after = json.loads(symph("status", "-o", "json").out)["items"]
+    assert [one == other for one, other in zip(before, after, strict=True)] == [True, False]
     listed = symph("status", "-o", "json")
-    assert [item["name"] for item in json.loads(listed.out)["items"]] == ["naps-code0", "naps-code1"]
+    assert [item["name"] for item in json.loads(listed.out)["items"]] == ["naps-code0", "naps-code3"]
     gone = symph("db", "naps-code.*", "--on", "kube", "--yes")
     assert gone.code == 0, gone.err
     assert json.loads(symph("status", "-o", "json").out)["items"] == []

@@ -85,6 +85,21 @@ def test_the_state_of_another_experiment_is_damage(tmp_path: Path) -> None:
         run.state()
 
 
+def test_a_run_that_ends_between_two_looks_ended_as_its_supervisor_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(tmp_path, processes={"a": {"cmds": ["until [ -e go ]; do sleep 0.1; done"]}})
+
+    def gone(run: Run) -> None:
+        (tmp_path / "go").touch()
+        until(lambda: not processes.is_alive(supervisor))
+
+    supervisor = supervisor_pid(run)
+    monkeypatch.setattr(Run, "supervisor", property(gone))
+    status = run_status(run)
+    assert (status.phase, [instance.phase for instance in status.instances]) == ("succeeded", ["succeeded"])
+
+
 def test_looking_at_a_run_without_a_supervisor_starts_none_and_says_so(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": SAY, "b": SAY})
     os.kill(supervisor_pid(run), signal.SIGKILL)

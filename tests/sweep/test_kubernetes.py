@@ -10,12 +10,15 @@ from typing import cast
 import pytest
 
 from symphony_charts.errors import CheckFailed, ToolFailed
-from symphony_charts.kubernetes.releases.releases import Releases
+from symphony_charts.kubernetes.releases.releases import Releases, Revision
 from symphony_charts.kubernetes.releases.source import ReleaseSource
+from symphony_charts.kubernetes.releases.wait import Progress
+from symphony_charts.prepare import Prepared
 from symphony_charts.spec.data import from_data
 from symphony_charts.sweep import kubernetes
 from symphony_charts.sweep.kubernetes import Installation, install_trials
 from symphony_charts.sweep.local import TrialRun
+from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome
 from symphony_charts.sweep.trials import Trial
 
 
@@ -23,9 +26,10 @@ class Cluster:
     """In place of a cluster: a trial takes `seconds`, and fails where its name says so."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.installed = seconds, list[str]()
+        self.seconds, self.installed, self.removed = seconds, list[str](), list[str]()
         self._lock = threading.Lock()
-        self._began: dict[str, float] = {}
+        self.began: dict[str, float] = {}
+        self.runs: dict[str, str] = {}
 
     def __enter__(self) -> Cluster:
         return self
@@ -33,26 +37,51 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def find(self, name: str, namespace: str) -> Revision | None:
+        """The release of a trial."""
+        if name not in self.began:
+            return None
+        return Revision(name=name, namespace=namespace, revision=1, status="deployed", chart="e", updated="")
+
+    def run_of(self, name: str, _namespace: str) -> str:
+        """The run it is in."""
+        return self.runs[name]
+
+    def progress(self, name: str, _namespace: str) -> list[Progress]:
+        """How far its workload is."""
+        if time.monotonic() < self.began[name] + self.seconds:
+            return [Progress(title="Job/x", state="ready")]
+        if "bad" in name:
+            return [Progress(title="Job/x", state="failed", why="x exited with 3 (Error)", status=3)]
+        return [Progress(title="Job/x", state="finished")]
+
     def install(self, name: str, *_: object, **__: object) -> None:
         """Begin a trial."""
         with self._lock:
             self.installed.append(name)
-            self._began[name] = time.monotonic()
+            self.began[name], self.runs[name] = time.monotonic(), RUN
 
-    def wait(self, name: str, _namespace: str, *, finished: bool, timeout_s: float) -> None:
+    def uninstall(self, name: str, _namespace: str, *, wait_s: float) -> None:
+        """Take it away, with its pods."""
+        assert wait_s > 0
+        self.removed.append(name)
+        del self.began[name]
+
+    def wait(self, name: str, namespace: str, *, finished: bool, timeout_s: float) -> None:
         """Wait as `Releases` does."""
         assert finished
-        left = self._began[name] + self.seconds - time.monotonic()
+        left = self.began[name] + self.seconds - time.monotonic()
         time.sleep(max(0.0, min(left, timeout_s)))
         if left > timeout_s:
             raise ToolFailed(f"not ready after {timeout_s:g} s")
-        if "bad" in name:
+        if self.progress(name, namespace)[0].state == "failed":
             raise CheckFailed("Job/x failed")
 
 
 @pytest.fixture(autouse=True)
 def _quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes, "_LOOK_S", 0.1)
+    monkeypatch.setattr(kubernetes, "expected_run", lambda *_: RUN)
 
 
 def runs(*names: str) -> list[TrialRun]:
@@ -61,29 +90,71 @@ def runs(*names: str) -> list[TrialRun]:
     return [TrialRun(trial=Trial(name=name, settings={}), experiment=experiment) for name in names]
 
 
-def place(cluster: Cluster, wait_s: float | None) -> Installation:
-    """Where they are installed."""
-    return Installation(connect=lambda: cast("Releases", cluster), namespace="n", wait_s=wait_s)
-
-
+RUN = "the run"
 SOURCE = ReleaseSource(name="e", chart=Path())
 
 
+def outcomes_of(
+    cluster: Cluster, *names: str, again: bool = False, is_waiting: bool = True, timeout_s: float | None = None
+) -> dict[str, Outcome]:
+    """How the trials end there, all at once."""
+    there = Installation(
+        connect=lambda: cast("Releases", cluster), namespace="n", is_waiting=is_waiting, timeout_s=timeout_s
+    )
+    base = cast("Prepared", None)
+    going = install_trials(runs(*names), base, SOURCE, there, parallel=len(names), again=again)
+    return {one.trial.name: one for one in going}
+
+
 def test_a_trial_that_takes_longer_than_one_look_is_waited_for() -> None:
-    outcomes = list(install_trials(runs("a", "bad"), SOURCE, place(Cluster(0.35), 60.0), parallel=2))
-    assert {one.trial.name: (one.status, one.error) for one in outcomes} == {"a": (0, ""), "bad": (1, "Job/x failed")}
+    outcomes = outcomes_of(Cluster(0.35), "a", "bad")
+    assert [(one.state, one.status) for one in map(outcomes.__getitem__, ("a", "bad"))] == [
+        ("succeeded", 0),
+        ("failed", 3),
+    ]
 
 
-def test_a_trial_that_takes_too_long_has_failed() -> None:
-    (outcome,) = install_trials(runs("a"), SOURCE, place(Cluster(30.0), 0.25), parallel=1)
-    assert (outcome.status, outcome.seconds < 5) == (6, True)
+def test_a_trial_that_takes_too_long_is_removed_and_has_failed() -> None:
+    cluster = Cluster(30.0)
+    outcome = outcomes_of(cluster, "a", timeout_s=0.25)["a"]
+    assert (outcome.state, outcome.status, outcome.error) == (
+        "failed",
+        TIMED_OUT,
+        "took longer than 0.25 s and was ended",
+    )
+    assert cluster.removed == ["a"]
 
 
 def test_without_waiting_all_are_only_installed() -> None:
     cluster = Cluster(30.0)
-    outcomes = list(install_trials(runs("a", "b"), SOURCE, place(cluster, None), parallel=1))
-    assert [one.status for one in outcomes] == [0, 0]
-    assert cluster.installed == ["a", "b"]
+    outcomes = outcomes_of(cluster, "a", "b", is_waiting=False)
+    assert {one.state for one in outcomes.values()} == {"running"}
+    assert sorted(cluster.installed) == ["a", "b"]
+
+
+def test_a_second_sweep_keeps_what_succeeded_and_installs_what_failed_anew() -> None:
+    cluster = Cluster(0.0)
+    outcomes_of(cluster, "a", "bad")
+    outcomes = outcomes_of(cluster, "a", "bad")
+    assert (outcomes["a"].is_kept, outcomes["bad"].is_kept) == (True, False)
+    assert (sorted(cluster.installed), cluster.removed) == (["a", "bad", "bad"], ["bad"])
+
+
+def test_a_trial_that_still_runs_is_joined() -> None:
+    cluster = Cluster(0.3)
+    outcomes_of(cluster, "a", is_waiting=False)
+    assert outcomes_of(cluster, "a")["a"].state == "succeeded"
+    assert cluster.installed == ["a"]
+
+
+def test_a_release_in_another_run_is_replaced_and_again_replaces_any() -> None:
+    cluster = Cluster(0.0)
+    outcomes_of(cluster, "a", "b")
+    cluster.runs["a"] = "another run"
+    outcomes_of(cluster, "a", "b")
+    assert cluster.removed == ["a"]
+    outcomes_of(cluster, "b", again=True)
+    assert cluster.removed == ["a", "b"]
 
 
 def test_who_stops_is_heard_at_the_next_look_and_no_other_trial_begins() -> None:
@@ -93,7 +164,9 @@ def test_who_stops_is_heard_at_the_next_look_and_no_other_trial_begins() -> None
         if trial.name == "b":
             raise KeyboardInterrupt
 
-    stopped = install_trials(runs("a", "b", "c"), SOURCE, place(cluster, 600.0), parallel=2, on_start=stop)
+    there = Installation(connect=lambda: cast("Releases", cluster), namespace="n", timeout_s=600.0)
+    base = cast("Prepared", None)
+    stopped = install_trials(runs("a", "b", "c"), base, SOURCE, there, parallel=2, on_start=stop)
     with pytest.raises(KeyboardInterrupt):
         list(stopped)
     assert cluster.installed == ["a"]

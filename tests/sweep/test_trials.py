@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats.names import DNS_LABEL
 from symphony_charts.spec.data import from_data
-from symphony_charts.sweep.trials import Axis, Span, Trial, apply, parse_axis, parse_span, trials
+from symphony_charts.sweep.trials import Axis, Span, Trial, apply, parse_axis, parse_points, parse_span, trials
 
 EXPERIMENT = from_data(
     {
@@ -43,6 +43,37 @@ axes = st.lists(
 )
 def test_an_axis_lists_its_values_once_and_in_order(text: str, values: tuple[str, ...]) -> None:
     assert parse_axis(text).values == values
+
+
+@pytest.mark.parametrize("text", ["x=1e-3,0.001", "x=0.1,0.10", "x=1..2,1.0,2e0"])
+def test_values_that_are_equal_as_numbers_are_one_and_are_told(text: str) -> None:
+    axis = parse_axis(text)
+    assert len({float(value) for value in axis.values}) == len(axis.values)
+    assert axis.equal
+
+
+@pytest.mark.parametrize("text", ["x=007,7", "x=1_0,10", "x=3.1a,3.10a", "x=a,A"])
+def test_texts_are_equal_only_to_themselves(text: str) -> None:
+    assert len(parse_axis(text).values) == 2
+
+
+def test_each_point_of_a_list_is_combined_with_the_grid() -> None:
+    points = parse_points("lr, seed\n0.1,0\n\n0.3, 1\n0.30,1.0\n", "p.csv")
+    made = trials("rl", [parse_axis("x=a,b")], (), points)
+    assert [tuple(one.settings.items()) for one in made] == [
+        (("lr", "0.1"), ("seed", "0"), ("x", "a")),
+        (("lr", "0.1"), ("seed", "0"), ("x", "b")),
+        (("lr", "0.3"), ("seed", "1"), ("x", "a")),
+        (("lr", "0.3"), ("seed", "1"), ("x", "b")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "lr,seed", "lr,lr\n1,2", "lr,seed\n1", "lr,seed\n1,2,3", "lr,seed\n1,", ",a\n1,2"]
+)
+def test_what_is_no_list_of_points_is_refused(text: str) -> None:
+    with pytest.raises(SpecError):
+        parse_points(text, "p.csv")
 
 
 @pytest.mark.parametrize("text", ["lr", "=1", "lr=", "lr=1,,2", "x=0..1..0", "x=0..1..-1", "x=0..99999999"])

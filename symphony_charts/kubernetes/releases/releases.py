@@ -99,9 +99,16 @@ class Releases:
         then = self._helm.manifest(name, namespace, revision)
         return [item["metadata"]["name"] for item in then if is_finite(item) and _title(item) not in now]
 
+    def find(self, name: str, namespace: str) -> Revision | None:
+        """The newest revision of a release; None where there is none. Raises NotFound for one that is not ours."""
+        newest = self._helm.current(name, namespace)
+        if newest is None or newest.status == "uninstalled":
+            return None
+        return self.current(name, namespace)
+
     def run_of(self, name: str, namespace: str) -> str:
         """Which run the release is in; empty where there is none."""
-        return run_in(self._helm.manifest(name, namespace)) if self._existing(name, namespace) else ""
+        return run_in(self._helm.manifest(name, namespace)) if self.find(name, namespace) else ""
 
     # --- changing ---
 
@@ -122,7 +129,7 @@ class Releases:
         `secret` is pushed before. `replace` lets the release be there already and replaces its values. Raises Conflict
         where it is there, NotFound for the namespace, SpecError with every object that the cluster refuses.
         """
-        existing = self._existing(name, namespace)
+        existing = self.find(name, namespace)
         if existing is not None and not replace:
             what = f'the release "{name}" is there already: revision {existing.revision}, {existing.status}'
             raise Conflict(what, namespace, f"symph upgrade, another --name, or symph uninstall {name}")
@@ -201,12 +208,6 @@ class Releases:
 
     def _experiments(self, namespace: str) -> KubeExperiments:
         return KubeExperiments(namespace=namespace, api=self._api)
-
-    def _existing(self, name: str, namespace: str) -> Revision | None:
-        newest = self._helm.current(name, namespace)
-        if newest is None or newest.status == "uninstalled":
-            return None
-        return self.current(name, namespace)
 
     def _send(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,12 +28,17 @@ _TIME_IS_UP = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far one workload is; `why` says what holds it up or made it fail, `is_endless` that it ends only by hand."""
+    """How far one workload is; `why` says what holds it up or made it fail, `is_endless` that it ends only by hand.
+
+    `is_absent`: the cluster does not have it. `status` is the exit status of the first container that ended badly.
+    """
 
     title: str
     state: State
     why: str = ""
     is_endless: bool = False
+    is_absent: bool = False
+    status: int | None = None
 
 
 def wait_for(
@@ -136,7 +141,7 @@ def progress_of(
     """
     title = f"{wanted['kind']}/{wanted['metadata']['name']}"
     if live is None:
-        return Progress(title=title, state="waiting", why="not there yet")
+        return Progress(title=title, state="waiting", why="not there yet", is_absent=True)
     end, condition = end_of_job(live)
     kind = kind_for(wanted) or KINDS["jobs"]
     if end is None and kind.holds_groups:
@@ -147,7 +152,7 @@ def progress_of(
         end = "failed" if _bad_exits(_newest(pods)) else "succeeded"
     if end == "failed":
         why = _text_of(condition) or _text_of(_state_of(live)) or word_of(live)
-        return Progress(title=title, state="failed", why="; ".join([why, *exits]))
+        return Progress(title=title, state="failed", why="; ".join([why, *exits]), status=_bad_status(pods))
     if end == "succeeded":
         return Progress(title=title, state="finished")
     if kind.is_ready(live, pods):
@@ -207,17 +212,26 @@ def _newest(pods: Sequence[Object]) -> list[Object]:
 def _bad_exits(pods: Sequence[Object]) -> list[str]:
     """The containers that ended badly, each with its exit status."""
     exits = []
+    for container, ended in _bad_ends(pods):
+        lines = (ended.get("message") or "").strip().splitlines()
+        last = f": {lines[-1]}" if lines else ""
+        reason = ended.get("reason") or "Error"
+        exits.append(f"{container['name']} exited with {ended['exitCode']} ({reason}){last}")
+    return list(dict.fromkeys(exits))
+
+
+def _bad_status(pods: Sequence[Object]) -> int | None:
+    return next((int(ended["exitCode"]) for _, ended in _bad_ends(pods)), None)
+
+
+def _bad_ends(pods: Sequence[Object]) -> Iterator[tuple[Object, Object]]:
+    """The containers that ended badly, each with how it did."""
     for pod in pods:
         for container in _containers(pod):
-            ended = (container.get("state") or {}).get("terminated") or (container.get("lastState") or {}).get(
-                "terminated"
-            )
+            states = (container.get(key) or {} for key in ("state", "lastState"))
+            ended = next((state["terminated"] for state in states if state.get("terminated")), None)
             if ended and ended.get("exitCode"):
-                lines = (ended.get("message") or "").strip().splitlines()
-                last = f": {lines[-1]}" if lines else ""
-                reason = ended.get("reason") or "Error"
-                exits.append(f"{container['name']} exited with {ended['exitCode']} ({reason}){last}")
-    return list(dict.fromkeys(exits))
+                yield container, ended
 
 
 def _pending_reasons(pods: Sequence[Object]) -> list[str]:

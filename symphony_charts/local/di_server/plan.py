@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from symphony_charts.environment.di_engine import SERVER, SERVER_URL
+from symphony_charts.environment.di_engine import SERVER, SERVER_URL, older_names
 from symphony_charts.local.di_server.files import DELETED, TABLE
 from symphony_charts.local.plan.records import File, LocalPlan, PlannedProcess
 from symphony_charts.spec.model import Experiment, LocalProcess, Process
@@ -72,8 +72,8 @@ def with_replicas(plan: LocalPlan, run_dir: str) -> LocalPlan:
 
 def _needs_server(experiment: Experiment) -> bool:
     """Whether a coordinator of operator v0 has no server of its own."""
-    workload, pods = experiment.workload, pods_of(experiment)
-    if workload.kind != "dijob" or workload.dijob.operator != "v0" or "coordinator" not in pods or SERVER in pods:
+    pods, is_v0 = pods_of(experiment), experiment.workload.dijob.operator == "v0"
+    if not (is_v0 and older_names(experiment)) or "coordinator" not in pods or SERVER in pods:
         return False
     said = set(experiment.local.env)
     for _, process in processes_of(experiment):

@@ -27,7 +27,7 @@ from symphony_charts.system.process_identity import (
 )
 from symphony_charts.system.processes import Session
 
-__all__ = ["await_end", "check_here", "close_lost", "damage_of", "end_damaged", "programs_of", "stop"]
+__all__ = ["await_end", "check_here", "close_lost", "damage_of", "end_damaged", "has_ended_by", "programs_of", "stop"]
 
 # Whoever waits for longer than this, in seconds, is told for what.
 _PATIENCE_S = 1.5
@@ -81,8 +81,24 @@ def await_end(run: Run, timeout_s: float | None, record: ProcessRecord | None = 
         if not has_ended_within(descriptor, left):
             what = f'experiment "{run.experiment}" did not end within {timeout_s:g} s: {_awaited(run, record)}'
             raise CheckFailed(what, next=f"symph describe {run.experiment}")
+    _reap(record)
+
+
+def has_ended_by(run: Run, seconds: float) -> bool:
+    """Whether the supervisor of `run` is gone once so much time has passed, or before."""
+    record = run.supervisor
+    with verified(record) as descriptor:
+        if descriptor is None or record is None:
+            return True
+        if not has_ended_within(descriptor, seconds):
+            return False
+    _reap(record)
+    return True
+
+
+def _reap(record: ProcessRecord) -> None:
+    """Leave nothing of a supervisor either where it was a child of this program."""
     with contextlib.suppress(ChildProcessError):
-        # Where it is a child of this program, nothing of it shall be left either.
         os.waitpid(record.pid, os.WNOHANG)
 
 

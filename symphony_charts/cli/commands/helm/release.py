@@ -14,10 +14,13 @@ from symphony_charts.kubernetes.releases.source import chart_of
 __all__ = ["helm_history", "helm_rollback", "open_releases", "send"]
 
 
-def open_releases(args: argparse.Namespace) -> Releases:
-    """The releases of the cluster that the flags name. Raises ToolMissing or ToolFailed."""
+def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> Releases:
+    """The releases of the cluster that the flags name; helm has `timeout_s`, or what `--timeout` says.
+
+    Raises ToolMissing or ToolFailed.
+    """
     target = Target(kubeconfig=Path(args.kubeconfig).expanduser() if args.kubeconfig else None, context=args.context)
-    return Releases(target, timeout_s=getattr(args, "timeout", 300.0))
+    return Releases(target, timeout_s=getattr(args, "timeout", 300.0) if timeout_s is None else timeout_s)
 
 
 def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:

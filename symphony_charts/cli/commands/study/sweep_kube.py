@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from symphony_charts.kubernetes.releases.source import ReleaseSource, prepared_c
 from symphony_charts.prepare import Prepared
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.sweep.kubernetes import Installation, argo_objects, install_trials
-from symphony_charts.sweep.local import Outcome, TrialRun
+from symphony_charts.sweep.local import TrialRun
+from symphony_charts.sweep.outcomes import Outcome
 from symphony_charts.sweep.trials import Trial
 from symphony_charts.system.files import write_file
 
@@ -29,22 +30,28 @@ def installed(
     runs: Sequence[TrialRun],
     stack: ExitStack,
     started: Callable[[Trial], None],
-) -> Iterator[Outcome]:
-    """The outcomes of the trials as releases; `stack` holds their chart until all are through."""
+) -> tuple[Generator[Outcome], str]:
+    """The outcomes of the trials as releases, and their namespace; `stack` holds their chart until all are through."""
     folder = spec.path.absolute().parent
     source = stack.enter_context(prepared_chart(base, folder, spec.lock.version))
-    with open_releases(args) as there:
+    with open_releases(args, _HELM_S) as there:
         namespace = args.namespace or source.namespace or there.namespace
     place = Installation(
-        connect=lambda: open_releases(args),
+        connect=lambda: open_releases(args, _HELM_S),
         namespace=namespace,
-        wait_s=None if args.no_wait else args.timeout,
+        is_waiting=not args.no_wait,
+        timeout_s=args.timeout,
     )
     # helm is a process for each release: more at a time only wait for each other.
     parallel = args.parallel or min(len(runs), _INSTALLED_AT_A_TIME if args.no_wait else _AT_A_TIME)
-    return install_trials(runs, source, place, parallel=parallel, on_start=started)
+    if len(runs) > _MANY:
+        output.note(f"{len(runs)} releases cost helm half a second of a processor each; --on argo makes one Workflow")
+    going = install_trials(runs, base, source, place, parallel=parallel, again=args.again, on_start=started)
+    return going, namespace
 
 
+# What helm itself may take, in seconds, and from how many trials on a Workflow is cheaper.
+_HELM_S, _MANY = 300.0, 50
 _INSTALLED_AT_A_TIME, _AT_A_TIME = 8, 64
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli.options import common, release, repository
+from symphony_charts.cli.options import common, release, repository, times
 from symphony_charts.cli.options.values import add_values
 
 __all__ = ["configure"]
@@ -26,9 +26,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             flag, metavar="KEY=LOW..HIGH", action="append", default=[], help=f"draw a setting {text}; needs --random"
         )
+    parser.add_argument(
+        "--list",
+        metavar="FILE",
+        default=None,
+        help="points in CSV: the first line names the settings, each other line is one; `-` is standard input",
+    )
     parser.add_argument("--random", metavar="N", type=int, default=None, help="draw N trials instead of taking all")
     parser.add_argument("--seed", type=int, default=0, help="of --random (default: 0); the same seed, the same trials")
-    parser.add_argument("--up", action="store_true", help="run the trials, and wait for them")
+    parser.add_argument("--up", action="store_true", help="run the trials that are not done yet, and wait for them")
+    parser.add_argument(
+        "--again", action="store_true", help="with --up: run those anew, too, that are done with what they are now"
+    )
     parser.add_argument(
         "--on",
         choices=("tmux", "kube", "argo"),
@@ -46,10 +55,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-wait", action="store_true", help="with --on kube --up: return once all are installed")
     parser.add_argument(
         "--timeout",
-        type=release.seconds,
-        default=86400.0,
+        type=times.seconds,
+        default=None,
         metavar="TIME",
-        help="with --on kube --up: how long a trial may take: 90, 90s, 5m, 24h (default)",
+        help="how long a trial may take before it is ended: 90, 90s, 5m, 2d (default: as long as it does)",
     )
     repository.add_env(parser, text="publish every trial to this environment, in one commit")
     repository.add_repository(parser)
@@ -63,6 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser,
         "symph sweep experiment.yaml --grid lr=1e-3,1e-4 --grid seed=0..9      # one chart, a values file a trial",
         "symph sweep experiment.yaml --grid seed=0..9 --up --parallel 4        # here, four at a time",
+        "symph sweep experiment.yaml --list points.csv --up --timeout 2h       # points; again: the rest",
         "symph sweep experiment.yaml --grid seed=0..9 --on argo --parallel 4   # one Argo Workflow, as a file",
         "symph sweep experiment.yaml --grid seed=0..9 --on kube --up --parallel 4   # a Helm release each",
         "symph sweep experiment.yaml --loguniform lr=1e-5..1e-2 --random 20 --dry-run",

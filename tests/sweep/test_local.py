@@ -1,0 +1,96 @@
+"""Trials in real tmux: what is done is kept, what is not is run, and what takes too long is ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.local import up
+from symphony_charts.local.runs import live_runs
+from symphony_charts.spec import files
+from symphony_charts.spec.files import SpecFile
+from symphony_charts.spec.services import allocate
+from symphony_charts.sweep.local import TrialRun, look_here, prepare_trials, run_trials
+from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome
+from symphony_charts.sweep.record import Sweep, find_sweep, remember
+from symphony_charts.sweep.trials import parse_axis, trials
+
+SAYS = "echo $X >> ran; exit $X"
+
+
+@pytest.fixture(autouse=True)
+def _tools(need_tool: Callable[[str], str]) -> None:
+    need_tool("tmux")
+
+
+def spec_of(folder: Path, line: str) -> SpecFile:
+    """The experiment whose one process runs this line."""
+    path = folder / "e.yaml"
+    path.write_text(f"name: e\nprocesses: {{w: {{cmds: ['{line}'], env: {{X: '0'}}, restart: never}}}}\n")
+    return files.read(path)
+
+
+def runs_of(spec: SpecFile, values: str) -> list[TrialRun]:
+    """Its trials with these values of X."""
+    return prepare_trials(spec, trials("e", [parse_axis(f"x={values}")]), None)
+
+
+def swept(spec: SpecFile, values: str = "0", *, again: bool = False, timeout_s: float | None = None) -> list[Outcome]:
+    """How they end."""
+    return list(run_trials(runs_of(spec, values), spec, parallel=2, again=again, timeout_s=timeout_s))
+
+
+def test_what_succeeded_is_kept_and_what_failed_runs_again(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, SAYS)
+    swept(spec, "0,3")
+    outcomes = {one.trial.name: one for one in swept(spec, "0,3")}
+    assert [(outcomes[name].state, outcomes[name].is_kept) for name in ("e-x0", "e-x3")] == [
+        ("succeeded", True),
+        ("failed", False),
+    ]
+    assert sorted((tmp_path / "ran").read_text().split()) == ["0", "3", "3"]
+
+
+def test_again_runs_what_is_done_anew(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, SAYS)
+    swept(spec)
+    (outcome,) = swept(spec, again=True)
+    assert not outcome.is_kept
+    assert (tmp_path / "ran").read_text() == "0\n0\n"
+
+
+def test_a_trial_of_another_experiment_is_not_kept(tmp_path: Path) -> None:
+    swept(spec_of(tmp_path, SAYS))
+    (outcome,) = swept(spec_of(tmp_path, f"{SAYS} # changed"))
+    assert not outcome.is_kept
+
+
+def test_a_trial_that_runs_already_is_joined(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "echo $X >> ran; while ! test -e go; do sleep 0.05; done")
+    (run,) = runs_of(spec, "0")
+    started = up.up(run.experiment, allocate(run.experiment, spec.pins), folder=tmp_path)
+    (tmp_path / "go").touch()
+    (outcome,) = swept(spec)
+    assert (outcome.state, started and started.is_live) == ("succeeded", False)
+    assert (tmp_path / "ran").read_text() == "0\n"
+
+
+def test_a_trial_that_takes_too_long_is_ended_and_has_failed(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "sleep 100")
+    (outcome,) = swept(spec, timeout_s=0.5)
+    assert (outcome.state, outcome.status, outcome.error) == (
+        "failed",
+        TIMED_OUT,
+        "took longer than 0.5 s and was ended",
+    )
+    assert live_runs() == []
+    assert look_here(outcome.trial).error == outcome.error
+
+
+def test_a_record_forgets_the_trials_of_which_nothing_is_left() -> None:
+    first = Sweep(name="e", backend="tmux", trials={"e-x0": {"x": "0"}, "e-x1": {"x": "1"}})
+    remember(first, is_left=lambda _: True)
+    remember(Sweep(name="e", backend="tmux", trials={"e-x2": {"x": "2"}}), is_left=lambda name: name == "e-x1")
+    assert list(find_sweep("e", "tmux").trials) == ["e-x1", "e-x2"]
