@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.e2e.argocd import ArgoCd, argo_cd
 from tests.e2e.programs import Programs, eventually
@@ -216,33 +215,3 @@ def test_a_pointer_that_aims_at_another_environments_place_runs_nothing_there(te
     )
     assert not team.argo.application("prod-ml-naps")
     assert not team.jobs(team.prod, "naps")
-
-
-def test_a_field_that_cannot_be_changed_is_the_reason_and_removing_it_the_way_out(team: Team) -> None:
-    programs = team.argo.programs
-    (team.folder / "naps.yaml").write_text(_SPEC.format(name="naps", word="one"))
-    objects = yaml.safe_load_all(team.symph("render", "naps.yaml"))
-    job = next(item for item in objects if item["kind"] == "Job")
-    # Somebody has made an object of that name, which runs something else.
-    job["spec"]["template"]["spec"]["containers"][0]["command"] = ["true"]
-    programs.kubectl("-n", team.dev, "create", "-f", "-", stdin=json.dumps(job))
-    team.publish("naps", "one")
-    settings = team.folder / ".symph.yaml"
-    settings.write_text(settings.read_text().replace("dev: {namespace", "dev: {context: rig, namespace"))
-
-    def seen() -> dict[str, Any]:
-        argv = [sys.executable, "-m", "symphony_charts", "status", "naps", "--env", "dev", "-o", "json"]
-        done = programs.try_run(argv, cwd=team.folder, more_env={"HOME": str(team.folder)})
-        (item,) = json.loads(done.out)["items"]
-        return {**item, "code": done.code}
-
-    def cause() -> str:
-        return str((seen()["why"] or {}).get("cause"))
-
-    eventually(lambda: cause() == "immutable", _WAIT_S, lambda: f"{seen()}\n{team.state(team.dev)}")
-    item = seen()
-    assert (item["version"], item["code"]) == ("0.1.0", 1)
-    assert "spec.template of Job/naps-nap-" in item["why"]["text"]
-    programs.run([str(programs.kubectl_path), *item["why"]["next"].split()[1:]])
-    eventually(lambda: cause() == "None" and seen()["phase"] == "succeeded", _WAIT_S, lambda: team.state(team.dev))
-    assert seen()["code"] == 0

@@ -13,7 +13,7 @@ from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
 from symphony_charts.kubernetes.ownership import refuse_protected
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
 from symphony_charts.kubernetes.releases.rehearsal import judge
-from symphony_charts.kubernetes.releases.wait import is_finite, run_in, wait_for, wait_gone
+from symphony_charts.kubernetes.releases.wait import Progress, is_finite, look, run_in, wait_for, wait_gone
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
 
@@ -109,6 +109,10 @@ class Releases:
     def run_of(self, name: str, namespace: str) -> str:
         """Which run the release is in; empty where there is none."""
         return run_in(self._helm.manifest(name, namespace)) if self.find(name, namespace) else ""
+
+    def progress(self, name: str, namespace: str) -> list[Progress]:
+        """How far each workload of the release is."""
+        return look(self._experiments(namespace), self._helm.manifest(name, namespace), name)
 
     # --- changing ---
 
