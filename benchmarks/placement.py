@@ -10,6 +10,7 @@ sizes that it can do.
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import resource
 import subprocess
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from symphony_charts.cli.main import GARBAGE_AFTER
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.machines.catalog import default_catalog
 from symphony_charts.placement.plan import Plan, plan_demands
@@ -179,7 +181,7 @@ def large(pods: int, shapes: int, pools: int) -> None:
 
 
 def lone(processes: int, pools: int) -> None:
-    """One line: the same from an experiment of so many processes of their own, each said apart."""
+    """One line: the same from an experiment of so many processes of their own, each said apart and rendered."""
     case = make_case(200, 200, pools)
     texts = [(f"{d.shape.amount('cpu')}m", f"{d.shape.amount('memory') // MIB}Mi") for d in case.demands]
     experiment = Experiment(
@@ -226,6 +228,7 @@ def main() -> int:
     parser.add_argument("--large", nargs=3, type=int, metavar=("PODS", "SHAPES", "POOLS"), help=argparse.SUPPRESS)
     parser.add_argument("--lone", nargs=2, type=int, metavar=("PROCESSES", "POOLS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    gc.set_threshold(GARBAGE_AFTER)  # as the command does
     if options.large:
         large(*options.large)
         return 0

@@ -23,6 +23,7 @@ __all__ = [
     "gpu_ids",
     "one_instance",
     "phase_color",
+    "place_flags",
     "some_instances",
     "watcher_of",
 ]
@@ -70,6 +71,12 @@ def watcher_of(args: argparse.Namespace) -> Watcher:
         what = f"the disk of {state_dir()} is full ({why}): states are of the past, and logs have gaps"
         output.warn(what, f"make room, by symph local gc or elsewhere (df -h {state_dir()})")
     return LocalWatcher()
+
+
+def place_flags(args: argparse.Namespace) -> list[str]:
+    """What says where to look, for verbs that are called by what runs on the terminal."""
+    given = {"--on": args.on, "-n": args.namespace, "--context": args.context, "--kubeconfig": args.kubeconfig}
+    return [word for flag, value in given.items() if value for word in (flag, str(value))]
 
 
 def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = False) -> ExperimentStatus:

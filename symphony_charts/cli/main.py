@@ -11,7 +11,10 @@ try:
 except KeyboardInterrupt:  # Whoever changed their mind in the first 30 ms wants no traceback either.
     raise SystemExit(130) from None
 
-__all__ = ["main"]
+__all__ = ["GARBAGE_AFTER", "main"]
+
+# A render makes many objects and drops few: Python's own 700 spend a third of a large one on looking for garbage.
+GARBAGE_AFTER = 20_000
 
 
 class Symph(SymphonyParser):
@@ -24,4 +27,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (the process's own without `argv`) and return its exit status."""
     # At exit Python looks for garbage among all objects, which takes longer than some verbs: the process ends anyway.
     atexit.register(gc.freeze)
+    gc.set_threshold(GARBAGE_AFTER)
     return Symph().main(argv)

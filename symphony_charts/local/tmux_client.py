@@ -15,6 +15,7 @@ from symphony_charts.system.user_folders import check_private
 __all__ = [
     "Pane",
     "attach",
+    "client_of",
     "is_terminal_of",
     "kill_server",
     "list_panes",
@@ -151,10 +152,15 @@ def surrounding_server() -> Path | None:
 
 def attach(socket: Path) -> None:
     """Become a tmux client of the server; returns only by an error."""
+    argv, env = client_of(socket)
+    os.execvpe("tmux", argv, env)  # noqa: S606 - there is no shell; this process becomes the client
+
+
+def client_of(socket: Path) -> tuple[list[str], dict[str, str]]:
+    """Argument list and environment of a tmux client of the server, wherever this program was started."""
     check_private(socket.parent)
     env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
-    argv = ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"]
-    os.execvpe("tmux", argv, env)  # noqa: S606 - there is no shell; this process becomes the client
+    return ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"], env
 
 
 def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> subprocess_runner.Completed:

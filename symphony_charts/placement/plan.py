@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 from symphony_charts.errors import PlacementError
 from symphony_charts.placement.assign.rules import Decision
@@ -208,7 +209,12 @@ def _left(cluster: Cluster, packing: Packing) -> int:
 def _groups(cluster: Cluster, loaded: Cluster, packing: Packing, pools: Pools, *, is_certain: bool) -> Iterator[Group]:
     """The verdict on each group, by a packing of `cluster`; `loaded` is the same with the system's own pods."""
     own = sum(1 for demand in cluster.demands if demand.members)
-    is_roomy = loaded is cluster or has_room_for(loaded, packing, own) or not _left(loaded, _best_packing(loaded)[0])
+
+    @cache
+    def is_roomy() -> bool:
+        """Whether the system's pods have room beside the packing, or in another; asked where something is packable."""
+        return loaded is cluster or has_room_for(loaded, packing, own) or not _left(loaded, _best_packing(loaded)[0])
+
     for number, demand in enumerate(cluster.demands):
         if not demand.members:
             continue
@@ -227,7 +233,7 @@ def _groups(cluster: Cluster, loaded: Cluster, packing: Packing, pools: Pools, *
                 missing -= min(missing, count)
                 verdict: Verdict = "NO" if is_certain else "UNKNOWN"
                 yield Group(name=name, count=count, verdict=verdict, why=left_over[0], next=left_over[1], demand=number)
-            elif not is_roomy:
+            elif not is_roomy():
                 why, nxt = "a packing exists, but it leaves no room for the pods of kube-system", _ONE_NODE_MORE
                 yield Group(name=name, count=count, verdict="UNKNOWN", why=why, next=nxt, demand=number)
             else:

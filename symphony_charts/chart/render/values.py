@@ -54,6 +54,8 @@ def integer(value: object, default: int | None, what: str) -> int:
     """
     if value is None and default is not None:
         return default
+    if type(value) is int and 0 <= value < 10**10:
+        return value
     text = scalar(value)
     if _WHOLE.fullmatch(text) is None:
         raise SpecError.one(f"{what} must be a whole number, not {text}", what)

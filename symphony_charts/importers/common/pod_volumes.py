@@ -75,7 +75,8 @@ def _read_volume(volume: Fields) -> dict[str, object] | None:
         source = volume.map("persistentVolumeClaim")
         content = {"type": "claim", "claim": source.required_text("claimName", "claim", "name the claim")}
         if source.flag("readOnly"):
-            source.log.note(source.at("readOnly"), "say `read_only: true` at the mounts instead")
+            what = "`readOnly` of a claim is not carried over"
+            source.log.note(source.at("readOnly"), what, "say `read_only: true` at the mounts")
     elif "secret" in volume:
         source = volume.map("secret")
         secret = source.required_text("secretName", "secret", "name the Secret")

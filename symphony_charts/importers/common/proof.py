@@ -6,7 +6,7 @@ otherwise is changed, and what only ours say is listed by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -18,9 +18,11 @@ from symphony_charts.importers.common.report import Imported, Note
 from symphony_charts.kinds.children import opened
 from symphony_charts.prepare import prepare_experiment
 
-__all__ = ["OriginalPod", "proven"]
+__all__ = ["Object", "OriginalPod", "Pods", "proven"]
 
 Object: TypeAlias = Mapping[str, object]
+Pods: TypeAlias = tuple[Mapping[str, Object], Sequence[Note]]
+"""The pods of an experiment by name, and what is to be said of them as a whole."""
 
 _OWN_NAMES = ("SYMPH_", "SYMPHONY_", "DI_")
 _OWN_PATHS = ("/etc/symph/", "/etc/secrets")
@@ -55,18 +57,32 @@ class OriginalPod:
     processes: Sequence[tuple[str, str]] = field(default_factory=tuple)
 
 
-def proven(imported: Imported, originals: Sequence[OriginalPod], tool: str) -> Imported:
+def pods_of(objects: Sequence[dict[str, object]]) -> Pods:
+    """The pods that controllers make of `objects`."""
+    templates = [sub(item, "spec", "template") for item in opened(map(dict, objects))]
+    return {
+        str(sub(one, "metadata", "labels").get("symph.dev/group")): sub(one, "spec") for one in templates if one
+    }, ()
+
+
+def proven(
+    imported: Imported,
+    originals: Sequence[OriginalPod],
+    tool: str,
+    pods: Callable[[Sequence[dict[str, object]]], Pods] = pods_of,
+) -> Imported:
     """`imported`, its report completed by how its pods differ from those that `tool` would make.
 
-    An experiment that makes no chart (yet) stays without a proof, and says why.
+    `pods` finds them among the objects of the experiment's chart. An experiment that makes no chart (yet) stays
+    without a proof, and says why.
     """
     try:
         objects = prepare_experiment(imported.experiment, force=True).objects
     except SymphError as error:
         return imported.with_report(replace(imported.report, unproven=f"{tool}'s pods: {error.what}"))
-    templates = [sub(item, "spec", "template") for item in opened(map(dict, objects))]
-    ours = {sub(one, "metadata", "labels").get("symph.dev/group"): sub(one, "spec") for one in templates if one}
+    ours, whole = pods([dict(item) for item in objects])
     comparison = _Comparison(tool)
+    comparison.notes += whole
     for original in originals:
         comparison.pod(original, ours.get(original.pod))
     said = {note.path for note in imported.report.notes}
@@ -109,8 +125,23 @@ class _Comparison:
             else:
                 self._container(container, held, place)
         self._restart(original, ours, {str(item["name"]) for item in sidecars})
-        rest = ("containers", "volumes", "restartPolicy")
-        self._fields(_without(original.spec, *rest), _without(ours, *rest, "initContainers"), original.place)
+        self._steps(original, [item for item in maps(ours, "initContainers") if item not in sidecars])
+        rest = ("containers", "initContainers", "volumes", "restartPolicy")
+        self._fields(_without(original.spec, *rest), _without(ours, *rest), original.place)
+
+    def _steps(self, original: OriginalPod, ours: list[dict[str, object]]) -> None:
+        """Compare what runs before the containers; a step may have got a name of its own, and others be added."""
+        steps, place = list(ours), join(original.place, "initContainers")
+        for index, theirs in enumerate(maps(original.spec, "initContainers")):
+            name = str(theirs.get("name"))
+            fits = [one for one in steps if one["name"] == name or str(one["name"]).startswith(f"{name}-")]
+            if fits:
+                steps.remove(fits[0])
+                self._container(theirs, fits[0], join(place, index))
+            else:
+                self._lost(join(place, index), "the init container")
+        if steps:
+            self.added.append(_ADDED["initContainers"])
 
     def _restart(self, original: OriginalPod, ours: Object, sidecars: set[str]) -> None:
         theirs, policy = original.spec.get("restartPolicy") or "Always", ours.get("restartPolicy") or "Always"

@@ -8,6 +8,7 @@ from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import shorten
 from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.common.names import UniqueNames, Volumes
+from symphony_charts.importers.common.pod import PodParts
 from symphony_charts.importers.common.report import Log
 
 __all__ = ["Draft"]
@@ -15,7 +16,10 @@ __all__ = ["Draft"]
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """Collects the data of the experiment, and for each of its paths the place in the input (`origins`)."""
+    """Collects the data of the experiment, and for each of its paths the place in the input (`origins`).
+
+    `pods` are those that were read, by the name that they have in the experiment, in the order of the input.
+    """
 
     log: Log
     config_maps: dict[str, Fields] = field(default_factory=dict)
@@ -35,6 +39,7 @@ class Draft:
     configs: dict[str, str] = field(default_factory=dict)
     done_when: list[str] = field(default_factory=list)
     image_pull_secrets: list[str] = field(default_factory=list)
+    pods: list[tuple[str, PodParts]] = field(default_factory=list)
     volumes: Volumes = field(default_factory=Volumes)
     origins: dict[str, str] = field(default_factory=dict)
     used_config_maps: set[str] = field(default_factory=set)

@@ -116,7 +116,7 @@ def _read_replicas(spec: Fields, draft: Draft) -> None:
         count = next((number for text in texts if (number := _requested(text, role)) is not None), None)
         if count is None:
             what = f"how many {role}s there are stands in the Python configuration; one is assumed"
-            draft.log.note(spec.at(role), what, f"set `processes.{role}.replicas`")
+            draft.log.changed(spec.at(role), what, f"set `processes.{role}.replicas`")
         elif count != 1:
             process["replicas"] = count
             what = f"{count} {role}s, as the configuration requests; keep both numbers the same"

@@ -78,15 +78,16 @@ def has_room_for(cluster: Cluster, packing: Packing, first: int) -> bool:
         need, fits = cluster.needs[number], cluster.fits[number]
         if not fits:
             continue
+        place = 0  # what could not hold one more holds none later
         for _ in range(cluster.demands[number].count):
-            place = next((i for i, (node, free) in enumerate(rooms) if node in fits and _holds(free, need)), None)
-            if place is None:
+            while place < len(rooms) and not (rooms[place][0] in fits and _holds(rooms[place][1], need)):
+                place += 1
+            if place == len(rooms):
                 new = next((node for node in fits if unopened[node] > 0), None)
                 if new is None:
                     return False
                 unopened[new] -= 1
                 rooms.append((new, list(cluster.classes[new].free)))
-                place = len(rooms) - 1
             node, free = rooms[place]
             rooms[place] = (node, [have - wanted for have, wanted in zip(free, need, strict=True)])
     return True

@@ -55,9 +55,11 @@ def keep_slices_whole(cluster: Cluster) -> Cluster:
 
 def is_whole(cluster: Cluster, demand: int) -> bool:
     """Whether the scheduler cannot help filling slices as a whole: one group, and exactly as many hosts as pods."""
+    if not cluster.demands[demand].shape.amount(TPU):
+        return True
     rooms = cluster.fits[demand]
     on_slices = [node for node in rooms if cluster.pools[cluster.classes[node].pool].is_multi_host]
-    if not on_slices or not cluster.demands[demand].shape.amount(TPU):
+    if not on_slices:
         return True
     if len(on_slices) < len(rooms) or len(cluster.demands[demand].members) > 1:
         return False

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         # Textual takes half a second to import, which the plain table has not.
         from symphony_charts.cli.cockpit.app import Cockpit
 
-        Cockpit(watcher, status.name, _flags(args), args.interval or _OFTEN_S).run()
+        Cockpit(watcher, status.name, experiments.place_flags(args), args.interval or _OFTEN_S).run()
         return 0
     if not args.plain:
         output.note(f"this is the plain table; for a screen with keys: {command_for_extra('top')}")
@@ -45,12 +45,6 @@ def run(args: argparse.Namespace) -> int:
             return 0
         time.sleep(args.interval or _SELDOM_S)
         status = watcher.describe(status.name, events=False)
-
-
-def _flags(args: argparse.Namespace) -> list[str]:
-    """What says where to look, for verbs that keys call."""
-    given = {"--on": args.on, "-n": args.namespace, "--context": args.context, "--kubeconfig": args.kubeconfig}
-    return [word for flag, value in given.items() if value for word in (flag, str(value))]
 
 
 def _items(watcher: Watcher, status: ExperimentStatus) -> list[dict[str, object]]:

@@ -8,6 +8,7 @@ import shlex
 import sys
 
 from symphony_charts.cli import output
+from symphony_charts.cli.options import common
 from symphony_charts.errors import UsageError
 from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run, find_run, find_slots, live_runs
@@ -22,6 +23,20 @@ def run(args: argparse.Namespace) -> int:
     Within a pane of the experiment it goes over to another pane. Within any other tmux it refuses, unless nested, since
     keys would go to the outer one, and says what to type there instead: nothing is asked of that server.
     """
+    if args.into_current and args.tile is None:
+        raise UsageError("--into-current is about tiles", next="add --tile, or leave it out")
+    if args.tile is not None:
+        if args.process:
+            raise UsageError("--tile and -p exclude each other", next="name the processes after --tile")
+        # What tiles need takes 90 ms more to import, which a terminal has not.
+        from symphony_charts.cli.commands.start.attach_tiles import run_tiles
+
+        return run_tiles(args)
+    if common.cluster_flags(args) or common.backend_of(args) == "kube":
+        raise UsageError(
+            "only processes of this machine have a terminal to attach to",
+            next="--tile shows lines; or symph ssh PROCESS",
+        )
     live_run = find_run(args.experiment_name, live=True)
     check_here(live_run)
     slots = find_slots(live_run, args.process) if args.process else []

@@ -1,0 +1,136 @@
+"""`symph attach --tile` in a real terminal: keys are sent, the screen is read; the user's tmux stays as it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cli.main import main
+from symphony_charts.local import up
+from symphony_charts.local.runs import live_runs
+from tests.cli.own_tmux import Own
+from tests.cli.test_attach import ask, current
+from tests.local.runs import start, until
+
+PROCESSES = {
+    "learner": {"cmds": ["printf 'step 1\\n\\033[31mstep 2\\033[2J\\033]0;evil\\007\\n'; exec sleep 300"]},
+    "agent": {"cmds": ["echo agent $SYMPH_INDEX speaks; exec sleep 300"], "replicas": 2},
+    "done": {"cmds": ["echo last words; exit 3"], "retries": 0, "local": {"on_exit": "keep"}},
+}
+
+
+@pytest.fixture
+def own(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[Own]:
+    need_tool("tmux")
+    need_tool("script")
+    one = Own(private_places)
+    yield one
+    for run in live_runs():
+        up.down(run)
+    one.close()
+    assert not list(Path(os.environ["SYMPH_RUNTIME_DIR"]).glob("tiles-*"))
+
+
+def screen(own: Own) -> str:
+    """What the client of the test sees: the current window of its session with borders."""
+    return own.tmux("capture-pane", "-p", "-t", "mine")
+
+
+def seen(own: Own, *texts: str) -> None:
+    """Wait until the screen has all texts."""
+    try:
+        until(lambda: all(text in screen(own) for text in texts))
+    except AssertionError:
+        pytest.fail(f"not all of {texts} is on the screen:\n{screen(own)}")
+
+
+def press(own: Own, *keys: str) -> None:
+    for key in keys:
+        own.tmux("send-keys", "-t", "mine", key)
+
+
+def test_all_stand_side_by_side_with_states_and_leaving_ends_nothing(own: Own, tmp_path: Path) -> None:
+    run = start(tmp_path, processes=PROCESSES)
+    own.type("env -u TMUX symph attach exp --tile")
+    seen(own, "learner  running", "agent-0  running", "agent-1  running", "done  failed 3")
+    seen(own, "step 1", "step 2", "agent 1 speaks", "last words")
+    seen(own, "failed: done   exp  failed", "learner 1/1  agent 2/2", "q: leave")
+    assert own.tmux("list-panes", "-a", "-F", "#{pane_title}").count("evil") == 0
+
+    up.restart(run, [0])
+    until(lambda: screen(own).count("step 1") == 2)
+    press(own, "z")
+    until(lambda: "agent-1" not in screen(own))
+    press(own, "z")
+    seen(own, "agent-1  running")
+    press(own, "Right", "a")
+    until(lambda: "symph" in ask(run, "list-clients"))
+    assert current(run) == "1"
+    ask(run, "detach-client", "-s", "symph")
+    seen(own, "q: leave")
+    press(own, "q")
+    until(lambda: "q: leave" not in screen(own))
+    assert run.is_live
+
+
+def test_chosen_ones_of_a_run_that_has_ended_are_shown(own: Own, tmp_path: Path) -> None:
+    run = start(tmp_path, processes=PROCESSES)
+    until(lambda: run.state()["processes"][3]["phase"] == "failed")
+    up.down(run)
+    own.type("env -u TMUX symph attach exp --tile agent-0 done")
+    seen(own, "agent-0  stopped", "done  failed 3", "last words", "agent 0 speaks")
+    assert "learner  " not in screen(own).replace("learner 0/1", "")
+    press(own, "q")
+    until(lambda: "q: leave" not in screen(own))
+
+
+def settings(own: Own) -> list[str]:
+    """All that a user may have set on their server and session."""
+    questions = ("show-options -s", "show-options -g", "show-options -gw", "show-options -t mine", "show-hooks -g")
+    return [own.tmux(*words.split()) for words in (*questions, "list-keys", "show-environment -g", "list-windows")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_in_the_users_own_session_a_window_comes_and_goes_and_no_setting_changes(
+    own: Own, tmp_path: Path, number: signal.Signals
+) -> None:
+    start(tmp_path, processes=PROCESSES)
+    own.tmux("set-option", "-gw", "remain-on-exit", "on")
+    before = settings(own)
+    own.type(f"sh -c 'echo $$ >{tmp_path}/pid; exec symph attach exp --tile --into-current'")
+    until(lambda: _has_tiles(own))
+    panes = own.tmux("list-panes", "-s", "-t", "mine", "-F", "#{@symph_title}|#{pane_id}").splitlines()[1:]
+    assert [pane.split()[0] for pane in panes] == ["learner", "agent-0", "agent-1", "done"]
+    for pane, words in zip(panes, ("step 2", "agent 0 speaks", "agent 1 speaks", "last words"), strict=True):
+        until(lambda pane=pane, words=words: words in own.tmux("capture-pane", "-p", "-t", pane.partition("|")[2]))  # type: ignore[misc]
+    assert settings(own)[:-1] == before[:-1]
+    os.kill(int((tmp_path / "pid").read_text()), number)
+    until(lambda: not _has_tiles(own))
+    until(lambda: settings(own) == before)
+
+
+def _has_tiles(own: Own) -> bool:
+    return "exp 3/4 1 failed" in own.tmux("list-windows", "-t", "mine")
+
+
+def test_what_makes_no_sense_is_refused_with_the_way_out(
+    own: Own, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(tmp_path, processes=PROCESSES)
+    own.type("symph attach exp --tile")
+    seen(own, "symph attach exp --tile --into-current", "or --nested")
+    monkeypatch.delenv("TMUX", raising=False)
+    asked = {
+        "--tile --into-current": "not inside of tmux",
+        "--into-current": "is about tiles",
+        "-p done --tile": "exclude each other",
+        "--tile nobody": "has no process",
+        "--on kube": "only processes of this machine have a terminal",
+    }
+    for words, refusal in asked.items():
+        assert main(["attach", "exp", *words.split()]) in (2, 8)
+        assert refusal in capsys.readouterr().err

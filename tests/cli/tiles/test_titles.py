@@ -1,0 +1,47 @@
+"""What stands in borders and in the status line of tiles."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Phase
+from symphony_charts.cli.tiles.titles import capacity, choose, literal, status_line, window_name
+
+
+def instance(index: int, phase: Phase = "running") -> InstanceStatus:
+    state = f"{phase} 4s"
+    return InstanceStatus(
+        name=f"a-{index}", process="a", index=index, phase=phase, state=state, ready=phase == "running"
+    )
+
+
+def test_those_that_failed_are_shown_even_where_there_is_no_room_for_all() -> None:
+    every = [instance(index, "failed" if index == 8 else "running") for index in range(10)]
+    assert [one.name for one in choose(every, 3)] == ["a-0", "a-1", "a-8"]
+    assert choose(every, 10) == every
+
+
+@given(st.integers(1, 500), st.integers(1, 200))
+def test_there_is_room_for_one_at_least_and_for_so_many_that_each_can_be_read(width: int, height: int) -> None:
+    count = capacity(width, height)
+    assert 1 <= count <= 16
+    assert count == 1 or count * 24 * 4 <= width * height
+
+
+def test_what_failed_stands_first_then_what_is_not_shown_and_who_is_ready() -> None:
+    every = tuple(instance(index, "failed" if index > 3 else "running") for index in range(8))
+    status = ExperimentStatus(name="rl", experiment="rl", backend="tmux", phase="failed", started=0.0, instances=every)
+    line = status_line(status, 2, 9.0)
+    assert line == "failed: a-4, a-5, a-6 +1   2 more are not shown   rl  failed 9s   a 4/8"
+    assert window_name(status) == "rl 4/8 4 failed"
+
+
+@given(st.text())
+def test_tmux_finds_neither_a_format_nor_an_end_of_a_command_in_what_is_told(text: str) -> None:
+    told = literal(text)
+    assert told.isprintable()
+    assert not re.search(r"(?<!#)(##)*#(?!#)", told)
+    assert not told.endswith(";")
