@@ -12,6 +12,7 @@ __all__ = ["FIELDS", "NAMES", "REQUIRED", "TOP", "Field", "Kind"]
 Kind = Literal[
     "annotations",
     "bool",
+    "count",
     "env",
     "gateway",
     "host",
@@ -96,8 +97,8 @@ _PROGRAM = (
 )
 
 _POD = (
-    ("replicas", "integer", "How many pods; each knows its number as SYMPH_INDEX.", "1"),
-    ("minReplicas", "integer", "How many of them a gang starts with; all where it is not said."),
+    ("replicas", "count", "How many pods; each knows its number as SYMPH_INDEX.", "1"),
+    ("minReplicas", "count", "How many of them a gang starts with; all where it is not said."),
     ("order", "words", "The order of the containers; those not listed follow by name."),
     ("initOrder", "words", "The order of the init containers."),
     ("restartPolicy", "text", "Of a pod that ends: Never (a new pod is tried) or OnFailure (in place).", "Never"),

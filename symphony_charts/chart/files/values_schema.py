@@ -32,6 +32,8 @@ def _ref(name: str) -> Values:
 
 _SCALAR: Values = {"type": ["string", "number", "boolean"]}
 _WHOLE = "^(?:0|[1-9][0-9]{0,9})$"
+# So many pods a Job may have (Kubernetes, pkg/apis/batch/validation); helm would count to any number.
+_COUNT = "^(?:0|[1-9][0-9]{0,4}|100000)$"
 _PORT = "^(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"
 _AMOUNT = r"^\+?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?$"
 _RANGE = "^[0-9a-fA-F.:]+/[0-9]{1,3}$"
@@ -40,6 +42,7 @@ _OBJECT, _LABEL = OBJECT_NAME.pattern, LABEL_NAME.pattern
 _TYPES: dict[str, Values] = {
     "bool": {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]},
     "annotations": {"type": "object", "propertyNames": _ref("labelKey"), "additionalProperties": _SCALAR},
+    "count": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 100_000}, {"type": "string", "pattern": _COUNT}]},
     "env": {
         "type": "object",
         "propertyNames": _ref("variable"),
@@ -186,6 +189,7 @@ def _child(node: Values, step: str, path: str) -> Values:
 _WORDS = {
     "annotations": "a map of texts",
     "bool": "true or false",
+    "count": "a whole number, 100000 at most",
     "fileKey": "letters, digits, dashes, dots and underscores",
     "gateway": "a name, or namespace/name",
     "host": "a host name",
