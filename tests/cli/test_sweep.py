@@ -173,6 +173,13 @@ def test_git_and_a_run_at_once_is_wrong_usage(words: tuple[str, ...], spec: str)
     assert "choose one" in done.stderr
 
 
+@pytest.mark.parametrize(("words", "step"), [(("--timeout", "2h"), "set `deadline`"), (("--again",), "leave it out")])
+def test_what_a_workflow_cannot_do_is_refused(words: tuple[str, ...], step: str, spec: str) -> None:
+    done = symph("sweep", spec, *GRID, "--on", "argo", *words)
+    assert (done.returncode, f"next: {step}" in done.stderr) == (2, True)
+    assert not Path("dist").exists()
+
+
 def test_a_sweep_on_a_cluster_that_is_not_there_says_so(spec: str, tmp_path: Path) -> None:
     done = symph("sweep", spec, *GRID, "--on", "argo", "--up", "--kubeconfig", str(tmp_path / "none"))
     assert done.returncode == 6, done.stderr

@@ -147,6 +147,10 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
 def _argo(args: argparse.Namespace, spec: SpecFile, base: Prepared, runs: Sequence[TrialRun]) -> int:
     if args.env:
         raise _clash("--env publishes releases, and --on argo makes a Workflow")
+    if args.timeout is not None:
+        raise UsageError("a Workflow is not waited for, so --timeout ends none of its trials", next="set `deadline`")
+    if args.again:
+        raise UsageError("a Workflow runs every trial, so --again has nothing to add", next="leave it out")
     columns = columns_of(runs[0].trial)
     return write_or_submit(args, spec, base, runs, [record_of(run.trial) for run in runs], columns)
 
