@@ -16,6 +16,7 @@ import yaml
 
 from symphony_charts.local.runs import live_runs, runs_of
 from tests.chart.harness import helm_objects
+from tests.local.runs import INTERRUPTIBLE
 from tests.tools import HELM_VERSIONS
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/sweep/experiment.yaml"
@@ -124,7 +125,19 @@ def test_who_interrupts_a_sweep_sees_how_far_it_is_and_what_removes_the_rest(
     need_tool("tmux")
     path = tmp_path / "exp.yaml"
     path.write_text("name: e\nprocesses: {w: {cmds: ['test $X = 0 || sleep 100'], env: {X: '0'}, restart: never}}\n")
-    words = [sys.executable, "-m", "symphony_charts", "sweep", str(path), "--grid", "x=0..2", "--up", "-o", "json"]
+    words = [
+        *INTERRUPTIBLE,
+        sys.executable,
+        "-m",
+        "symphony_charts",
+        "sweep",
+        str(path),
+        "--grid",
+        "x=0..2",
+        "--up",
+        "-o",
+        "json",
+    ]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as going:
         assert going.stderr is not None
         for line in going.stderr:
