@@ -206,8 +206,10 @@ def in_parallel(
                 done, going = wait(going, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:
-            if going:
+            # A trial that is just being started is there to be ended a moment later.
+            while going:
                 on_stop({run.trial.name for run in runs})
+                going = wait(going, timeout=_ENDING_S).not_done
 
 
 def _run_one(run: TrialRun, spec: SpecFile, folder: Path, *, again: bool, timeout_s: float | None) -> Outcome:
@@ -258,6 +260,8 @@ def _verdict_of(run: Run) -> dict[str, Any]:
         return {}
 
 
+# How long trials are given to end before those are looked for that began meanwhile.
+_ENDING_S = 1.0
 _VERDICT = "trial.json"
 
 
