@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.backend.why import Why, why_of
 from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.concurrent_parts import direct_address
 from symphony_charts.cli.diagnosis import diagnose
-from symphony_charts.errors import NotFound, SymphError
+from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.gitops.store.pointers import Placed, pointers
 from symphony_charts.gitops.store.review import Waiting, find_waiting, is_done
 from symphony_charts.kubernetes.kubeconfig import read_context
@@ -82,13 +83,19 @@ def ask_cluster(place: Place, name: str) -> Live:
     # The client of Kubernetes takes 100 ms to import, which whoever has no cluster has not.
     from symphony_charts.kubernetes.backend import KubeWatcher
 
-    watcher = KubeWatcher(namespace=place.namespace, context=place.context, kubeconfig=place.kubeconfig)
+    def watcher_of(namespace: str | None) -> KubeWatcher:
+        return KubeWatcher(namespace=namespace, context=place.context, kubeconfig=place.kubeconfig)
+
+    watcher = watcher_of(place.namespace)
     try:
-        statuses = [watcher.describe(name)] if name else watcher.experiments()
+        # A look into logs for each of many takes too long.
+        found = [_diagnosed(watcher, name)] if name else [(each, why_of(each)) for each in watcher.experiments()]
     except NotFound:
-        statuses = []
-    # A look into logs for each of many takes too long.
-    found = [(status, diagnose(watcher, status) if name else why_of(status)) for status in statuses]
+        found = []
+    except UsageError:
+        # Several namespaces have one of this name.
+        spaces = [each.namespace for each in watcher.experiments() if each.name == name]
+        found = [_diagnosed(watcher_of(space), name) for space in spaces]
     api, applications = watcher.api, []
     if place.env and api.serves(*_ARGO):
         try:
@@ -99,6 +106,11 @@ def ask_cluster(place: Place, name: str) -> Live:
     return Live(
         found=found, applications={item["metadata"]["name"]: item for item in applications}, context=api.context
     )
+
+
+def _diagnosed(watcher: Watcher, name: str) -> tuple[ExperimentStatus, Why | None]:
+    status = watcher.describe(name)
+    return status, diagnose(watcher, status)
 
 
 def ask_git(args: argparse.Namespace, settings: Settings, env: str | None) -> Published:
