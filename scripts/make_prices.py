@@ -21,6 +21,7 @@ import msgspec
 from symphony_charts.placement.machines.price_list import read_prices
 
 OUTPUT = Path(__file__).parent.parent / "symphony_charts/placement/data/prices.json"
+OWN = ("units", "machines")
 
 
 def faults(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -51,8 +52,15 @@ def main() -> int:
         return 1
     for region, now in listed.items():
         before = table["regions"].get(region)
-        is_ours = before is not None and "date" not in before
-        table["regions"][region] = now | before if is_ours else {"date": read.date, "source": read.source, **now}
+        if before is None or "date" in before:
+            table["regions"][region] = {"date": read.date, "source": read.source, **now}
+            continue
+        # Of its own stays what no earlier run of this script has put there.
+        package = read.source.split()[0]
+        origins = {k: v for k, v in before.pop("origins", {}).items() if not v[1].startswith(package)}
+        kept = {k: v for k, v in before.items() if k in OWN or k in origins}
+        origins |= {field: [read.date, read.source] for field in now if field not in kept}
+        table["regions"][region] = {**now, **kept, "origins": origins}
     table["regions"] = dict(sorted(table["regions"].items()))
     text = json.dumps(table, indent=1)
     OUTPUT.write_text(re.sub(r"\[[^][]*\]", lambda match: " ".join(match[0].split()), text) + "\n")

@@ -36,9 +36,9 @@ Cause = Literal[
     "pool",
     "gang",
     "suspended",
-    "probe",
     "port",
     "order",
+    "probe",
     "other",
     "start",
 ]
@@ -88,7 +88,12 @@ def why_of(status: ExperimentStatus) -> Why | None:
     if not together:
         return None
     cause, text, step = min(together, key=lambda key: _ORDER.index(key[0]))
-    return Why(cause=cause, text=text, next=step, paths=tuple(together[cause, text, step]))
+    paths = tuple(together[cause, text, step])
+    if cause == "port":
+        # Who is waited for mostly runs, and its probe knows what is missing.
+        unready = [said for (of, said, _), who in together.items() if of == "probe" and set(who) & {*text.split()}]
+        text += f", which is {unready[0]}" if unready else ""
+    return Why(cause=cause, text=text, next=step, paths=paths)
 
 
 def why_waiting(status: ExperimentStatus, instance: InstanceStatus) -> Why | None:

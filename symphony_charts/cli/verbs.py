@@ -58,7 +58,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("attach", (), "open the terminal of a running experiment", "start.attach"),
     Verb("process", ("list-processes", "lsp", "p"), "list the processes of an experiment", "look.process"),
     Verb("logs", ("log", "l"), "print what processes wrote", "look.logs"),
-    Verb("status", (), "what each environment runs", "look.status"),
+    Verb("status", (), "how experiments are here, on clusters and in Git, and why", "look.status"),
     Verb("describe", (), "how an experiment is: processes, services, events", "look.describe"),
     Verb("top", (), "what processes do and use, live", "look.top"),
     Verb("events", (), "what happened to an experiment", "look.events"),

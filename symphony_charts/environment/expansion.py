@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from symphony_charts.spec.variable_names import reference_order
+
 __all__ = ["expand", "pod_order"]
 
 
 def pod_order(values: Mapping[str, object]) -> list[str]:
     """The names of variables in the order in which a pod gets them, since a value sees only what is before it.
 
-    Texts with ``$(`` come behind everything else; both by name.
+    Texts with ``$(`` come behind everything else, those of SYMPH_* before others; each by name.
     """
-    return sorted(values, key=lambda name: (_refers(values[name]), name))
+    referring = [name for name, value in values.items() if isinstance(value, str) and "$(" in value]
+    return [*sorted(values.keys() - referring), *sorted(referring, key=reference_order)]
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
@@ -47,7 +50,3 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
             position = dollar + 2
     parts.append(text[position:])
     return "".join(parts)
-
-
-def _refers(value: object) -> bool:
-    return isinstance(value, str) and "$(" in value

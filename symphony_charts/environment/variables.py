@@ -51,10 +51,10 @@ class Fact(Enum):
 
 
 class ServiceFact(NamedTuple):
-    """What there is to say of where a service is; OWN_PORT is where the asking replica itself listens."""
+    """What there is to say of where a service is; OWN_PORT and OWN_ADDR are where the asking replica itself listens."""
 
     service: str
-    part: Literal["HOST", "PORT", "ADDR", "HOSTS", "OWN_PORT"]
+    part: Literal["HOST", "PORT", "ADDR", "HOSTS", "OWN_PORT", "OWN_ADDR"]
 
 
 # Where a value comes from: the text itself, the process, a service, or what only a cluster holds (Secret, ConfigMap,
@@ -156,8 +156,8 @@ def own_variables(
 ) -> list[Variable]:
     """What one process is told of itself, and the replicas of what it listens on or connects to.
 
-    Of a service in `listens` HOST is an address of its own pod that it can bind, as BIND_HOST says again; ADDR remains
-    the address that others dial.
+    Of a service in `listens` HOST is an address of its own pod that it can bind, as BIND_HOST says again, and ADDR
+    that address with the port.
     """
     variables = [
         variable
@@ -165,6 +165,7 @@ def own_variables(
         for variable in (
             Variable(names.service_variable(service, "HOST"), Fact.ADDRESS),
             Variable(names.service_variable(service, "PORT"), ServiceFact(service, "OWN_PORT")),
+            Variable(names.service_variable(service, "ADDR"), ServiceFact(service, "OWN_ADDR")),
             Variable(names.service_variable(service, "BIND_HOST"), Fact.ADDRESS),
         )
     ]
@@ -202,6 +203,11 @@ def interpret(
     for name, source in variables:
         if isinstance(source, Fact):
             environment[name] = facts[source]
+        elif isinstance(source, ServiceFact) and source.part == "OWN_ADDR":
+            # Where only a pod knows its address, a reference says it.
+            known = facts[Fact.ADDRESS]
+            host = known if isinstance(known, str) else f"$({names.service_variable(source.service, 'BIND_HOST')})"
+            environment[name] = f"{host}:{addresses[source.service].text('OWN_PORT', index)}"
         elif isinstance(source, ServiceFact):
             environment[name] = addresses[source.service].text(source.part, index)
         else:

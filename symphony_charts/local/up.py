@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
+from symphony_charts.errors import CheckFailed, Conflict, NotFound, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.dry_run import changes_text, describe, plan_data, restart_data
 from symphony_charts.local.history import save_spec
@@ -29,7 +29,7 @@ from symphony_charts.local.restart_changed import Change, changes_of, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared, make_folder, remove_folder
 from symphony_charts.local.run_identity import LIFE, write_identity
 from symphony_charts.local.runs import Run, live_runs
-from symphony_charts.local.supervisor.cleanup import kill_everything
+from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
 from symphony_charts.local.supervisor.ending import (
     await_end,
     check_here,
@@ -64,6 +64,8 @@ __all__ = [
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
 _TAKEOVER_S = 120.0
+# How long a run may take that ends by itself while it is to be changed.
+_ENDING_S = 10.0
 # So many supervisors may be killed, or find no room for what they have to write, before an end is given up.
 _ATTEMPTS = 3
 
@@ -102,7 +104,8 @@ def up(
             if dry_run:
                 show(restart_data(plan, changes), changes_text(plan, changes))
                 return None
-            return _restart_changed(live_run, experiment, folder, plan, changes)
+            if _restart_changed(live_run, experiment, folder, plan, changes):
+                return live_run
         if dry_run:
             gpus = look_at_gpus(experiment, share=share_gpus, strict=True)
             plan = plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)
@@ -212,13 +215,24 @@ def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
     request(run, slots, timeout_s)
 
 
-def _restart_changed(run: Run, experiment: Experiment, folder: Path, plan: LocalPlan, changes: Sequence[Change]) -> Run:
+def _restart_changed(
+    run: Run, experiment: Experiment, folder: Path, plan: LocalPlan, changes: Sequence[Change]
+) -> bool:
+    """Whether `run` is what was asked for: False where it had changes to make, and ended by itself meanwhile."""
     sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
-    rewrite(run, plan, folder)
-    (run.folder / "spec.json").unlink(missing_ok=True)
-    save_spec(run, experiment, folder)
-    _restart(run, [change.slot for change in changes])
-    return run
+    try:
+        rewrite(run, plan, folder)
+        (run.folder / "spec.json").unlink(missing_ok=True)
+        save_spec(run, experiment, folder)
+        _restart(run, [change.slot for change in changes])
+    except (FileNotFoundError, NotFound):
+        if not is_over_within(run, _ENDING_S):
+            raise
+    if run.is_live:
+        return True
+    # Its supervisor has tidied up before all of it was written.
+    remove_private(run, len(plan.processes))
+    return not changes
 
 
 def down(run: Run, timeout_s: float = 120.0) -> None:

@@ -29,6 +29,7 @@ __all__ = [
     "SECRETS_FOLDER",
     "di_group_nodes",
     "is_ours",
+    "reference_order",
     "service_prefix",
     "service_variable",
 ]
@@ -79,3 +80,8 @@ def is_ours(name: str) -> bool:
 
 def _upper(name: str) -> str:
     return name.upper().replace("-", "_")
+
+
+def reference_order(name: str) -> tuple[bool, str]:
+    """What variables with references are sorted by: a user's may refer to the addresses that we tell."""
+    return not name.startswith("SYMPH_"), name

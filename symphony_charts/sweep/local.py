@@ -26,8 +26,18 @@ from symphony_charts.spec.services import allocate
 from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome, too_long
 from symphony_charts.sweep.trials import Trial, apply
 from symphony_charts.system.files import write_file
+from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["TrialRun", "done_here", "in_parallel", "look_here", "prepare_trials", "run_trials", "write_trials"]
+__all__ = [
+    "TrialRun",
+    "done_here",
+    "in_parallel",
+    "look_here",
+    "metrics_file",
+    "prepare_trials",
+    "run_trials",
+    "write_trials",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +59,11 @@ def prepare_trials(spec: SpecFile, trials: Sequence[Trial], base: Prepared | Non
     runs = []
     for trial in trials:
         try:
-            experiment = apply(base.experiment if base is not None else spec.experiment, trial)
+            if base is None:
+                experiment = apply(spec.experiment, trial, str(metrics_file(trial.name)))
+            else:
+                # What a pod keeps of a trial are its logs.
+                experiment = apply(base.experiment, trial, "/dev/stdout")
             values = _values_over(base, experiment, spec) if base is not None else {}
             runs.append(TrialRun(trial=trial, experiment=experiment, values=values))
         except SpecError as error:
@@ -58,6 +72,11 @@ def prepare_trials(spec: SpecFile, trials: Sequence[Trial], base: Prepared | Non
     if problems:
         raise SpecError(list(problems.values()), at=str(spec.path))
     return runs
+
+
+def metrics_file(name: str) -> Path:
+    """Where a trial on this machine writes what it measures, a JSON object a line."""
+    return state_dir() / "sweeps" / "metrics" / f"{name}.jsonl"
 
 
 def _values_over(base: Prepared, experiment: Experiment, spec: SpecFile) -> Values:
@@ -187,8 +206,10 @@ def in_parallel(
                 done, going = wait(going, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:
-            if going:
+            # A trial that is just being started is there to be ended a moment later.
+            while going:
                 on_stop({run.trial.name for run in runs})
+                going = wait(going, timeout=_ENDING_S).not_done
 
 
 def _run_one(run: TrialRun, spec: SpecFile, folder: Path, *, again: bool, timeout_s: float | None) -> Outcome:
@@ -203,6 +224,10 @@ def _run_one(run: TrialRun, spec: SpecFile, folder: Path, *, again: bool, timeou
         # A run of other settings or code is no part of this sweep, and takes the name.
         is_other = bool(going) and not is_of(going[-1], run.experiment, folder)
         services = allocate(run.experiment, spec.pins)
+        if again or is_other or not going:
+            file = metrics_file(run.trial.name)
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file.unlink(missing_ok=True)
         started = up.up(run.experiment, services, folder=folder, force=again or is_other)
         if started is not None:
             _wait(started, timeout_s)
@@ -235,6 +260,8 @@ def _verdict_of(run: Run) -> dict[str, Any]:
         return {}
 
 
+# How long trials are given to end before those are looked for that began meanwhile.
+_ENDING_S = 1.0
 _VERDICT = "trial.json"
 
 

@@ -159,15 +159,20 @@ def trials(
     return _named(base, settings)
 
 
-def apply(experiment: Experiment, trial: Trial) -> Experiment:
+def apply(experiment: Experiment, trial: Trial, metrics: str | None = None) -> Experiment:
     """The experiment of a trial, checked as if it had been written so.
 
-    Raises SpecError, all faults at once, for settings that name nothing and for what the spec then refuses.
+    Where `metrics` names a file, processes find it in SYMPH_METRICS unless they declare that themselves. Raises
+    SpecError, all faults at once, for settings that name nothing and for what the spec then refuses.
     """
     data = to_data(experiment)
     problems = [problem for key, text in trial.settings.items() for problem in _set(experiment, data, key, text)]
     if problems:
         raise SpecError(problems)
+    for process in _processes(data) if metrics else ():
+        env = process.setdefault("env", {})
+        if isinstance(env, dict):
+            env.setdefault("SYMPH_METRICS", metrics)
     data["name"] = trial.name
     return from_data(data)
 

@@ -107,6 +107,13 @@ def test_the_worst_cause_is_told_for_all_that_it_holds_up() -> None:
     assert found.is_bad
 
 
+def test_who_is_waited_for_says_what_its_probe_found() -> None:
+    a = one("not ready: Connection refused", phase="running", state="running 3s")
+    found = why_of(status(a, one("waits for x:7000 of a, 3s", "b"), phase="running"))
+    assert found
+    assert found.sentence == "b: waits for x:7000 of a, which is not ready: Connection refused"
+
+
 @pytest.mark.parametrize(
     ("instance", "text"),
     [

@@ -7,12 +7,14 @@ environment of rendered containers stands beside the list, for one experiment in
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from symphony_charts.environment.di_engine import node_facts, nodes_of
+from symphony_charts.environment.expansion import expand
 from symphony_charts.environment.variables import Address, Fact, interpret, variables_of
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.children import opened
@@ -37,7 +39,7 @@ FIELDS = {"status.podIP": POD_IP, "metadata.labels['symph.dev/run']": RUN, "meta
 def found(objects: Objects, declared: dict[ProcessRef, set[str]]) -> dict[ProcessRef, dict[str, str]]:
     """The environment of each container but what `declared` names: the ConfigMaps with its own entries over them."""
     items = opened(objects.values())
-    data = {sub(item, "metadata")["name"]: sub(item, "data") for item in items if item["kind"] == "ConfigMap"}
+    data = config_maps(items)
     environments = {}
     for item in items:
         if kind_of(item) not in ("Job", "StatefulSet"):
@@ -47,15 +49,22 @@ def found(objects: Objects, declared: dict[ProcessRef, set[str]]) -> dict[Proces
         spec = sub(template, "spec")
         for container in [*maps(spec, "initContainers"), *maps(spec, "containers")]:
             ref = ProcessRef(group, str(container["name"]))
-            env: dict[str, object] = {}
+            env: dict[str, str] = {}
             for source in maps(container, "envFrom"):
-                env |= data[sub(source, "configMapRef")["name"]]
+                texts = data[str(sub(source, "configMapRef")["name"])]
+                env |= {name: str(value) for name, value in texts.items()}
             for entry in maps(container, "env"):
                 field = str(sub(sub(entry, "valueFrom"), "fieldRef").get("fieldPath", ""))
-                env[str(entry["name"])] = FIELDS.get(field, INDEX) if field else entry.get("value", "")
+                value = FIELDS.get(field, INDEX) if field else expand(str(entry.get("value", "")), env)
+                env[str(entry["name"])] = value
             theirs = declared.get(ref, set()) | {FAILURES, RESTARTS}
-            environments[ref] = {name: str(value) for name, value in env.items() if name not in theirs}
+            environments[ref] = {name: value for name, value in env.items() if name not in theirs}
     return environments
+
+
+def config_maps(items: Iterable[dict[str, object]]) -> dict[str, dict[str, object]]:
+    """The data of each ConfigMap, by its name."""
+    return {str(sub(item, "metadata")["name"]): sub(item, "data") for item in items if item["kind"] == "ConfigMap"}
 
 
 def promised(
@@ -182,10 +191,11 @@ def test_generated_containers_find_what_the_list_says(version: str, data: dict[s
     declared, steps = declared_in(chart.values)
     seen = found(objects, declared)
     # The names of objects are another contract; that HOST, ADDR and HOSTS go together is this one.
-    told = {name: text for env in seen.values() for name, text in env.items() if text != POD_IP}
+    told = {name: text for env in seen.values() for name, text in env.items() if POD_IP not in text}
+    shared = {name: str(text) for data in config_maps(opened(objects.values())).values() for name, text in data.items()}
     addresses = {
         service.name: Address(
-            host=told[f"{prefix}_ADDR"].rpartition(":")[0],
+            host=shared[f"{prefix}_ADDR"].rpartition(":")[0],
             hosts=tuple(entry.rpartition(":")[0] for entry in told[f"{prefix}_HOSTS"].split(",")),
             port=service.port,
         )

@@ -368,4 +368,5 @@ def test_rule_25_whoever_binds_finds_its_own_address() -> None:
     env = env_of(native_objects(pair()), "StatefulSet")
     assert dig(env["SYMPH_DATA_HOST"], "valueFrom", "fieldRef", "fieldPath") == "status.podIP"
     assert dig(env["SYMPH_DATA_BIND_HOST"], "valueFrom", "fieldRef", "fieldPath") == "status.podIP"
-    assert "SYMPH_DATA_HOST" not in env_of(native_objects(pair()), "Job")
+    assert dig(env["SYMPH_DATA_ADDR"], "value") == "$(SYMPH_DATA_BIND_HOST):7000"
+    assert {"SYMPH_DATA_HOST", "SYMPH_DATA_ADDR"}.isdisjoint(env_of(native_objects(pair()), "Job"))

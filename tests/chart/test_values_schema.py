@@ -30,6 +30,8 @@ from tests.tools import HELM_VERSIONS
 SETS = [
     "groups.p.replica=3",
     "groups.p.replicas=three",
+    "groups.p.replicas=100001",
+    "groups.p.minReplicas=454958264",
     "groups.p.containers.p.image=3",
     "groups.p.containers.p.env.A.B=1",
     "groups.q.replicas=1",

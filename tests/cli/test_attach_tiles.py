@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.cli.main import main
+from symphony_charts.cli.tiles import window
+from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up
 from symphony_charts.local.runs import live_runs
 from tests.cli.own_tmux import Own
@@ -89,9 +92,13 @@ def test_chosen_ones_of_a_run_that_has_ended_are_shown(own: Own, tmp_path: Path)
 
 
 def settings(own: Own) -> list[str]:
-    """All that a user may have set on their server and session."""
+    """All that a user may have set on their server and session, and its windows.
+
+    Windows come without the names that tmux gives them after the program in them, a moment later.
+    """
     questions = ("show-options -s", "show-options -g", "show-options -gw", "show-options -t mine", "show-hooks -g")
-    return [own.tmux(*words.split()) for words in (*questions, "list-keys", "show-environment -g", "list-windows")]
+    windows = own.tmux("list-windows", "-F", "#{window_id} #{window_flags} #{window_layout} #{automatic-rename}")
+    return [*(own.tmux(*words.split()) for words in (*questions, "list-keys", "show-environment -g")), windows]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -115,6 +122,17 @@ def test_in_the_users_own_session_a_window_comes_and_goes_and_no_setting_changes
 
 def _has_tiles(own: Own) -> bool:
     return "exp 3/4 1 failed" in own.tmux("list-windows", "-t", "mine")
+
+
+def test_tiles_for_which_tmux_finds_no_room_leave_nothing_behind(own: Own, tmp_path: Path) -> None:
+    pane = own.tmux("list-panes", "-a", "-F", "#{pane_id}").strip()
+    before, pipes = own.tmux("list-windows", "-a"), {f"p-{number}": tmp_path / str(number) for number in range(60)}
+    with pytest.raises(ToolFailed, match="tmux could not show the tiles"):
+        window.in_session(own.socket, pane, pipes, 0)
+    assert own.tmux("list-windows", "-a") == before
+    with pytest.raises(ToolFailed, match="tmux could not show the tiles"):
+        window.on_own_server(tmp_path / "s", pipes, 0, 20, 10)
+    assert subprocess.run(["tmux", "-S", str(tmp_path / "s"), "ls"], capture_output=True, check=False).returncode == 1
 
 
 def test_what_makes_no_sense_is_refused_with_the_way_out(

@@ -16,6 +16,7 @@ import yaml
 
 from symphony_charts.local.runs import live_runs, runs_of
 from tests.chart.harness import helm_objects
+from tests.local.runs import INTERRUPTIBLE
 from tests.tools import HELM_VERSIONS
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/sweep/experiment.yaml"
@@ -89,6 +90,13 @@ def test_trials_run_here_and_each_has_its_own_settings(spec: str, need_tool: Cal
     assert [item["state"] for item in json.loads(done.stdout)["items"]] == ["succeeded"] * 4
     assert symph("logs", "descent-lr0-3-seed1").stdout.startswith("descent-lr0-3-seed1: lr=0.3 ")
     assert live_runs() == []
+    shown = symph("sweep", "show", "descent", "--sort", "loss", "--plot", "loss.svg", "-o", "json")
+    assert shown.returncode == 0, shown.stderr
+    items = json.loads(shown.stdout)["items"]
+    losses = [item["metrics"]["loss"] for item in items]
+    assert losses == sorted(losses)
+    assert [item["best"] for item in items] == [True, False, False, False]
+    assert Path("loss.svg").read_text().startswith("<svg")
 
 
 def test_a_failed_trial_fails_the_sweep_and_the_others_still_run(
@@ -117,7 +125,19 @@ def test_who_interrupts_a_sweep_sees_how_far_it_is_and_what_removes_the_rest(
     need_tool("tmux")
     path = tmp_path / "exp.yaml"
     path.write_text("name: e\nprocesses: {w: {cmds: ['test $X = 0 || sleep 100'], env: {X: '0'}, restart: never}}\n")
-    words = [sys.executable, "-m", "symphony_charts", "sweep", str(path), "--grid", "x=0..2", "--up", "-o", "json"]
+    words = [
+        *INTERRUPTIBLE,
+        sys.executable,
+        "-m",
+        "symphony_charts",
+        "sweep",
+        str(path),
+        "--grid",
+        "x=0..2",
+        "--up",
+        "-o",
+        "json",
+    ]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as going:
         assert going.stderr is not None
         for line in going.stderr:
@@ -164,6 +184,13 @@ def test_git_and_a_run_at_once_is_wrong_usage(words: tuple[str, ...], spec: str)
     done = symph("sweep", spec, *GRID, "--env", "dev", *words)
     assert done.returncode == 2
     assert "choose one" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "step"), [(("--timeout", "2h"), "set `deadline`"), (("--again",), "leave it out")])
+def test_what_a_workflow_cannot_do_is_refused(words: tuple[str, ...], step: str, spec: str) -> None:
+    done = symph("sweep", spec, *GRID, "--on", "argo", *words)
+    assert (done.returncode, f"next: {step}" in done.stderr) == (2, True)
+    assert not Path("dist").exists()
 
 
 def test_a_sweep_on_a_cluster_that_is_not_there_says_so(spec: str, tmp_path: Path) -> None:

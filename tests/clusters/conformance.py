@@ -31,11 +31,10 @@ __all__ = ["ConformanceOfChanges", "ConformanceOfFiles", "ConformanceOfLogs", "C
 
 READY_S = 60.0
 
-# A server that says where it is and when it was told to end.
+# A server that binds the address it is told, and says when it serves.
 SERVER = (
-    "import http.server, os; print('serving', flush=True); "
-    "http.server.HTTPServer((os.environ['SYMPH_WEB_BIND_HOST'], int(os.environ['SYMPH_WEB_PORT'])), "
-    "http.server.SimpleHTTPRequestHandler).serve_forever()"
+    "import http.server, os; print('serving', flush=True); host, port = os.environ['SYMPH_WEB_ADDR'].split(':'); "
+    "http.server.HTTPServer((host, int(port)), http.server.SimpleHTTPRequestHandler).serve_forever()"
 )
 
 

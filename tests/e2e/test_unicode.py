@@ -27,7 +27,7 @@ def chart_with(points: range) -> Chart:
         "env": {"TEXT": whole},
         "annotations": {"text": whole},
         "container_overlay": {"lifecycle": {"preStop": {"exec": {"command": [whole]}}}},
-        "pod_overlay": {"spec": {"priorityClassName": whole}},
+        "pod_overlay": {"spec": {"dnsConfig": {"options": [{"name": "a", "value": whole}]}}},
     }
     serving = {"command": ["y", *texts[:8]], "lifecycle": "service", "binds": "web", "env": {"TEXT": whole}}
     return chart_of(experiment_of(processes={"p": process, "s": serving}, configs={"c": {"text": whole}}))

@@ -45,7 +45,7 @@ def test_whoever_does_not_dial_a_service_is_not_told_its_replicas() -> None:
 def test_whoever_binds_a_service_is_told_what_it_can_bind() -> None:
     told = interpret(variables_of("x", BINDER, [REPLAY]), ANSWERS, {"replay-server": ADDRESS})
     assert told["SYMPH_REPLAY_SERVER_HOST"] == told["SYMPH_REPLAY_SERVER_BIND_HOST"] == "<ADDRESS>"
-    assert told["SYMPH_REPLAY_SERVER_ADDR"] == "h:7000"
+    assert told["SYMPH_REPLAY_SERVER_ADDR"] == "<ADDRESS>:7000"
 
 
 def test_a_replica_whose_port_moved_listens_on_its_own() -> None:
@@ -85,6 +85,13 @@ def test_a_node_of_di_engine_is_told_its_rank_and_no_other_process_is() -> None:
 
 def test_references_come_behind_what_they_refer_to() -> None:
     assert pod_order({"B": "1", "A": "$(B)", "C": {"fieldRef": "x"}, "D": None}) == ["B", "C", "D", "A"]
+
+
+def test_a_variable_may_refer_to_an_address_of_ours_whatever_its_name() -> None:
+    assert pod_order({"A_URL": "tcp://$(SYMPH_X_ADDR)", "SYMPH_X_ADDR": "$(SYMPH_X_BIND_HOST):7000"}) == [
+        "SYMPH_X_ADDR",
+        "A_URL",
+    ]
 
 
 def test_a_name_is_one_that_a_shell_takes() -> None:

@@ -18,6 +18,7 @@ FOREIGN = {"importers", "torchx_scheduler", "compat"}
 REMAINING = {
     "cli/commands/study/import_": 2,
     "cli/commands/study/sweep": 1,
+    "cli/commands/study/sweep_show": 1,
     "clusters/hera_flows": 1,
     "placement/pools/system_option": 1,
 }

@@ -69,6 +69,20 @@ def test_what_an_external_store_makes_is_not_pushed(spec: Path) -> None:
         assert source.secret("rl", "ml") is None
 
 
+@pytest.mark.parametrize("data", [None, {}, {"key.txt": ""}, {"other.txt": "sealed"}])
+def test_what_is_to_be_sealed_is_never_pushed_in_the_clear(data: dict[str, str] | None, spec: Path) -> None:
+    spec.write_text(json.dumps({**SPEC, "secret_source": {"source": "sealed"}}))
+    values = {"secrets": {"encryptedData": data}} if data is not None else {}
+    with chart_of(str(spec)) as source, pytest.raises(SpecError, match=r"nothing sealed for key\.txt"):
+        source.secret("rl", "ml", values)
+
+
+def test_what_is_sealed_is_installed_as_it_is(spec: Path) -> None:
+    spec.write_text(json.dumps({**SPEC, "secret_source": {"source": "sealed"}}))
+    with chart_of(str(spec)) as source:
+        assert source.secret("rl", "ml", {"secrets": {"encryptedData": {"key.txt": "sealed"}}}) is None
+
+
 def test_a_secret_file_that_is_not_there_is_named(spec: Path) -> None:
     (spec.parent / "key.txt").unlink()
     with chart_of(str(spec)) as source, pytest.raises(SpecError, match=r"key\.txt"):

@@ -229,7 +229,8 @@ def test_a_limited_process_starts_in_a_scope_and_others_do_not(tmp_path: Path, s
     assert log_of(run, "a") == "False %H #{pid}\n"
     (asked,) = stand_in.read_text().splitlines()
     assert asked.startswith("--user --scope -p MemoryMax=1073741824 -p MemorySwapMax=0 -p CPUQuota=50% -- ")
-    assert process_items(run)[0]["state"].startswith("failed 9 after")
+    # The control group that it is in without a scope may have known a lack of memory.
+    assert process_items(run)[0]["state"].startswith("failed 9 ")
 
 
 @pytest.mark.usefixtures("tmux", "stand_in")

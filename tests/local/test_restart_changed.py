@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.scripts import read_environment
-from symphony_charts.local.restart_changed import changes_of
+from symphony_charts.local.restart_changed import changes_of, rewrite
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
@@ -50,6 +51,24 @@ def test_up_again_of_the_same_restarts_nothing(tmp_path: Path) -> None:
     before = wrappers(run)
     assert start(tmp_path, processes=two("1")) == run
     assert wrappers(run) == before
+
+
+@pytest.mark.parametrize("value", ["1", "2"])
+def test_a_run_that_ends_while_it_is_compared_is_joined_or_followed_by_another(
+    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def processes_with(value: str) -> dict[str, object]:
+        return {"a": {"cmds": ["until [ -e go ]; do sleep 0.05; done"], "env": {"V": value}}}
+
+    def rewritten(run: Run, *rest: Any) -> None:
+        (tmp_path / "go").touch()
+        until(lambda: not run.is_live)
+        rewrite(run, *rest)
+
+    run = start(tmp_path, processes=processes_with("1"))
+    monkeypatch.setattr(local_run, "rewrite", rewritten)
+    assert (start(tmp_path, processes=processes_with(value)) == run) == (value == "1")
+    assert not (run.process_dir(0) / "start").exists()
 
 
 def test_up_from_another_shell_restarts_nothing_and_says_what_stays(

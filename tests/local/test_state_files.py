@@ -138,6 +138,15 @@ def test_down_ends_what_was_stopped_by_hand_at_once(victim: str, tmp_path: Path)
     assert run.state()["survivors"] == []
 
 
+def test_restart_goes_on_with_a_supervisor_that_was_stopped_by_hand(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": SAY})
+    pid, before = supervisor_pid(run), wrapper_pids(run)
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: bool((stat := read_stat(pid)) and stat.is_stopped))
+    local_run.restart(run, [0], timeout_s=30)
+    assert wrapper_pids(run) != before
+
+
 def test_a_stopped_supervisor_is_told_to_whoever_looks(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": SAY})
     os.kill(pid := supervisor_pid(run), signal.SIGSTOP)

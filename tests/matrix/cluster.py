@@ -32,7 +32,7 @@ def cluster_steps(user: Journey, namespace: str) -> None:
     user.symph("switch-experiment", "app", *there)
     user.symph("upgrade", spec, "--set", "groups.web.replicas=2", *place, "--wait", "--timeout", "90s")
     user.symph("history", "app", *place, says="2")
-    user.symph("status", "app", *place, says="ready")
+    user.symph("status", "app", *place, says="running")
     user.symph("rollback", "app", *place, "--yes")
     user.symph("uninstall", "app", *place, "--yes", says="web")
     user.symph(

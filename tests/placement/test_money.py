@@ -96,11 +96,25 @@ def test_a_commitment_costs_less() -> None:
 
 
 def test_what_has_no_price_is_a_line_of_its_own() -> None:
-    answer = plan([STD, V100], 2, 1)
+    answer = plan([STD, {**V100, "zones": ["europe-west4-a"]}], 2, 1)
     lines = list(money_lines(answer))
-    assert "no price: 1 x n1-highmem-8 + 2 v100 in us-central1 (pool v100)" in lines
+    assert "no price: 1 x n1-highmem-8 + 2 v100 in europe-west4 (pool v100)" in lines
     assert money_data(answer)["perHour"] == pytest.approx(0.379998)
     assert any(line.startswith("list prices of us-central1, 2026-08-03 (") for line in lines)
+
+
+@pytest.mark.parametrize(("gpu", "each"), [("k80", 0.45), ("p100", 1.46), ("v100", 2.48), ("t4", 0.35)])
+def test_attached_gpus_have_a_price_with_an_origin_of_its_own(gpu: str, each: float) -> None:
+    answer = plan([{**V100, "gpu": {"type": gpu, "count": 1}}], 1)
+    assert money_data(answer)["perHour"] == pytest.approx(0.473208 + each, abs=1e-4)
+    assert any(
+        "attached GPUs in us-central1, 2026-08-22 (kubernetes/autoscaler" in line for line in money_lines(answer)
+    )
+
+
+def test_custom_machines_say_the_list_that_prices_them() -> None:
+    lines = list(money_lines(plan([{**STD, "machine_type": "custom-4-8192"}], 1)))
+    assert any(line.startswith("list prices of us-central1, 2025-03-02 (apache-libcloud") for line in lines)
 
 
 def test_a_region_without_prices_is_named() -> None:
@@ -112,7 +126,7 @@ def test_groups_share_what_their_nodes_cost() -> None:
     shares = group_prices(plan([STD, V100], 2, 1, prices=TABLE))
     assert shares["g0"] == pytest.approx(8 * 0.03 + 30 * 0.004)
     assert shares["g1"] == pytest.approx(8 * 0.03 + 52 * 0.004 + 4.0)
-    assert group_prices(plan([STD, V100], 2, 1))["g1"] is None
+    assert group_prices(plan([STD, {**V100, "zones": ["europe-west4-a"]}], 2, 1))["g1"] is None
 
 
 def test_hours_and_trials_multiply() -> None:

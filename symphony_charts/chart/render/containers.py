@@ -138,7 +138,7 @@ def _told(
     listens = [service.name for service in listening]
     connects = [] if role == "step" else [key for key in texts(values.get("connects")) if key in model.services]
     variables = own_variables(model.experiment, ProcessRef(group.name, name), listens, connects, is_node=is_node)
-    own = [one for one in variables if not isinstance(one.source, ServiceFact) or one.source.part == "HOSTS"]
+    own = [one for one in variables if not isinstance(one.source, ServiceFact) or one.source.part != "OWN_PORT"]
     addresses = {key: model.services[key].address for key in (*listens, *connects)}
     env = interpret(own, _facts(model, group), addresses)
     if role == "main" and group.tries is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import libtmux
@@ -96,8 +96,10 @@ def on_own_server(socket: Path, pipes: Mapping[str, Path], left_out: int, width:
     """Tiles in the only window of a new server, which ends with them, for a terminal of that size."""
     server = libtmux.Server(socket_path=str(socket), config_file="/dev/null")
     first, *_ = pipes.values()
-    with _errors():
+    with _errors(), ExitStack() as undo:
         session = server.new_session("tiles", window_command=_command(first), x=width, y=height)
+        # Panes of half a window would wait for ever for who writes to their pipes.
+        undo.callback(server.kill)
         tiles = _fill(session.windows[0], pipes, left_out)
         for table in ("root", "prefix"):
             _do(server, "unbind-key", "-a", "-T", table)
@@ -115,16 +117,21 @@ def on_own_server(socket: Path, pipes: Mapping[str, Path], left_out: int, width:
         }
         for name, value in settings.items():
             _do(server, "set-option", "-g", name, value)
+        undo.pop_all()
     return tiles
 
 
 def in_session(socket: Path, pane: str, pipes: Mapping[str, Path], left_out: int) -> Tiles:
     """Tiles in a new window of the session of a pane of that server, which is shown there."""
     server = libtmux.Server(socket_path=str(socket))
-    with _errors():
+    first, *_ = pipes.values()
+    with _errors(), ExitStack() as undo:
         session = libtmux.Pane.from_pane_id(server, pane).session
-        first, *_ = pipes.values()
-        return _fill(session.new_window("symph", window_shell=_command(first), attach=True), pipes, left_out)
+        window = session.new_window("symph", window_shell=_command(first), attach=True)
+        undo.callback(window.kill)
+        tiles = _fill(window, pipes, left_out)
+        undo.pop_all()
+    return tiles
 
 
 def size_of(socket: Path, pane: str) -> tuple[int, int]:

@@ -126,17 +126,6 @@ class HelmReleases:
         revisions = [_revision(item, name, namespace) for item in items]
         return sorted(revisions, key=lambda revision: -revision.revision)
 
-    def releases(self, namespace: str | None = None) -> list[Revision]:
-        """The releases of a namespace (None: of all), whatever their status."""
-        everything = {
-            f"include_{status}": True
-            for status in ("deployed", "failed", "pending", "superseded", "uninstalling", "uninstalled")
-        }
-        listed = self._client.list_release_definitions(
-            namespace=namespace, all_namespaces=namespace is None, max_releases=0, **everything
-        )
-        return [_revision(item, item["name"], item["namespace"]) for item in self._done("", listed)]
-
     def manifest(self, name: str, namespace: str, revision: int | None = None) -> list[Object]:
         """The objects of a revision (None: the newest), as the chart gave them."""
         return _objects(self._done(name, self._command.get_resources(name, namespace=namespace, revision=revision)))

@@ -89,11 +89,6 @@ class Releases:
         self.current(name, namespace)
         return self._helm.history(name, namespace)
 
-    def releases(self, namespace: str | None = None) -> list[Revision]:
-        """The releases of experiments in a namespace, or in all of them."""
-        revisions = self._helm.releases(namespace)
-        return [revision for revision in revisions if _is_ours(self._helm.manifest(revision.name, revision.namespace))]
-
     def notes(self, name: str, namespace: str) -> str:
         """What the chart says about the running release."""
         return self._helm.notes(name, namespace)

@@ -14,10 +14,11 @@ from symphony_charts.chart.render.assemble import Release
 from symphony_charts.chart.render.names import fullname, join
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.package import template
 from symphony_charts.prepare import Prepared, prepare
-from symphony_charts.secrets.existing import secret_object
+from symphony_charts.secrets.existing import key_of, secret_object
 from symphony_charts.secrets.files import read_secret_files
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.model import Experiment
@@ -44,13 +45,20 @@ class ReleaseSource:
         """The Secret that the release's pods will look for under these `values`, None where nobody is to push one.
 
         That is so where the experiment declares none, where an external store makes it, and where the values bring it
-        sealed or name another. Raises SpecError with every file that cannot be read.
+        sealed or name another. Raises SpecError with every file that cannot be read, and where secrets that are to be
+        sealed are not: they are never pushed in the clear.
         """
-        given = (values or {}).get("secrets")
-        chosen = given if isinstance(given, dict) else {}
+        chosen = sub(values or {}, "secrets")
         if self.experiment is None or not self.experiment.secrets:
             return None
-        if self.experiment.secret_source.source == "external" or chosen.get("encryptedData") or chosen.get("name"):
+        source = chosen.get("source") or self.experiment.secret_source.source
+        sealed = sub(chosen, "encryptedData")
+        lacking = [key for key in map(key_of, self.experiment.secrets) if not sealed.get(key)]
+        if source == "sealed" and lacking and (sealed or not chosen.get("name")):
+            what = f"the secrets are to be sealed, and the values have nothing sealed for {', '.join(lacking)}"
+            step = f"symph secrets seal SPEC -n {namespace} --cert cluster > sealed.yaml, then -f sealed.yaml"
+            raise SpecError.one(what, "secrets.encryptedData", next=step)
+        if source == "external" or sealed or chosen.get("name"):
             return None
         at = Release(name=release, chart_name=self.name)
         name = join(fullname(dict(values or {}), at), "secrets", 63)

@@ -34,14 +34,20 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
         (folder / str(slot)).touch(mode=0o600)
     deadline, has_waited = time.monotonic() + timeout_s, False
     with Changes([run.folder, folder]) as watched:
-        send_signal(run.supervisor, signal.SIGUSR1)
+        # One that was stopped by hand hears nothing until it goes on.
+        for number in (signal.SIGUSR1, signal.SIGCONT):
+            send_signal(run.supervisor, number)
         while left := sorted(set(requested(run)) & set(slots)):
             if not run.is_live:
                 raise _run_is_over(run)
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 names = ", ".join(str(run.state()["processes"][slot]["name"]) for slot in left)
-                raise ToolFailed(f"not started again within {timeout_s:g} s: {names}", str(run.folder))
+                raise ToolFailed(
+                    f"the supervisor did not start {names} again within {timeout_s:g} s",
+                    str(run.folder),
+                    f"symph down {run.experiment}, then symph up",
+                )
             if has_waited and (why := full_disk(run.folder)):
                 what = f"nobody can note what comes of the restart: the disk is full ({why})"
                 raise ToolFailed(what, str(run.folder), f"make room, then look: symph process {run.experiment}")

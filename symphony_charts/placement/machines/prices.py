@@ -24,6 +24,7 @@ class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
     `units`: family -> vCPU, GiB, and both on spot. `machines`: name -> on demand, spot; accelerators included.
     `custom`: family -> vCPU, GiB, GiB beyond what a vCPU may have. `gpus`: type -> one GPU attached to an n1, on demand
     and spot. `tpus`: type -> one chip. `ssd_gib`: a GiB of local SSD. `committed_*`: family -> vCPU, GiB.
+    `origins`: field -> date and source, of those that are from elsewhere than the rest.
     """
 
     date: str = ""
@@ -36,6 +37,7 @@ class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
     ssd_gib: float | None = None
     committed_1yr: dict[str, tuple[float, float]] = {}
     committed_3yr: dict[str, tuple[float, float]] = {}
+    origins: dict[str, tuple[str, str]] = {}
 
 
 class Priced(Protocol):
@@ -82,6 +84,21 @@ class PriceTable(msgspec.Struct, frozen=True):
         """The date and the source of a region's prices; empty texts where there are none."""
         prices = self.regions.get(region)
         return ("", "") if prices is None else (prices.date or self.date, prices.source or self.source)
+
+    def origins_of(self, pool: Priced) -> list[tuple[str, str, str]]:
+        """What the price of a pool's node is made of, each with date and source."""
+        prices, region = self.regions.get(pool.region), pool.region
+        if prices is None:
+            return []
+        rest, own = self.origin(region), prices.origins
+        is_listed = pool.machine_type in prices.machines
+        is_custom = "custom" in pool.machine_type and not is_listed
+        parts = [(f"list prices of {region}", own.get("custom", rest) if is_custom else rest)]
+        if pool.attached_gpus:
+            parts.append((f"attached GPUs in {region}", own.get("gpus", rest)))
+        if pool.local_ssds and not is_listed:
+            parts.append((f"local SSDs in {region}", own.get("ssd_gib", rest)))
+        return [(what, date, source) for what, (date, source) in parts]
 
     def price_of(self, pool: Priced, *, spot: bool) -> float | None:
         """Dollars per hour of one node of a pool."""

@@ -67,9 +67,7 @@ def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[
         "committed1YearPerHour": _all(plan, "1yr"),
         "committed3YearsPerHour": _all(plan, "3yr"),
         "groups": group_prices(plan),
-        "origins": [
-            {"region": region, "date": date, "source": source} for region, (date, source) in _origins(plan).items()
-        ],
+        "origins": [{"of": what, "date": date, "source": source} for what, date, source in _origins(plan)],
     }
     if hours is not None:
         data |= {"hours": hours, "trials": trials, "total": round(total * hours * trials, 2)}
@@ -92,9 +90,9 @@ def _all(plan: Plan, kind: str) -> float | None:
     return round(total, 6) if plan.uses else None
 
 
-def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
-    regions = sorted({use.pool.region for use in plan.uses if use.price is not None})
-    return {region: plan.prices.origin(region) for region in regions}
+def _origins(plan: Plan) -> list[tuple[str, str, str]]:
+    priced = [use.pool for use in plan.uses if use.price is not None]
+    return sorted({origin for pool in priced for origin in plan.prices.origins_of(pool)}, reverse=True)
 
 
 def money_lines(plan: Plan, hours: float | None = None, trials: int = 1) -> Iterator[str]:
@@ -111,5 +109,6 @@ def money_lines(plan: Plan, hours: float | None = None, trials: int = 1) -> Iter
     if len(shares) > 1 and len(shares) <= 12:
         yield f"by group: {', '.join(f'{name} ${price:.2f}/h' for name, price in sorted(shares.items()))}"
     yield from (f"no price: {text}" for text in unpriced(plan))
-    for region, (date, source) in _origins(plan).items():
-        yield f"list prices of {region}, {date} ({source}); disks, traffic and the cluster's fee are not in them"
+    origins = [f"{what}, {date} ({source})" for what, date, source in _origins(plan)]
+    if origins:
+        yield f"{'; '.join(origins)}; disks, traffic and the cluster's fee are not in them"

@@ -9,7 +9,7 @@ from symphony_charts.errors import Problem
 from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import EnvSource, EnvValue
-from symphony_charts.spec.variable_names import RESERVED
+from symphony_charts.spec.variable_names import RESERVED, reference_order
 
 __all__ = ["env_faults", "may_be_set"]
 
@@ -62,10 +62,10 @@ def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue]
 
 
 def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: str) -> Iterator[Problem]:
-    """Entries without `$(` come first, then those with it, each by name: what comes later is not seen."""
+    """Entries without `$(` come first, then those with it in their order: what comes later is not seen."""
     for reference in _references_in(value):
         other = env.get(reference)
-        if isinstance(other, str) and "$(" in other and reference >= name:
+        if isinstance(other, str) and "$(" in other and reference_order(reference) >= reference_order(name):
             what = f'"{name}" refers to "{reference}", which is set after it'
             if reference == name:
                 what = f'"{name}" refers to itself'

@@ -47,6 +47,12 @@ def seen(symph: Symph, name: str) -> tuple[str, set[str]]:
     return status["phase"], {one["reason"] for one in status["processes"]}
 
 
+def why(symph: Symph, name: str) -> str:
+    """Why an experiment does not run, as ``symph status`` tells it."""
+    (there,) = json.loads(symph("status", name, "-o", "json").out)["items"]
+    return str(there["why"])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_experiment_is_held_while_its_quota_is_too_small(
     release: Releases, symph: Symph, quota: Quota, tmp_path: Path, kind: str
@@ -58,10 +64,8 @@ def test_an_experiment_is_held_while_its_quota_is_too_small(
     assert (seen(symph, "held")[0], run.pods()) == ("queued", [])
     waited = symph("wait", "held", "--on", "kube", "--timeout", "1s")
     assert (waited.code, "queued in mine" in waited.err) == (6, True), waited.err
-    installed = json.loads(symph("status", "held", "-o", "json").out)["workloads"]
-    assert {one["state"] for one in installed} == {"queued"}
-    # Kueue looks at one after the other, and not at once.
-    assert any("insufficient quota" in one["why"] for one in installed)
+    (there,) = json.loads(symph("status", "held", "-o", "json").out)["items"]
+    assert (there["phase"], there["why"]["cause"]) == ("queued", "queue")
     quota("2")
     assert symph("wait", "held", "--on", "kube", "--timeout", "60s").code == 0
     assert seen(symph, "held")[0] == "succeeded"
@@ -78,6 +82,11 @@ def test_an_experiment_starts_when_the_one_before_it_in_the_queue_goes(
     second.install(package_data(experiment("second", 1), tmp_path / "next"), "--set", f"workload.kind={kind}")
     eventually(lambda: "insufficient unused quota" in str(seen(symph, "second")), 20, "the second one is queued")
     assert (seen(symph, "second")[0], second.pods()) == ("queued", [])
+    third = release("third")
+    third.install(package_data(experiment("third", 1), tmp_path / "third"), "--set", f"workload.kind={kind}")
+    behind = f"second behind {third.namespace}/second"
+    eventually(lambda: behind in why(symph, "third"), 60, lambda: why(symph, "third"))
+    third.uninstall()
     first.uninstall()
     second.wait_finished()
     assert seen(symph, "second")[0] == "succeeded"

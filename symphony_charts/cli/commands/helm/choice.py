@@ -1,4 +1,4 @@
-"""`on_release` decides whether `status`, `history` and `rollback` mean a Helm release, and answers for it then."""
+"""`on_release` decides whether `history` and `rollback` mean a Helm release, and answers for it then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def on_release(args: argparse.Namespace, verb: str) -> int | None:
     # Clients of helm and Kubernetes take 190 ms to import, which Git's half of the verb has not.
     from symphony_charts.cli.commands.helm import release
 
-    verbs = {"history": release.helm_history, "rollback": release.helm_rollback, "status": release.helm_status}
+    verbs = {"history": release.helm_history, "rollback": release.helm_rollback}
     return verbs[verb](args)
 
 

@@ -1,4 +1,4 @@
-"""Helm's half of `status`, `history` and `rollback`, whose other half is Git's; and what `install` and `upgrade` do."""
+"""Helm's half of `history` and `rollback`, whose other half is Git's; and what `install` and `upgrade` do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symphony_charts.errors import UsageError
 from symphony_charts.kubernetes.releases.releases import Releases, Revision, Target
 from symphony_charts.kubernetes.releases.source import chart_of
 
-__all__ = ["helm_history", "helm_rollback", "helm_status", "open_releases", "send"]
+__all__ = ["helm_history", "helm_rollback", "open_releases", "send"]
 
 
 def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> Releases:
@@ -87,48 +87,6 @@ def _effect(run: dict[str, str]) -> str:
     if not run:
         return ""
     return "   in place: the run goes on" if run["run"] == run["wasRun"] else f"   a new run, {run['run']}"
-
-
-def helm_status(args: argparse.Namespace) -> int:
-    """Print one release with its workloads, or list all of a namespace; the status is 1 when a workload has failed."""
-    with open_releases(args) as there:
-        namespace = args.namespace or there.namespace
-        if not args.experiment_name:
-            return _print_all(args, there.releases(namespace), namespace)
-        found = there.current(args.experiment_name, namespace)
-        workloads = [
-            {"name": one.title, "state": one.state, "why": one.why} for one in there.progress(found.name, namespace)
-        ]
-    record = {**_item(found), "from": "helm", "workloads": workloads}
-    text = f"{found.name} revision {found.revision} in {found.namespace}   {found.chart}   {found.status}   (helm)"
-    if args.output == "name":
-        output.line(found.name)
-    output.print_record(args, "Release", record, text)
-    if args.output in ("table", "wide"):
-        columns = [
-            output.Column("WORKLOAD", "name"),
-            output.Column("STATE", "state", state=lambda item: _COLORS[str(item["state"])]),
-            output.Column("WHY", "why"),
-        ]
-        output.print_items(args, "Workload", workloads, columns)
-    return int(any(workload["state"] == "failed" for workload in workloads))
-
-
-_COLORS = {"ready": "good", "finished": "good", "queued": "busy", "waiting": "busy", "failed": "bad"}
-
-
-def _print_all(args: argparse.Namespace, found: list[Revision], namespace: str) -> int:
-    items = [{**_item(one), "from": "helm"} for one in found]
-    columns = [
-        output.Column("NAME", "name"),
-        output.Column("NAMESPACE", "namespace"),
-        output.Column("REVISION", "revision"),
-        output.Column("STATUS", "status", state=lambda item: "good" if item["status"] == "deployed" else "bad"),
-        output.Column("CHART", "chart"),
-        output.Column("UPDATED", "updated"),
-    ]
-    output.print_items(args, "Release", items, columns, empty=f"no experiment is installed in {namespace}")
-    return 0
 
 
 def helm_history(args: argparse.Namespace) -> int:

@@ -63,7 +63,7 @@ def run_tiles(args: argparse.Namespace) -> int:
             tiles.show(status, time.time())
             feed.start()
             if args.into_current:
-                output.note(f"the tiles of {status.name} are in a window of this session; Ctrl-C here closes it")
+                output.note(f"the tiles of {status.name} are in a new window of tmux; Ctrl-C here closes it")
                 _keep_up(watcher, status.name, tiles)
             else:
                 threading.Thread(target=_keep_up, args=(watcher, status.name, tiles), daemon=True).start()

@@ -15,6 +15,7 @@ from symphony_charts.cli import output
 from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.commands.study.sweep_kube import write_or_submit
 from symphony_charts.cli.commands.study.sweep_run import columns_of, record_of, run_all, show_plan
+from symphony_charts.cli.commands.study.sweep_show import show
 from symphony_charts.cli.values import prepared_of, user_values_of
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.gitops.operations.environment_values import Given
@@ -33,6 +34,12 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Write the chart and the trials' values or an Argo Workflow, or run the trials."""
+    if args.spec == "show":
+        return show(args)
+    if args.sweep_name:
+        raise UsageError(
+            f'there is a word too many: "{args.sweep_name}"', next="symph sweep SPEC, or symph sweep show NAME"
+        )
     spec = files.read(args.spec)
     trials = _trials(args, spec.experiment.name)
     if args.env and args.up:
@@ -140,6 +147,10 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
 def _argo(args: argparse.Namespace, spec: SpecFile, base: Prepared, runs: Sequence[TrialRun]) -> int:
     if args.env:
         raise _clash("--env publishes releases, and --on argo makes a Workflow")
+    if args.timeout is not None:
+        raise UsageError("a Workflow is not waited for, so --timeout ends none of its trials", next="set `deadline`")
+    if args.again:
+        raise UsageError("a Workflow runs every trial, so --again has nothing to add", next="leave it out")
     columns = columns_of(runs[0].trial)
     return write_or_submit(args, spec, base, runs, [record_of(run.trial) for run in runs], columns)
 

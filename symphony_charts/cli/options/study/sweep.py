@@ -14,6 +14,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph sweep`."""
     common.add_specs(parser, many=False)
     parser.add_argument(
+        "sweep_name",
+        metavar="NAME",
+        nargs="?",
+        default=None,
+        help="after `show` in place of SPEC: the sweep to look at",
+    )
+    shown = parser.add_argument_group("show", "`symph sweep show NAME`: trials and what they measured, at any time")
+    shown.add_argument("--metric", metavar="KEY", default=None, help="the metric to judge by (default: the first)")
+    shown.add_argument("--goal", choices=("min", "max"), default=None, help="what is best (default: by the name)")
+    shown.add_argument("--sort", metavar="KEY", default=None, help="order by a metric, a setting, state or seconds")
+    shown.add_argument("--mean", metavar="KEYS", default=None, help="means over these settings, as seed")
+    shown.add_argument("--csv", metavar="FILE", default=None, help="write the table as CSV; `-` is standard output")
+    shown.add_argument("--plot", metavar="FILE", default=None, help="draw the metric over steps and settings, as SVG")
+    parser.add_argument(
         "-g",
         "--grid",
         metavar="KEY=VALUES",
@@ -77,5 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph sweep experiment.yaml --grid seed=0..9 --on kube --up --parallel 4   # a Helm release each",
         "symph sweep experiment.yaml --loguniform lr=1e-5..1e-2 --random 20 --dry-run",
         "symph sweep experiment.yaml --grid seed=0..9 --env dev               # one commit, ten releases of one chart",
+        "symph sweep show descent --metric loss --sort loss --plot loss.svg    # how they are, best trial named",
+        "symph sweep show descent --mean seed                                  # means and deviations over seeds",
         "symph sweep experiment.yaml --grid processes.agent.replicas=2,4,8",
     )

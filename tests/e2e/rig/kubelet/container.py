@@ -13,6 +13,7 @@ from typing import Protocol
 from tests.e2e.rig.api import Object
 from tests.e2e.rig.kubelet.channel import Exit, Launched, StartError, launch
 from tests.e2e.rig.kubelet.environment import ConfigMissing
+from tests.e2e.rig.kubelet.images import ImageRefused
 from tests.e2e.rig.kubelet.probes import probe_once, watch_probe
 from tests.e2e.rig.kubelet.status import ContainerState
 
@@ -155,13 +156,25 @@ class Container:
         return ended
 
     async def _resolve(self, folder: Path) -> Object:
-        """The launcher's instructions, waiting for ConfigMaps and Secrets that are not there yet."""
+        """The launcher's instructions, waiting for images, ConfigMaps and Secrets that are not there yet."""
         told = False
+        image = self.spec["image"]
         while True:
             try:
                 log = folder / f"{self.state.restarts}.log"
                 log.touch()
                 return await self.host.launch_spec(self.spec, folder / "root", log)
+            except ImageRefused as error:
+                # Source: kubernetes/kubernetes pkg/kubelet/images/image_manager.go.
+                if not told:
+                    self.state.wait("ErrImagePull", str(error))
+                    self.host.event("Failed", f'Failed to pull image "{image}": {error}', is_warning=True)
+                    self.host.event("Failed", "Error: ErrImagePull", is_warning=True)
+                else:
+                    self.state.wait("ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {error}')
+                told = True
+                self.host.changed()
+                await asyncio.sleep(_CONFIG_RETRY_S)
             except ConfigMissing as error:
                 self.state.wait("CreateContainerConfigError", str(error))
                 if not told:

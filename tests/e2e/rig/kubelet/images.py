@@ -9,12 +9,19 @@ from pathlib import Path
 
 import yaml
 
-__all__ = ["Image", "find_image", "read_images"]
+__all__ = ["Image", "ImageRefused", "find_image", "read_images"]
+
+
+class ImageRefused(Exception):  # noqa: N818 - as `ConfigMissing`
+    """No registry gives the image; the text is what a container runtime says then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """What an image would bring: entry point, working directory, variables, user, folders put first on PATH."""
+    """What an image would bring: entry point, working directory, variables, user, folders put first on PATH.
+
+    With `refused` it cannot be pulled, for that reason; ``{image}`` stands for its name.
+    """
 
     entrypoint: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -22,6 +29,7 @@ class Image:
     env: Mapping[str, str] = field(default_factory=dict)
     user: int = 0
     path: tuple[str, ...] = ()
+    refused: str = ""
 
 
 def read_images(path: Path) -> dict[str, Image]:
@@ -36,5 +44,8 @@ def read_images(path: Path) -> dict[str, Image]:
 
 
 def find_image(images: Mapping[str, Image], name: str) -> Image:
-    """The first entry whose pattern fits `name`, or a bare one."""
-    return next((image for pattern, image in images.items() if fnmatchcase(name, pattern)), Image())
+    """The first entry whose pattern fits `name`, or a bare one. Raises ImageRefused for one that cannot be pulled."""
+    image = next((image for pattern, image in images.items() if fnmatchcase(name, pattern)), Image())
+    if image.refused:
+        raise ImageRefused(image.refused.format(image=name))
+    return image

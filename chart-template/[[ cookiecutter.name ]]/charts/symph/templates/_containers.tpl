@@ -136,6 +136,7 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- $_ := set $env (printf "%s_HOSTS" .prefix) .hosts -}}
 {{- $_ := set $env (printf "%s_HOST" .prefix) (dict "fieldRef" (dict "fieldPath" "status.podIP")) -}}
 {{- $_ := set $env (printf "%s_BIND_HOST" .prefix) (dict "fieldRef" (dict "fieldPath" "status.podIP")) -}}
+{{- $_ := set $env (printf "%s_ADDR" .prefix) (printf "$(%s_BIND_HOST):%s" .prefix (toString .port)) -}}
 {{- end -}}
 {{- if and (hasKey .group "tries") (eq .role "main") -}}
 {{- if not .group.tries -}}
@@ -156,16 +157,19 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- end -}}
 {{- $plain := list -}}
 {{- $referring := list -}}
+{{- $ours := list -}}
 {{- range $key, $value := $env -}}
 {{- if kindIs "map" $value -}}
 {{- $plain = append $plain (dict "name" $key "valueFrom" $value) -}}
+{{- else if and (contains "$(" $value) (hasPrefix "SYMPH_" $key) -}}
+{{- $ours = append $ours (dict "name" $key "value" $value) -}}
 {{- else if contains "$(" $value -}}
 {{- $referring = append $referring (dict "name" $key "value" $value) -}}
 {{- else -}}
 {{- $plain = append $plain (dict "name" $key "value" $value) -}}
 {{- end -}}
 {{- end -}}
-{{- $_ := set . "env" (concat $plain $referring) -}}
+{{- $_ := set . "env" (concat $plain $ours $referring) -}}
 {{- end -}}
 
 {{- /* symph.diEnv: what `ditask` reads; of several replicas each adds its index to the rank of the first. */ -}}

@@ -1,0 +1,165 @@
+"""`symph sweep show`: how the trials of a sweep are and what they measured, at any time."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from symphony_charts.backend.protocol import Watcher
+from symphony_charts.backend.status import LogQuery
+from symphony_charts.cli import output
+from symphony_charts.cli.commands.helm.release import open_releases
+from symphony_charts.cli.commands.study.sweep_run import columns_of, outcome_record
+from symphony_charts.cli.experiments import watcher_of
+from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.sweep.kubernetes import look_there
+from symphony_charts.sweep.local import look_here, metrics_file
+from symphony_charts.sweep.metrics import Series, best_of, goal_of, means_over, series_of
+from symphony_charts.sweep.outcomes import Outcome
+from symphony_charts.sweep.plot import plot
+from symphony_charts.sweep.record import Sweep, find_sweep
+from symphony_charts.system.files import write_file
+
+__all__ = ["show"]
+
+
+def show(args: argparse.Namespace) -> int:
+    """Print the trials with their metrics, the best of them named."""
+    if not args.sweep_name:
+        raise UsageError("which sweep?", next="symph sweep show NAME, the experiment's name")
+    if args.on == "argo":
+        raise UsageError("a Workflow's trials are shown by Argo", next="argo list, then argo get WORKFLOW")
+    sweep = find_sweep(args.sweep_name, args.on)
+    if args.on == "kube":
+        args.namespace = args.namespace or sweep.namespace
+    outcomes, watcher = _outcomes(args, sweep), watcher_of(args)
+    series = {outcome.trial.name: _series(watcher, outcome) for outcome in outcomes}
+    # Programs say their settings, too.
+    given = {key.rpartition(".")[2].lower() for settings in sweep.trials.values() for key in settings}
+    names = list(dict.fromkeys(name for each in series.values() for name in each if name.lower() not in given))
+    metric = args.metric or (names[0] if names else "")
+    if metric and metric not in names:
+        raise NotFound(f'no trial has the metric "{metric}"', next=f"there are: {', '.join(names) or 'none'}")
+    last = {trial: points[metric][-1][1] for trial, points in series.items() if metric in points}
+    goal = args.goal or goal_of(metric)
+    best = best_of(last, goal)
+    if args.plot:
+        picture = plot(metric, {name: each.get(metric, []) for name, each in series.items()}, sweep.trials, last)
+        write_file(Path(args.plot), picture.encode())
+    if args.mean:
+        return _print_means(args, sweep, metric, last)
+    items = [
+        outcome_record(outcome)
+        | {"metrics": {name: points[-1][1] for name, points in series[outcome.trial.name].items() if name in names}}
+        | {"best": outcome.trial.name == best}
+        for outcome in outcomes
+    ]
+    if args.sort:
+        items = _sorted(items, args.sort, is_falling=args.sort == metric and goal == "max")
+    if args.csv:
+        return _write_csv(args.csv, items, names)
+    shown = [output.Column(name.upper(), _metric(name), is_wide=name != metric) for name in names]
+    columns = columns_of(outcomes[0].trial, outcomes)
+    output.print_items(args, "Trial", items, [*columns, *shown])
+    if best is not None and args.output in ("table", "wide"):
+        word = "highest" if goal == "max" else "lowest"
+        output.note(f"best: {best}, {metric} {last[best]:g} ({word}, of {len(last)} trials; --metric, --goal choose)")
+    return 0
+
+
+def _outcomes(args: argparse.Namespace, sweep: Sweep) -> list[Outcome]:
+    if sweep.backend == "tmux":
+        return [look_here(trial) for trial in sweep.all_trials()]
+    with open_releases(args, 300.0) as releases:
+        return [look_there(releases, trial, args.namespace) for trial in sweep.all_trials()]
+
+
+def _series(watcher: Watcher, outcome: Outcome) -> Series:
+    """What a trial measured: by its file where it has written one, else by what it printed."""
+    name = outcome.trial.name
+    file = metrics_file(name)
+    if watcher.backend == "tmux" and file.is_file():
+        return series_of(file.read_text(encoding="utf-8", errors="replace").splitlines())
+    try:
+        return series_of(line.text for line in watcher.logs(name, LogQuery()))
+    except NotFound:
+        return {}
+
+
+def _metric(name: str) -> Callable[[Mapping[str, object]], object]:
+    def text(item: Mapping[str, object]) -> object:
+        metrics = item["metrics"]
+        return f"{metrics[name]:.6g}" if isinstance(metrics, dict) and name in metrics else None
+
+    return text
+
+
+def _sorted(items: Sequence[dict[str, object]], key: str, *, is_falling: bool) -> list[dict[str, object]]:
+    """The items by a metric, a setting or a field; those that lack it come last."""
+
+    def value(item: Mapping[str, object]) -> object:
+        for place in (item["metrics"], item["settings"], item):
+            if isinstance(place, dict) and key in place:
+                return place[key]
+        return None
+
+    def order(item: Mapping[str, object]) -> tuple[bool, float, str]:
+        found = value(item)
+        try:
+            number = float(str(found))
+        except ValueError:
+            return found is None, 0.0, str(found)
+        return False, -number if is_falling else number, ""
+
+    if all(value(item) is None for item in items):
+        raise UsageError(f'no trial has "{key}" to sort by', next="a metric, a setting, state or seconds")
+    return sorted(items, key=order)
+
+
+def _print_means(args: argparse.Namespace, sweep: Sweep, metric: str, last: Mapping[str, float]) -> int:
+    keys = args.mean.split(",")
+    unknown = [key for key in keys if not any(key in settings for settings in sweep.trials.values())]
+    if unknown:
+        raise UsageError(f"no trial has the setting {', '.join(unknown)}", next="--mean seed")
+    means = means_over(keys, sweep.trials, last)
+    items = [
+        {
+            "name": " ".join(f"{key}={text}" for key, text in each.settings.items()) or "all",
+            "settings": each.settings,
+            "metric": metric,
+            "count": each.count,
+            "mean": each.mean,
+            "deviation": each.deviation,
+        }
+        for each in means
+    ]
+    columns = [
+        output.Column("SETTINGS", "name"),
+        output.Column("TRIALS", "count"),
+        output.Column(f"MEAN {metric.upper()}", lambda item: f"{item['mean']:.6g}"),
+        output.Column("DEVIATION", lambda item: f"{item['deviation']:.3g}"),
+    ]
+    output.print_items(args, "Mean", items, columns, empty="no trial has measured anything")
+    return 0
+
+
+def _write_csv(file: str, items: Sequence[Mapping[str, object]], names: Sequence[str]) -> int:
+    """Write a line for each trial: its settings, how it is, and its metrics; ``-`` is standard output."""
+    maps = [{key: value for key, value in item.items() if isinstance(value, dict)} for item in items]
+    keys = list(dict.fromkeys(key for each in maps for key in each["settings"]))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["trial", *keys, "state", "status", "seconds", *names])
+    for item, each in zip(items, maps, strict=True):
+        settings, metrics = each["settings"], each["metrics"]
+        facts = [item["state"], item["status"], item["seconds"]]
+        writer.writerow([item["name"], *map(settings.get, keys), *facts, *map(metrics.get, names)])
+    if file == "-":
+        sys.stdout.write(text.getvalue())
+    else:
+        write_file(Path(file), text.getvalue().encode())
+    return 0

@@ -1,0 +1,108 @@
+"""Parts are asked at once, and what cannot be reached holds up nobody."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from symphony_charts.cli.concurrent_parts import Part, ask_all, direct_address, git_address
+from symphony_charts.errors import ToolFailed
+
+
+@pytest.fixture
+def full() -> Iterator[tuple[str, int]]:
+    """A port that answers no connection any more: its queue is full, as if packets were lost."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        address: tuple[str, int] = server.getsockname()
+        waiting = [socket.socket() for _ in range(4)]
+        for each in waiting:
+            each.setblocking(False)
+            each.connect_ex(address)
+        yield address
+        for each in waiting:
+            each.close()
+
+
+def test_parts_are_asked_at_the_same_time() -> None:
+    meeting = Barrier(3, timeout=60)
+    parts = [Part(name=str(number), ask=meeting.wait) for number in range(3)]
+    ask_all(parts)
+    assert sorted(part.answer if part.answer is not None else -1 for part in parts) == [0, 1, 2]
+
+
+def test_a_host_that_is_silent_is_given_up_and_never_asked(
+    full: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("symphony_charts.cli.concurrent_parts.REACH_S", 0.2)
+    asked: list[int] = []
+    parts = [
+        Part(name="far", ask=lambda: asked.append(1), address=full),
+        Part(name="near", ask=lambda: asked.append(2)),
+    ]
+    ask_all(parts)
+    assert asked == [2]
+    assert f"{full[0]}:{full[1]}" in str(parts[0].error)
+    assert parts[1].error is None
+
+
+def test_a_refused_connection_says_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+    part = Part(name="gone", ask=lambda: 1, address=address)
+    ask_all([part])
+    assert isinstance(part.error, ToolFailed)
+    assert "Connection refused" in part.error.what
+
+
+def test_a_bug_is_no_silent_part() -> None:
+    with pytest.raises(ZeroDivisionError):
+        ask_all([Part(name="bug", ask=lambda: 1 // 0)])
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://git.example.org/team/charts", ("git.example.org", 443)),
+        ("http://127.0.0.1:8080/x.git", ("127.0.0.1", 8080)),
+        ("git://h/x", ("h", 9418)),
+        ("file:///srv/charts.git", None),
+        ("/srv/charts.git", None),
+        ("charts.git", None),
+    ],
+)
+def test_a_repository_is_behind_a_host_and_port(
+    url: str, address: tuple[str, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("https_proxy", "HTTPS_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert git_address(url) == address
+
+
+def test_nobody_knows_what_is_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    assert direct_address("https://git.example.org/x") is None
+
+
+@pytest.mark.parametrize("url", ["git@git.example.org:team/charts.git", "ssh://git@git.example.org/team/charts.git"])
+@pytest.mark.parametrize(
+    ("settings", "address"),
+    [
+        ("hostname 10.0.0.7\nport 2222\nproxycommand none\n", ("10.0.0.7", 2222)),
+        ("hostname 10.0.0.7\nport 22\nproxyjump bastion\n", None),
+    ],
+)
+def test_ssh_is_asked_what_it_makes_of_a_host(
+    url: str, settings: str, address: tuple[str, int] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "ssh"
+    program.write_text(f'#!/bin/sh\n[ "$*" = "-G -- git.example.org" ] && cat {tmp_path}/said\n')
+    program.chmod(0o755)
+    (tmp_path / "said").write_text(settings)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert git_address(url) == address

@@ -1,0 +1,127 @@
+"""`symph status` where there is little to ask: no helm, no cluster, no repository, hosts that are silent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
+from symphony_charts.backend.why import Why
+from symphony_charts.cli.commands.look.status_rows import Row
+from symphony_charts.cli.main import main
+from symphony_charts.local import up as local_run
+from symphony_charts.local.runs import live_runs
+
+pytestmark = pytest.mark.usefixtures("private_places")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one's own, on a machine without a kubeconfig."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def live(phase: str = "running", *, chart: str = "", **fields: Any) -> ExperimentStatus:
+    one = InstanceStatus(name="a", process="a", phase=phase, state=phase, ready=phase == "running")  # type: ignore[arg-type]
+    given = {"backend": "kube", "started": 0.0, "instances": (one,), **fields}
+    return ExperimentStatus(name="rl", experiment="rl", phase=phase, chart=chart, **given)  # type: ignore[arg-type]
+
+
+def test_every_row_has_the_same_keys() -> None:
+    rows = [Row(where="here", name="rl"), Row(where="here", name="rl", live=live(), why=Why(cause="pool", text="full"))]
+    assert rows[0].item().keys() == rows[1].item().keys()
+    assert rows[1].item()["why"] == {"cause": "pool", "text": "full", "next": "", "processes": []}
+    assert json.dumps([row.item() for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("label", "version"), [("rl-0.1.4", "0.1.4"), ("a-b-1.0.0-rc.1", "1.0.0-rc.1"), ("", None), ("cut-ab12", None)]
+)
+def test_the_version_that_runs_is_read_from_its_chart(label: str, version: str | None) -> None:
+    assert Row(where="dev", name="rl", live=live(chart=label)).running == version
+
+
+@pytest.mark.parametrize(
+    ("phase", "why", "is_bad"),
+    [
+        ("running", None, False),
+        ("pending", Why(cause="queue", text="second"), False),
+        ("pending", Why(cause="image", text="denied"), True),
+        ("failed", None, True),
+        ("lost", None, True),
+        ("succeeded", None, False),
+        ("running", Why(cause="drift", text="another version"), True),
+    ],
+)
+def test_what_passes_by_itself_is_no_fault(phase: str, why: Why | None, is_bad: bool) -> None:
+    assert Row(where="dev", name="rl", live=live(phase), why=why).is_bad is is_bad
+
+
+def test_with_nothing_to_ask_it_says_so_and_is_content(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status"]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert [line.split(":")[:2] for line in said.err.splitlines()] == [
+        ["nothing is known"],
+        ["not asked", " cluster"],
+        ["not asked", " git"],
+    ]
+
+
+def test_json_says_what_was_not_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "-o", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["kind"], answer["items"]) == ("StatusList", [])
+    assert [each["name"] for each in answer["notAsked"]] == ["cluster", "git"]
+
+
+def test_a_name_that_nobody_knows_while_a_cluster_is_silent_is_no_proof(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = {"server": "http://127.0.0.1:9"}
+    config = {
+        "contexts": [{"name": "far", "context": {"cluster": "far"}}],
+        "clusters": [{"name": "far", "cluster": cluster}],
+        "current-context": "far",
+    }
+    (folder / "kubeconfig").write_text(json.dumps(config))
+    monkeypatch.setenv("KUBECONFIG", str(folder / "kubeconfig"))
+    assert main(["status", "rl"]) == 6
+    assert "127.0.0.1:9 takes no connection: Connection refused" in capsys.readouterr().err
+    assert main(["status"]) == 0
+    assert main(["status", "-n", "ml"]) == 6
+
+
+def symph(*words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "symphony_charts", *words]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
+
+
+def test_what_runs_here_is_known_and_says_what_it_waits_for(folder: Path, need_tool: Callable[[str], str]) -> None:
+    need_tool("tmux")
+    processes = {"a": {"command": ["sleep", "300"], "binds": ["x"]}, "b": {"command": ["true"], "connects": ["x"]}}
+    (folder / "exp.json").write_text(json.dumps({"name": "exp", "processes": processes}))
+    try:
+        assert symph("up", "exp.json").returncode == 0
+        text = symph("status", "exp")
+        assert text.returncode == 0, text.stderr
+        assert text.stdout.splitlines()[0].split() == ["WHERE", "VERSION", "STATE", "READY"]
+        assert "here: b: waits for x:7000 of a, which is not ready" in text.stdout
+        assert "  next: symph logs a exp --tail 50" in text.stdout
+        (item,) = json.loads(symph("status", "-o", "json").stdout)["items"]
+        assert (item["name"], item["where"], item["why"]["cause"]) == ("exp", "here", "port")
+        table = symph("status").stdout.splitlines()
+        assert table[1].startswith("exp ")
+        assert max(map(len, table)) <= 80
+    finally:
+        for run in live_runs():
+            local_run.down(run)
+    ended = symph("status", "exp")
+    assert (ended.returncode, "stopped" in ended.stdout) == (0, True)
