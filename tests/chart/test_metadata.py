@@ -103,12 +103,13 @@ def test_egress_lets_pods_dial_names_their_services_and_what_is_said_besides(tmp
             security={"network_policy": True},
         )
     )
-    internet = {"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": [{"port": 443}]}
-    values = {"networkPolicy": {"egress": True, "egressRules": [internet]}}
+    internet: dict[str, Any] = {"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": [{"port": 443}]}
+    values: dict[str, Any] = {"networkPolicy": {"egress": True, "egressRules": [internet]}}
     assert_same(chart, tmp_path, (), values)
-    policies: Any = {
+    objects: Any = native_objects(chart, (), values)
+    policies = {
         item["metadata"]["labels"]["symph.dev/group"]: item["spec"]
-        for (kind, _), item in native_objects(chart, (), values).items()
+        for (kind, _), item in objects.items()
         if kind == "NetworkPolicy"
     }
     names = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
