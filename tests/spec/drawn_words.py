@@ -87,7 +87,7 @@ _FIXED: dict[str, list[Any]] = {
     "Process.requests.*": _QUANTITIES,
     "Process.limits.?": ["cpu", "memory", "ephemeral-storage"],
     "Process.limits.*": _LIMITS,
-    "Process.env.?": ["A", "LR", "n", "ON", "PATH_X"],
+    "Process.env.?": ["A", "LR", "n", "ON", "PATH_X", "my.var"],
     "Process.pod_overlay!": _POD_OVERLAYS,
     "Process.container_overlay!": _CONTAINER_OVERLAYS,
     "Process.min_replicas": [0, 1],
