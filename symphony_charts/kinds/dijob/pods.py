@@ -95,7 +95,7 @@ def tasks_of(job: Object) -> list[tuple[str, Object]]:
     elif "template" in spec:
         parts = [("", spec.get("minReplicas") or 0, spec["template"])]
     else:
-        roles = [role for role in _ROLES if role in spec or sum(counts_of(job, role).values())]
+        roles = [role for role in _ROLES if role in spec or any(counts_of(job, role).values())]
         # A job says nothing of its aggregator's pods but how many there are.
         unknown = {"template": {"spec": {"containers": [{"name": "di-container"}]}}}
         parts = [(role, 1, spec.get(role, unknown).get("template")) for role in roles]
