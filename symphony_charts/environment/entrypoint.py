@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from symphony_charts.spec.model import Process, Step
 from symphony_charts.spec.shells import shell_argv
+from symphony_charts.spec.variable_names import beside_shells
 
 __all__ = ["EntryPoint", "entry_point"]
 
@@ -30,5 +31,7 @@ def entry_point(process: Process | Step, preamble: Sequence[str] = ()) -> EntryP
         return EntryPoint([*shell_argv(process.shell), "\n".join([*lines, *process.cmds])], None)
     if lines and process.command:
         script = "\n".join([*lines, 'exec "$@"'])
-        return EntryPoint([*shell_argv(process.shell), script, "sh", *process.command], process.args)
+        return EntryPoint(
+            [*shell_argv(process.shell), script, "sh", *beside_shells(process.env), *process.command], process.args
+        )
     return EntryPoint(process.command, process.args)

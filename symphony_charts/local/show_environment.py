@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from symphony_charts.spec import files as specfile
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, pods_of
 from symphony_charts.spec.services import allocate
+from symphony_charts.spec.variable_names import is_shell_name
 
 __all__ = ["Environment", "of_run", "of_spec", "plan_items", "shell_text"]
 
@@ -77,12 +79,16 @@ def of_spec(path: str, process_name: str | None) -> Environment:
 
 
 def shell_text(env: Mapping[str, str], masked: Collection[str]) -> str:
-    """Lines that a shell can source; those of `masked` are comments, so that sourcing them sets nothing wrong."""
-    lines = [
-        f"# export {name}={MASK}   (--show-secrets)" if name in masked else f"export {name}={quote(value)}"
-        for name, value in env.items()
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    """Lines that a shell can source; comments are `masked` variables and those whose names it cannot set."""
+    return "".join(f"{_shell_line(name, value, masked)}\n" for name, value in env.items())
+
+
+def _shell_line(name: str, value: str, masked: Collection[str]) -> str:
+    if name in masked:
+        return f"# export {name}={MASK}   (--show-secrets)"
+    if not is_shell_name(name):
+        return f"# no shell can set it: {json.dumps(f'{name}={value}', ensure_ascii=False)}"
+    return f"export {name}={quote(value)}"
 
 
 def plan_items(

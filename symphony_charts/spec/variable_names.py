@@ -7,6 +7,8 @@ which knows no experiments, finds a process by RUN and EXPERIMENT in its environ
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Literal
 
 __all__ = [
@@ -27,8 +29,10 @@ __all__ = [
     "ROLE",
     "RUN",
     "SECRETS_FOLDER",
+    "beside_shells",
     "di_group_nodes",
     "is_ours",
+    "is_shell_name",
     "reference_order",
     "service_prefix",
     "service_variable",
@@ -58,6 +62,9 @@ DI_JOB_NAMESPACE = "DI_JOB_NAMESPACE"
 DI_FIRST_RANK = "DI_FIRST_RANK"
 
 
+_SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
 def service_prefix(service: str) -> str:
     """``replay-server`` -> ``SYMPH_REPLAY_SERVER``."""
     return f"SYMPH_{_upper(service)}"
@@ -71,6 +78,17 @@ def service_variable(service: str, part: Literal["HOST", "PORT", "ADDR", "HOSTS"
 def di_group_nodes(pod: str) -> str:
     """The variable that lists the nodes of a pod's own replicas: ``DI_COLLECTOR_NODES``."""
     return f"DI_{_upper(pod)}_NODES"
+
+
+def is_shell_name(name: str) -> bool:
+    """Whether a shell can set a variable of this name; what it cannot set, many do not even hand on."""
+    return _SHELL_NAME.fullmatch(name) is not None
+
+
+def beside_shells(names: Iterable[str]) -> list[str]:
+    """The words in front of a command behind a shell that give it what the shell drops of `names`; none for none."""
+    dropped = sorted(name for name in names if not is_shell_name(name))
+    return ["env", "--", *(f"{name}=$({name})" for name in dropped)] if dropped else []
 
 
 def is_ours(name: str) -> bool:

@@ -61,7 +61,7 @@ _NAMES = st.sampled_from(
     ["a", "agent", "learner", "n", "on", "replay-server", "team-a", "x1", "worker-0", "no", "yes", "pods"]
 )
 _LONG = st.sampled_from(["a-very-long-name-of-a-group-xx", "b"])
-_ENV_KEYS = st.sampled_from(["A", "LR", "N", "ON", "n", "y", "PATH_X", "Z_LAST", "SYMPH_EXTRA", "off"])
+_ENV_KEYS = st.sampled_from(["A", "LR", "N", "ON", "n", "y", "PATH_X", "Z_LAST", "SYMPH_EXTRA", "off", "my.var", "-x"])
 _COUNT = st.sampled_from(["1", "2k"])
 _QUANTITY = st.sampled_from(["1", "500m", "0.5", "2Gi", "1.7", "100Mi"])
 _LIMIT = st.sampled_from(["4Gi", "8.5Gi"])  # no request is above it

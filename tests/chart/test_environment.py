@@ -6,6 +6,9 @@ environment of rendered containers stands beside the list, for one experiment in
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from symphony_charts.chart.render.values import texts
 from symphony_charts.environment.di_engine import node_facts, nodes_of
 from symphony_charts.environment.expansion import expand
 from symphony_charts.environment.variables import Address, Fact, interpret, variables_of
@@ -144,6 +148,36 @@ def test_a_process_learns_which_try_it_is_where_somebody_counts(
     workload: dict[str, object], process: dict[str, object], told: set[str], is_counted: bool
 ) -> None:
     assert told_of_tries(workload, **process) == (told, is_counted)
+
+
+DOTTED = {"my.var": "$(A) b", "-x": "", "A": "a"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "fields", "script"),
+    [
+        ({}, {"retries": 2}, "symph-attempt"),
+        ({"hold": True}, {}, "symph-hold"),
+        ({}, {"preamble": ["unset A"]}, "exec"),
+    ],
+)
+def test_a_shell_before_a_program_loses_no_variable(
+    settings: dict[str, object], fields: dict[str, object], script: str
+) -> None:
+    look = [sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)), flush=True)"]
+    experiment = experiment_of(processes={"a": {"command": look, "env": DOTTED, **fields}})
+    (job,) = [one for one in native_objects(chart_of(experiment), values=settings).values() if kind_of(one) == "Job"]
+    (container,) = maps(sub(sub(sub(job, "spec"), "template"), "spec"), "containers")
+    env: dict[str, str] = {}
+    for entry in maps(container, "env"):
+        env[str(entry["name"])] = expand(str(entry.get("value", "0")), env)
+    words = [expand(word, env) for key in ("command", "args") for word in texts(container.get(key))]
+    assert script in str(words)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=env, text=True) as program:
+        assert program.stdout is not None
+        seen = json.loads(program.stdout.readline())
+        program.terminate()
+    assert {name: seen.get(name) for name in ("my.var", "-x")} == {"my.var": "a b", "-x": ""}
 
 
 MEMBERS: dict[str, dict[str, object]] = {"a": {"binds": "one"}, "b": {"lifecycle": "service", "binds": "two"}}

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from symphony_charts.errors import SpecError
+from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.plan.scripts import start_script
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
+from tests.local.runs import log_of, python, start
 
 FROM_A_SECRET: dict[str, Any] = {"env": {"KEY": {"secret": "s", "key": "k"}}}
 
@@ -39,3 +42,29 @@ def test_an_optional_value_that_only_a_cluster_has_is_left_out() -> None:
 def test_a_value_sees_the_variables_before_it_as_in_a_pod() -> None:
     env = environment_of(env={"A": "$(SYMPH_GROUP)", "B": "$(A)-$(Z)", "Z": "z"})
     assert (env["A"], env["B"]) == ("a", "a-z")
+
+
+ODD = {"my.var": "a 'b' ${A}\n\\$x \"", "my-var": "", "-x": "1", ".": "dot", "_symph_0": "mine", "A": "a"}
+SEES = python(
+    f"import os; print({{n: v for n, v in os.environ.items() if n in {list(ODD)} or '_symph' in n}} == {ODD})"
+)
+
+
+@pytest.mark.usefixtures("tmux")
+def test_names_that_no_shell_can_set_reach_the_process(tmp_path: Path) -> None:
+    processes = {
+        "plain": {**SEES, "env": ODD},
+        "again": {**SEES, "env": ODD, "retries": 1},
+        "quiet": {**SEES, "env": ODD, "local": {"tty": False}},
+        "after-lines": {**SEES, "env": ODD, "local": {"preamble": ["cd /"]}},
+    }
+    run = start(tmp_path, processes=processes)
+    assert local_run.wait(run) == 0
+    assert {name: log_of(run, name) for name in processes} == dict.fromkeys(processes, "True\n")
+
+
+def test_a_value_under_such_a_name_is_in_no_argument_list() -> None:
+    experiment = from_data({"name": "x", "processes": {"a": {"command": ["c"], "env": {"my.var": "t0p", "B": "t0p"}}}})
+    (process,) = plan_here(experiment, allocate(experiment), Path("/"), "r1").processes
+    lines = start_script(process).splitlines()
+    assert {line.split("=")[0] for line in lines if "t0p" in line} == {"export B", "export _symph_0"}

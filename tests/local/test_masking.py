@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.masking import secret_names, with_secrets, without_secrets
-from symphony_charts.local.plan.scripts import quote, read_environment
+from symphony_charts.local.plan.scripts import read_environment, start_script
 from symphony_charts.local.show_environment import shell_text
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import ProcessRef
@@ -35,15 +39,16 @@ def test_variables_are_secret_by_content_by_source_and_by_name() -> None:
     assert secret_names(experiment, ProcessRef("a", "a"), seen, SECRETS) == {"URL", "A", "API_KEY"}
 
 
-@given(st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True), TEXTS, max_size=6))
+@given(st.dictionaries(st.from_regex(r"[-._A-Za-z][-._A-Za-z0-9]{0,8}", fullmatch=True), TEXTS, max_size=6))
 def test_the_environment_is_read_back_from_a_start_script(env: dict[str, str]) -> None:
-    exports = "".join(f"export {name}={quote(value)}\n" for name, value in env.items())
-    script = f"read -r pid _ </proc/self/stat\necho $pid >pid\nunset pid\n{exports}cd -- '/export A='\nexec 'export'\n"
-    assert read_environment(script) == env
+    experiment = from_data({"name": "x", "processes": {"a": {"command": ["export"], "cwd": "/export A="}}})
+    (process,) = plan_here(experiment, [], Path("/"), "r1").processes
+    assert read_environment(start_script(replace(process, env=env))) == env
 
 
 def test_masked_variables_set_nothing_when_sourced() -> None:
-    text = shell_text({"A": "1", "TOKEN": "x"}, {"TOKEN"})
+    text = shell_text({"A": "1", "TOKEN": "x", "my.var": "a\nb"}, {"TOKEN"})
     assert text.splitlines()[0] == "export A='1'"
     assert text.splitlines()[1].startswith("# ")
     assert "x" not in text.splitlines()[1].partition("=")[2].split()[0]
+    assert text.splitlines()[2:] == ['# no shell can set it: "my.var=a\\nb"']

@@ -333,7 +333,7 @@ FAULTS: list[tuple[str, Any, str, str]] = [
         "one place",
     ),
     ("value without a key", lambda: one(env={"A": {"secret": "s"}}), "processes.a.env.A", "which key"),
-    ("local variable", lambda: one(local={"env": {"a-b": "x"}}), "processes.a.local.env.a-b", "cannot be the name"),
+    ("local variable", lambda: one(local={"env": {"a b": "x"}}), "processes.a.local.env.a b", "cannot be the name"),
     ("DEL", lambda: lone(a={"args": ["a\x7f"]}), "processes.a.args[0]", "U+007F"),
     ("C1 control", lambda: one(env={"A": "\x85"}), "processes.a.env.A", "U+0085"),
     ("NUL", lambda: one(env={"A": "\0"}), "processes.a.env.A", "U+0000"),

@@ -21,7 +21,7 @@ from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.kinds.group import Group
 from symphony_charts.spec.pods import ProcessRef
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
-from symphony_charts.spec.variable_names import ATTEMPT, DI_FIRST_RANK, DI_JOB_NAMESPACE, DI_RANK, RUN
+from symphony_charts.spec.variable_names import ATTEMPT, DI_FIRST_RANK, DI_JOB_NAMESPACE, DI_RANK, RUN, beside_shells
 
 __all__ = ["Role", "container", "secret_volume"]
 
@@ -36,13 +36,14 @@ _INDEX_OF_STATEFUL_SET = "metadata.labels['apps.kubernetes.io/pod-index']"
 
 def container(model: Model, group: Group, name: str, values: Values, role: Role) -> Values:
     """The container `name` of `group`; sidecars and steps become init containers."""
-    image = values.get("image")
+    image = values.get("image") or model.defaults.get("image")
     if not image:
         raise SpecError.one(f"groups.{group.name}: container {name} needs an image", f"groups.{group.name}")
     listening = _listening(model, group, name, role)
+    env = _env(model, group, name, values, role, listening)
     entries: dict[str, object] = {
         "imagePullPolicy": said(values, model.defaults, "imagePullPolicy"),
-        **_entry_point(model, group, name, values, role, listening),
+        **_entry_point(model, group, name, values, role, listening, [str(variable["name"]) for variable in env]),
         "workingDir": values.get("workingDir"),
         "envFrom": [
             *maps(values, "envFrom"),
@@ -59,7 +60,7 @@ def container(model: Model, group: Group, name: str, values: Values, role: Role)
     result = {
         "name": name,
         "image": image_text(model.values, image),
-        "env": _env(model, group, name, values, role, listening),
+        "env": env,
     }
     return merge_overlay(result | {key: value for key, value in entries.items() if value}, sub(values, "overlay"))
 
@@ -100,17 +101,28 @@ def _port(model: Model, service: LiveService) -> Values:
 
 
 def _entry_point(
-    model: Model, group: Group, name: str, values: Values, role: Role, listening: list[LiveService]
+    model: Model,
+    group: Group,
+    name: str,
+    values: Values,
+    role: Role,
+    listening: list[LiveService],
+    variables: list[str],
 ) -> dict[str, object]:
     command, args = texts(values.get("command")), texts(values.get("args"))
-    if group.is_node and group.replicas > 1 and role != "step":
-        if not command:
-            what = f"groups.{group.name}: container {name} needs a command, so that its replicas learn their ranks"
-            raise SpecError.one(what, f"groups.{group.name}")
+    is_ranked = group.is_node and group.replicas > 1 and role != "step"
+    if is_ranked and not command:
+        what = f"groups.{group.name}: container {name} needs a command, so that its replicas learn their ranks"
+        raise SpecError.one(what, f"groups.{group.name}")
+    is_tried = bool(group.tries and role == "main" and command)
+    is_held = bool(model.values.get("hold") and group.is_finite and role == "main" and command)
+    if is_ranked or is_tried or is_held:
+        command = [*beside_shells(variables), *command]
+    if is_ranked:
         command = ["/bin/sh", "-c", rank_script(), "symph-rank", *command]
-    if group.tries and role == "main" and command:
+    if is_tried:
         command = ["/bin/sh", "-c", attempt_script(), "symph-attempt", *command]
-    if model.values.get("hold") and group.is_finite and role == "main" and command:
+    if is_held:
         script = hold_script([service.port for service in listening])
         return {"command": ["/bin/sh", "-c", script, "symph-hold", *command, *args]}
     return {"command": command, "args": args}

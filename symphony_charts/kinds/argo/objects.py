@@ -9,7 +9,6 @@ Source: argoproj/argo-workflows v3.7.3, pkg/apis/workflow/v1alpha1/workflow_type
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from symphony_charts.errors import SpecError
@@ -18,13 +17,13 @@ from symphony_charts.kinds.argo.manifest import as_text, manifest, parameter
 from symphony_charts.kinds.group import Member, Unit
 from symphony_charts.kinds.job import FAILED, SUCCEEDED
 from symphony_charts.kinds.table import rows
+from symphony_charts.spec.variable_names import is_shell_name
 
 __all__ = ["objects"]
 
 _API = "argoproj.io/v1alpha1"
 _OF_A_RELEASE = ("app.kubernetes.io/instance", "app.kubernetes.io/name")
 _OF_A_RUN = (*_OF_A_RELEASE, "symph.dev/experiment", "symph.dev/run")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def objects(unit: Unit) -> Iterator[dict[str, object]]:
@@ -163,11 +162,11 @@ def _parameters(unit: Unit) -> dict[str, str]:
     found: dict[str, str] = {}
     for key in sorted(_texts(_own(unit).get("parameters"))):
         declared = {entry["value"] for member in unit.members for entry in _entries(member.template, key)}
-        if len(declared) == 1 and _NAME.fullmatch(key) and "{{" not in str(declared):
+        if len(declared) == 1 and is_shell_name(key) and "{{" not in str(declared):
             found[key] = str(declared.pop())
             continue
         fault = "unknown" if not declared else "torn"
-        if not _NAME.fullmatch(key) or "{{" in str(declared):
+        if not is_shell_name(key) or "{{" in str(declared):
             fault = "parameter"
         raise SpecError([rows()["argo"].faults[fault].problem(name=key)])
     return found

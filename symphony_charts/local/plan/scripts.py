@@ -7,13 +7,14 @@ of pods, both from a whitelist, since tmux expands formats and runs commands ins
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 
 from symphony_charts.errors import SpecError
 from symphony_charts.local.plan.limits import rlimit_lines
 from symphony_charts.local.plan.log_pipe import log_pipe
 from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess
-from symphony_charts.spec.variable_names import ATTEMPT
+from symphony_charts.spec.variable_names import ATTEMPT, is_shell_name
 
 __all__ = [
     "TRIES",
@@ -31,6 +32,9 @@ TRIES = "tries"
 """The file in the folder of a process that says which try it is."""
 
 _EXPORT = re.compile(r"export ([A-Za-z_][A-Za-z0-9_]*)=((?:'[^']*'|\\')+)\n")
+# GNU's env puts values in place of ${NAME} itself, so no argument list ever holds them.
+_RENAME = "set -- /usr/bin/env -S '"
+_RENAMED = re.compile(r" ([-._a-zA-Z0-9]+)=\$\{([_a-z0-9]+)\}")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.@+-]+")
 _QUOTABLE_PATH = re.compile(r"[^'\"#%$`\\\x00-\x1f\x7f]+")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9/_.@+=:%-]+")
@@ -74,12 +78,16 @@ def start_script(process: PlannedProcess) -> str:
     """
     # Not $$, which in a subshell is the parent's.
     lines = ["read -r pid _ </proc/self/stat", "echo $pid >pid", "unset pid"]
-    lines += [f"export {name}={quote(value)}" for name, value in process.env.items()]
+    aliases = _aliases(process.env)
+    lines += [f"export {aliases.get(name, name)}={quote(value)}" for name, value in process.env.items()]
+    if aliases:
+        unset = " ".join(f"-u {alias}" for alias in aliases.values())
+        lines.append(f"{_RENAME}{unset} -- {' '.join(f'{name}=${{{alias}}}' for name, alias in aliases.items())}'")
     if process.counts_tries:
         lines.append(f"if [ -s {TRIES} ]; then read -r {ATTEMPT} <{TRIES}; export {ATTEMPT}; fi")
     lines.append(f'cd -- {quote(process.cwd)} || {{ echo "symph: no folder" {quote(process.cwd)} >&2; exit 126; }}')
     lines += rlimit_lines(process.limits)
-    words = " ".join(quote(word) for word in (*process.enter, *process.argv))
+    words = " ".join([*map(quote, process.enter), *(['"$@"'] if aliases else []), *map(quote, process.argv)])
     clean = " ".join(name for name in ("PWD", "OLDPWD") if name not in process.env)
     if process.preamble:
         lines.append(f"exec $(command -v bash || echo /bin/sh) -c {quote(_preamble(process, clean))} symph {words}")
@@ -97,7 +105,16 @@ def read_environment(script: str) -> dict[str, str]:
         parts = re.findall(r"'([^']*)'|(\\')", match[2])
         environment[match[1]] = "".join("'" if escaped else plain for plain, escaped in parts)
         position = match.end()
+    if script.startswith(_RENAME, position):
+        for name, alias in _RENAMED.findall(script[position : script.index("\n", position)]):
+            environment[name] = environment.pop(alias)
     return environment
+
+
+def _aliases(env: Mapping[str, str]) -> dict[str, str]:
+    """Names that no shell can set (``my.var``), each with another under which the value is on its way."""
+    free = (alias for alias in (f"_symph_{number}" for number in count()) if alias not in env)
+    return {name: next(free) for name in env if not is_shell_name(name)}
 
 
 def _preamble(process: PlannedProcess, clean: str) -> str:

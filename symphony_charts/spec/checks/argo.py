@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from symphony_charts.errors import Problem
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
+from symphony_charts.spec.variable_names import is_shell_name
 
 __all__ = ["argo_faults"]
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _PATH = "workload.argo"
 
@@ -33,7 +33,7 @@ def argo_faults(experiment: Experiment) -> Iterator[Problem]:
 def _parameter(experiment: Experiment, name: str, path: str) -> Iterator[Problem]:
     values = {process.env[name] for _, process in processes_of(experiment) if name in process.env}
     texts = [value for value in values if isinstance(value, str)]
-    if not _VARIABLE.fullmatch(name) or any("{{" in text for text in texts):
+    if not is_shell_name(name) or any("{{" in text for text in texts):
         what = f'"{name}" is a parameter whose name or value Argo does not pass on unchanged'
         yield Problem(what=what, path=path, next="use letters, digits and _ in the name, and no {{ in the value")
     elif not texts:

@@ -13,8 +13,8 @@ from symphony_charts.spec.variable_names import RESERVED, reference_order
 
 __all__ = ["env_faults", "may_be_set"]
 
-# Kubernetes' relaxed rule allows more; a shell, a C program and tmux agree on this one.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# Kubernetes' own rule; its relaxed one, which takes nearly everything, is not on every cluster.
+_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*", re.ASCII)
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
 
@@ -50,7 +50,7 @@ def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue]
             continue
         here = f"{path}.{name}"
         if not _NAME.fullmatch(name):
-            next_step = "use letters, digits and underscores, no digit first"
+            next_step = "use letters, digits, underscores, dots and dashes, no digit first"
             yield Problem(what=f'"{name}" cannot be the name of a variable', path=here, next=next_step)
         elif name in RESERVED:
             what = f'"{name}" says who the process is and cannot be set'

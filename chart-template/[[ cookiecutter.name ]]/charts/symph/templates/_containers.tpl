@@ -8,7 +8,7 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- $defaults := .model.values.defaults -}}
 {{- $model := .model -}}
 {{- $c := .container -}}
-{{- $image := required (printf "groups.%s: container %s needs an image" .group.name .name) $c.image -}}
+{{- $image := required (printf "groups.%s: container %s needs an image" .group.name .name) ($c.image | default $defaults.image) -}}
 {{- $listening := list -}}
 {{- if ne .role "step" -}}
 {{- $listening = index .group.listening .name | default list -}}
@@ -28,16 +28,35 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- if not (kindIs "invalid" $c.args) -}}
 {{- $args = include "symph.list" $c.args | fromJsonArray -}}
 {{- end -}}
-{{- if and .group.isNode (gt .group.replicas 1) (ne .role "step") -}}
-{{- if not $command -}}
+{{- $isRanked := and .group.isNode (gt .group.replicas 1) (ne .role "step") -}}
+{{- if and $isRanked (not $command) -}}
 {{- fail (printf "groups.%s: container %s needs a command, so that its replicas learn their ranks" .group.name .name) -}}
 {{- end -}}
+{{- $isTried := and .group.tries (eq .role "main") $command -}}
+{{- $isHeld := and .model.values.hold .group.isFinite (eq .role "main") $command -}}
+{{- if or $isRanked $isTried $isHeld -}}
+{{- /* A shell drops variables whose names it cannot set, so these are told once more behind it. */ -}}
+{{- $dropped := list -}}
+{{- range .env -}}
+{{- if not (regexMatch "^[A-Za-z_][A-Za-z0-9_]*$" .name) -}}
+{{- $dropped = append $dropped .name -}}
+{{- end -}}
+{{- end -}}
+{{- if $dropped -}}
+{{- $words := list "env" "--" -}}
+{{- range $dropped | sortAlpha -}}
+{{- $words = append $words (printf "%s=$(%s)" . .) -}}
+{{- end -}}
+{{- $command = concat $words $command -}}
+{{- end -}}
+{{- end -}}
+{{- if $isRanked -}}
 {{- $command = concat (list "/bin/sh" "-c" (trimSuffix "\n" .model.scripts.rank) "symph-rank") $command -}}
 {{- end -}}
-{{- if and .group.tries (eq .role "main") $command -}}
+{{- if $isTried -}}
 {{- $command = concat (list "/bin/sh" "-c" (trimSuffix "\n" .model.scripts.attempt) "symph-attempt") $command -}}
 {{- end -}}
-{{- if and .model.values.hold .group.isFinite (eq .role "main") $command -}}
+{{- if $isHeld -}}
 {{- $ports := "" -}}
 {{- range $listening -}}
 {{- $ports = printf "%s %d" $ports .port -}}
