@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("torchx")
 
 from symphony_charts.importers.common.input_file import from_data
-from symphony_charts.importers.common.report import Imported
+from symphony_charts.importers.common.report import Imported, Log
 from symphony_charts.importers.torchx.importer import experiment_of, import_torchx
 from symphony_charts.importers.torchx.options import RunOptions
 from symphony_charts.importers.torchx.proof import compared
-from tests.importers.samples import Log, app, appdef, role
+from tests.importers.samples import app, appdef, role
 
 TRAINER: dict[str, Any] = {
     "args": ["-c", "echo ${replica_id} of ${app_id} $${${rank0_env}:=localhost}", "a $(NAME) $$(NAME)"],
