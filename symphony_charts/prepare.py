@@ -132,7 +132,8 @@ class Prepared:
     ) -> Chart:
         """The chart, with the user's own files (``templates/extra-*``). Raises SpecError for what helm cannot read."""
         values = self.values if with_overrides else self.defaults
-        return make_chart(self.experiment.name, values, version or FIRST_VERSION, template, extra=extra)
+        name, about = self.experiment.name, self.experiment.chart
+        return make_chart(name, values, version or FIRST_VERSION, template, about=about, extra=extra)
 
 
 def prepare(

@@ -13,6 +13,7 @@ from symphony_charts.system import subprocess_runner
 from symphony_charts.system.user_folders import check_private
 
 __all__ = [
+    "START_S",
     "Pane",
     "attach",
     "client_of",
@@ -31,7 +32,8 @@ __all__ = [
 
 # A tmux server that has run out of descriptors answers no client; no call may hang on it.
 _TIMEOUT_S = 10.0
-_START_S = 60.0
+# A server is started within so many seconds, or not at all.
+START_S = 60.0
 _FORMAT = "#{@slot} #{pane_id} #{pane_pid} #{pane_dead} #{pid}"
 
 
@@ -58,7 +60,7 @@ def start(socket: Path, prefix: Sequence[str], env: dict[str, str], keep: Sequen
     stay = ["start-server", ";", "set-option", "-s", "exit-empty", "off"]
     argv = [*prefix, "tmux", "-S", str(socket), "-f", "/dev/null", *stay]
     only = {**dict.fromkeys(os.environ), **env, "LC_ALL": None}
-    _check(subprocess_runner.run(argv, env=only, timeout_s=_START_S, check=False, keep=keep))
+    _check(subprocess_runner.run(argv, env=only, timeout_s=START_S, check=False, keep=keep))
 
 
 def need_tmux() -> None:
@@ -69,7 +71,7 @@ def need_tmux() -> None:
 
 def source_file(socket: Path, commands: Path) -> None:
     """Have the server run the tmux commands in a file. Raises ToolFailed with what tmux said of any of them."""
-    _check(_tmux(socket, "source-file", str(commands), timeout_s=_START_S))
+    _check(_tmux(socket, "source-file", str(commands), timeout_s=START_S))
 
 
 def _check(done: subprocess_runner.Completed) -> None:

@@ -31,7 +31,6 @@ from symphony_charts.local.run_identity import LIFE, write_identity
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
 from symphony_charts.local.supervisor.ending import (
-    await_end,
     check_here,
     close_lost,
     damage_of,
@@ -295,10 +294,7 @@ def is_over_within(run: Run, seconds: float | None) -> bool:
     if run.whereabouts.verdict == "lost":
         raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.whereabouts.words}')
     ensure_supervised(run)
-    if seconds is None:
-        await_end(run, None)
-    else:
-        has_ended_by(run, seconds)
+    has_ended_by(run, seconds)
     return not run.is_live
 
 

@@ -19,12 +19,14 @@ from symphony_charts.spec.workload import Workload
 
 __all__ = [
     "Assignment",
+    "ChartSettings",
     "ExecProbe",
     "Experiment",
     "ExposeSettings",
     "HttpProbe",
     "LocalProcess",
     "LocalSettings",
+    "Maintainer",
     "Placement",
     "PodSettings",
     "Probe",
@@ -251,6 +253,30 @@ class ExposeSettings(Record, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
 
 
+class Maintainer(Record, frozen=True, kw_only=True):
+    """Who looks after a chart."""
+
+    name: str
+    email: str | None = None
+    url: str | None = None
+
+
+class ChartSettings(Record, frozen=True, kw_only=True):
+    """What the chart says of itself in its Chart.yaml; what is not said is not there.
+
+    `app_version` is the version of the programs inside, which all objects bear as a label, too. `changes` are those of
+    the next version, in a line each, and `license` an SPDX identifier, as Artifact Hub shows them.
+    """
+
+    app_version: str | None = None
+    home: str | None = None
+    icon: str | None = None
+    sources: list[str] = []
+    maintainers: list[Maintainer] = []
+    license: str | None = None
+    changes: list[str] = []
+
+
 class LocalSettings(Record, frozen=True, kw_only=True):
     """The experiment on one machine. `preamble` lines run in bash before each process, and may set its environment.
 
@@ -307,4 +333,5 @@ class Experiment(Record, frozen=True, kw_only=True):
     placement: Placement = Placement()
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    chart: ChartSettings = ChartSettings()
     local: LocalSettings = LocalSettings()

@@ -29,6 +29,7 @@ __all__ = [
     "experiment_lock",
     "hold_life",
     "is_life_held",
+    "is_life_shared",
     "is_locked_across_machines",
     "note",
 ]
@@ -154,11 +155,17 @@ def is_life_held(path: Path) -> bool | None:
     except OSError:
         return None
     try:
+        return is_life_shared(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_life_shared(descriptor: int) -> bool | None:
+    """Whether anybody but `descriptor` and its copies holds the life of its file; None as for `is_life_held`."""
+    try:
         answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
     except OSError:
         return None
-    finally:
-        os.close(descriptor)
     kind: int = struct.unpack(_FLOCK, answer)[0]
     return kind != fcntl.F_UNLCK
 

@@ -23,6 +23,7 @@ from tests.chart.harness import (
 
 _SET = re.compile(r"^\{\{- \$_ := set \$?\.?(?!group \"workload\")\S+ .*-\}\}\n", re.MULTILINE)
 _MUTATED = (
+    "_names.tpl",
     "_containers.tpl",
     "_pods.tpl",
     "_model.tpl",
@@ -109,6 +110,7 @@ _ARGO = (
     "workload.argo.needs.data={}",
     "workload.argo.retries=2",
 )
+_COMMON = ("commonAnnotations.a=b", "serviceAccount.create=true")
 _LIMITS = ("groups.many.containers.many.resources.limits.cpu=2",)
 # Operator v0 finds what a group listens on by the name of its port.
 _PORT = (
@@ -131,9 +133,11 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("workload.kind=jobset", "workload.jobset.maxRestarts=2"),
         ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co", "workload.gangScope=group"),
         ("workload.kind=volcano", "workload.gang=none"),
+        _COMMON,
         _DIJOB,
         _RANKS,
     ),
+    "_names.tpl": (_COMMON,),
     "_containers.tpl": (
         _DIJOB,
         _RANKS,
@@ -142,7 +146,7 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         _HOOKS,
         _PORT,
     ),
-    "_workloads.tpl": (_DIJOB, _RANKS),
+    "_workloads.tpl": (("networkPolicy.egress=true",), _DIJOB, _RANKS),
     "_tasks.tpl": (_DIJOB,),
     "_argo.tpl": (_ARGO,),
     "_kinds.tpl": (("workload.kind=jobset",), ("workload.queuePriority=high",), _OLD),

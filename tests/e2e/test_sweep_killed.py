@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.local.runs import live_runs
+from tests.waiting import eventually
 
 TRIALS, KILLS = int(os.environ.get("SYMPH_TRIALS", "200")), 20
 _SPEC = """
@@ -35,7 +37,9 @@ def sweep(private_places: Path, tmp_path: Path, need_tool: Callable[[str], str])
     return [sys.executable, "-m", "symphony_charts", *words]
 
 
-def test_a_sweep_that_is_killed_at_random_moments_runs_each_trial_once(sweep: list[str], tmp_path: Path) -> None:
+def test_a_sweep_that_is_killed_at_random_moments_runs_each_trial_once(
+    sweep: list[str], tmp_path: Path, private_places: Path
+) -> None:
     number = int(os.environ.get("SYMPH_SEED") or random.SystemRandom().randrange(10**6))
     chance = random.Random(number)
     for _ in range(KILLS):
@@ -51,3 +55,15 @@ def test_a_sweep_that_is_killed_at_random_moments_runs_each_trial_once(sweep: li
     for name in ("ran", "ended"):
         assert sorted((tmp_path / name).read_text().split()) == wanted, f"SYMPH_SEED={number}"
     assert live_runs() == []
+    # Neither is anything left that no run knows of.
+    eventually(lambda: not list((private_places / "run").glob("*.sock")), 20)
+    eventually(lambda: not _programs_of(private_places), 20)
+
+
+def _programs_of(places: Path) -> list[bytes]:
+    """The command lines of what runs and was started from these places."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [line for line in [path.read_bytes()] if os.fsencode(places) in line]
+    return found

@@ -123,7 +123,8 @@ def test_the_project_allows_our_repository_namespaces_and_kinds_alone() -> None:
 def test_the_project_allows_all_that_a_chart_renders(kind: str) -> None:
     # A DIJob has no room for a service inside of a pod that ends.
     chart = example_chart("rl" if kind == "dijob" else "surreal")
-    values = {**chart.values, "defaults": {"schedulerName": "co"}}
+    defaults: Any = chart.values["defaults"]
+    values = {**chart.values, "defaults": {**defaults, "schedulerName": "co"}}
     for gang in ["none"] if kind in ("dijob", "volcano") else ["none", "native", "coscheduling", "volcano"]:
         workload = {"kind": kind, "gang": gang, "gangVersion": "v1alpha2", "argo": {"serviceAccount": "mine"}}
         objects = assemble({**values, "workload": workload}, Release(name="r", chart_name=chart.name))

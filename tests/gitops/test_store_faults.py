@@ -522,8 +522,12 @@ def test_rollbacks_that_share_a_lost_push_are_made_once(
     assert sorted(history(bare)[4:]) == [f"rollback team/{name} 0.1.2 -> 0.1.1 in dev" for name in names]
 
 
-def test_who_only_reads_does_not_make_the_others_forget(store: MakeStore, bare: Path) -> None:
-    """A reader asks for the newest commit alone, and so cuts off the history in which others look for theirs."""
+@pytest.mark.parametrize("is_dropped", [False, True])
+def test_who_only_reads_does_not_make_the_others_forget(store: MakeStore, bare: Path, is_dropped: bool) -> None:
+    """A reader asks for the newest commit alone, and so cuts off the history in which others look for theirs.
+
+    The same where the cache had to be made anew, since it was damaged.
+    """
     names = [f"e{number}" for number in range(6)]
     for number in range(3):
         apply(store(), *(small_publish(name, number) for name in names))
@@ -531,8 +535,12 @@ def test_who_only_reads_does_not_make_the_others_forget(store: MakeStore, bare: 
     is_over = threading.Event()
 
     def read() -> None:
-        while not is_over.is_set():
-            store().read(["envs"], lambda _seen: ())
+        while not is_over.wait(0.1):
+            reading = store()
+            if is_dropped:
+                with reading.cache.locked(30):
+                    reading.cache.drop()
+            reading.read(["envs"], lambda _seen: ())
 
     reader = threading.Thread(target=read)
     reader.start()

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine import capacity
-from symphony_charts.local.runs import Run, runs_of
+from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.startup import StartupChannel, attend_start
 from symphony_charts.spec.data import from_data
@@ -178,6 +179,56 @@ def test_a_start_that_is_cut_short_leaves_nothing_that_down_does_not_end(
     assert list((private_places / "run").glob("*.sock")) == []
     if number == signal.SIGINT:
         assert runs_of("exp") == []
+
+
+# Of `up` in a program of its own: killed while its tmux server is there, or on its way, and the run is not whole yet.
+_KILLED = """
+import os, sys
+from pathlib import Path
+from symphony_charts.local import up
+from tests.local.runs import start
+
+function, joins = sys.argv[1:]
+def killed(*args, **more):
+    if joins == "yes":
+        server._thread.join()
+    os.kill(os.getpid(), 9)
+
+class Server(up.Server):
+    def __init__(self, *args):
+        global server
+        server = self
+        super().__init__(*args)
+
+up.Server = Server
+setattr(up, function, killed)
+start(Path.cwd(), processes={"a": {"command": ["/bin/sleep", "60"]}})
+"""
+
+
+@pytest.mark.usefixtures("tmux")
+@pytest.mark.parametrize("function", ["lay_out", "save_spec"])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_of_a_start_that_was_killed_no_tmux_server_is_left(
+    tmp_path: Path, private_places: Path, function: str, is_there: bool
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "tmux").write_text(
+        f'#!/bin/sh\ncase " $* " in *" start-server "*) sleep 1;; esac\nexec {shutil.which("tmux")} "$@"\n'
+    )
+    (tools / "tmux").chmod(0o755)
+    argv = [sys.executable, "-c", _KILLED, function, "yes" if is_there else "no"]
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": f"{tools}:{os.environ['PATH']}"}
+    assert subprocess.run(argv, cwd=tmp_path, env=own, check=False).returncode == -signal.SIGKILL
+    # What was on its way has come by then.
+    time.sleep(0 if is_there else 1.5)
+    until(
+        lambda: not [path for path in _left(private_places) if path.suffix == ".sock" or path.name == "cmdline"], 20.0
+    )
+    until(lambda: live_runs() == [])
+    # What was not whole yet is as if it had never been.
+    assert [run.state()["cause"] for run in runs_of("exp")] == ["its start was cut"] * (function == "save_spec")
 
 
 def _has_started(run: Run) -> bool:

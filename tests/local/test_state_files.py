@@ -20,8 +20,9 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.status import run_status
+from symphony_charts.local.supervisor import ending
 from symphony_charts.system import processes
-from symphony_charts.system.process_identity import read_stat
+from symphony_charts.system.process_identity import identify, read_stat
 from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -152,6 +153,29 @@ def test_a_stopped_supervisor_is_told_to_whoever_looks(tmp_path: Path) -> None:
     os.kill(pid := supervisor_pid(run), signal.SIGSTOP)
     until(lambda: f"kill -CONT {pid}" in run_status(run).note)
     os.kill(pid, signal.SIGCONT)
+
+
+def test_down_kills_a_supervisor_that_hears_nothing_and_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ending, "_HUNG_S", 1.0)
+    run = start(tmp_path, processes={"a": SAY})
+    [wrapper] = wrapper_pids(run)
+    os.kill(supervisor_pid(run), signal.SIGKILL)
+    # A supervisor that hangs: it is there, and nothing that it is told has any effect.
+    deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
+    with subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE) as hangs:
+        assert hangs.stdout is not None
+        hangs.stdout.readline()
+        record = identify(hangs.pid)
+        assert record is not None
+        (run.folder / "supervisor.json").write_text(json.dumps(record.to_data()))
+        assert supervisor_pid(run) == hangs.pid
+        local_run.down(run)
+        assert not processes.is_alive(hangs.pid)
+    assert f"killed its supervisor (pid {hangs.pid}), which heard nothing" in capfd.readouterr().err
+    assert (run.state()["phase"], run.state()["survivors"]) == ("stopped", [])
+    assert not processes.is_alive(wrapper)
 
 
 def test_down_says_what_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

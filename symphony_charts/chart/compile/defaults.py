@@ -20,6 +20,7 @@ def compile_defaults(experiment: Experiment) -> Values:
         "schedulerName": experiment.workload.scheduler_name,
     }
     return {
+        **({"image": experiment.image} if experiment.image else {}),
         "imagePullPolicy": "",
         "imagePullSecrets": list(experiment.image_pull_secrets),
         "resources": {"requests": dict(_DEFAULT_REQUESTS)},

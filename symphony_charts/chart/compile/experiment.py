@@ -11,7 +11,7 @@ from symphony_charts.chart.render.names import sha256
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats import go_json
-from symphony_charts.spec.model import Experiment, ExposeSettings
+from symphony_charts.spec.model import ChartSettings, Experiment, ExposeSettings
 from symphony_charts.spec.pods import ProcessRef, find_process, pods_of, processes_of
 from symphony_charts.spec.services import Service
 
@@ -41,6 +41,9 @@ def compile_values(experiment: Experiment, services: Iterable[Service]) -> Value
         "labels": dict(experiment.labels),
         "annotations": dict(experiment.annotations),
         "networks": list(experiment.networks),
+        "commonLabels": _version_label(experiment.chart),
+        "commonAnnotations": {},
+        "serviceAccount": {"create": False},
         "networkPolicy": {"enabled": experiment.security.network_policy},
         "defaults": compile_defaults(experiment),
         "workload": compile_workload(experiment),
@@ -53,6 +56,11 @@ def compile_values(experiment: Experiment, services: Iterable[Service]) -> Value
     }
     refuse_nulls(values)
     return with_digest(values)
+
+
+def _version_label(about: ChartSettings) -> Values:
+    """The version of the programs as the label for it; labels know no plus sign."""
+    return {"app.kubernetes.io/version": about.app_version.replace("+", "_")} if about.app_version else {}
 
 
 def losses(experiment: Experiment) -> list[Problem]:

@@ -24,7 +24,7 @@ from symphony_charts.spec.overlay_fields import merge_probe
 from symphony_charts.spec.pods import Pod, ProcessRef, retries_of
 from symphony_charts.spec.resources import resources_of, selector_of
 from symphony_charts.spec.services import Service
-from symphony_charts.spec.sources import EnvSource, EnvValue, GitVolume, Mount
+from symphony_charts.spec.sources import AnyVolume, EnvSource, EnvValue, GitVolume, Mount
 
 __all__ = ["compile_group", "refuse_nulls"]
 
@@ -150,7 +150,7 @@ def _container(experiment: Experiment, ref: ProcessRef, process: Process, servic
         "readinessProbe": _compile_probe(process.ready, [name for name in process.binds if name in bound]),
     }
     values: Values = {
-        **_program(experiment, process),
+        **_program(process, experiment.volumes),
         "lifecycle": process.lifecycle,
         **{key: value for key, value in optional.items() if value},
     }
@@ -165,21 +165,24 @@ def _steps(experiment: Experiment, pod: Pod) -> dict[str, Step]:
 
 def _step(experiment: Experiment, step: Step) -> Values:
     resources = _resources(step.requests, step.limits)
-    values = {**_program(experiment, step), **({"resources": resources} if resources else {})}
+    values = {**_program(step, experiment.volumes), **({"resources": resources} if resources else {})}
     return _absorb_container(values, step.container_overlay)
 
 
-def _program(experiment: Experiment, member: Process | Step) -> Values:
-    """What a process and a step have in common: image, entry point, environment, folder and mounts."""
+def _program(member: Process | Step, volumes: Mapping[str, AnyVolume]) -> Values:
+    """What a process and a step have in common: image, entry point, environment, folder and mounts.
+
+    Where none is named it is that of the experiment, which stands in the defaults.
+    """
     command, args = entry_point(member)
-    values: Values = {"image": member.image or experiment.image or ""}
+    values: Values = {"image": member.image or ""}
     mounts: list[Mount] = member.mounts
     optional: Values = {
         "command": command,
         "args": args,
         "workingDir": member.cwd,
         "env": _compile_env(member.env),
-        "mounts": mounts_of(mounts, experiment.volumes),
+        "mounts": mounts_of(mounts, volumes),
     }
     return values | {key: value for key, value in optional.items() if value}
 

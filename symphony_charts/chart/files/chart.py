@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from symphony_charts.chart.files import archive
+from symphony_charts.chart.files.about import about_text, annotations_text
 from symphony_charts.chart.files.readme import readme_text
 from symphony_charts.chart.files.values_text import values_text
 from symphony_charts.chart.files.version import check_version
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import quote
+from symphony_charts.spec.model import ChartSettings
 
 __all__ = ["TEMPLATES", "Chart", "ChartTemplate", "context_of", "make_chart"]
+
+_SAYS_NOTHING = ChartSettings()
 
 # helm refuses larger files when it loads an archive (helm/helm, pkg/chart/loader/archive/archive.go).
 _MAX_FILE_BYTES = 5 * 1024 * 1024
@@ -116,18 +120,24 @@ class ChartTemplate:
 
 
 def make_chart(
-    name: str, values: Values, version: str, template: ChartTemplate, *, extra: Mapping[str, bytes] | None = None
+    name: str,
+    values: Values,
+    version: str,
+    template: ChartTemplate,
+    *,
+    about: ChartSettings = _SAYS_NOTHING,
+    extra: Mapping[str, bytes] | None = None,
 ) -> Chart:
     """The chart `name` with these `values`, which carry their digest."""
     check_version(version)
-    files = {**template.fill(context_of(name, values, version)), **(extra or {})}
+    files = {**template.fill(context_of(name, values, version, about)), **(extra or {})}
     big = [path for path, content in files.items() if len(content) > _MAX_FILE_BYTES]
     if big:
         raise SpecError.one(f"{big[0]} is larger than helm reads (5 MiB)", "configs", "mount large files from a volume")
     return Chart(name=name, version=version, values=values, files=dict(sorted(files.items())))
 
 
-def context_of(name: str, values: Values, version: str) -> dict[str, str]:
+def context_of(name: str, values: Values, version: str, about: ChartSettings = _SAYS_NOTHING) -> dict[str, str]:
     """What cookiecutter is given to make the chart; keys with an underscore are taken as they are, not rendered."""
     return {
         "name": name,
@@ -135,6 +145,8 @@ def context_of(name: str, values: Values, version: str) -> dict[str, str]:
         "_chart_name": quote(name),
         "_chart_version": quote(version),
         "_description": quote(f"Experiment {values.get('experiment', name)}"),
+        "_about": about_text(about),
+        "_annotations": annotations_text(about, values),
         "_values": values_text(values).removesuffix("\n"),
         "_readme": readme_text(name, values).removesuffix("\n"),
         "_spec_digest": str(values["specDigest"]),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from symphony_charts.chart.files.value_table import FIELDS, Field
+from symphony_charts.chart.render.images import image_text
 from symphony_charts.chart.render.model import kind_name
 from symphony_charts.chart.render.values import Values, integer, scalar
 from symphony_charts.formats.data import sub
@@ -62,7 +63,8 @@ def _processes(values: Values) -> Iterable[Sequence[str]]:
         kind = KINDS[kind_name(values)].runs_as if finite else "StatefulSet"
         for process, container in containers:
             replicas = integer(settings.get("replicas"), 1, "replicas")
-            yield f"`{group}`", f"`{process}`", kind, str(replicas), f"`{scalar(container.get('image', ''))}`"
+            image = image_text(values, container.get("image") or sub(values, "defaults").get("image", ""))
+            yield f"`{group}`", f"`{process}`", kind, str(replicas), f"`{image}`"
 
 
 def _services(values: Values) -> str:

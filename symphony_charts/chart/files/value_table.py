@@ -66,6 +66,9 @@ TOP: dict[str, str] = {
     "labels": "Labels of every object and pod.",
     "annotations": "Annotations of every pod.",
     "networks": "Further networks of every pod (Multus).",
+    "commonLabels": "Labels of every object, but of no pod.",
+    "commonAnnotations": "Annotations of every object, but of no pod.",
+    "serviceAccount": "The service account of the pods, which the chart can create.",
     "networkPolicy": "Let in only the connections that the experiment declares.",
     "defaults": "What every pod and container gets unless its own values say otherwise.",
     "workload": "How the experiment is queued.",
@@ -79,7 +82,7 @@ TOP: dict[str, str] = {
 }
 
 _PROGRAM = (
-    ("image", "image", "The image: a text, or a map of registry, repository, tag and digest."),
+    ("image", "image", "A text, or a map of registry, repository, tag and digest; empty: defaults.image."),
     ("imagePullPolicy", "text", "Always, IfNotPresent or Never."),
     ("command", "texts", "The entry point, in place of the image's own."),
     ("args", "texts", "Its arguments; a lone string is one argument."),
@@ -180,7 +183,15 @@ FIELDS: tuple[Field, ...] = (
     Field("labels", "labels", TOP["labels"]),
     Field("annotations", "annotations", TOP["annotations"]),
     Field("networks", "texts", TOP["networks"]),
+    Field("commonLabels", "labels", TOP["commonLabels"]),
+    Field("commonAnnotations", "annotations", TOP["commonAnnotations"]),
+    Field("serviceAccount.create", "bool", "Whether the chart creates it.", "false"),
+    Field("serviceAccount.name", "name", "Its name; empty: that of the release where it is created, else none."),
+    Field("serviceAccount.annotations", "annotations", "Its annotations, as of a cloud's workload identity."),
     Field("networkPolicy.enabled", "bool", TOP["networkPolicy"], "false"),
+    Field("networkPolicy.egress", "bool", "Let out only to them and to DNS, too.", "false"),
+    Field("networkPolicy.egressRules", "objects", "What pods may dial besides, as Kubernetes writes egress rules."),
+    Field("defaults.image", "image", "The image of every container that names none."),
     Field("defaults.imagePullPolicy", "text", "Always, IfNotPresent or Never; empty: as Kubernetes decides."),
     Field(
         "defaults.imagePullSecrets", "pullSecrets", "Secrets that images are pulled with, as texts or as {name: ...}."

@@ -15,6 +15,7 @@ from symphony_charts.chart.render.network_policies import network_policies
 from symphony_charts.chart.render.run import Run, run_of, unit_of
 from symphony_charts.chart.render.secrets import secret_objects
 from symphony_charts.chart.render.services import exposure_objects, service_objects
+from symphony_charts.chart.render.values import is_true, strings
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds import gang
 from symphony_charts.kinds.service import stateful_set
@@ -33,7 +34,8 @@ def assemble(values: Mapping[str, object], release: Release) -> list[dict[str, o
 def objects_of(model: Model) -> list[dict[str, object]]:
     """All objects of the release that `model` is computed for."""
     run = run_of(model)
-    return [
+    made = [
+        *_service_account(model),
         *_config_maps(model),
         *secret_objects(model),
         *service_objects(model, run.hash),
@@ -42,6 +44,13 @@ def objects_of(model: Model) -> list[dict[str, object]]:
         *_workloads(model, run),
         *dial_pod(model),
     ]
+    common = strings(model.values.get("commonAnnotations"))
+    return [_annotated(item, common) for item in made] if common else made
+
+
+def _annotated(item: dict[str, object], common: Mapping[str, str]) -> dict[str, object]:
+    metadata = sub(item, "metadata")
+    return {**item, "metadata": {**metadata, "annotations": {**common, **sub(metadata, "annotations")}}}
 
 
 def _workloads(model: Model, run: Run) -> Iterator[dict[str, object]]:
@@ -55,6 +64,16 @@ def _workloads(model: Model, run: Run) -> Iterator[dict[str, object]]:
             selector = {**model.identity, "symph.dev/group": name}
             metadata = {"name": run.workload(group), "labels": labels}
             yield stateful_set(group, metadata, run.templates[name], selector)
+
+
+def _service_account(model: Model) -> Iterator[dict[str, object]]:
+    own = sub(model.values, "serviceAccount")
+    if not is_true(own.get("create")):
+        return
+    metadata: dict[str, object] = {"name": model.account, "labels": model.labels}
+    if own.get("annotations"):
+        metadata["annotations"] = strings(own["annotations"])
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "automountServiceAccountToken": False}
 
 
 def _config_maps(model: Model) -> Iterator[dict[str, object]]:

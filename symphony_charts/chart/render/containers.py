@@ -36,7 +36,7 @@ _INDEX_OF_STATEFUL_SET = "metadata.labels['apps.kubernetes.io/pod-index']"
 
 def container(model: Model, group: Group, name: str, values: Values, role: Role) -> Values:
     """The container `name` of `group`; sidecars and steps become init containers."""
-    image = values.get("image")
+    image = values.get("image") or model.defaults.get("image")
     if not image:
         raise SpecError.one(f"groups.{group.name}: container {name} needs an image", f"groups.{group.name}")
     listening = _listening(model, group, name, role)

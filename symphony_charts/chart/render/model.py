@@ -67,6 +67,7 @@ class Model:
 
     `bound` are the services of each group and container. `names_run`: whether addresses of replicas contain that
     identity. `addresses` is the data of the ConfigMap `addresses_name`, which tells all processes where services are.
+    `account` is the service account of pods that name none; empty where Kubernetes' own is meant.
     `nodes` are the hosts of each group whose replicas are told their ranks, by rank.
     `row` is what the table says of the kind under the version of its controller. `unit` is the name, without the run,
     of the object that runs all groups that end.
@@ -81,6 +82,7 @@ class Model:
     identity: dict[str, str]
     labels: dict[str, str]
     secret_name: str
+    account: str
     groups: dict[str, Group]
     services: dict[str, LiveService]
     bound: dict[tuple[str, str], list[LiveService]]
@@ -104,6 +106,8 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     full = names.fullname(clean, release)
     kind, row = KINDS[kind_name(clean)], row_of(clean)
     unit = names.fit(full, row.unit_length)
+    account = _account(clean, full)
+    defaults = sub(clean, "defaults")
     groups = _groups(clean, full, unit, row)
     _refuse(kind.faults([group for group in groups.values() if group.is_finite or group.in_unit], clean))
     services = _services(clean, full, groups)
@@ -123,6 +127,7 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
         identity=names.identity(clean, release),
         labels=names.labels(clean, release),
         secret_name=scalar(sub(clean, "secrets").get("name") or names.join(full, "secrets", 63)),
+        account=account,
         groups=groups,
         services=services,
         bound=bound,
@@ -135,7 +140,7 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
         addresses=addresses,
         addresses_name=names.join(full, f"addresses-{digest}", 63),
         configs=_configs(clean, full),
-        defaults=sub(clean, "defaults"),
+        defaults={**defaults, "serviceAccountName": defaults.get("serviceAccountName") or account},
     )
 
 
@@ -169,6 +174,12 @@ def row_of(values: Values) -> Row:
     name = kind_name(values)
     version = scalar(sub(sub(values, "workload"), name).get("operator") or "")
     return variant_of(name, version)
+
+
+def _account(values: Values, full: str) -> str:
+    """The service account of the release, the chart's own where it is created; nothing where none is named."""
+    own = sub(values, "serviceAccount")
+    return scalar(own.get("name") or (names.fit(full, 63) if is_true(own.get("create")) else ""))
 
 
 def _groups(values: Values, full: str, unit: str, row: Row) -> dict[str, Group]:

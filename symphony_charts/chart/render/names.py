@@ -57,14 +57,17 @@ _OF_SOME_OBJECTS = ("symph.dev/group", "symph.dev/service", "symph.dev/run")
 
 
 def labels(values: Values, release: Release) -> dict[str, str]:
-    """The labels of every object; the user's first, so that ours win."""
+    """The labels of every object; the user's last but for those that selectors and tools look for."""
     chart = f"{release.chart_name}-{release.chart_version}".replace("+", "_")
+    experiment = scalar(values.get("experiment") or release.chart_name)
+    users = {**sub(values, "commonLabels"), **sub(values, "labels")}
     return {
-        **{key: scalar(value) for key, value in sub(values, "labels").items() if key not in _OF_SOME_OBJECTS},
+        "app.kubernetes.io/part-of": experiment,
+        **{key: scalar(value) for key, value in users.items() if key not in _OF_SOME_OBJECTS},
         **identity(values, release),
         "app.kubernetes.io/managed-by": release.service,
         "helm.sh/chart": fit(chart, 63),
-        "symph.dev/experiment": scalar(values.get("experiment") or release.chart_name),
+        "symph.dev/experiment": experiment,
     }
 
 

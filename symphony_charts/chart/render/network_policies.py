@@ -6,27 +6,42 @@ from collections.abc import Iterator
 
 from symphony_charts.chart.render.model import LiveService, Model
 from symphony_charts.chart.render.values import Values, is_true, texts
-from symphony_charts.formats.data import sub
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.group import Group
 
 __all__ = ["network_policies"]
 
+_DNS = 53
+
 
 def network_policies(model: Model, run: str) -> Iterator[dict[str, object]]:
-    """A policy per group that lets in exactly the declared connects, when they are switched on.
+    """A policy per group that lets in exactly the declared connects, and out where that is asked for, too.
 
     What is told its peers by rank dials them on ports that nobody declares: such groups let each other in.
     """
-    if not is_true(sub(model.values, "networkPolicy").get("enabled")):
+    settings = sub(model.values, "networkPolicy")
+    if not is_true(settings.get("enabled")):
         return
     for name, group in model.groups.items():
         spec: Values = {"podSelector": {"matchLabels": _selector(model, group, run)}, "policyTypes": ["Ingress"]}
         rules = [_rule(model, service, run) for service in model.services.values() if service.group == name]
-        peers = [_selector(model, one, run) for one in model.groups.values() if _is_peer(one)]
-        if _is_peer(group):
-            rules.append({"from": [{"podSelector": {"matchLabels": selector}} for selector in peers]})
+        peers = [_pods(model, one, run) for one in model.groups.values() if _is_peer(one) and _is_peer(group)]
+        if peers:
+            rules.append({"from": peers})
         if rules:
             spec["ingress"] = rules
+        if is_true(settings.get("egress")):
+            spec["policyTypes"] = ["Ingress", "Egress"]
+            spec["egress"] = [
+                {"ports": [{"port": _DNS, "protocol": "UDP"}, {"port": _DNS, "protocol": "TCP"}]},
+                *(
+                    _outward_rule(model, service, run)
+                    for name, service in model.services.items()
+                    if _connects(group, name)
+                ),
+                *([{"to": peers}] if peers else []),
+                *maps(settings, "egressRules"),
+            ]
         yield {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
@@ -45,6 +60,11 @@ def _rule(model: Model, service: LiveService, run: str) -> Values:
     return rule
 
 
+def _outward_rule(model: Model, service: LiveService, run: str) -> Values:
+    listeners = _pods(model, model.groups[service.group], run)
+    return {"to": [listeners], "ports": [{"port": service.port, "protocol": "TCP"}]}
+
+
 def _connects(group: Group, service: str) -> bool:
     containers = sub(dict(group.values), "containers")
     return any(service in texts(sub(containers, name).get("connects")) for name in containers)
@@ -52,6 +72,10 @@ def _connects(group: Group, service: str) -> bool:
 
 def _is_peer(group: Group) -> bool:
     return group.is_node or bool(group.selector_patterns)
+
+
+def _pods(model: Model, group: Group, run: str) -> Values:
+    return {"podSelector": {"matchLabels": _selector(model, group, run)}}
 
 
 def _selector(model: Model, group: Group, run: str) -> dict[str, str]:

@@ -115,6 +115,7 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
         answer = push(cache, commit, stale.tip)
         if not answer.is_done:
             raise answer.ended.failure(f"{cache.url} does not take the commit: {answer.text}", where, answer.next)
+        cache.remember_tip(commit)
 
 
 def _written_by(operations: Sequence[Operation], root: str) -> Callable[[str], bool]:

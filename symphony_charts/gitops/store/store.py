@@ -23,9 +23,9 @@ from symphony_charts.gitops.store.git_objects import Edits, GitObject, build_tre
 from symphony_charts.gitops.store.load import graft, load, load_more
 from symphony_charts.gitops.store.push_result import PushResult, Run, all_edits, with_lost_answer, with_seconds
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.objects import find_commit, read_objects, write_pack
+from symphony_charts.system.git.objects import find_commit, history, read_objects, write_pack
 from symphony_charts.system.git.program import git_version
-from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_tip, is_reachable, push
+from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_since, fetch_tip, is_reachable, push
 
 __all__ = ["Author", "PushResult", "Store"]
 
@@ -108,7 +108,9 @@ class Store:
             queued = self.cache.queued
             base, lease = (queued, self.cache.queue_lease) if queued else (self.cache.tip, self.cache.lease)
             # Without a lease nobody would notice that the branch where ours is to begin has moved.
-            if base is None or not lease or find_commit(self.cache.repo, base, run.sent):
+            if base is None or not lease:
+                return None
+            if run.sent and not self._is_new(base, run):
                 return None
             try:
                 snapshot, changes = self._ask(operations, base)
@@ -125,6 +127,11 @@ class Store:
             self.cache.queue(commit, lease)
         return run.built
 
+    def _is_new(self, base: str, run: Run) -> bool:
+        """Whether none of what was sent is part of `base`; False, too, where its history since then is not here."""
+        seen = set(history(self.cache.repo, base))
+        return run.base in seen and run.sent.isdisjoint(seen)
+
     def _push_all(self, built: PushResult, run: Run) -> bool:
         """Push all commits that wait, ours among them, unless somebody has; False where ours is to be made anew.
 
@@ -132,7 +139,7 @@ class Store:
         """
         ours = {built.commit or ""}
         with self.cache.locked(self._left(run)):
-            tip, head, lease = self.cache.tip, self.cache.queued, self.cache.queue_lease
+            made, tip, head, lease = self.cache.made, self.cache.tip, self.cache.queued, self.cache.queue_lease
             if tip and find_commit(self.cache.repo, tip, ours):
                 return True
             if head is None or not find_commit(self.cache.repo, head, ours):
@@ -143,9 +150,12 @@ class Store:
             return False
         run.heard = answer.heard
         with self.cache.locked(self._left(run)):
-            newest = self.cache.queued
-            # Who lined up meanwhile stands on what was just pushed.
-            self.cache.queue(None if newest == head else newest, head)
+            # One that was made anew meanwhile has not got what was pushed.
+            if self.cache.made == made:
+                newest = self.cache.queued
+                self.cache.remember_tip(head)
+                # Who lined up meanwhile stands on what was just pushed.
+                self.cache.queue(None if newest == head else newest, head)
         return True
 
     def _alone(self, operations: Sequence[Operation], run: Run) -> PushResult:
@@ -155,7 +165,7 @@ class Store:
             if run.sent or self.cache.queued:
                 tip = self._reread(run)
                 self.cache.queue(None)
-                ours = find_commit(self.cache.repo, tip, run.sent)
+                ours = self._arrived(tip, run)
                 if ours and run.built:
                     return with_lost_answer(run.built, run, ours)
             return self._until_done(operations, run)
@@ -214,6 +224,7 @@ class Store:
                 commit=commit, changes=changes, paths=len(edits), moved=run.moved, edits=edits, heard=answer.heard
             )
             if answer.is_done:
+                self.cache.remember_tip(commit)
                 return done
             landed = self._after_refusal(answer, commit, tip, run)
             if landed is None:
@@ -228,7 +239,7 @@ class Store:
             run.base = run.base or tip
             run.sent.add(commit)
         new_tip = self._reread(run)
-        if arrived := find_commit(self.cache.repo, new_tip, run.sent, run.base):
+        if arrived := self._arrived(new_tip, run):
             run.arrived = arrived
             return None
         if new_tip == tip:
@@ -237,6 +248,16 @@ class Store:
             run.silent_since = None
         self._wait(run, answer.text)
         return new_tip
+
+    def _arrived(self, tip: str, run: Run) -> str | None:
+        """The newest of the commits that were sent which is part of `tip`.
+
+        All that came since the first was made is looked through, also where somebody has cut the history off, or has
+        made the cache anew.
+        """
+        if run.sent and tip:
+            fetch_since(self.cache, tip, run.base, self._left(run))
+        return find_commit(self.cache.repo, tip, run.sent)
 
     def _judge(self, answer: Answer, run: Run) -> None:
         """Raise where the server refused for good, or has been failing for longer than we wait."""

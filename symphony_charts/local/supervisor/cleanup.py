@@ -11,13 +11,15 @@ from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.mounts.helper import points_journal
 from symphony_charts.local.mounts.points import remove_points
+from symphony_charts.local.run_identity import LIFE
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.startup import say
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes, remover
+from symphony_charts.system.file_locks import hold_life, is_life_shared
 from symphony_charts.system.process_identity import ProcessRecord, identify, is_running, read_stat, send_signal
 
-__all__ = ["kill_everything", "remove_mount_points", "remove_private"]
+__all__ = ["abandon", "await_server", "kill_everything", "remove_mount_points", "remove_private"]
 
 # After KILL nothing should live; this long is waited for the kernel to agree, in seconds.
 _KILL_S = 5.0
@@ -25,6 +27,8 @@ _KILL_S = 5.0
 _READ_S = 10.0
 # What writes the logs gets this long to write down what is still on its way, in seconds; a busy machine takes its time.
 _WRITE_S = 20.0
+# On file systems without locks a server that is being started gets this long to be there, in seconds.
+_UNHEARD_S = 5.0
 
 
 def kill_everything(run: Run, sessions: Sequence[processes.Session], server: ProcessRecord | None) -> list[int]:
@@ -58,6 +62,30 @@ def kill_everything(run: Run, sessions: Sequence[processes.Session], server: Pro
     return [record.pid for record in _kill(members)] if left else []
 
 
+def await_server(run: Run, life: int | None) -> None:
+    """Wait for the tmux server that somebody was starting who was killed: until it answers, or there is none.
+
+    It holds the life of the run before it is to be found, and `life` is the descriptor by which this program does.
+    """
+    deadline = time.monotonic() + (_UNHEARD_S if life is None else tmux_client.START_S)
+    while (life is None or is_life_shared(life)) and not _server_pid(run) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def abandon(run: Run) -> None:
+    """End and remove a run whose start was cut before it was whole: nothing but its tmux server can have been started.
+
+    Raises OSError where its folder is not to be had.
+    """
+    await_server(run, hold_life(run.folder / LIFE))
+    answer = _server_pid(run)
+    server = identify(answer) if answer else None
+    kill_everything(run, [], server)
+    remove_mount_points(server)
+    for entry in remover.remove(run.home, run.experiment, run.run_id):
+        say(f"not removed: {entry}")
+
+
 def _await_output(run: Run, tmux: ProcessRecord) -> None:
     """Wait until tmux has handed on all that was printed: it gives a pane up only then."""
     deadline = time.monotonic() + _READ_S
@@ -84,7 +112,7 @@ def _writes_logs(record: ProcessRecord, session: int) -> bool:
 
 
 def _server_pid(run: Run) -> int | None:
-    """The tmux server, 0 when there is none; None when it hangs and answers nobody."""
+    """The number of the tmux server of `run`, 0 when there is none; None when it hangs and answers nobody."""
     with contextlib.suppress(ToolFailed):
         return tmux_client.server_pid(run.socket, timeout_s=2.0)
     return None

@@ -72,8 +72,8 @@ class _Turn:
                     self._note(slot, unhealthy="its pane was closed", pane="")
                     if slot in self._live:
                         self._end(slot)
-            case events.TmuxGone():
-                self._lose_tmux()
+            case events.TmuxGone(cause):
+                self._lose_tmux(cause)
             case events.Ended():
                 self._ended(event)
             case events.Readiness(slot, is_ready, why):
@@ -147,10 +147,10 @@ class _Turn:
             else:
                 self._follow_up(slot, judge(process, self._planned[slot], process["status"], self._backoff))
 
-    def _lose_tmux(self) -> None:
+    def _lose_tmux(self, cause: str) -> None:
         """End what has lost its terminal: nothing of it is logged any more, and nothing can be started again."""
         if self._phase == "running":
-            self._cause = "tmux was killed"
+            self._cause = cause
             self._stop("failed")
 
     def _stop(self, reason: str) -> None:

@@ -18,6 +18,7 @@ from symphony_charts.local.run_folder import UNSTARTED_NAMES, unstarted
 from symphony_charts.local.run_identity import forget_life
 from symphony_charts.local.runs import Run, write_json
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_mount_points, remove_private
+from symphony_charts.system.full_disks import full_disk
 from symphony_charts.system.process_identity import (
     ProcessRecord,
     has_ended_within,
@@ -27,11 +28,13 @@ from symphony_charts.system.process_identity import (
 )
 from symphony_charts.system.processes import Session
 
-__all__ = ["await_end", "check_here", "close_lost", "damage_of", "end_damaged", "has_ended_by", "programs_of", "stop"]
+__all__ = ["check_here", "close_lost", "damage_of", "end_damaged", "has_ended_by", "programs_of", "stop"]
 
 # Whoever waits for longer than this, in seconds, is told for what.
 _PATIENCE_S = 1.5
 _MOST_NAMES = 3
+# Whoever is asked to end a run says that it ends within so many seconds, or hangs.
+_HUNG_S = 10.0
 
 
 def check_here(run: Run) -> None:
@@ -58,34 +61,38 @@ def damage_of(run: Run) -> SymphError | None:
 
 
 def stop(run: Run, timeout_s: float) -> None:
-    """Have the supervisor of `run` end it, and wait for that; raises SymphError after `timeout_s`."""
+    """Have the supervisor of `run` end it, and wait for that; raises CheckFailed after `timeout_s` seconds.
+
+    One that does not even begin to is killed, and said to be; the run lives on, for another supervisor to end it.
+    """
     record = run.supervisor
-    with verified(record) as descriptor:
-        if descriptor is not None:
-            # One that was stopped by hand hears nothing until it goes on.
-            for number in (signal.SIGTERM, signal.SIGCONT):
-                signal.pidfd_send_signal(descriptor, number)
-    await_end(run, timeout_s, record)
-
-
-def await_end(run: Run, timeout_s: float | None, record: ProcessRecord | None = None) -> None:
-    """Sleep until the supervisor of `run` (`record`) is gone; with `timeout_s` say what that takes so long for."""
-    record = record or run.supervisor
     with verified(record) as descriptor:
         if descriptor is None or record is None:
             return
-        began = time.monotonic()
-        if timeout_s is not None and not has_ended_within(descriptor, min(timeout_s, _PATIENCE_S)):
+        # One that was stopped by hand hears nothing until it goes on.
+        for number in (signal.SIGTERM, signal.SIGCONT):
+            signal.pidfd_send_signal(descriptor, number)
+        if not has_ended_within(descriptor, min(timeout_s, _PATIENCE_S)):
             sys.stderr.write(f"{run.experiment}: waiting for {_awaited(run, record)}\n")
-        left = None if timeout_s is None else timeout_s - (time.monotonic() - began)
-        if not has_ended_within(descriptor, left):
+        began = time.monotonic()
+        if not has_ended_within(descriptor, min(timeout_s, _HUNG_S)) and not _is_ending(run):
+            sys.stderr.write(f"{run.experiment}: killed its supervisor (pid {record.pid}), which heard nothing\n")
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        if not has_ended_within(descriptor, timeout_s - (time.monotonic() - began)):
             what = f'experiment "{run.experiment}" did not end within {timeout_s:g} s: {_awaited(run, record)}'
             raise CheckFailed(what, next=f"symph describe {run.experiment}")
     _reap(record)
 
 
-def has_ended_by(run: Run, seconds: float) -> bool:
-    """Whether the supervisor of `run` is gone once so much time has passed, or before."""
+def _is_ending(run: Run) -> bool:
+    """Whether the supervisor of `run` has begun to end it, or cannot write down that it has."""
+    with contextlib.suppress(NotFound, ToolFailed):
+        return run.state()["phase"] not in ("starting", "running") or bool(full_disk(run.folder))
+    return True
+
+
+def has_ended_by(run: Run, seconds: float | None) -> bool:
+    """Whether the supervisor of `run` is gone once so much time has passed (None: however long it takes), or before."""
     record = run.supervisor
     with verified(record) as descriptor:
         if descriptor is None or record is None:

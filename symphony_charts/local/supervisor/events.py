@@ -43,7 +43,9 @@ class TakenOver:
 
 @dataclass(frozen=True)
 class TmuxGone:
-    """The tmux server of the run is gone, and with it all terminals."""
+    """The tmux server of the run is gone, and with it all terminals; `cause` says why in words."""
+
+    cause: str = "tmux was killed"
 
 
 @dataclass(frozen=True)

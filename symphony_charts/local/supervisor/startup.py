@@ -31,13 +31,19 @@ class StartupChannel:
 
     def wait(self) -> bool:
         """Wait for the next byte; False when the other end is gone."""
-        return bool(os.read(self.descriptor, 1))
+        return bool(self._read())
+
+    def _read(self) -> bytes:
+        # One that is gone without having read what it was sent resets the connection.
+        with contextlib.suppress(ConnectionResetError):
+            return os.read(self.descriptor, 1)
+        return b""
 
     def folder(self) -> str:
         """Wait for the folder of the run; empty when the other end is gone. What is printed from now on goes there."""
         line = b""
         while not line.endswith(b"\n"):
-            more = os.read(self.descriptor, 1)
+            more = self._read()
             if not more:
                 return ""
             line += more
@@ -88,13 +94,13 @@ def make_room(count: int) -> None:
 
 def attend_start(
     loop: Loop, pipe: Path, channel: StartupChannel, started: Callable[[int, int], None], save: Callable[[], object]
-) -> None:
+) -> bool:
     """Call `started` with slot and pid of each wrapper, and `save` now and then, until everything has been started.
 
-    An end of `channel` ends it as well: whatever was started by then is all there is.
+    False where `channel` ended before that: whatever was started by then is all there is.
     """
     reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    rest, is_starting, saved_until = b"", True, 0.0
+    rest, is_starting, is_whole, saved_until = b"", True, False, 0.0
 
     def read() -> None:
         nonlocal rest
@@ -105,9 +111,8 @@ def attend_start(
                 started(int(fields[0]), int(fields[1]))
 
     def receive() -> None:
-        nonlocal is_starting
-        channel.wait()
-        is_starting = False
+        nonlocal is_starting, is_whole
+        is_starting, is_whole = False, channel.wait()
 
     loop.watch(reader, read)
     loop.watch(channel.descriptor, receive)
@@ -123,3 +128,4 @@ def attend_start(
     for descriptor in (reader, channel.descriptor):
         loop.forget(descriptor)
     os.close(reader)
+    return is_whole

@@ -22,7 +22,13 @@ from symphony_charts.local.plan.records import Check
 from symphony_charts.local.run_identity import LIFE, forget_life, write_supervisor
 from symphony_charts.local.runs import Run, wrapper_of, write_json
 from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.cleanup import kill_everything, remove_mount_points, remove_private
+from symphony_charts.local.supervisor.cleanup import (
+    abandon,
+    await_server,
+    kill_everything,
+    remove_mount_points,
+    remove_private,
+)
 from symphony_charts.local.supervisor.decisions import Phase, State, step
 from symphony_charts.local.supervisor.event_loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.events import Act, Event
@@ -87,9 +93,12 @@ class Supervisor:
         """Run until the run is over; with `is_start` its processes are only being started."""
         signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
         self.loop.watch(self.clock.descriptor, LogPipes(self.run, self.loop, self.clock).note)
+        is_cut = False
         if is_start:
             self.phase = "starting"
-            attend_start(self.loop, self.run.folder / "born", self.channel, self._started, self._save)
+            is_cut = not attend_start(self.loop, self.run.folder / "born", self.channel, self._started, self._save)
+            if is_cut:
+                await_server(self.run, self.life)
             self.phase, self.dirty = "running", True
         else:
             # A server that was stopped by hand could not say what it holds.
@@ -97,12 +106,13 @@ class Supervisor:
         # Where all panes have been closed none is left that would say which server it is.
         self.panes.server = ProcessRecord.from_data(self.old.get("tmux"))
         count = self.panes.adopt()
+        gone = events.TmuxGone("its start was cut") if is_cut and not count else events.TmuxGone()
         for slot in self.panes.live:
             self._follow_terminal(slot)
         if self.panes.server is not None:
             self.old["tmux"] = self.panes.server.to_data()
         if self.old["phase"] != "stopping":
-            self.panes.watch_server(lambda: self._happened(events.TmuxGone()))
+            self.panes.watch_server(lambda: self._happened(gone))
         self._happened(events.TakenOver(self.old["reason"] if self.old["phase"] == "stopping" else ""))
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
         self._take_requests()
@@ -274,10 +284,14 @@ def main(*, is_start: bool) -> None:
     """Watch a run until it is over; who started this says which, and with `is_start` when there is something to see."""
     channel = StartupChannel(0)
     folder = channel.folder()
-    if not folder or (is_start and not channel.wait()):
+    if not folder:
         return
+    run = Run(Path(folder))
     try:
-        supervisor = Supervisor(Run(Path(folder)), channel)
+        if is_start and not channel.wait():
+            abandon(run)
+            return
+        supervisor = Supervisor(run, channel)
     except (SymphError, OSError) as error:
         say(str(error))
         channel.refuse(error.what if isinstance(error, SymphError) else f"{error.strerror}: {error.filename}")

@@ -12,6 +12,7 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.paths import join
 from symphony_charts.spec.checks.amounts import resource_faults
 from symphony_charts.spec.checks.argo import argo_faults
+from symphony_charts.spec.checks.chart import chart_faults
 from symphony_charts.spec.checks.dijob import dijob_faults
 from symphony_charts.spec.checks.entries import ProcessEntry, entries_of
 from symphony_charts.spec.checks.env import env_faults
@@ -126,4 +127,13 @@ def _overlay_faults(value: object, path: str) -> Iterator[Problem]:
         yield Problem(what=f"{type(value).__name__} cannot be written as YAML", path=path, next="use plain data")
 
 
-_CHECKS = (network_faults, reference_faults, pod_faults, resource_faults, env_faults, storage_faults, _text_faults)
+_CHECKS = (
+    chart_faults,
+    network_faults,
+    reference_faults,
+    pod_faults,
+    resource_faults,
+    env_faults,
+    storage_faults,
+    _text_faults,
+)

@@ -14,6 +14,8 @@ __all__ = ["OUR_DOMAINS", "image_faults", "is_in_domain", "is_label_key", "pod_f
 
 # Keys of labels that the chart sets; of annotations it is the first domain alone.
 OUR_DOMAINS = ("symph.dev", "app.kubernetes.io", "helm.sh")
+# Of these the chart knows no more than it is told.
+_TOLD = ("app.kubernetes.io/version", "app.kubernetes.io/part-of")
 # Kubernetes: pkg/apis/batch/validation, maxParallelismForIndexed.
 _MOST_REPLICAS = 100_000
 _POD_DEFAULTS = PodSettings()
@@ -184,7 +186,7 @@ def _label_faults(
         if not is_label_key(key):
             next_step = "letters, digits, dashes, dots: name, or example.com/name"
             yield Problem(what=f'"{key}" cannot be a key here', path=here, next=next_step)
-        elif is_in_domain(key, ours):
+        elif is_in_domain(key, ours) and key not in _TOLD:
             yield Problem(what=f'"{key}" is set by symph itself', path=here, next="use a prefix of your own")
         if with_values and value and not LABEL_NAME.fullmatch(value):
             next_step = "63 letters, digits, dashes, dots and underscores at most"

@@ -107,6 +107,14 @@ class Cache:
             raise ToolFailed(f"cannot make the cache: {error.strerror}", str(self.folder)) from error
 
     @property
+    def made(self) -> tuple[int, int]:
+        """Which repository this is, as long as it is not made anew; needs the lock."""
+        with contextlib.suppress(FileNotFoundError):
+            found = (self.folder / "made").stat()
+            return found.st_ino, found.st_mtime_ns
+        return 0, 0
+
+    @property
     def hash_name(self) -> str:
         """What the remote names its objects by, as far as is known: sha1, or sha256."""
         return self._read("format").strip() or "sha1"

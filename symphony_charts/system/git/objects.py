@@ -13,7 +13,7 @@ from pathlib import Path
 from symphony_charts.errors import ToolFailed
 from symphony_charts.system.git.program import git
 
-__all__ = ["find_commit", "read_objects", "write_pack"]
+__all__ = ["find_commit", "history", "read_objects", "write_pack"]
 
 
 def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> list[tuple[str, str, bytes] | None]:
@@ -42,14 +42,17 @@ def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> l
     return objects
 
 
-def find_commit(repo: Path, tip: str, commits: Iterable[str], base: str = "") -> str | None:
-    """The newest of `commits` in the history of `tip` after `base` (all of it for an empty one); None without any."""
+def find_commit(repo: Path, tip: str, commits: Iterable[str]) -> str | None:
+    """The newest of `commits` in the history of `tip`, as far as that is here; None without any."""
     wanted = set(commits) if tip else set()
     if tip in wanted or not wanted:
         return tip if wanted else None
-    revisions = [tip, f"^{base}"] if base else [tip]
-    listed = git(repo, "rev-list", *revisions, timeout_s=60).text.split()
-    return next((commit for commit in listed if commit in wanted), None)
+    return next((commit for commit in history(repo, tip) if commit in wanted), None)
+
+
+def history(repo: Path, tip: str) -> list[str]:
+    """The commits that led to `tip` and itself, newest first, as far as they are here."""
+    return git(repo, "rev-list", tip, timeout_s=60).text.split()
 
 
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}

@@ -15,6 +15,7 @@ from symphony_charts.formats.printable import printable_line, printable_lines
 from symphony_charts.system.git.cache import TIP_REF, Cache
 from symphony_charts.system.git.failures import reason_of
 from symphony_charts.system.git.merge import merge_base
+from symphony_charts.system.git.objects import history
 from symphony_charts.system.git.program import git
 from symphony_charts.system.subprocess_runner import Completed
 
@@ -24,6 +25,7 @@ __all__ = [
     "fetch_branch_and_base",
     "fetch_files",
     "fetch_heads",
+    "fetch_since",
     "fetch_tip",
     "is_reachable",
     "push",
@@ -124,6 +126,20 @@ def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, s
     return tip, base
 
 
+def fetch_since(cache: Cache, tip: str, base: str, timeout_s: float = 60.0) -> None:
+    """Fetch the history of `tip` back to its commit `base` (empty: all of it) where it is cut off before that.
+
+    Of a branch that is not there any more nothing is fetched. Raises ToolUnreachable and ToolFailed.
+    """
+    for depth in ("--deepen=50", "--unshallow"):
+        if (cache.repo / "shallow").exists() and base not in history(cache.repo, tip):
+            refs = f"+refs/heads/{cache.branch}:{TIP_REF}"
+            ended = _fetch(cache, timeout_s, "--filter=blob:none", depth, "origin", refs)
+            if ended.status and _NO_BRANCH.search(ended.error_text):
+                return
+            _check(cache, ended)
+
+
 def _fetch_both(cache: Cache, depth: str, timeout_s: float) -> Completed:
     refs = (f"+refs/heads/{cache.branch}:{TIP_REF}", f"+refs/heads/{cache.base}:{_BASE_REF}")
     return _fetch(cache, timeout_s, "--filter=blob:none", depth, "origin", *refs)
@@ -167,7 +183,8 @@ def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> 
 def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> Answer:
     """Ask the server to move the branch from `lease` (empty: it is not there yet) to `commit`, which descends from it.
 
-    A plain push would also move a branch that was rewound, from an older commit of its own history.
+    A plain push would also move a branch that was rewound, from an older commit of its own history. Whoever holds the
+    lock of the cache notes where the branch is now.
     """
     ref = f"refs/heads/{cache.branch}"
     argv = ["push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{lease}", "origin", f"{commit}:{ref}"]
@@ -178,7 +195,6 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
         late = Completed(argv=tuple(error.argv), status=-1, stdout=b"", stderr=b"", seconds=error.seconds)
         return Answer(is_done=False, was_sent=True, is_final=False, text=error.what, ended=late)
     if ended.status == 0:
-        cache.remember_tip(commit)
         return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended, heard=_heard(ended))
     verdict = _verdict(ended.text)
     is_ours = verdict.startswith("[rejected]")

@@ -51,6 +51,7 @@ def stay(name: str, begin: Callable[[], None], wait: Callable[[], int], end: Cal
                 return 0, False
             if choice == "end":
                 return _end(name, wait, end, INTERRUPTED)
+            output.note("looking on")
 
 
 def _whole(begin: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- $defaults := .model.values.defaults -}}
 {{- $model := .model -}}
 {{- $c := .container -}}
-{{- $image := required (printf "groups.%s: container %s needs an image" .group.name .name) $c.image -}}
+{{- $image := required (printf "groups.%s: container %s needs an image" .group.name .name) ($c.image | default $defaults.image) -}}
 {{- $listening := list -}}
 {{- if ne .role "step" -}}
 {{- $listening = index .group.listening .name | default list -}}

@@ -11,6 +11,9 @@ What fills in a part of the model sets it in place, since a round trip through J
 {{- $model := dict "values" $values "fullname" $fullname "experiment" ($values.experiment | default .Chart.Name) -}}
 {{- $_ := set $model "identity" (include "symph.identity" . | fromJson) -}}
 {{- $_ := set $model "labels" (include "symph.labels" . | fromJson) -}}
+{{- $_ := set $model "annotations" ($values.commonAnnotations | default dict) -}}
+{{- $_ := set $model "account" (include "symph.account" $model) -}}
+{{- $_ := set $values.defaults "serviceAccountName" ($values.defaults.serviceAccountName | default $model.account) -}}
 {{- $_ := set $model "secretName" ($values.secrets.name | default (include "symph.join" (list $fullname "secrets" 63))) -}}
 {{- $_ := set $model "kind" ($values.workload.kind | default "jobs" | toString) -}}
 {{- $_ := set $model "row" (include "symph.kind" (dict "kinds" (.Files.Get "files/kinds.yaml") "workload" $values.workload) | fromJson) -}}
@@ -49,6 +52,13 @@ What fills in a part of the model sets it in place, since a round trip through J
 {{- end -}}
 {{- $_ := set . "symph" $model -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* symph.account: the service account of the release, the chart's own where it is created; nothing where none is named. */ -}}
+{{- define "symph.account" -}}
+{{- $own := .values.serviceAccount | default dict -}}
+{{- $made := ternary (include "symph.fit" (list .fullname 63)) "" (eq (toString $own.create) "true") -}}
+{{- $own.name | default $made -}}
 {{- end -}}
 
 {{- /* symph.setGroups: the groups that run (replicas above 0), with what follows from their values. */ -}}

@@ -35,12 +35,15 @@
 {{- dict "app.kubernetes.io/name" (include "symph.fit" (list (.Values.nameOverride | default .Chart.Name) 63)) "app.kubernetes.io/instance" (include "symph.fit" (list .Release.Name 63)) | toJson -}}
 {{- end -}}
 
-{{- /* symph.labels: the labels of every object; the user's first, so that ours win. */ -}}
+{{- /* symph.labels: the labels of every object; the user's last but for those that selectors and tools look for. */ -}}
 {{- define "symph.labels" -}}
-{{- $labels := dict -}}
-{{- range $key, $value := .Values.labels | default dict | toJson | fromJson -}}
+{{- $experiment := .Values.experiment | default .Chart.Name -}}
+{{- $labels := dict "app.kubernetes.io/part-of" $experiment -}}
+{{- range $said := list .Values.commonLabels .Values.labels -}}
+{{- range $key, $value := $said | default dict | toJson | fromJson -}}
 {{- if not (kindIs "invalid" $value) -}}
 {{- $_ := set $labels $key (include "symph.scalar" $value) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- /* Objects of a group and of a service bear these beside the labels of all. */ -}}
@@ -48,6 +51,20 @@
 {{- $labels = mergeOverwrite $labels (include "symph.identity" . | fromJson) -}}
 {{- $_ := set $labels "app.kubernetes.io/managed-by" .Release.Service -}}
 {{- $_ := set $labels "helm.sh/chart" (include "symph.fit" (list (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") 63)) -}}
-{{- $_ := set $labels "symph.dev/experiment" (.Values.experiment | default .Chart.Name) -}}
+{{- $_ := set $labels "symph.dev/experiment" $experiment -}}
 {{- toJson $labels -}}
+{{- end -}}
+
+{{- /* symph.annotations (list common own): the annotations of an object, as they stand in its metadata; its own win. */ -}}
+{{- define "symph.annotations" -}}
+{{- $out := dict -}}
+{{- range . -}}
+{{- range $key, $value := . -}}
+{{- $_ := set $out $key (include "symph.scalar" $value) -}}
+{{- end -}}
+{{- end -}}
+{{- with $out }}
+  annotations:
+    {{- include "symph.entries" . | trim | nindent 4 }}
+{{- end }}
 {{- end -}}

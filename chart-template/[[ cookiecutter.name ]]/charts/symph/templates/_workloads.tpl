@@ -39,13 +39,14 @@
 {{- if or (not .group.inUnit) .group.isNode (and .group.isIndexed (not .group.selector) .group.listening) -}}true{{- end -}}
 {{- end -}}
 
-{{- /* symph.setDialling: gives each service the groups whose processes connect to it; takes the model. */ -}}
+{{- /* symph.setDialling: gives each service the groups whose processes connect to it, and each group those services. */ -}}
 {{- define "symph.setDialling" -}}
 {{- range $name, $group := .groups -}}
 {{- range $process, $container := $group.values.containers -}}
 {{- range (include "symph.list" $container.connects | fromJsonArray) -}}
 {{- with (index $.services .) -}}
 {{- $_ := set . "dialling" (append (.dialling | default list) $name | uniq) -}}
+{{- $_ := set $group "dialled" (append ($group.dialled | default list) .name | uniq) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -74,16 +75,39 @@ and one for peers, which dial each other on ports that nobody declares. */ -}}
 {{- end -}}
 {{- $rules = append $rules $rule -}}
 {{- end -}}
-{{- if or .group.isNode .group.selector -}}
+{{- with (include "symph.peers" . | fromJsonArray) -}}
+{{- $rules = append $rules (dict "from" .) -}}
+{{- end -}}
+{{- toJson $rules -}}
+{{- end -}}
+
+{{- /* symph.peers: the pods that a group dials, and is dialled by, on ports that nobody declares; none where it has no such. */ -}}
+{{- define "symph.peers" -}}
+{{- $model := .model -}}
 {{- $peers := list -}}
-{{- range $other, $group := .model.groups -}}
+{{- if or .group.isNode .group.selector -}}
+{{- range $other, $group := $model.groups -}}
 {{- if or $group.isNode $group.selector -}}
 {{- $peers = append $peers (dict "podSelector" (dict "matchLabels" (include "symph.selector" (dict "model" $model "group" $group) | fromJson))) -}}
 {{- end -}}
 {{- end -}}
-{{- $rules = append $rules (dict "from" $peers) -}}
 {{- end -}}
-{{- toJson $rules -}}
+{{- toJson $peers -}}
+{{- end -}}
+
+{{- /* symph.outwardRules: what a group may dial: names, the services that it connects to, its peers, and what is said besides. */ -}}
+{{- define "symph.outwardRules" -}}
+{{- $model := .model -}}
+{{- $rules := list (dict "ports" (list (dict "port" 53 "protocol" "UDP") (dict "port" 53 "protocol" "TCP"))) -}}
+{{- range (.group.dialled | default list | sortAlpha) -}}
+{{- $service := index $model.services . -}}
+{{- $selector := include "symph.selector" (dict "model" $model "group" (index $model.groups $service.group)) | fromJson -}}
+{{- $rules = append $rules (dict "to" (list (dict "podSelector" (dict "matchLabels" $selector))) "ports" (list (dict "port" $service.port "protocol" "TCP"))) -}}
+{{- end -}}
+{{- with (include "symph.peers" . | fromJsonArray) -}}
+{{- $rules = append $rules (dict "to" .) -}}
+{{- end -}}
+{{- concat $rules ($model.values.networkPolicy.egressRules | default list) | toJson -}}
 {{- end -}}
 
 {{- /* symph.doneGroups: the finite groups that run and whose success ends the experiment; takes the model. */ -}}

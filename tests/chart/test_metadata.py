@@ -1,0 +1,195 @@
+"""What objects and charts say of themselves: annotations and labels of every object, and the facts in Chart.yaml."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from symphony_charts.chart.values.merge import merge
+from symphony_charts.errors import SpecError
+from symphony_charts.package import template
+from symphony_charts.prepare import prepare_experiment
+from tests.chart.harness import assert_same, chart_of, experiment_of, native_objects, run_helm, write_chart
+from tests.chart.test_mutations import _ARGO, _OLD, _ROLES, rich
+from tests.tools import HELM_VERSIONS
+
+COMMON = {
+    "commonAnnotations": {"example.org/team": "ml"},
+    "commonLabels": {"centre": 7},
+    "serviceAccount": {"create": True},
+}
+ABOUT = {
+    "app_version": "2.1.0+cu12",
+    "home": "https://example.org/rl",
+    "icon": "https://example.org/rl.svg",
+    "sources": ["https://git.example.org/rl"],
+    "maintainers": [{"name": "Ann", "email": "ann@example.org"}],
+    "license": "Apache-2.0",
+    "changes": ["larger: batches", "no more warm-up"],
+}
+_NONE = ("workload.gang=none", "workload.queue=null")
+_SERVICES = ("services.web.annotations.x=1", "services.data.expose=Ingress", "services.side.expose=Gateway")
+_ROWS: dict[str, tuple[str, ...]] = {
+    "jobs": (),
+    "exposed": (*_SERVICES, "services.side.gateway=g", "services.api.expose=ClusterIP"),
+    "sealed": ("secrets.source=sealed", "secrets.scope=cluster-wide", "secrets.encryptedData.token=abc"),
+    "external": ("secrets.source=external", "secrets.store.name=vault"),
+    "pod groups": ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co"),
+    "jobset": ("workload.kind=jobset",),
+    "appwrapper": ("workload.kind=appwrapper",),
+    "volcano": ("workload.kind=volcano", *_NONE),
+    "argo": _ARGO,
+    "argo by schedule": (*_ARGO, "workload.argo.schedules={@daily}"),
+    "dijob": _OLD,
+    "dijob v0": _ROLES,
+}
+
+
+@pytest.mark.parametrize("row", _ROWS)
+def test_every_object_bears_the_common_annotations_and_labels_and_no_pod_does(row: str, tmp_path: Path) -> None:
+    chart = rich()
+    assert_same(chart, tmp_path, _ROWS[row], COMMON)
+    objects = native_objects(chart, _ROWS[row], COMMON)
+    metadata: list[Any] = [item["metadata"] for item in objects.values()]
+    assert all(one["annotations"]["example.org/team"] == "ml" and one["labels"]["centre"] == "7" for one in metadata)
+    assert json.dumps([*objects.values()]).count("example.org/team") == len(objects)
+
+
+def test_what_an_object_is_annotated_with_goes_before_what_is_common() -> None:
+    values = merge(COMMON, {"commonAnnotations": {"helm.sh/hook": "pre-install"}})
+    objects = native_objects(rich(), (), values)
+    test: Any = next(item for (kind, _), item in objects.items() if kind == "Pod")
+    assert test["metadata"]["annotations"]["helm.sh/hook"] == "test"
+
+
+@pytest.mark.parametrize(
+    ("values", "made", "used"),
+    [
+        ({"create": True, "annotations": {"iam/role": "r"}}, "r1-exp", "r1-exp"),
+        ({"create": True, "name": "own"}, "own", "own"),
+        ({"create": "true", "name": ""}, "r1-exp", "r1-exp"),
+        ({"name": "theirs"}, None, "theirs"),
+        ({}, None, None),
+    ],
+)
+def test_pods_run_as_the_service_account_of_the_release(
+    values: dict[str, Any], made: str | None, used: str | None, tmp_path: Path
+) -> None:
+    chart = chart_of(experiment_of(processes={"a": {}, "b": {"service_account": "runner"}}))
+    said = {"serviceAccount": values}
+    assert_same(chart, tmp_path, (), said)
+    objects = native_objects(chart, (), said)
+    assert [name for kind, name in objects if kind == "ServiceAccount"] == ([made] if made else [])
+    pods: Any = {name: item for (kind, name), item in objects.items() if kind == "Job"}
+    accounts = {
+        item["metadata"]["labels"]["symph.dev/group"]: item["spec"]["template"]["spec"] for item in pods.values()
+    }
+    assert accounts["a"].get("serviceAccountName") == used
+    assert accounts["b"]["serviceAccountName"] == "runner"
+
+
+def test_egress_lets_pods_dial_names_their_services_and_what_is_said_besides(tmp_path: Path) -> None:
+    chart = chart_of(
+        experiment_of(
+            processes={
+                "web": {"binds": "web", "lifecycle": "service"},
+                "run": {"connects": "web"},
+                "alone": {"replicas": 2},
+            },
+            security={"network_policy": True},
+        )
+    )
+    internet: dict[str, Any] = {"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": [{"port": 443}]}
+    values: dict[str, Any] = {"networkPolicy": {"egress": True, "egressRules": [internet]}}
+    assert_same(chart, tmp_path, (), values)
+    objects: Any = native_objects(chart, (), values)
+    policies = {
+        item["metadata"]["labels"]["symph.dev/group"]: item["spec"]
+        for (kind, _), item in objects.items()
+        if kind == "NetworkPolicy"
+    }
+    names = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
+    assert policies["alone"]["egress"] == [names, internet]
+    assert policies["run"]["egress"][1]["to"][0]["podSelector"] == policies["web"]["podSelector"]
+    assert all(policy["policyTypes"] == ["Ingress", "Egress"] for policy in policies.values())
+    # Those whose replicas dial each other go on to do so.
+    assert_same(
+        chart,
+        tmp_path / "ranks",
+        ("compat=di-engine", "groups.alone=null", "groups.run=null"),
+        values,
+    )
+
+
+def test_one_value_changes_the_image_of_all_that_name_none(tmp_path: Path) -> None:
+    chart = chart_of(experiment_of(processes={"a": {}, "b": {"image": "own:1"}}, prepare={"p": {"command": ["x"]}}))
+    sets = ("defaults.image=mirror/base:2",)
+    assert_same(chart, tmp_path, sets)
+    text = json.dumps([*native_objects(chart, sets).values()])
+    assert (text.count('"mirror/base:2"'), text.count('"own:1"'), text.count('"busybox:1.37.0"')) == (3, 1, 0)
+
+
+def test_objects_say_which_version_they_are_of_and_what_they_belong_to(tmp_path: Path) -> None:
+    for said, version, whole in (
+        ({}, None, "exp"),
+        ({"chart": {"app_version": "1.0+a"}}, "1.0_a", "exp"),
+        ({"labels": {"app.kubernetes.io/version": "7", "app.kubernetes.io/part-of": "robots"}}, "7", "robots"),
+    ):
+        chart = chart_of(experiment_of(processes={"a": {}}, **said))
+        assert_same(chart, tmp_path / whole / str(version))
+        for item in native_objects(chart).values():
+            labels: Any = item["metadata"]["labels"]  # type: ignore[index]  # JSON
+            assert (labels.get("app.kubernetes.io/version"), labels["app.kubernetes.io/part-of"]) == (version, whole)
+
+
+def test_a_chart_says_what_the_experiment_says_of_it_and_nothing_that_is_invented(tmp_path: Path) -> None:
+    plain = experiment_of(processes={"a": {}})
+    bare = yaml.safe_load(prepare_experiment(plain).chart(template()).files["Chart.yaml"])
+    assert not {"appVersion", "home", "icon", "maintainers", "sources"} & set(bare)
+    assert set(bare["annotations"]) == {"symph.dev/spec-digest", "artifacthub.io/images"}
+    chart = prepare_experiment(experiment_of(processes={"a": {}, "b": {"image": "own:1"}}, chart=ABOUT)).chart(
+        template()
+    )
+    said = yaml.safe_load(chart.files["Chart.yaml"])
+    assert said["appVersion"] == ABOUT["app_version"]
+    assert all(said[key] == ABOUT[key] for key in ("home", "icon", "sources", "maintainers"))
+    annotations = said["annotations"]
+    assert annotations["artifacthub.io/license"] == "Apache-2.0"
+    assert yaml.safe_load(annotations["artifacthub.io/changes"]) == ABOUT["changes"]
+    assert yaml.safe_load(annotations["artifacthub.io/images"]) == [
+        {"name": "a-a", "image": "busybox:1.37.0"},
+        {"name": "b-b", "image": "own:1"},
+    ]
+    for version in HELM_VERSIONS:
+        run_helm(version, "lint", "--strict", write_chart(chart, tmp_path / version))
+
+
+@pytest.mark.parametrize(
+    ("about", "path"),
+    [
+        ({"app_version": "two words"}, "chart.app_version"),
+        ({"home": "example.org"}, "chart.home"),
+        ({"sources": ["https://a.b", "ftp://a.b"]}, "chart.sources[1]"),
+        ({"icon": "https://ann:word@example.org/x.svg"}, "chart.icon"),
+        ({"maintainers": [{"name": " "}]}, "chart.maintainers[0].name"),
+        ({"maintainers": [{"name": "Ann", "email": "ann"}]}, "chart.maintainers[0].email"),
+        ({"maintainers": [{"name": "Ann", "url": "ann"}]}, "chart.maintainers[0].url"),
+    ],
+)
+def test_what_a_registry_would_refuse_of_a_chart_is_refused_in_the_spec(about: dict[str, Any], path: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        experiment_of(processes={"a": {}}, chart=about)
+    assert [problem.path for problem in refused.value.problems] == [path]
+
+
+def test_more_replicas_than_a_job_can_have_are_refused_before_helm_counts_them(tmp_path: Path) -> None:
+    chart = chart_of(experiment_of(processes={"a": {}}))
+    folder = write_chart(chart, tmp_path)
+    for version in HELM_VERSIONS:
+        ended = run_helm(version, "template", "r", folder, "--set", "groups.a.replicas=454958264", check=False)
+        assert ended.returncode
+        assert "values" in ended.stderr
