@@ -9,13 +9,11 @@ from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.set_values import Overrides, paths_of, user_values
 from symphony_charts.cli.options import common
 from symphony_charts.errors import UsageError
-from symphony_charts.local.values import under_values
 from symphony_charts.prepare import Prepared, prepare
 from symphony_charts.settings.values_files import read_text, read_values
-from symphony_charts.spec import files as specfile
 from symphony_charts.spec.files import SpecFile
 
-__all__ = ["overrides_of", "prepared_of", "spec_here", "user_values_of"]
+__all__ = ["overrides_of", "prepared_of", "user_values_of"]
 
 
 def overrides_of(args: argparse.Namespace) -> Overrides:
@@ -47,11 +45,6 @@ def prepared_of(args: argparse.Namespace, spec: SpecFile, *, force: bool | None 
     return prepare(
         spec, overrides=user_values_of(args), pools=pools, variables=variables, system=system, force=is_forced
     )
-
-
-def spec_here(args: argparse.Namespace) -> SpecFile:
-    """The spec as this machine runs it: with the command line's values in it. Raises SpecError."""
-    return under_values(specfile.read(args.spec), user_values_of(args))
 
 
 def _split(texts: list[str]) -> list[str]:

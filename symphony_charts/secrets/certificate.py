@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -39,12 +37,15 @@ def fetch_certificate(
 
 
 def _fetch(address: str) -> bytes:
+    # 12 ms, which nobody pays who asks for no address.
+    import urllib.request
+
     parts = urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
         raise SpecError.one(f"{address} is not safe: anybody on the way could change it", "cert", "use https://")
     try:
         with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the scheme was looked at
             content: bytes = answer.read(1 << 20)
-    except (urllib.error.URLError, OSError) as error:
+    except OSError as error:
         raise ToolFailed(f"cannot fetch the certificate: {error}", address, "give a file: --cert FILE") from error
     return content

@@ -51,6 +51,11 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert f"would write {target}" in capsys.readouterr().err
 
 
+def test_the_replicas_of_all_processes_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "dijob", str(EXAMPLES / "dijob-v1.1.yaml")]) == 0
+    assert "3 processes in 6 pods, 1 config " in capsys.readouterr().err
+
+
 def test_json_holds_the_experiment_and_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", "dijob", str(EXAMPLES / "dijob-v0.yaml"), "-o", "json"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -45,7 +45,8 @@ def publish(
     settings = git_repository.settings_of(args, Path(paths[0]).absolute().parent)
     env = None if args.chart_only else settings.environment(args.env)
     now = int(time.time())
-    candidates = _candidates(args, settings, paths, overrides, env, now, images or {})
+    by = git_repository.author_name(settings)
+    candidates = _candidates(args, settings, paths, overrides, env, now, images or {}, by)
     if env is not None:
         _check_secrets(candidates, settings, env)
     guard = guard_of([candidate.spec for candidate in candidates], settings.allowed_leaks)
@@ -54,7 +55,6 @@ def publish(
     changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
     if not args.dry_run and args.branch is None:
         _write_locks(candidates, changes)
-    by = git_repository.author_name(settings)
     texts = [_text(change, env, by) for change in changes]
     git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
     if args.output == "table" and not args.dry_run and args.into is None:
@@ -72,12 +72,12 @@ def _candidates(
     env: str | None,
     now: int,
     images: Mapping[str, str],
+    by: str,
 ) -> list[Candidate]:
     """The charts to publish. Raises SpecError for the faults of all specs at once, and for two of one name."""
     filled = template()
     place = settings.environments.get(env) if env else None
     given = _given(args)
-    by = git_repository.author_name(settings)
 
     def candidate(path: str) -> Candidate:
         spec = with_images(specfile.read(path), images)

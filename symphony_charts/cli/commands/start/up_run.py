@@ -11,8 +11,8 @@ from symphony_charts.cli import output
 from symphony_charts.cli.commands.start.up_watch import follow
 from symphony_charts.cli.commands.tools.local_volumes import say_what_is_kept
 from symphony_charts.cli.following import Follower
+from symphony_charts.cli.local_specs import spec_here
 from symphony_charts.cli.log_lines import LinePrinter
-from symphony_charts.cli.values import spec_here
 from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.kinds.leftovers import failure_difference
 from symphony_charts.local import up as local_run

@@ -9,7 +9,7 @@ from pathlib import Path
 from symphony_charts.cli import output
 from symphony_charts.cli.error_report import tell
 from symphony_charts.cli.failures import INTERRUPTED
-from symphony_charts.cli.values import spec_here
+from symphony_charts.cli.local_specs import spec_here
 from symphony_charts.errors import NotFound, SymphError
 from symphony_charts.local import up as local_run
 from symphony_charts.local.reload import FileWatch, parse_watched, touched_slots

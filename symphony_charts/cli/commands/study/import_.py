@@ -169,7 +169,8 @@ def _write(args: argparse.Namespace, imported: Imported) -> None:
 def _title(args: argparse.Namespace, imported: Imported) -> str:
     """What was made, and of what."""
     experiment = imported.experiment
-    pods = len(experiment.processes) + len(experiment.groups)
+    pods = sum(one.replicas for one in (*experiment.processes.values(), *experiment.groups.values()))
     count = len(experiment.processes) + sum(len(group.processes) for group in experiment.groups.values())
-    holds = f"{count} processes in {pods} pods, {len(experiment.configs)} configs"
+    configs = output.counted(len(experiment.configs), "config")
+    holds = f"{output.counted(count, 'process')} in {output.counted(pods, 'pod')}, {configs}"
     return f"{experiment.name}   {holds}   from {args.source}"

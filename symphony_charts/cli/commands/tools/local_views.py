@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from symphony_charts.cli import output
-from symphony_charts.cli.values import spec_here
+from symphony_charts.cli.local_specs import spec_here
 from symphony_charts.errors import Conflict, UsageError
 from symphony_charts.local import show_environment
 from symphony_charts.local.export.plain_files import Export
