@@ -169,12 +169,24 @@ def test_the_kind_of_the_result_is_chosen(format: str, name: str, capsys: pytest
     assert from_data(load(capsys.readouterr().out)).workload.kind == "jobset"
 
 
+def test_what_is_wrong_with_an_option_stands_at_the_option_and_a_port_at_the_map(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "app.json"
+    said = {"name": "x", "image": "i", "entrypoint": "sh", "port_map": {"http": 99999}}
+    source.write_text(json.dumps({"name": "x", "roles": [said]}, indent=1))
+    assert main(["import", "torchx", str(source), "--cfg", "priority=high"]) == 3
+    assert "at:   --cfg priority\n" in capsys.readouterr().err
+    assert main(["import", "torchx", str(source)]) == 3
+    assert f"at:   {source}:8, roles[0].port_map\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("kind", "expected"), [("", "AppWrapper"), ("volcano", "Job")])
 def test_compat_prints_what_torchx_itself_would_submit(
     kind: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["import", "torchx", str(EXAMPLES / "appdef.json"), "--compat", "torchx", "--app-id", "x1", "-o", "json"]
-    assert main([*words, *(["--kind", kind] if kind else [])]) == 0
+    assert main([*words, *(["--kind", kind, "--cfg", "queue=gold"] if kind else [])]) == 0
     made = json.loads(capsys.readouterr().out)
     assert (made["kind"], made["metadata"]["name"]) == (expected, "x1")
 

@@ -89,7 +89,7 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
     for index, (name, role) in enumerate(roles):
         binds = {service: role.port_map.get(port, _RANK0_PORT) for port, service in services[index].items()}
         processes[name] = process_of(role, index, context, binds, rank0)
-        origins[f"processes.{name}"] = role.path
+        origins |= {f"processes.{name}": role.path, f"processes.{name}.binds": f"{role.path}.port_map"}
     data["processes"] = processes
     data["volumes"] = context.volumes.declared
     # TorchX starts all roles at once, and so do the programs expect it.

@@ -71,10 +71,10 @@ def _print_objects(args: argparse.Namespace) -> int:
         app, options = appdef_of(source, log)
         options = parse_cfg(args.cfg, log) if args.cfg else options
         log.raise_faults()
+        is_volcano = args.scheduler == "kubernetes" or (not args.scheduler and args.kind == "volcano")
+        rendered = (volcano_job if is_volcano else app_wrapper)(app, options, args.app_id)
     except SpecError as error:
         raise source.with_location(error) from error
-    is_volcano = args.scheduler == "kubernetes" or (not args.scheduler and args.kind == "volcano")
-    rendered = (volcano_job if is_volcano else app_wrapper)(app, options, args.app_id)
     if args.output == "json":
         output.line(json.dumps(rendered, indent=2))
     else:
