@@ -108,13 +108,16 @@ def test_egress_lets_pods_dial_names_their_services_and_what_is_said_besides(tmp
     assert_same(chart, tmp_path, (), values)
     objects: Any = native_objects(chart, (), values)
     policies = {
-        item["metadata"]["labels"]["symph.dev/group"]: item["spec"]
+        item["metadata"]["labels"].get("symph.dev/group", "test"): item["spec"]
         for (kind, _), item in objects.items()
         if kind == "NetworkPolicy"
     }
     names = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
     assert policies["alone"]["egress"] == [names, internet]
     assert policies["run"]["egress"][1]["to"][0]["podSelector"] == policies["web"]["podSelector"]
+    # The pod of `helm test` dials what is of the release.
+    [to] = policies["test"]["egress"][1]["to"]
+    assert to["podSelector"]["matchLabels"].items() <= policies["web"]["podSelector"]["matchLabels"].items()
     assert all(policy["policyTypes"] == ["Ingress", "Egress"] for policy in policies.values())
     # Those whose replicas dial each other go on to do so.
     assert_same(
