@@ -39,6 +39,9 @@ def current_of(watcher: Watcher) -> str:
         return names[0]
     if names:
         raise NotFound(f"several experiments run here: {', '.join(names)}", next="name one, or symph switch-experiment")
+    if ended := [status.name for status in watcher.experiments(ended=True)]:
+        what = f"no experiment runs here; ended: {', '.join(ended)}"
+        raise NotFound(what, next=f"symph p {ended[0]}, or start one: symph up SPEC")
     raise NotFound("no experiment runs here", next="start one: symph up SPEC")
 
 

@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+from symphony_charts.clusters.address_book import AddressBook
 from symphony_charts.clusters.builders import ExperimentSpec
 from symphony_charts.clusters.symphony_api import Watched
 from symphony_charts.errors import SpecError, UsageError
@@ -21,12 +22,23 @@ from symphony_charts.spec.files import lock_path_of, read_lock, with_files
 from symphony_charts.spec.files.python import note_launch
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["Cluster", "Launchable"]
+__all__ = ["Addresses", "Cluster", "Launchable", "Launched"]
 
 Launchable = builder.ExperimentSpec | Experiment
 Results = list[object]
+Addresses = Mapping[str, Mapping[str, object]]
+"""``host`` and ``port`` of each service."""
 _ALIASES = {"kubernetes": "kube", "k8s": "kube"}
 _MODULES = {"gitops": "gitops", "kube": "kubernetes", "tmux": "tmux"}
+
+
+class Launched(NamedTuple):
+    """What `Cluster.start` was given, and what it `started`: nothing yet in a dry run."""
+
+    started: object
+    experiment: Experiment
+    folder: Path
+    pins: Mapping[str, int]
 
 
 class Cluster(Watched, ABC):
@@ -75,7 +87,10 @@ class Cluster(Watched, ABC):
             return None
         folder, pins = _beside_script()
         experiment = with_files(_finished(exp), folder)
-        return self.start(experiment, folder=folder, pins=pins, force=force, dry_run=dry_run, **options)
+        started = self.start(experiment, folder=folder, pins=pins, force=force, dry_run=dry_run, **options)
+        if isinstance(exp, ExperimentSpec):
+            exp.address_book = AddressBook(self.addresses(Launched(started, experiment, folder, pins)))
+        return started
 
     def launch_batch(self, exps: Iterable[Launchable], **options: Any) -> Results:
         """Start several experiments, in order."""
@@ -95,6 +110,10 @@ class Cluster(Watched, ABC):
 
         Paths that processes mean relatively (`cwd`) count from `folder`.
         """
+
+    def addresses(self, _launched: Launched, /) -> Addresses:
+        """Where its services are, as its processes are told; of a backend that does not say, nowhere."""
+        return {}
 
     def prefix_username(self, name: str) -> str:
         """`name` as experiments of the configured user are called."""

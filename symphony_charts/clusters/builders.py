@@ -12,7 +12,6 @@ from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.builder import experiment as builder
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.services import allocate
 
 __all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec"]
 
@@ -25,7 +24,10 @@ def _render(experiment: Experiment, pod: str) -> dict[str, object]:
 
 
 class ExperimentSpec(builder.ExperimentSpec):
-    """An experiment while it is described; `SymphonyConfig().username` owns it unless `owner` says otherwise."""
+    """An experiment while it is described; `SymphonyConfig().username` owns it unless `owner` says otherwise.
+
+    `address_book` says where its services are, as its processes are told; it is empty before the launch.
+    """
 
     renderer = staticmethod(_render)
 
@@ -33,9 +35,5 @@ class ExperimentSpec(builder.ExperimentSpec):
         if fields.get("owner") is None:
             fields["owner"] = SymphonyConfig().username
         super().__init__(name, **fields)
-
-    @property
-    def address_book(self) -> AddressBook:
-        """The services of the finished experiment by name, each at the host of that name."""
-        services = allocate(self.finish())
-        return AddressBook({service.name: {"host": service.name, "port": service.port} for service in services})
+        # Nobody knows where services are before they are somewhere: `Cluster.launch` fills it in.
+        self.address_book = AddressBook()

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.backend.current_experiment import set_current
-from symphony_charts.clusters.base import Cluster
+from symphony_charts.chart.render.model import build_model
+from symphony_charts.clusters.base import Addresses, Cluster, Launched
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, ToolMissing
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.kubernetes.backend import KubeWatcher
@@ -20,7 +21,7 @@ from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.settings.saved_experiments import save_experiment
 from symphony_charts.spec.model import Experiment
 
-__all__ = ["KubeCluster"]
+__all__ = ["KubeCluster", "addresses_in_chart"]
 
 Object = dict[str, Any]
 
@@ -70,6 +71,10 @@ class KubeCluster(Cluster):
         pools = pools_of_spec(folder / experiment.name, experiment.placement.pools)
         prepared = prepare_experiment(experiment, pins, pools=pools)
         return self.start_prepared(prepared, folder=folder, force=force, dry_run=dry_run)
+
+    def addresses(self, launched: Launched, /) -> Addresses:
+        """Each service at its name in the cluster."""
+        return addresses_in_chart(launched.experiment, launched.pins)
 
     def start_prepared(
         self,
@@ -163,6 +168,16 @@ class KubeCluster(Cluster):
         with releases:
             releases.install(name, chart, values, namespace=namespace)
         return True
+
+
+def addresses_in_chart(experiment: Experiment, pins: Mapping[str, int]) -> Addresses:
+    """``host`` and ``port`` of each service in a release of the experiment's name."""
+    prepared = prepare_experiment(experiment, pins)
+    services = build_model(prepared.values, prepared.own.release).services
+    return {
+        one.name: {"host": services[one.name].address.host, "port": services[one.name].port}
+        for one in prepared.services
+    }
 
 
 def _is_hook(item: Object) -> bool:

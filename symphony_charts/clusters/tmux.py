@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from symphony_charts.backend.protocol import Watcher
-from symphony_charts.clusters.base import Cluster
+from symphony_charts.clusters.base import Addresses, Cluster, Launched
 from symphony_charts.errors import Conflict
 from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.runs import find_run
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.runs import Run, find_run
 from symphony_charts.settings.saved_experiments import save_experiment
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.pods import ProcessRef
 from symphony_charts.spec.services import allocate
 
 __all__ = ["TmuxCluster"]
@@ -21,7 +25,7 @@ __all__ = ["TmuxCluster"]
 class TmuxCluster(Cluster):
     """This machine: a private tmux server for each experiment, a window for each pod, a pane for each process.
 
-    `server_name` is Symphony's; servers are private here, so it changes nothing.
+    `server_name` is Symphony's; servers are private here, so it changes nothing, which a launch says.
     """
 
     def __init__(self, server_name: str | None = None, *, preamble_cmds: str | Iterable[str] | None = None) -> None:
@@ -38,6 +42,10 @@ class TmuxCluster(Cluster):
         dry_run: bool = False,
     ) -> object:
         """Save the experiment if that is configured, and start it; with `dry_run` print what would be started."""
+        if self.server_name is not None:
+            name = experiment.name
+            what = f"note: no tmux server is called {self.server_name!r}: each experiment has a private one"
+            sys.stderr.write(f"{what}; `symph attach {name}`, not `tmux -L`; `symph ls`, not `tmux ls`\n")
         services = allocate(experiment, pins)
         if not dry_run and not force and experiment.name in self.watcher.names():
             # Before anything is touched, the saved experiment included.
@@ -46,6 +54,21 @@ class TmuxCluster(Cluster):
         if not dry_run:
             save_experiment(experiment, force=force)
         return up.up(experiment, services, folder=folder, force=force, dry_run=dry_run)
+
+    def addresses(self, launched: Launched, /) -> Addresses:
+        """Each service at the address of the first replica that binds it: of the run, or of one that would start."""
+        services = allocate(launched.experiment, launched.pins)
+        if isinstance(launched.started, Run):
+            plan = launched.started.plan()
+        else:
+            plan = asdict(plan_here(launched.experiment, services, launched.folder, run_id="dry-run"))
+        hosts = {
+            ProcessRef(item["group"] or item["process"], item["process"]): item["address"]
+            for item in plan["processes"]
+            if item["index"] == 0
+        }
+        ports = {**plan["ports"], **{name: moved[0] for name, moved in plan["moved"].items()}}
+        return {one.name: {"host": hosts[one.listener], "port": ports[one.name]} for one in services}
 
     @property
     def watcher(self) -> Watcher:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from symphony_charts.cli import output
+from symphony_charts.clusters.address_book import AddressBook
+from symphony_charts.clusters.base import Addresses, Launched
 from symphony_charts.clusters.gke_dispatcher import GKEDispatcher as OurDispatcher
 from symphony_charts.clusters.kubernetes import KubeCluster as OurCluster
+from symphony_charts.clusters.kubernetes import addresses_in_chart
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.keywords import CLUSTER, speaks
 from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
@@ -30,6 +35,7 @@ __all__ = [
     "KubeProcessSpec",
 ]
 
+_NO_IMAGE = "image-is-missing"
 # How the states of a process begin that has nothing to say yet.
 _NOT_YET = ("pending", "queued", "waiting", "unknown")
 
@@ -59,7 +65,11 @@ class KubeExperimentSpec(ExperimentSpec):
     """An experiment for Kubernetes."""
 
     def compile(self) -> str:
-        """The YAML documents of all objects that the experiment's chart makes; the same however often it is called."""
+        """The YAML documents of all objects that the experiment's chart makes; the same however often it is called.
+
+        From then on the address book is known, as after a launch.
+        """
+        self.address_book = AddressBook(_addresses(self.finish(), {}))
         return dump_all(self._compile().values())
 
     def _compile(self) -> dict[str, dict[str, Any]]:
@@ -68,13 +78,17 @@ class KubeExperimentSpec(ExperimentSpec):
         return {f"{item['kind']}/{sub(item, 'metadata')['name']}": item for item in objects}
 
 
+def _addresses(experiment: Experiment, pins: Mapping[str, int]) -> Addresses:
+    return addresses_in_chart(msgspec.structs.replace(experiment, image=experiment.image or _NO_IMAGE), pins)
+
+
 def with_images(experiment: Experiment) -> Experiment:
     """`experiment` as it can be shown: processes without an image, which cannot be launched, are named on stderr."""
     without = [str(ref) for ref, process in processes_of(experiment) if process.image is None]
     if not without or experiment.image is not None:
         return experiment
     sys.stderr.write(f"warning: no image is named for {', '.join(without)}; a launch needs one\n")
-    return msgspec.structs.replace(experiment, image="image-is-missing")
+    return msgspec.structs.replace(experiment, image=_NO_IMAGE)
 
 
 @speaks(CLUSTER)
@@ -93,8 +107,24 @@ class KubeBackend(OurCluster):
             if isinstance(exp, ExperimentSpec):
                 # What a script that was written for Symphony's pods cannot know.
                 output.print_report(Report(notes=taken_away(exp.finish())))
-            shown = with_images(exp.finish()) if dry_run and isinstance(exp, ExperimentSpec) else exp
-            return super().launch(shown, force=force, dry_run=dry_run, **options)
+            return super().launch(exp, force=force, dry_run=dry_run, **options)
+
+    def start(
+        self,
+        experiment: Experiment,
+        *,
+        folder: Path,
+        pins: Mapping[str, int],
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> object:
+        """Start it; a dry run shows processes without an image, too."""
+        shown = with_images(experiment) if dry_run else experiment
+        return super().start(shown, folder=folder, pins=pins, force=force, dry_run=dry_run)
+
+    def addresses(self, launched: Launched, /) -> Addresses:
+        """Each service at its name in the cluster; images do not matter."""
+        return _addresses(launched.experiment, launched.pins)
 
     def describe_headers(self) -> list[str]:
         """What `describe_experiment` says of a process."""

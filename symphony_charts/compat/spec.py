@@ -20,6 +20,7 @@ from symphony_charts.compat.legacy import (
     read_process,
 )
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import dump, load
 from symphony_charts.importers.symphony.importer import SHELL, serving
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec as OurGroup
@@ -174,14 +175,6 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
                     process[kind] = {name: port or given[name] for name, port in services.items()}
         return data
 
-    @property
-    def address_book(self) -> AddressBook:
-        """Where each service is: on one machine at 127.0.0.1, in a cluster at its own name."""
-        entries = super().address_book.entries
-        if self.backend == "kube":
-            return AddressBook(entries)
-        return AddressBook({name: {**entry, "host": "127.0.0.1"} for name, entry in entries.items()})
-
     def get_process(self, name: str) -> OurProcess:
         """The lone process `name`, or ``group/process``; raises KeyError."""
         with symphonys():
@@ -201,6 +194,7 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
         """The experiment of a dump, Symphony's, this module's, or this package's own form."""
         spec = cls.from_experiment(read_experiment(di))
         assert isinstance(spec, ExperimentSpec)  # noqa: S101 - it is of `cls`
+        spec.address_book = AddressBook({name: sub(di, "ab", name) for name in sub(di, "ab")})
         return spec
 
 

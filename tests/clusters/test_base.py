@@ -222,7 +222,10 @@ def test_addresses_are_dumped_as_variables() -> None:
 
 
 def test_an_experiment_has_an_address_book() -> None:
-    assert small(Cluster.new("kube")).address_book.entries == {"replay": {"host": "replay", "port": 7000}}
+    exp = small(Cluster.new("kube"))
+    assert exp.address_book.entries == {}
+    Cluster.new("kube").launch(exp, dry_run=True)
+    assert exp.address_book.entries == {"replay": {"host": f"{exp.name}-replay", "port": 7000}}
 
 
 def test_the_documented_names_are_there() -> None:

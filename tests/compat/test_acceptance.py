@@ -92,7 +92,10 @@ def bottomup() -> Any:
 
 @pytest.mark.parametrize("make", [topdown, bottomup])
 def test_ports_are_given_to_exposed_services_first(make: Callable[[], Any]) -> None:
-    entries = make().address_book.entries
+    exp = make()
+    assert exp.address_book.entries == {}
+    exp.compile()
+    entries = exp.address_book.entries
     assert {name: entry["port"] for name, entry in entries.items()} == {"tensorboard": 7000, "myserver": 7001}
 
 
@@ -136,7 +139,9 @@ def test_what_was_dumped_compiles_to_the_same_again(make: Callable[[], Any], tex
     from symphony.kube import KubeExperimentSpec
 
     exp = make()
-    assert exp.address_book.entries == exp.dump_dict()["ab"]
+    assert exp.dump_dict()["ab"] == {}
+    exp.compile()
+    assert exp.address_book.entries == exp.dump_dict()["ab"] != {}
     if text == "dict":
         again = KubeExperimentSpec.load_dict(exp.dump_dict())
     else:
@@ -203,6 +208,31 @@ def test_what_runs_is_listed_described_and_deleted() -> None:
         cluster.launch(exp)
     cluster.delete("exp")
     assert cluster.list_experiments() == []
+
+
+def test_the_address_book_is_empty_before_the_launch_and_holds_what_processes_are_told_after_it() -> None:
+    from symphony.engine import Cluster
+
+    cluster, exp = default_tmux()
+    says = ["echo at $SYMPH_REPLAY_ADDR and $SYMPH_BOARD_ADDR", "sleep 60"]
+    exp.new_process_group("pair").new_process("learner", cmds=says).binds("replay")
+    exp.new_process("board", cmds=says).exposes({"board": 6006})
+    assert exp.address_book.entries == {}
+    cluster.launch(exp)
+    told = exp.address_book.dump()
+    lines = [f"at {told['SYMPH_REPLAY_ADDR']} and {told['SYMPH_BOARD_ADDR']}"]
+    assert list(exp.address_book.entries) == ["board", "replay"]
+    eventually(lambda: cluster.get_log("exp", "learner", "pair")[-1:] == lines)
+    dry = Cluster.new("tmux").new_experiment("dry")
+    dry.new_process("a", cmds=says).binds("replay")
+    cluster.launch(dry, dry_run=True)
+    assert dry.address_book.entries["replay"]["port"] == 7000
+
+
+def test_a_server_name_is_answered_with_where_the_experiment_is(capfd: pytest.CaptureFixture[str]) -> None:
+    cluster, exp = default_tmux()
+    cluster.launch(exp, dry_run=True)
+    assert "no tmux server is called '__symphony_test__'" in capfd.readouterr().err
 
 
 def test_two_experiments_are_listed_in_order() -> None:

@@ -16,6 +16,7 @@ from symphony_charts.compat.tmux import TmuxExperimentSpec, TmuxProcessGroupSpec
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.data import from_data, to_data
+from symphony_charts.spec.services import allocate
 from tests.compat.conftest import EXAMPLES
 from tests.spec.strategies import experiments
 
@@ -83,7 +84,7 @@ def test_a_list_of_ports_is_given_out_one_by_one_in_symphonys_order() -> None:
     exp = KubeExperimentSpec("x", port_range=[9000, 9010, 9020])
     exp.new_process("a", container_image="u:1").binds({"r": None, "fixed": 9010})
     exp.new_process("b", container_image="u:1").exposes("t")
-    ports = {name: entry["port"] for name, entry in exp.address_book.entries.items()}
+    ports = {service.name: service.port for service in allocate(exp.finish())}
     assert ports == {"t": 9000, "fixed": 9010, "r": 9020}
     assert KubeExperimentSpec.load_dict(exp.dump_dict()).finish() == exp.finish()
     exp.get_process("b").binds("more")
