@@ -14,7 +14,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.package import template
 from symphony_charts.prepare import prepare_experiment
 from tests.chart.harness import assert_same, chart_of, experiment_of, native_objects, run_helm, write_chart
-from tests.chart.test_mutations import _ARGO, _OLD, _ROLES, rich
+from tests.chart.rich import ARGO, OLD, ROLES, rich
 from tests.tools import HELM_VERSIONS
 
 COMMON = {
@@ -42,10 +42,10 @@ _ROWS: dict[str, tuple[str, ...]] = {
     "jobset": ("workload.kind=jobset",),
     "appwrapper": ("workload.kind=appwrapper",),
     "volcano": ("workload.kind=volcano", *_NONE),
-    "argo": _ARGO,
-    "argo by schedule": (*_ARGO, "workload.argo.schedules={@daily}"),
-    "dijob": _OLD,
-    "dijob v0": _ROLES,
+    "argo": ARGO,
+    "argo by schedule": (*ARGO, "workload.argo.schedules={@daily}"),
+    "dijob": OLD,
+    "dijob v0": ROLES,
 }
 
 
