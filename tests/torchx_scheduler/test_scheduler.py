@@ -202,6 +202,17 @@ def test_macros_are_filled_in_for_every_replica_and_rank_0_is_found_by_all(sched
     assert others[0].startswith("127.")
 
 
+@pytest.mark.parametrize("ports", [{"c10d": 29500}, {}], ids=["promised", "none"])
+def test_a_first_role_that_waits_for_the_next_before_it_listens_meets_it(
+    scheduler: SymphScheduler, ports: dict[str, int]
+) -> None:
+    made = app("until [ -e came ]; do sleep 0.05; done", role="learner")
+    made.roles[0].port_map = ports
+    said = ["-c", "echo $$${rank0_env}; touch came"]
+    made.roles.append(Role(name="actor", image="busybox:1", entrypoint="sh", args=said))
+    assert ended(scheduler, submitted(scheduler, made)) is AppState.SUCCEEDED
+
+
 def test_an_application_without_resources_will_do(scheduler: SymphScheduler) -> None:
     scheduler._validate(app(), "symph")
     scheduler._validate(app(), "symph", {})
