@@ -20,6 +20,7 @@ __all__ = [
     "ask",
     "can_ask",
     "confirm",
+    "counted",
     "format_table",
     "line",
     "next_step",
@@ -192,6 +193,11 @@ def next_step(*commands: str) -> None:
 def can_ask() -> bool:
     """Whether somebody is there to answer a question."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def counted(number: int, noun: str) -> str:
+    """`1`, `pod` -> ``1 pod``; `3`, `process` -> ``3 processes``."""
+    return f"{number} {noun}{'' if number == 1 else 'es' if noun.endswith('s') else 's'}"
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:

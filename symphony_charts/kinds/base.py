@@ -174,7 +174,7 @@ class Kind(Protocol):
 
 @runtime_checkable
 class Restartable(Protocol):
-    """A kind that starts all groups again when one has failed."""
+    """A kind that goes on when a group has failed: it starts all again, or does without."""
 
     def restarts(self, item: Object) -> bool:
         """Whether a live object may do so."""

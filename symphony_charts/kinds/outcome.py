@@ -42,7 +42,7 @@ def verdict_of(workloads: Sequence[Object]) -> End | None:
 
 
 def may_start_again(workloads: Sequence[Object]) -> bool:
-    """Whether one that has not ended starts all again when a Job has failed."""
+    """Whether one that has not ended goes on when a Job has failed, mostly by starting all again."""
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
     return any(end_of(item) is None for item in _newest([item for item in alive if _restarts_all(item)]))
 

@@ -64,7 +64,15 @@ def judge_failure(pod: Object, kind: str, workload: Object | None, state: str) -
     settled, _ = phase_of_workload(workload) if workload else ("failed", "")
     if kind == "sidecar" and (settled == "succeeded" or (pod.get("status") or {}).get("phase") == "Succeeded"):
         return "stopped", f"stopped with its pod, {state}"
-    return ("pending", f"{state}, restarting") if settled in ("pending", "queued") else ("failed", state)
+    is_tried_again = settled in ("pending", "queued") and not (workload and _has_one_try(pod, workload))
+    return ("pending", f"{state}, restarting") if is_tried_again else ("failed", state)
+
+
+def _has_one_try(pod: Object, workload: Object) -> bool:
+    """Whether neither the node nor the workload starts a container again; a policy may not count what failed."""
+    spec = workload["spec"]
+    is_left = (pod.get("spec") or {}).get("restartPolicy") == "Never"
+    return is_left and spec.get("backoffLimit") == 0 and not spec.get("podFailurePolicy")
 
 
 def _judge_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:

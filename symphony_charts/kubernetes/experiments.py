@@ -237,7 +237,8 @@ class KubeExperiments:
     def _adopted(self) -> list[Object]:
         kinds = [kind for kind in self._kinds() if kind in kube_dijob.KINDS]
         jobs = (kube_dijob.adopted(item) for kind in kinds for item in self.listed(*kind, f"!{EXPERIMENT}"))
-        return [job for job in jobs if job is not None]
+        # Where both versions of the API are served, each of them has all jobs.
+        return list({job["metadata"]["uid"]: job for job in jobs if job is not None}.values())
 
     def _records(self, path: str, selector: str) -> list[Object]:
         try:

@@ -13,6 +13,7 @@ from symphony_charts.environment.entrypoint import entry_point
 from symphony_charts.errors import NotFound
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.quantity import quantity
+from symphony_charts.importers.torchx.macros import APP_ID_VARIABLES, MACROS
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.local.history import load_saved
 from symphony_charts.local.runs import find_run
@@ -145,11 +146,24 @@ def _role(
         name=name,
         image=image,
         entrypoint=entrypoint,
-        args=args,
-        env={key: value for key, value in env.items() if not is_ours(key)},
+        args=[_with_macros(arg) for arg in args],
+        env={
+            key: _with_macros(value) for key, value in env.items() if not is_ours(key) and key not in APP_ID_VARIABLES
+        },
         resource=_resource(asked),
         **fields,
     )
+
+
+def _is_added(name: str) -> bool:
+    return is_ours(name) or name in APP_ID_VARIABLES
+
+
+def _with_macros(text: str) -> str:
+    """An argument or value with the macros that the AppDef has, which pods find in their environment."""
+    for macro in ("app_id", "replica_id"):
+        text = text.replace(MACROS[macro], f"${{{macro}}}")
+    return text
 
 
 def _without_preamble(argv: list[str]) -> list[str]:

@@ -115,6 +115,17 @@ def test_without_labels_of_tasks_no_policy_can_be(tmp_path: Path) -> None:
     agree(chart, ["networkPolicy.enabled=true"], tmp_path)
 
 
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_task_too_long_for_the_names_of_its_pods_is_refused_by_both(operator: str, tmp_path: Path) -> None:
+    workload = {"kind": "dijob", "dijob": {"operator": operator}}
+    processes = {"collector-of-episodes-of-a-random-policy": RUN, "coordinator": RUN}
+    agree(
+        chart_of(experiment_of(name="a-rather-long-name-of-a-job", processes=processes, workload=workload)),
+        [],
+        tmp_path,
+    )
+
+
 def _is_for_another(text: str, said: Mapping[str, object]) -> bool:
     """Whether an override names a group or a service that this experiment does not have."""
     kind, _, name = text.partition(".")

@@ -51,6 +51,11 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert f"would write {target}" in capsys.readouterr().err
 
 
+def test_the_replicas_of_all_processes_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "dijob", str(EXAMPLES / "dijob-v1.1.yaml")]) == 0
+    assert "3 processes in 6 pods, 1 config " in capsys.readouterr().err
+
+
 def test_json_holds_the_experiment_and_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", "dijob", str(EXAMPLES / "dijob-v0.yaml"), "-o", "json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -164,12 +169,24 @@ def test_the_kind_of_the_result_is_chosen(format: str, name: str, capsys: pytest
     assert from_data(load(capsys.readouterr().out)).workload.kind == "jobset"
 
 
+def test_what_is_wrong_with_an_option_stands_at_the_option_and_a_port_at_the_map(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "app.json"
+    said = {"name": "x", "image": "i", "entrypoint": "sh", "port_map": {"http": 99999}}
+    source.write_text(json.dumps({"name": "x", "roles": [said]}, indent=1))
+    assert main(["import", "torchx", str(source), "--cfg", "priority=high"]) == 3
+    assert "at:   --cfg priority\n" in capsys.readouterr().err
+    assert main(["import", "torchx", str(source)]) == 3
+    assert f"at:   {source}:8, roles[0].port_map\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("kind", "expected"), [("", "AppWrapper"), ("volcano", "Job")])
 def test_compat_prints_what_torchx_itself_would_submit(
     kind: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["import", "torchx", str(EXAMPLES / "appdef.json"), "--compat", "torchx", "--app-id", "x1", "-o", "json"]
-    assert main([*words, *(["--kind", kind] if kind else [])]) == 0
+    assert main([*words, *(["--kind", kind, "--cfg", "queue=gold"] if kind else [])]) == 0
     made = json.loads(capsys.readouterr().out)
     assert (made["kind"], made["metadata"]["name"]) == (expected, "x1")
 

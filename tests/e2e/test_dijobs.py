@@ -28,7 +28,7 @@ DEFINITION = {
         "group": "diengine.opendilab.org",
         "names": {"kind": "DIJob", "plural": "dijobs"},
         "scope": "Namespaced",
-        "versions": [_VERSION],
+        "versions": [_VERSION, {**_VERSION, "name": "v1alpha1", "storage": False}],
     },
 }
 POD = {"containers": [{"name": "di-container", "image": "busybox:1.37.0", "command": ["sleep", "300"]}]}
@@ -81,3 +81,81 @@ def test_a_job_that_kubectl_made_is_listed_described_and_removed_by_its_kind(
     done = symph(programs, "delete", "dijob/cart", "-n", namespace, "--yes")
     assert done.returncode == 0, done.stderr
     eventually(lambda: not programs.kubectl("-n", namespace, "get", "dijobs", "-o", "name").split(), 60, "it goes")
+
+
+QBERT = {
+    "apiVersion": "diengine.opendilab.org/v1alpha1",
+    "kind": "DIJob",
+    "metadata": {"name": "qbert-dqn"},
+    "spec": {role: {"template": {"spec": POD}} for role in ("coordinator", "collector", "learner")},
+}
+# The pods of the overview, and the types that operator v0 gives them.
+PODS = {
+    "qbert-dqn-aggregator": "aggregator",
+    "qbert-dqn-collector-pm5gv": "collector",
+    "qbert-dqn-coordinator": "coordinator",
+    "qbert-dqn-learner-rcwmc": "ddp-learner",
+    "qbert-dqn-learner-txjks": "ddp-learner",
+}
+# What operator v0 writes when the job of its overview has ended.
+ENDED = {
+    "phase": "Succeeded",
+    "replicaStatus": {
+        "Aggregator": {},
+        "Collector": {"succeeded": 2},
+        "Coordinator": {"succeeded": 1},
+        "Learner": {"succeeded": 1},
+    },
+}
+
+
+def pod_of_qbert(name: str, role: str) -> dict[str, object]:
+    """A pod as operator v0 makes it, which prints its name."""
+    labels = {"controller-name": "di-operator", "dijob-name": "qbert-dqn", "pod-name": name, "replica-type": role}
+    container = {**POD["containers"][0], "command": ["sh", "-c", f"echo {name}; exec sleep 300"]}
+    metadata = {"name": name, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+
+
+def rows(text: str) -> list[list[str]]:
+    """The words of each line."""
+    return [line.split() for line in text.splitlines() if line]
+
+
+@pytest.mark.rig
+def test_the_job_of_the_overview_is_shown_as_the_overview_shows_it(programs: Programs, namespace: str) -> None:
+    programs.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
+    programs.establish("dijobs.diengine.opendilab.org")
+    pods = [pod_of_qbert(name, role) for name, role in PODS.items()]
+    items = {"apiVersion": "v1", "kind": "List", "items": [QBERT, *pods]}
+    programs.kubectl("-n", namespace, "create", "-f", "-", stdin=json.dumps(items))
+    where = ("-n", namespace)
+
+    # kubectl get pod
+    def shown() -> list[str]:
+        return sorted(row[1] for row in rows(symph(programs, "process", "qbert-dqn", *where).stdout)[1:] if "1" in row)
+
+    eventually(lambda: shown() == ["aggregator", "collector", "coordinator", "learner-0", "learner-1"], 90, "all run")
+    # kubectl logs qbert-dqn-coordinator
+    assert symph(programs, "logs", "coordinator", "qbert-dqn", *where).stdout == "qbert-dqn-coordinator\n"
+    # The job ends, and the operator takes its pods away.
+    status = json.dumps({"status": ENDED})
+    resource = "dijobs.v1alpha1.diengine.opendilab.org"
+    patch = ("patch", resource, "qbert-dqn", "--subresource=status", "--type=merge", "-p", status)
+    programs.kubectl(*where, *patch)
+    programs.kubectl(*where, "delete", "pods", "--all", "--now")
+
+    # kubectl get dijob: NAME PHASE AGE
+    def listed() -> list[list[str]]:
+        return [row[:2] for row in rows(symph(programs, "ls", "--all", *where).stdout)]
+
+    eventually(lambda: listed() == [["NAME", "PHASE"], ["qbert-dqn", "succeeded"]], 60, "the job has ended")
+    # kubectl describe dijob: Phase, Replica Status
+    described = rows(symph(programs, "describe", "qbert-dqn", *where).stdout)
+    assert described[0][:2] == ["qbert-dqn", "succeeded"]
+    counts = {row[1]: row[4] for row in described if row[0] == "-"}
+    assert counts == {"collector": "2", "coordinator": "1", "learner": "1"}
+    # kubectl delete dijob qbert-dqn
+    done = symph(programs, "delete", "dijob/qbert-dqn", *where, "--yes")
+    assert rows(done.stdout)[1:] == [["dijob/qbert-dqn", "DIJob/qbert-dqn"]], done.stderr
+    eventually(lambda: not programs.kubectl(*where, "get", "dijobs", "-o", "name").split(), 60, "it goes")

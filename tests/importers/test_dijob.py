@@ -8,6 +8,7 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.importers.common.input_file import read
+from symphony_charts.importers.common.report import Imported
 from symphony_charts.importers.dijob.importer import import_dijob
 from symphony_charts.spec.checks.dijob import pods_in_order
 from symphony_charts.spec.model import Experiment, Probe, Toleration
@@ -403,3 +404,31 @@ def test_replicas_that_start_what_their_image_says_are_noted_where_ranks_need_a_
     text = tasks("").replace("type: none", "type: none\n    replicas: 2")
     imported = import_dijob(read(text.encode(), "job.yaml"), kind="jobset")
     assert "learn their ranks before its command" in notes_of(imported)
+
+
+def of_task(imported: Imported, index: int, field: str = "name") -> list[str]:
+    """What is noted at a field of a task."""
+    return [note.what for note in imported.notes if note.path == f"spec.tasks[{index}].{field}"]
+
+
+def test_a_task_keeps_its_name_as_long_as_the_operators_names_can_hold_it() -> None:
+    name = "collector-of-episodes-of-a-random-policy"
+    imported = import_yaml(tasks("command: [x]").replace("name: t", f"name: {name}"))
+    assert list(imported.experiment.processes) == [name]
+    assert of_task(imported, 0) == []
+
+
+def test_a_task_with_another_name_is_said_to_have_another_variable_too() -> None:
+    text = tasks("command: [x]").replace("name: t", "name: collector-of-episodes-of-a-random-policy")
+    imported = import_yaml(text.replace("name: job", "name: a-rather-long-name-of-a-job"))
+    (name,) = imported.experiment.processes
+    assert (len(name), len(imported.experiment.name)) == (25, 27)
+    cut, told = of_task(imported, 0)
+    assert "has 40 characters, and 25 fit" in cut
+    assert told.endswith("and not in DI_COLLECTOR_OF_EPISODES_OF_A_RANDOM_POLICY_NODES")
+
+
+def test_two_tasks_without_a_type_are_two_of_type_none() -> None:
+    text = tasks("command: [x]").replace("    type: none\n", "")
+    second = text[text.index("  - name: t") :].replace("name: t\n", "name: u\n")
+    assert of_task(import_yaml(text + second), 1, "type") == []

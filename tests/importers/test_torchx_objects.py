@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from symphony_charts.errors import SpecError
 from symphony_charts.importers.torchx.objects import app_wrapper, mcad_name, mcad_service_port, volcano_job
 from symphony_charts.importers.torchx.options import RunOptions
 from tests.importers.samples import appdef, role
@@ -321,11 +322,18 @@ def test_volcano_names_the_variable_that_its_own_plugin_sets() -> None:
 def test_values_that_name_a_field_are_references_in_the_newer_release_only() -> None:
     app = appdef(role(env={"N": "[FIELD_PATH]spec.nodeName"}))
     new, old = (
-        cast("dict[str, Any]", volcano_job(app, RunOptions(), "x", release))["spec"]["tasks"][0]["template"]["spec"]
+        cast("dict[str, Any]", volcano_job(app, RunOptions(queue="q"), "x", release))["spec"]["tasks"][0]["template"][
+            "spec"
+        ]
         for release in ("2026.10.26", "0.7.0")
     )
     assert new["containers"][0]["env"][0] == {"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     assert old["containers"][0]["env"][0] == {"name": "N", "value": "[FIELD_PATH]spec.nodeName"}
+
+
+def test_a_volcano_job_without_a_queue_is_refused_as_torchx_refuses_it() -> None:
+    with pytest.raises(SpecError, match="needs a queue"):
+        volcano_job(appdef(), RunOptions(), "x")
 
 
 @pytest.mark.parametrize(("count", "expected"), [(None, "2"), (0, None), (5, "5")])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.chart.lint import lint
+from symphony_charts.errors import SpecError
 from symphony_charts.gitops.diff.comparison import Side, compare_sides
 from symphony_charts.kinds.children import opened
 from symphony_charts.local.parity.compare import compare
@@ -72,10 +73,21 @@ def test_every_field_is_said_since_the_minimal_definition_has_no_defaults() -> N
 
 
 def test_names_of_pods_are_labels_however_long_those_of_the_experiment_are() -> None:
-    long = job(made({"a-process-whose-name-is-long-too": {**RUN, "replicas": 9999}}, name=_LONG))
+    long = job(made({"a-process-of-25-letters-x": {**RUN, "replicas": 99999}}, name=_LONG))
     (task,) = long["spec"]["tasks"]
-    assert len(f"{long['metadata']['name']}-{task['name']}-9998") <= 63
+    assert len(f"{long['metadata']['name']}-{task['name']}-99998") <= 63
     assert len(f"di-{long['metadata']['name']}") <= 63
+
+
+def test_a_task_is_called_as_the_process_however_long_since_variables_are_called_after_it() -> None:
+    name = "collector-of-episodes-of-a-random-policy"
+    (task,) = job(made({name: RUN}))["spec"]["tasks"]
+    assert task["name"] == name
+
+
+def test_a_task_whose_pods_no_name_can_hold_is_refused() -> None:
+    with pytest.raises(SpecError, match="give it at most 25 beside"):
+        job(made({"collector-of-episodes-of-a-random-policy": RUN}, name=_LONG))
 
 
 @pytest.mark.parametrize("operator", ["v1.1", "v1.1.0"])

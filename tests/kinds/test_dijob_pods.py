@@ -145,6 +145,40 @@ def test_a_failed_coordinator_of_operator_v0_has_failed() -> None:
     assert counted(job, []) == {"coordinator": (0, 0, 1), "collector": (0, 0, 0)}
 
 
+def pod_of_v0(job: dict[str, Any], name: str, role: str, code: int | None = None) -> dict[str, Any]:
+    """A pod of a role of operator v0, running or ended with `code`."""
+    spec = {"restartPolicy": "Never", "containers": [{"name": "di-container", "image": "i"}]}
+    state = {"running": {"startedAt": "2026-01-01T00:00:01Z"}} if code is None else {"terminated": {"exitCode": code}}
+    labels = {"dijob-name": job["metadata"]["name"], "replica-type": role}
+    moment = "2026-01-01T00:00:00Z"
+    return {
+        "metadata": {"name": name, "namespace": "ml", "creationTimestamp": moment, "labels": labels},
+        "spec": spec,
+        "status": {"containerStatuses": [{"name": "di-container", "state": state}]},
+    }
+
+
+def test_a_job_of_operator_v0_goes_on_without_the_learner_that_failed() -> None:
+    job = job_of("v0")
+    learners = [pod_of_v0(job, "qbert-learner-a", "learner", 3), pod_of_v0(job, "qbert-learner-b", "learner")]
+    pods = pods_of_jobs([job], lambda _labels: [pod_of_v0(job, "qbert-coordinator", "coordinator"), *learners])
+    status = status_of("r1", [job], pods, now=1767225700.0)
+    assert {one.name: (one.active, one.failed) for one in status.processes}["learner"] == (1, 1)
+    assert status.phase == "running"
+
+
+def test_learners_of_several_gpus_are_learners_and_the_aggregator_is_counted() -> None:
+    job = job_of("v0")
+    pods = [
+        pod_of_v0(job, "qbert-aggregator", "aggregator"),
+        *(pod_of_v0(job, f"qbert-ddp-learner-{n}", "ddp-learner") for n in "ab"),
+    ]
+    counts = counted(job, pods)
+    assert (counts["aggregator"], counts["learner"]) == ((1, 0, 0), (2, 0, 0))
+    ended = {**job, "status": {"phase": "Succeeded", "replicaStatus": {"Aggregator": {"succeeded": 1}}}}
+    assert counted(ended, [])["aggregator"] == (0, 1, 0)
+
+
 def test_a_job_that_kubectl_made_is_seen_by_its_operators_labels() -> None:
     job = job_of()
     job["metadata"] = {**job["metadata"], "name": "cart", "labels": {}}

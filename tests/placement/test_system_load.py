@@ -111,3 +111,30 @@ def test_the_owners_own_objects_are_counted_as_they_are(tmp_path: Path) -> None:
     assert answer.groups[0].verdict == "PACKABLE"
     assert plan(on, 2500, 3).groups[0].verdict == "UNKNOWN"
     assert plan(replace(on, workloads=()), 2500, 3).groups[0].verdict == "PROVEN"
+
+
+def of_cluster(**addons: Any) -> Pools:
+    """A pool of two nodes in a cluster with these add-ons, by the names of Terraform."""
+    node_pool = {"name": "p", "cluster": "c", "node_count": 2, "node_config": {"machine_type": "n2-standard-8"}}
+    cluster = {"name": "c", "location": "us-central1-a", "addons_config": addons}
+    resources = {"google_container_cluster": {"c": cluster}, "google_container_node_pool": {"p": node_pool}}
+    return replace(pools_of_data({"resource": resources}, "p.tf.json"), workloads=())
+
+
+def test_the_driver_of_cloud_storage_takes_its_share_of_each_node() -> None:
+    with_driver = of_cluster(gcs_fuse_csi_driver_config={"enabled": True}).pools[0].system
+    assert with_driver["cpu"] - of_cluster().pools[0].system["cpu"] == 20
+    gcloud = {"name": "p", "initialNodeCount": 2, "config": {"machineType": "n2-standard-8"}}
+    cluster = {"name": "c", "nodePools": [gcloud], "addonsConfig": {"gcsFuseCsiDriverConfig": {"enabled": True}}}
+    assert pools_of_data(cluster, "c.json").pools[0].system == with_driver
+
+
+@pytest.mark.parametrize("driver", ["gcp_filestore", "lustre", "parallelstore"])
+def test_a_driver_whose_share_nobody_publishes_is_not_proven_until_the_user_says_it(driver: str) -> None:
+    on = of_cluster(**{f"{driver}_csi_driver_config": {"enabled": True}})
+    answer = plan(on, 1000, 1).groups[0]
+    assert (answer.verdict, "--system says it" in answer.why) == ("PACKABLE", True)
+    assert plan(replace(with_system(on, "cpu=500m,memory=900Mi"), workloads=()), 1000, 1).groups[0].verdict == "PROVEN"
+    assert (
+        plan(of_cluster(**{f"{driver}_csi_driver_config": {"enabled": False}}), 1000, 1).groups[0].verdict == "PROVEN"
+    )

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from symphony_charts.formats.yaml_text import load
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.plan import plan_demands
@@ -208,39 +202,29 @@ def test_a_pool_that_does_not_run_is_unknown() -> None:
     assert verdict(gcloud({}, status="ERROR"), shape()).verdict == "UNKNOWN"
 
 
-FUZZED = (
-    "gcloud-node-pools.json", "gcloud-node-pool.yaml", "computeclass.yaml", "modern.tf.json", "terraform.tfstate",
-    "plan.json", "state.json",
-)  # fmt: skip
-# The objects of the samples that a node pool is made of; other objects are what files put around it.
-OF_A_POOL = re.compile(
-    r"/(config|autoscaling|maxPodsConstraint|placementPolicy|node_config|placement_policy|values|attributes"
-    r"|priorities|nodePoolAutoCreation|a100|arm)(/.*)?$"
-)
+def module(**arguments: Any) -> Pool:
+    call = {"source": "terraform-google-modules/kubernetes-engine/google", "name": "c", "zones": ["us-central1-a"]}
+    pools = [{"name": "p", "machine_type": "n2-standard-8", "autoscaling": False, "node_count": 2}]
+    return pools_of_data({"module": {"gke": {**call, "node_pools": pools, **arguments}}}, "p.tf.json").pools[0]
 
 
-def objects_of_pools(value: Any, path: str = "") -> Iterator[dict[str, Any]]:
-    """The objects in which a key may belong to a node pool."""
-    if isinstance(value, dict) and OF_A_POOL.search(path) and not path.endswith("labels"):
-        yield value
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in pairs:
-        yield from objects_of_pools(inner, f"{path}/{key}")
+def test_what_the_module_says_of_all_pools_is_followed() -> None:
+    plain = module()
+    assert plain.doubts == ()
+    assert plain.allocatable["memory"] - module(enable_gcfs=True).allocatable["memory"] > 100 * MIB
+    assert module(enable_confidential_nodes=True).allocatable["memory"] < plain.allocatable["memory"] - 900 * MIB
+    assert [doubt.weight for doubt in module(logging_variant="MAX_THROUGHPUT").doubts] == ["UNKNOWN"]
 
 
-KEY = st.from_regex(r"x[a-z_]{3,12}", fullmatch=True)
-VALUE = st.sampled_from([True, False, 3, 0, "text", ["a"], {"enabled": True}, [{"count": 2}]])
+def test_a_cluster_that_logs_at_high_throughput_leaves_its_pools_unknown() -> None:
+    defaults = {"node_config_defaults": {"logging_variant": "MAX_THROUGHPUT"}}
+    assert verdict(terraform({}, node_pool_defaults=defaults), shape()).verdict == "UNKNOWN"
 
 
-@given(st.sampled_from(FUZZED), KEY, VALUE, st.data())
-def test_a_random_key_never_leaves_a_proof_without_a_note(file: str, key: str, value: Any, data: st.DataObject) -> None:
-    text = (SAMPLES / file).read_text()
-    content: Any = json.loads(text) if text.lstrip()[:1] in "[{" else load(text)
-    roots = {"modern.tf.json": "resource", "computeclass.yaml": "spec", "plan.json": "planned_values"}
-    inner = {"plan.json": "root_module", "state.json": "root_module", "terraform.tfstate": "resources"}
-    root = content[roots[file]] if file in roots else content["values"] if file == "state.json" else content
-    root = root[inner[file]] if file in inner else root
-    pool = data.draw(st.sampled_from([value for value in objects_of_pools(root, "/root") if value]))
-    pool[key] = value
-    pools = pools_of_data(content, file)
-    assert any(key in doubt.text for pool in pools.pools for doubt in pool.doubts)
+def test_a_variable_of_a_blueprint_is_the_setting_of_its_name() -> None:
+    pool = {"id": "p", "source": "modules/compute/gke-node-pool", "settings": {"static_node_count": 2}}
+    said = {"machine_type": "n2-standard-8", "disk_size_gb": 30, "zones": ["us-central1-a"], "other": 1}
+    data = {"blueprint_name": "b", "vars": said, "deployment_groups": [{"group": "g", "modules": [pool]}]}
+    read = pools_of_data(data, "b.yaml").pools[0]
+    assert (read.machine_type, read.allocatable["ephemeral-storage"]) == ("n2-standard-8", 8398030230)
+    assert read.doubts == ()

@@ -84,7 +84,7 @@ def test_describe_names_every_replica_of_every_role(scheduler: SymphScheduler) -
 
 
 def test_describe_tells_roles_as_their_appdef_does(scheduler: SymphScheduler) -> None:
-    made = app("echo $0 ${replica_id}", replicas=2, role="Work_1")
+    made = app("echo $0 ${replica_id} of ${app_id}", replicas=2, role="Work_1")
     role = made.roles[0]
     role.env, role.port_map, role.resource = {"A": "b"}, {"c10d": 29500}, Resource(cpu=2, gpu=0, memMB=1024)
     role.mounts = [BindMount(src_path="/usr", dst_path="/mnt/usr", read_only=True)]
@@ -92,7 +92,7 @@ def test_describe_tells_roles_as_their_appdef_does(scheduler: SymphScheduler) ->
     assert found is not None
     (told,) = found.roles
     assert (told.name, told.image, told.entrypoint) == ("Work_1", "busybox:1", "sh")
-    assert (told.args, told.env) == (["-c", "echo $0 $(SYMPH_INDEX)"], {"A": "b"})
+    assert (told.args, told.env) == (["-c", "echo $0 ${replica_id} of ${app_id}"], {"A": "b"})
     assert (told.port_map, told.resource, told.mounts) == (role.port_map, role.resource, role.mounts)
 
 
@@ -200,6 +200,17 @@ def test_macros_are_filled_in_for_every_replica_and_rank_0_is_found_by_all(sched
     assert rank0 == "localhost"
     assert len(set(others)) == 1
     assert others[0].startswith("127.")
+
+
+@pytest.mark.parametrize("ports", [{"c10d": 29500}, {}], ids=["promised", "none"])
+def test_a_first_role_that_waits_for_the_next_before_it_listens_meets_it(
+    scheduler: SymphScheduler, ports: dict[str, int]
+) -> None:
+    made = app("until [ -e came ]; do sleep 0.05; done", role="learner")
+    made.roles[0].port_map = ports
+    said = ["-c", "echo $$${rank0_env}; touch came"]
+    made.roles.append(Role(name="actor", image="busybox:1", entrypoint="sh", args=said))
+    assert ended(scheduler, submitted(scheduler, made)) is AppState.SUCCEEDED
 
 
 def test_an_application_without_resources_will_do(scheduler: SymphScheduler) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -64,7 +64,9 @@ class Source:
         return f"[{index}]" if len(self.documents) > 1 else ""
 
     def locate(self, path: str) -> str:
-        """`path` as people find it: ``file:line, path``."""
+        """`path` as people find it: ``file:line, path``; an option of the command line is in no file."""
+        if path.startswith("cfg.") and not any("cfg" in _keys(document.data) for document in self.documents):
+            return f"--{path.replace('.', ' ', 1)}"
         line = self._line(path)
         if _LINE.fullmatch(path):
             path = ""
@@ -103,6 +105,10 @@ class Source:
         if not path and (first := lines.get(id(data))):
             return min(first.values())
         return line_in(data, lines, path) or 1
+
+
+def _keys(data: object) -> Iterable[object]:
+    return data if isinstance(data, dict) else ()
 
 
 def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:

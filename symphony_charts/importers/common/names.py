@@ -7,9 +7,9 @@ import re
 from symphony_charts.formats.names import sanitize, shorten
 from symphony_charts.importers.common.report import Log
 
-__all__ = ["UniqueNames", "Volumes"]
+__all__ = ["LONGEST", "UniqueNames", "Volumes"]
 
-_LONGEST = 40
+LONGEST = 40
 _NOT_LABEL = re.compile(r"[^a-z0-9-]+")
 _NOT_VALUE = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -21,7 +21,7 @@ class UniqueNames:
         self._log = log
         self._taken: set[str] = set()
 
-    def give(self, name: str, path: str, longest: int = _LONGEST) -> str:
+    def give(self, name: str, path: str, longest: int = LONGEST) -> str:
         """A valid name made of `name` that was not given before."""
         clean = self.clean(name, path, longest)
         free, count = clean, 2
@@ -32,15 +32,18 @@ class UniqueNames:
             self._log.changed(path, f'"{name}" stands there twice; this one is called "{free}"')
         return free
 
-    def clean(self, name: str, path: str, longest: int = _LONGEST) -> str:
+    def clean(self, name: str, path: str, longest: int = LONGEST) -> str:
         """A valid name made of `name`."""
         clean = self.label(name, longest)
-        if clean != sanitize(name):
-            self._log.changed(path, f'"{name}" is no valid name; it is called "{clean}"')
+        if clean == sanitize(name):
+            return clean
+        is_long = len(name) > longest and self.label(name, len(name)) == name
+        why = f"has {len(name)} characters, and {longest} fit" if is_long else "is no valid name"
+        self._log.changed(path, f'"{name}" {why}; it is called "{clean}"')
         return clean
 
     @staticmethod
-    def label(name: str, longest: int = _LONGEST) -> str:
+    def label(name: str, longest: int = LONGEST) -> str:
         """A DNS label that begins with a letter, made of any text."""
         label = _NOT_LABEL.sub("-", sanitize(name)).strip("-") or "x"
         if not label[0].isalpha():

@@ -77,7 +77,8 @@ class Report:
         added = f"; ours also have {', '.join(self.added)}" if self.added else ""
         if self.lost:
             return f"{counts}; compared with {self.like}'s own pods{added}"
-        changes = f" but for the {len(self.changed)} changes above" if self.changed else ""
+        count = len(self.changed)
+        changes = f" but for the {count} change{'s' if count > 1 else ''} above" if count else ""
         return f"{counts}: everything came over; the pods are {self.like}'s own{changes}{added}"
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import shorten
 from symphony_charts.importers.common.field_reader import Fields
-from symphony_charts.importers.common.names import UniqueNames, Volumes
+from symphony_charts.importers.common.names import LONGEST, UniqueNames, Volumes
 from symphony_charts.importers.common.pod import PodParts
 from symphony_charts.importers.common.report import Log
+from symphony_charts.kinds.dijob.objects import longest_task
 
 __all__ = ["Draft"]
 
@@ -53,6 +54,11 @@ class Draft:
         """Keep what a DIJob alone has (a field of `workload.dijob`), unless it is None."""
         if value is not None:
             self.settings[key] = value
+
+    @property
+    def longest_task(self) -> int:
+        """How long the name of a task may be, which the names of a DIJob's pods hold as well as the job's own."""
+        return min(LONGEST, longest_task(self.name)) if self.workload.get("kind") == "dijob" else LONGEST
 
     def place(self, ref: str, container: str, usual: str) -> None:
         """Keep the next process in order, and what its container is called where that is not as usual."""

@@ -40,7 +40,7 @@ def add_pod(template: Fields, role: str, role_path: str, shared: list[Fields], d
     `shared` are the job's volumes. Replicas, retries and what else belongs to the pod is the caller's to add.
     """
     parts = read_pod(template, draft.volumes, shared)
-    name = draft.names.give(role, role_path)
+    name = draft.names.give(role, role_path, draft.longest_task)
     draft.pods.append((name, parts))
     _lift_config_maps(parts, name, draft)
     for container, step in parts.steps.items():

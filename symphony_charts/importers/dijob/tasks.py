@@ -6,6 +6,7 @@ from symphony_charts.importers.common.field_reader import Fields
 from symphony_charts.importers.dijob.draft import Draft
 from symphony_charts.importers.dijob.pod import AddedPod, add_pod
 from symphony_charts.spec.checks.dijob import TASK_TYPES
+from symphony_charts.spec.variable_names import di_group_nodes
 
 __all__ = ["read_single_template", "read_tasks"]
 
@@ -35,9 +36,10 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
         pod = add_pod(task.map("template"), name, task.at("name"), spec.maps("volumes"), draft)
         if (replicas := task.integer("replicas", 1, _MOST_REPLICAS)) not in (None, 1):
             pod.settings["replicas"] = replicas
+        _note_variable(task, name, pod.name, draft)
         task.note_unread("of a task is not carried over")
         _complete(pod, draft, task.path)
-        if kind in types and kind != "none":
+        if kind in types and kind not in (None, "none"):
             what = f'the operator refuses a second task of type "{kind}"; this one is of type none here'
             draft.log.changed(task.at("type"), what)
             kind = "none"
@@ -102,6 +104,13 @@ def _task_name(task: Fields, kind: str | None, draft: Draft) -> str:
         draft.log.fault(task.at("name"), "a task without type needs a name", "add `name`")
         return "task"
     return str(kind)
+
+
+def _note_variable(task: Fields, theirs: str, ours: str, draft: Draft) -> None:
+    """Say where the nodes of a task stand, if another name of it makes another variable."""
+    told = f"DI_{theirs.upper().replace('-', '_')}_NODES"
+    if told != di_group_nodes(ours):
+        draft.log.changed(task.at("name"), f"its nodes stand in {di_group_nodes(ours)}, and not in {told}")
 
 
 def _complete(pod: AddedPod, draft: Draft, path: str) -> None:

@@ -18,6 +18,7 @@ from symphony_charts.importers.torchx.appdef import AppDef, Role, read_appdef
 from symphony_charts.importers.torchx.limits import long_host_lists
 from symphony_charts.importers.torchx.option_table import SCHEDULER_OPTIONS
 from symphony_charts.importers.torchx.options import RunOptions, parse_cfg, read_options
+from symphony_charts.importers.torchx.proof import compared
 from symphony_charts.importers.torchx.role import RoleContext, process_of, restarts_whole_set
 
 __all__ = ["appdef_of", "experiment_of", "import_appdef", "import_torchx"]
@@ -31,7 +32,7 @@ _RANK0_PORT = 29500  # TorchX's own default for its Service
 def import_torchx(source: Source, cfg: str = "", kind: str = "") -> Imported:
     """The experiment of the AppDef in a file; `cfg` holds run options as ``torchx run -cfg`` takes them.
 
-    `kind` is the workload's, whatever they say.
+    `kind` is the workload's, whatever they say. Where TorchX is installed, its own pods are compared with ours.
 
     Raises SpecError with file and line of every fault.
     """
@@ -39,7 +40,9 @@ def import_torchx(source: Source, cfg: str = "", kind: str = "") -> Imported:
     app, options = appdef_of(source, log)
     if cfg:
         options = parse_cfg(cfg, log)
-    return experiment_of(app, replace(options, kind=kind) if kind else options, log)
+    options = replace(options, kind=kind) if kind else options
+    imported = experiment_of(app, options, log)
+    return compared(imported, app, options, list(imported.experiment.processes))
 
 
 def import_appdef(data: object, cfg: Mapping[str, object] | None = None) -> Imported:
@@ -86,7 +89,7 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
     for index, (name, role) in enumerate(roles):
         binds = {service: role.port_map.get(port, _RANK0_PORT) for port, service in services[index].items()}
         processes[name] = process_of(role, index, context, binds, rank0)
-        origins[f"processes.{name}"] = role.path
+        origins |= {f"processes.{name}": role.path, f"processes.{name}.binds": f"{role.path}.port_map"}
     data["processes"] = processes
     data["volumes"] = context.volumes.declared
     # TorchX starts all roles at once, and so do the programs expect it.

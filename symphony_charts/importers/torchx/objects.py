@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from symphony_charts.errors import SpecError
 from symphony_charts.importers.torchx.appdef import AppDef, Role
 from symphony_charts.importers.torchx.macros import RANK0_VARIABLE, substitute
 from symphony_charts.importers.torchx.options import RunOptions, pushed_image
@@ -86,7 +87,12 @@ def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = VE
 def volcano_job(
     app: AppDef, options: RunOptions, app_id: str, release: Release = "2026.10.26", version: str = ""
 ) -> dict[str, object]:
-    """The Volcano Job of ``torchx run -s kubernetes``; `app_id` is the name of the job."""
+    """The Volcano Job of ``torchx run -s kubernetes``; `app_id` is the name of the job.
+
+    Raises SpecError without a queue, which TorchX asks for, too.
+    """
+    if options.queue is None:
+        raise SpecError.one("TorchX's scheduler for Volcano needs a queue", "cfg.queue", "give queue=NAME (`default`)")
     app = _pushed(app, options)
     is_new = release != "0.7.0"
     tasks = [

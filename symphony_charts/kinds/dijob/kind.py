@@ -84,6 +84,10 @@ class DIJob(Kind):
         """By its phase."""
         return self.state(item) == "Running"
 
+    def restarts(self, item: Object) -> bool:
+        """Under operator v0 a job goes on without the collectors and learners that fail."""
+        return pods.is_of_v0(item)
+
     def jobs(self, item: Object) -> list[Object]:
         """A Job for each task; with the DIJob all of them succeed, but under operator v0 its coordinator alone."""
         return [self._job(item, name, task) for name, task in pods.tasks_of(item)]
@@ -91,7 +95,7 @@ class DIJob(Kind):
     def _job(self, item: Object, name: str, task: Object) -> Object:
         end = self.outcome(item)
         job = described_job(item, end, f"{item['metadata']['name']}-{name}", task)
-        is_decided = end == "succeeded" and ("coordinator" not in item["spec"] or name == "coordinator")
+        is_decided = end == "succeeded" and (not pods.is_of_v0(item) or name == "coordinator")
         if is_decided:
             job = {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
         elif end == "failed" and (why := pods.message_of(item)):

@@ -17,11 +17,14 @@ from symphony_charts.kinds.group import Group, Member, Unit
 from symphony_charts.kinds.table import rows
 from symphony_charts.spec.checks.dijob import CONTAINER, ROLES, TASK_TYPES
 
-__all__ = ["GROUP", "faults_of", "in_order", "objects", "operator_of", "task_type"]
+__all__ = ["GROUP", "faults_of", "in_order", "longest_task", "objects", "operator_of", "task_type"]
 
 GROUP = "diengine.opendilab.org"
 # Read by every coordinator of the cluster before it starts anything; helm and Argo CD must not take it away.
 _AGGREGATOR = {"name": "aggregator-config", "namespace": "di-system"}
+_WITH_TASKS = ("v1.1", "v1.1.0")
+# What the longest name of a pod, 63 characters, leaves beside a run, the number of a replica and three hyphens.
+_JOB_AND_TASK = 47
 _KEPT = {"helm.sh/resource-policy": "keep", "argocd.argoproj.io/sync-options": "Prune=false,Delete=false"}
 
 
@@ -66,16 +69,24 @@ def faults_of(groups: Sequence[Group], values: Mapping[str, object]) -> Iterator
     for group in groups:
         if len(_lives(group)) > 1:
             yield says["mixed"].problem(group=group.name)
+        most = longest_task(group.unit)
+        if group.in_unit and len(group.member) > most and operator in _WITH_TASKS:
+            yield says["long"].problem(group=group.name, most=str(most), unit=group.unit)
         if operator == "v0" and group.name not in ROLES:
             yield says["role"].problem(group=group.name, roles=", ".join(ROLES))
         types.append(task_type(group.name, own))
     for kind in TASK_TYPES[:-1]:
-        if operator in ("v1.1", "v1.1.0") and types.count(kind) > 1:
+        if operator in _WITH_TASKS and types.count(kind) > 1:
             yield says["type"].problem(type=kind)
     if operator == "v1.0" and len(groups) > 1:
         yield says["one"].problem()
     if operator == "v0" and groups and "coordinator" not in [group.name for group in groups]:
         yield says["coordinator"].problem()
+
+
+def longest_task(job: str) -> int:
+    """How long the name of a task may be in a release of this name, whose pods are called after both."""
+    return _JOB_AND_TASK - min(rows()["dijob"].unit_length, len(job))
 
 
 def in_order(members: Sequence[Member], settings: Mapping[str, object]) -> list[Member]:

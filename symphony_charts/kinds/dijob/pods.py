@@ -17,6 +17,7 @@ __all__ = [
     "adopted",
     "counts_of",
     "dressed",
+    "is_of_v0",
     "message_of",
     "pods_of_jobs",
     "selectors_of",
@@ -29,7 +30,7 @@ KINDS = (("diengine.opendilab.org/v2alpha1", "DIJob"), ("diengine.opendilab.org/
 # By which all pods of operators from v1.0 on are found, whatever their job.
 OPERATOR = "diengine/operator=di-operator"
 
-_JOBS = {"v2alpha1": "diengine/job", "v1alpha1": "dijob-name"}
+_JOB, _JOB_V0 = "diengine/job", "dijob-name"
 _RANKS = ("diengine/task-rank", "diengine/rank")
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _GROUP, _PROCESS = "symph.dev/group", "symph.dev/process"
@@ -38,7 +39,10 @@ _INHERITED = (_INSTANCE, "app.kubernetes.io/name", _EXPERIMENT, "symph.dev/run")
 # What the pods of a job with one template are called, whose operator has no name for them.
 _ONE = "worker"
 _COUNTS = ("active", "succeeded", "failed")
-_ROLES = ("coordinator", "collector", "learner")
+# Of operator v0 only the roles of a job have a template there; an aggregator is of the whole cluster.
+_ROLES = ("aggregator", "coordinator", "collector", "learner")
+# A learner of several GPUs, whose pods the operator counts among the learners.
+_PARTS = {"ddp-learner": "learner"}
 
 
 def pods_of_jobs(jobs: Sequence[Object], listed: Callable[[str], Iterable[Object]]) -> list[dict[str, Any]]:
@@ -48,12 +52,16 @@ def pods_of_jobs(jobs: Sequence[Object], listed: Callable[[str], Iterable[Object
 
 
 def selectors_of(jobs: Sequence[Object]) -> list[str]:
-    """The labels by which the pods of `jobs` are found, one selector for each version of the API."""
-    found = []
-    for version, label in _JOBS.items():
-        names = [item["metadata"]["name"] for item in jobs if str(item["apiVersion"]).endswith(version)]
-        found += [f"{label} in ({','.join(sorted(names))})"] if names else []
-    return found
+    """The labels by which the pods of `jobs` are found, one selector for each of the labels in use."""
+    names: dict[str, set[str]] = {}
+    for item in jobs:
+        names.setdefault(_JOB_V0 if is_of_v0(item) else _JOB, set()).add(item["metadata"]["name"])
+    return [f"{label} in ({','.join(sorted(names[label]))})" for label in sorted(names)]
+
+
+def is_of_v0(job: Object) -> bool:
+    """Whether a DIJob has the shape of operator v0: roles in place of tasks or a template."""
+    return not {"tasks", "template"} & set(job["spec"])
 
 
 def dressed(jobs: Iterable[Object], pods: Iterable[Object], label: str) -> Iterator[dict[str, Any]]:
@@ -67,8 +75,9 @@ def dressed(jobs: Iterable[Object], pods: Iterable[Object], label: str) -> Itera
         if job is None:
             continue
         labels = meta.get("labels") or {}
-        task = labels.get("diengine/task-name") or labels.get("replica-type") or _ONE
-        group, spec = group_of(pod["spec"], str(task)), _told(pod["spec"], str(task))
+        task = str(labels.get("diengine/task-name") or labels.get("replica-type") or _ONE)
+        task = _PARTS.get(task, task) if label == _JOB_V0 else task
+        group, spec = group_of(pod["spec"], task), _told(pod["spec"], task)
         place = (str(meta.get("namespace")), str(name), group)
         counts[place] = counts.get(place, -1) + 1
         notes = meta.get("annotations") or {}
@@ -86,7 +95,10 @@ def tasks_of(job: Object) -> list[tuple[str, Object]]:
     elif "template" in spec:
         parts = [("", spec.get("minReplicas") or 0, spec["template"])]
     else:
-        parts = [(role, 1, spec[role].get("template")) for role in _ROLES if role in spec]
+        roles = [role for role in _ROLES if role in spec or any(counts_of(job, role).values())]
+        # A job says nothing of its aggregator's pods but how many there are.
+        unknown = {"template": {"spec": {"containers": [{"name": "di-container"}]}}}
+        parts = [(role, 1, spec.get(role, unknown).get("template")) for role in roles]
     return [(name, _task(job, name, count, (template or {}).get("spec") or {})) for name, count, template in parts]
 
 
@@ -125,7 +137,9 @@ def _task(job: Object, name: str, count: int, pod: Object) -> Object:
     pod = _told(pod, name or _ONE)
     labels = _labels(job, pod, group_of(pod, name or _ONE))
     template = {"metadata": {"labels": labels}, "spec": {"containers": [], **pod}}
-    return {"metadata": {"labels": labels}, "spec": {"completions": count, "template": template}}
+    # Operator v0 starts no pod again; what it counts as failed has failed.
+    limit = 0 if is_of_v0(job) else job["spec"].get("backoffLimit")
+    return {"metadata": {"labels": labels}, "spec": {"completions": count, "backoffLimit": limit, "template": template}}
 
 
 def _labels(job: Object, pod: Object, group: str) -> dict[str, str]:

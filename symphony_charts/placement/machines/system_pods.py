@@ -2,7 +2,10 @@
 
 Source: requests seen on a GKE 1.36.3 node (2026-10): fluentbit-gke 105m/230Mi, gke-metadata-server 100m/100Mi,
 gke-metrics-agent 21m/145Mi, ip-masq-agent 10m/16Mi, kube-proxy 100m, netd 8m/65Mi, node-local-dns 30m/50Mi, pdcsi-node
-10m/20Mi: 384m, 626Mi, 8 pods. The default rounds that up; live DaemonSets and pods replace it.
+10m/20Mi: 384m, 626Mi, 8 pods; from 1.27 on the collector of Managed Prometheus may join them with 5m/36M
+(GoogleCloudPlatform/prometheus-engine, manifests). The default rounds that up; live DaemonSets and pods replace it. The
+driver of Cloud Storage asks for no more than 20m/160Mi (GoogleCloudPlatform/gcs-fuse-csi-driver, deploy); what those of
+Filestore, Lustre and Parallelstore ask for on GKE is published nowhere.
 """
 
 from __future__ import annotations
@@ -51,15 +54,18 @@ _BASE = {"cpu": 400, "memory": 700 * MIB, "pods": 10}
 _GPU_PLUGIN = {"cpu": 150, "memory": 80 * MIB, "pods": 1}
 _TPU_PLUGIN = {"cpu": 110, "memory": 0, "pods": 1}
 _CALICO = {"cpu": 500, "memory": 0, "pods": 1}
+_GCS_FUSE = {"cpu": 20, "memory": 160 * MIB, "pods": 1}
 
 
-def system_profile(*, gpu: bool = False, tpu: bool = False, calico: bool = False) -> dict[str, int]:
+def system_profile(
+    *, gpu: bool = False, tpu: bool = False, calico: bool = False, gcs_fuse: bool = False
+) -> dict[str, int]:
     """Millicores, bytes and pod slots that system pods are taken to request on one GKE node.
 
-    `calico`: network policy without Dataplane V2.
+    `calico`: network policy without Dataplane V2. `gcs_fuse`: the driver that mounts Cloud Storage.
     """
     total = dict(_BASE)
-    for wanted, part in ((gpu, _GPU_PLUGIN), (tpu, _TPU_PLUGIN), (calico, _CALICO)):
+    for wanted, part in ((gpu, _GPU_PLUGIN), (tpu, _TPU_PLUGIN), (calico, _CALICO), (gcs_fuse, _GCS_FUSE)):
         if wanted:
             total = {name: amount + part[name] for name, amount in total.items()}
     return total

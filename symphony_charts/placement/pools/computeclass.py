@@ -27,7 +27,7 @@ def read_compute_class(item: Fields, catalog: Catalog) -> Pools:
     name = item.block("metadata").text("name", required=True)
     spec = item.block("spec")
     config, defaults = spec.block("nodePoolConfig"), spec.block("priorityDefaults")
-    unread = list(unread_keys(spec, COMPUTE_CLASS))
+    unread = list(unread_keys(item, COMPUTE_CLASS))
     pools, wanted = [], []
     for index, priority in enumerate(spec.blocks("priorities"), start=1):
         if priority.has("nodepools"):

@@ -13,14 +13,22 @@ from symphony_charts.placement.machines.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import (
     PoolFacts,
     doubt,
+    driver_doubts,
     huge_pages,
     make_pool,
     provisioning_of,
     read_taints,
     reservation_of,
 )
+from symphony_charts.placement.pools.known_cluster_keys import GCLOUD_CLUSTER
 from symphony_charts.placement.pools.known_keys import GCLOUD_POOL, unread_keys
 from symphony_charts.placement.pools.pool import Doubt, Pool, Pools
+from symphony_charts.placement.pools.terraform import ClusterFacts
+
+_DRIVERS = {
+    "gcpFilestoreCsiDriverConfig": "Filestore", "lustreCsiDriverConfig": "Lustre",
+    "parallelstoreCsiDriverConfig": "Parallelstore",
+}  # fmt: skip
 
 __all__ = ["read_cluster", "read_node_pool"]
 
@@ -30,12 +38,15 @@ def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
     policy = cluster.block("networkPolicy").flag("enabled")
     dataplane_v2 = cluster.block("networkConfig").text("datapathProvider") == "ADVANCED_DATAPATH"
     confidential = cluster.block("confidentialNodes").flag("enabled")
-    calico = policy and not dataplane_v2
-    zones = tuple(cluster.texts("locations"))
-    read = [
-        read_node_pool(pool, catalog, calico=calico, confidential=confidential, cluster_zones=zones)
-        for pool in cluster.blocks("nodePools")
-    ]
+    addons = cluster.block("addonsConfig")
+    facts = ClusterFacts(
+        zones=tuple(cluster.texts("locations")),
+        calico=policy and not dataplane_v2,
+        confidential=confidential,
+        gcs_fuse=addons.block("gcsFuseCsiDriverConfig").flag("enabled"),
+        doubts=(*unread_keys(cluster, GCLOUD_CLUSTER), *driver_doubts(addons, _DRIVERS)),
+    )
+    read = [read_node_pool(pool, catalog, facts) for pool in cluster.blocks("nodePools")]
     grows = []
     if cluster.block("autopilot").flag("enabled"):
         grows.append("an Autopilot cluster, which makes its nodes itself")
@@ -47,18 +58,16 @@ def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
 def read_node_pool(
     pool: Fields,
     catalog: Catalog,
-    *,
-    calico: bool = False,
-    confidential: bool = False,
-    cluster_zones: tuple[str, ...] = (),
+    cluster: ClusterFacts | None = None,
 ) -> Pool | None:
     """One NodePool of GKE's API."""
+    cluster = cluster or ClusterFacts()
     config = pool.block("config")
     name = pool.text("name", required=True)
     machine = config.text("machineType") or "e2-medium"
-    zones = tuple(pool.texts("locations")) or cluster_zones
+    zones = tuple(pool.texts("locations")) or cluster.zones
     low, high = _counts(pool, max(1, len(zones)))
-    doubts = [*unread_keys(pool, GCLOUD_POOL), *_doubts(pool, config)]
+    doubts = [*unread_keys(pool, GCLOUD_POOL), *_doubts(pool, config), *cluster.doubts]
     if not zones and not pool.block("autoscaling").number("totalMaxNodeCount"):
         doubts.append(doubt(pool, "its zones are not said: one is counted, there may be more", "PROVEN", may_grow=True))
     ssds = config.block("ephemeralStorageLocalSsdConfig", "ephemeralStorageConfig")
@@ -98,8 +107,9 @@ def read_node_pool(
         queued=pool.block("queuedProvisioning").flag("enabled"),
         streaming=config.block("gcfsConfig").flag("enabled") or preloads,
         one_thread=config.block("advancedMachineFeatures").number("threadsPerCore") == 1,
-        confidential=config.block("confidentialNodes").flag("enabled") or confidential,
-        calico=calico,
+        confidential=config.block("confidentialNodes").flag("enabled") or cluster.confidential,
+        calico=cluster.calico,
+        gcs_fuse=cluster.gcs_fuse,
         hugepages=huge_pages(config.block("linuxNodeConfig").block("hugepages"), "hugepageSize2m", "hugepageSize1g"),
         sandbox=config.block("sandboxConfig").text("type", "sandboxType").lower(),
         doubts=tuple(doubts),

@@ -28,7 +28,16 @@ from symphony_charts.placement.pools.pool import (
     Weight,
 )
 
-__all__ = ["PoolFacts", "doubt", "huge_pages", "make_pool", "provisioning_of", "read_taints", "reservation_of"]
+__all__ = [
+    "PoolFacts",
+    "doubt",
+    "driver_doubts",
+    "huge_pages",
+    "make_pool",
+    "provisioning_of",
+    "read_taints",
+    "reservation_of",
+]
 
 _EFFECTS = {
     "no_schedule": "NoSchedule",
@@ -71,6 +80,7 @@ class PoolFacts:
     one_thread: bool = False
     confidential: bool = False
     calico: bool = False
+    gcs_fuse: bool = False
     raw_ssds: int = 0
     cache_ssds: int = 0
     extra_ssds: int = 0
@@ -89,6 +99,14 @@ def doubt(item: Fields, text: str, weight: Weight = "PACKABLE", *, may_grow: boo
     """A doubt about the pool, with the place in the file that raises it."""
     where = item.faults.position(item.path)
     return Doubt(text=f"{text} ({where})", weight=weight, may_grow=may_grow, label=label)
+
+
+def driver_doubts(addons: Fields, names: Mapping[str, str]) -> Iterator[Doubt]:
+    """A doubt for each add-on (key -> whose driver) that runs on every node and asks for nobody knows how much."""
+    for key, whose in names.items():
+        if addons.block(key).flag("enabled"):
+            text = f"the driver of {whose} on each node asks for what is published nowhere; --system says it"
+            yield replace(doubt(addons, text), of_system=True)
 
 
 def huge_pages(config: Fields, small: str, large: str) -> Amounts:
@@ -145,7 +163,7 @@ def make_pool(facts: PoolFacts, catalog: Catalog, machine_field: Fields) -> Pool
         arch=machine.arch,
         allocatable=offer,
         accuracy=accuracy,
-        system=system_profile(gpu=gpus > 0, tpu=machine.chips > 0, calico=facts.calico),
+        system=system_profile(gpu=gpus > 0, tpu=machine.chips > 0, calico=facts.calico, gcs_fuse=facts.gcs_fuse),
         labels=_labels(facts, machine, gpu_type, gpus, tpu),
         taints=_taints(facts, machine, gpus),
         zones=facts.zones,

@@ -15,7 +15,10 @@ from symphony_charts.placement.pools.pool import Doubt, Weight
 __all__ = [
     "COMPUTE_CLASS",
     "GCLOUD_POOL",
+    "MACHINE_CONFIG",
+    "MACHINE_TYPE",
     "NODE",
+    "TAINT",
     "TERRAFORM_NODE_CONFIG",
     "TERRAFORM_POOL",
     "Keys",
@@ -67,12 +70,15 @@ _TERRAFORM_KUBELET = keys(
     " shutdown_grace_period_critical_pods_seconds",
 )
 _SSDS = keys("local_ssd_count data_cache_count")
+TAINT = keys("key value effect", "timeAdded")
 TERRAFORM_NODE_CONFIG = keys(
-    "machine_type image_type disk_size_gb labels taint effective_taints spot preemptible flex_start local_ssd_count",
+    "machine_type image_type disk_size_gb labels spot preemptible flex_start local_ssd_count",
     harmless="disk_type oauth_scopes service_account metadata tags resource_labels resource_manager_tags"
     " min_cpu_platform gvnic fast_socket workload_metadata_config shielded_instance_config boot_disk_kms_key"
     " storage_pools enable_confidential_storage local_ssd_encryption_mode max_run_duration containerd_config"
     " host_maintenance_policy windows_node_config workload_metadata ip_type node_pool_auto_config",
+    taint=TAINT,
+    effective_taints=TAINT,
     ephemeral_storage_local_ssd_config=_SSDS,
     ephemeral_storage_config=_SSDS,
     local_nvme_ssd_block_config=keys("local_ssd_count"),
@@ -128,11 +134,12 @@ GCLOUD_POOL = keys(
     " conditions updateInfo etag bestEffortProvisioning nodeDrainConfig autopilotConfig maintenancePolicy",
     weight="PACKABLE",
     config=keys(
-        "machineType diskSizeGb imageType labels taints spot preemptible flexStart localSsdCount",
+        "machineType diskSizeGb imageType labels spot preemptible flexStart localSsdCount",
         harmless="diskType oauthScopes serviceAccount metadata tags resourceLabels resourceManagerTags minCpuPlatform"
         " gvnic fastSocket workloadMetadataConfig shieldedInstanceConfig bootDiskKmsKey storagePools"
         " enableConfidentialStorage localSsdEncryptionMode maxRunDuration containerdConfig windowsNodeConfig"
         " effectiveCgroupMode hostMaintenancePolicy gpuDirectConfig nodeImageConfig consolidationDelay",
+        taints=TAINT,
         ephemeralStorageLocalSsdConfig=keys("localSsdCount dataCacheCount"),
         ephemeralStorageConfig=keys("localSsdCount dataCacheCount"),
         localNvmeSsdBlockConfig=keys("localSsdCount"),
@@ -155,7 +162,7 @@ GCLOUD_POOL = keys(
         kubeletConfig=_GCLOUD_KUBELET,
         soleTenantConfig=keys("nodeAffinities", "minNodeCpus maxNodeCpus"),
         nodeGroup=keys(),
-        loggingConfig=keys("variantConfig"),
+        loggingConfig=keys(variantConfig=keys("variant")),
     ),
     autoscaling=keys(
         "enabled minNodeCount maxNodeCount totalMinNodeCount totalMaxNodeCount",
@@ -175,20 +182,22 @@ _CLASS_NODE_SYSTEM = keys(
     kubeletConfig=_GCLOUD_KUBELET,
 )
 _LOCATION = keys("zones", "locationPolicy")
-COMPUTE_CLASS = keys(
+_COMPUTE_CLASS_SPEC = keys(
     weight="PACKABLE",
     harmless="activeMigration autoscalingPolicy whenUnsatisfiable description nodePoolGroup",
     nodePoolAutoCreation=keys("enabled", weight="PACKABLE"),
     nodePoolConfig=keys(
-        "imageType nodeLabels taints nodeVersion",
+        "imageType nodeLabels nodeVersion",
         harmless="serviceAccount resourceManagerTags workloadType ipType loggingConfig gvnic workloadMetadataConfig",
+        taints=TAINT,
         imageStreaming=keys("enabled"),
         confidentialNodes=keys("enabled", "confidentialInstanceType"),
     ),
     priorityDefaults=keys(weight="PACKABLE", location=_LOCATION, nodeSystemConfig=_CLASS_NODE_SYSTEM),
     priorities=keys(
-        "machineFamily machineType minCores minMemoryGb spot maxPodsPerNode nodepools nodeLabels taints",
+        "machineFamily machineType minCores minMemoryGb spot maxPodsPerNode nodepools nodeLabels",
         harmless="maxRunDurationSeconds capacityCheckWaitTimeSeconds priorityScore minCpuPlatform",
+        taints=TAINT,
         storage=keys(
             "bootDiskSize localSSDCount",
             "bootDiskType bootDiskKMSKey",
@@ -204,5 +213,35 @@ COMPUTE_CLASS = keys(
     ),
 )
 
+COMPUTE_CLASS = keys("apiVersion kind metadata", "status", "PACKABLE", spec=_COMPUTE_CLASS_SPEC)
+
 # Of a live node all that counts is in its status; of what its spec says, these have been looked at.
-NODE = keys("taints unschedulable", "podCIDR podCIDRs providerID externalID configSource")
+NODE = keys(
+    "apiVersion kind metadata status",
+    spec=keys("unschedulable", "podCIDR podCIDRs providerID externalID configSource", taints=TAINT),
+)
+
+# Machine lists make no pools; what else they say of a machine is a note.
+MACHINE_TYPE = keys(
+    "name guestCpus memoryMb architecture isSharedCpu",
+    "kind id selfLink zone description creationTimestamp imageSpaceGb maximumPersistentDisks deprecated scratchDisks"
+    " maximumPersistentDisksSizeGb bundledLocalSsds",
+    accelerators=keys("guestAcceleratorType guestAcceleratorCount"),
+)
+_MACHINE_FAMILY = keys(
+    "name",
+    machineTypes=keys(
+        "name",
+        resources=keys(
+            "cpus memory",
+            accelerator=keys("name fixedCount", "automaticCount validCounts", tpuConfig=keys("topology")),
+            LocalSSDConfig=keys("fixedCount automaticCount", "validCounts"),
+            localSSDConfig=keys("fixedCount automaticCount", "validCounts"),
+        ),
+    ),
+)
+MACHINE_CONFIG = keys(
+    "apiVersion kind metadata",
+    "status",
+    spec=keys("name", machineFamily=_MACHINE_FAMILY, machineTypes=_MACHINE_FAMILY.blocks["machineTypes"]),
+)

@@ -59,7 +59,7 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
         key = next((label for label in _POOL_LABELS if label in node.labels), "")
         pool = key, node.labels.get(key, "nodes")
         pools[pool].append(node)
-        doubts[pool] += unread_keys(item.block("spec"), NODE)
+        doubts[pool] += unread_keys(item, NODE)
     daemons = sorted_items["DaemonSet"]
     return [
         replace(pool, doubts=(*doubts[key], *_missing_devices(pool)))

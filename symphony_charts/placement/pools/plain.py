@@ -14,7 +14,7 @@ pools:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Fields
@@ -30,6 +30,7 @@ _KNOWN = {
     "disk_gib", "max_pods", "provisioning", "placement", "reservation", "tpu_topology", "allocatable", "system",
     "selector", "arch", "streaming", "queued", "local_ssds",
 }  # fmt: skip
+_INNER = {"gpu": {"type", "count", "partition", "sharing", "clients"}, "taints": {"key", "value", "effect"}}
 _PROVISIONING: dict[str, Provisioning] = {
     "": "standard",
     "standard": "standard",
@@ -47,8 +48,10 @@ def read_plain(top: Fields, catalog: Catalog) -> Pools:
         top.fault(f'unknown kube_system "{top.text("kube_system")}"', "kube_system", "here or elsewhere")
     pools: list[Pool | None] = []
     for item in top.blocks("pools"):
-        for key in sorted(set(item.data) - _KNOWN):
-            item.fault(f'unknown key "{key}"', key, f"known are {', '.join(sorted(_KNOWN))}")
+        _refuse_unknown(item, _KNOWN)
+        for inner in _INNER:
+            for block in item.blocks(inner) if isinstance(item.data.get(inner), (dict, list)) else ():
+                _refuse_unknown(block, _INNER[inner])
         name = item.text("name", required=True)
         if not name:
             continue
@@ -60,6 +63,11 @@ def read_plain(top: Fields, catalog: Catalog) -> Pools:
             item.fault("machine_type or allocatable is needed")
     workloads = () if top.text("kube_system") == "elsewhere" else None
     return Pools(pools=tuple(pool for pool in pools if pool is not None), workloads=workloads)
+
+
+def _refuse_unknown(item: Fields, known: Set[str]) -> None:
+    for key in sorted(item.data.keys() - known):
+        item.fault(f'unknown key "{key}"', key, f"known are {', '.join(sorted(known))}")
 
 
 def _count(item: Fields) -> tuple[int, int]:

@@ -60,12 +60,14 @@ class Doubt:
 
     `may_grow`: there may be more nodes than are counted, or they may be open to more pods, so that nothing can be
     excluded. `label`: only pods that ask for this label are concerned; ``*`` for any that the pool does not show.
+    `of_system`: it is about what system pods take, so that a user who says that himself has settled it.
     """
 
     text: str
     weight: Weight = "UNKNOWN"
     may_grow: bool = False
     label: str = ""
+    of_system: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from symphony_charts.placement.machines.catalog import Catalog, default_catalog
 from symphony_charts.placement.machines.prices import default_prices
 from symphony_charts.placement.pools.computeclass import read_compute_class
 from symphony_charts.placement.pools.gcloud import read_cluster, read_node_pool
+from symphony_charts.placement.pools.known_keys import MACHINE_CONFIG, MACHINE_TYPE, unread_keys
 from symphony_charts.placement.pools.machine_list import read_machine_configs, read_machine_types
 from symphony_charts.placement.pools.nodes import read_nodes
 from symphony_charts.placement.pools.plain import read_plain
@@ -210,8 +211,10 @@ def _read(kind: str, data: object, faults: Faults, catalog: Catalog, variables: 
         return _kubernetes(data, faults, catalog)
     if kind == "machine-types":
         items = data if isinstance(data, list) else [data]
-        machines = read_machine_types((Fields.of(x, f"[{i}]", faults) for i, x in enumerate(items)), catalog)
-        return Pools(catalog=catalog.extended(machines, faults.file or "gcloud"))
+        fields = [Fields.of(x, f"[{i}]", faults) for i, x in enumerate(items)]
+        notes = tuple(doubt.text for item in fields for doubt in unread_keys(item, MACHINE_TYPE))
+        machines = read_machine_types(fields, catalog)
+        return Pools(catalog=catalog.extended(machines, faults.file or "gcloud"), notes=notes)
     if kind == "gcloud-pools":
         listed = data if isinstance(data, list) else [data]
         fields = [Fields.of(x, f"[{i}]" if isinstance(data, list) else "", faults) for i, x in enumerate(listed)]
@@ -240,6 +243,7 @@ def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
     configs = [item for item in items if item.text("kind") == "MachineConfig"]
     if configs:
         catalog = catalog.extended(read_machine_configs(configs, catalog), faults.file or "MachineConfig")
+    notes = tuple(doubt.text for item in configs for doubt in unread_keys(item, MACHINE_CONFIG))
     pools: list[Pool] = []
     wanted: list[tuple[str, str]] = []
     for item in items:
@@ -257,7 +261,7 @@ def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
         pools += read_nodes(live, faults, catalog)
     if not kinds & {"Node", "NodePool", "ComputeClass", "MachineConfig"}:
         faults.add(f"no Node, ComputeClass or MachineConfig among {', '.join(sorted(kinds)) or 'nothing'}", "")
-    return Pools(pools=tuple(pools), wanted=tuple(wanted), catalog=catalog)
+    return Pools(pools=tuple(pools), wanted=tuple(wanted), catalog=catalog, notes=notes)
 
 
 def _items(data: object, path: str, faults: Faults) -> list[Fields]:

@@ -59,7 +59,10 @@ def _with(pool: Pool, system: Mapping[str, int]) -> Pool:
     """The pool with another share for the system; live nodes whose load is known show theirs already."""
     if pool.is_load_known:
         return pool
-    return replace(pool, system=system, nodes=tuple(_on(node, pool.system, system) for node in pool.nodes))
+    doubts = tuple(doubt for doubt in pool.doubts if not doubt.of_system)
+    return replace(
+        pool, system=system, doubts=doubts, nodes=tuple(_on(node, pool.system, system) for node in pool.nodes)
+    )
 
 
 def _on(node: Node, before: Mapping[str, int], now: Mapping[str, int]) -> Node:

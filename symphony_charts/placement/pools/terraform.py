@@ -14,12 +14,14 @@ from symphony_charts.placement.machines.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import (
     PoolFacts,
     doubt,
+    driver_doubts,
     huge_pages,
     make_pool,
     provisioning_of,
     read_taints,
     reservation_of,
 )
+from symphony_charts.placement.pools.known_cluster_keys import TERRAFORM_CLUSTER
 from symphony_charts.placement.pools.known_keys import TERRAFORM_NODE_CONFIG, TERRAFORM_POOL, unread_keys
 from symphony_charts.placement.pools.pool import Doubt, Pool
 
@@ -27,6 +29,10 @@ __all__ = ["CLUSTER", "NODE_POOL", "ClusterFacts", "grows", "pools_of_cluster", 
 
 NODE_POOL = "google_container_node_pool"
 CLUSTER = "google_container_cluster"
+_DRIVERS = {
+    "gcp_filestore_csi_driver_config": "Filestore", "lustre_csi_driver_config": "Lustre",
+    "parallelstore_csi_driver_config": "Parallelstore",
+}  # fmt: skip
 _ALL_ZONES = "the zones of {where} are not said: one is counted, there may be more"
 
 
@@ -40,6 +46,8 @@ class ClusterFacts:
     max_pods: int | None = None
     confidential: bool = False
     streaming: bool = False
+    gcs_fuse: bool = False
+    doubts: tuple[Doubt, ...] = ()
     reservations: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -49,6 +57,7 @@ def read_cluster_facts(cluster: Fields, reservations: Mapping[str, int] | None =
     zones = _zones(cluster)
     if _is_zone(location) and location not in zones:
         zones = (location, *zones)
+    addons = cluster.block("addons_config")
     dataplane_v2 = cluster.text("datapath_provider") == "ADVANCED_DATAPATH"
     defaults = cluster.block("node_pool_defaults").block("node_config_defaults")
     return ClusterFacts(
@@ -58,6 +67,8 @@ def read_cluster_facts(cluster: Fields, reservations: Mapping[str, int] | None =
         max_pods=cluster.number("default_max_pods_per_node", minimum=1),
         confidential=cluster.block("confidential_nodes").flag("enabled"),
         streaming=defaults.block("gcfs_config").flag("enabled"),
+        gcs_fuse=addons.block("gcs_fuse_csi_driver_config").flag("enabled"),
+        doubts=(*unread_keys(cluster, TERRAFORM_CLUSTER), *driver_doubts(addons, _DRIVERS), *_of_logging(defaults)),
         reservations=reservations or {},
     )
 
@@ -91,7 +102,7 @@ def read_pool(
     cluster = cluster or ClusterFacts()
     config = pool.block("node_config")
     doubts = list(unread_keys(config, TERRAFORM_NODE_CONFIG) if name else unread_keys(pool, TERRAFORM_POOL))
-    doubts += _doubts(config)
+    doubts += [*_doubts(config), *cluster.doubts]
     zones, zone_doubts = _where(pool, cluster)
     low, high = _counts(pool, max(1, len(zones)))
     if not pool.block("autoscaling").number("total_max_node_count"):
@@ -141,6 +152,7 @@ def read_pool(
         one_thread=config.block("advanced_machine_features").number("threads_per_core") == 1,
         confidential=config.block("confidential_nodes").flag("enabled") or cluster.confidential,
         calico=cluster.calico,
+        gcs_fuse=cluster.gcs_fuse,
         hugepages=huge_pages(
             config.block("linux_node_config").block("hugepages_config"), "hugepage_size_2m", "hugepage_size_1g"
         ),
@@ -167,6 +179,10 @@ def _doubts(config: Fields) -> Iterator[Doubt]:
     for key in ("sole_tenant_config", "node_group"):
         if config.has(key):
             yield doubt(config, "sole tenancy: its hosts hold no more nodes than were reserved", "UNKNOWN")
+    yield from _of_logging(config)
+
+
+def _of_logging(config: Fields) -> Iterator[Doubt]:
     if config.text("logging_variant") == "MAX_THROUGHPUT":
         yield doubt(config, "the logging agent for high throughput asks for more than is counted here", "UNKNOWN")
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.placement.machines.catalog import Catalog
+from symphony_charts.placement.pools.known_cluster_keys import MODULE_CALL
 from symphony_charts.placement.pools.known_keys import keys, unread_keys
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.terraform import ClusterFacts, read_cluster_facts, read_pool
@@ -75,6 +77,10 @@ _KEYS = keys(
     " node_pool_soak_duration batch_soak_duration batch_percentage batch_node_count"
     " respect_pdb_during_node_pool_deletion",
 )
+_DRIVERS = {
+    "gcs_fuse_csi_driver": "gcs_fuse_csi_driver", "filestore_csi_driver": "gcp_filestore_csi_driver",
+    "lustre_csi_driver": "lustre_csi_driver", "parallelstore_csi_driver": "parallelstore_csi_driver",
+}  # fmt: skip
 _OFF = (None, "", 0, "0", False, "false")
 
 
@@ -124,9 +130,22 @@ def _of_cluster(call: Fields, catalog: Catalog) -> Iterator[Pool]:
         "network_policy": {"enabled": call.data.get("network_policy")},
     }
     said |= {key: call.data[key] for key in ("datapath_provider", "default_max_pods_per_node") if key in call.data}
+    said |= {
+        "addons_config": {
+            f"{name}_config": {"enabled": call.data[key]} for key, name in _DRIVERS.items() if key in call.data
+        },
+        "confidential_nodes": {"enabled": call.data.get("enable_confidential_nodes", False)},
+        "node_pool_defaults": {
+            "node_config_defaults": {
+                "gcfs_config": {"enabled": call.data.get("enable_gcfs", False)},
+                "logging_variant": call.data.get("logging_variant"),
+            }
+        },
+    }
     if "${" in str(call.data.get("network_policy")):
         said["network_policy"] = {"enabled": True}  # the smaller node, since it is not known
     cluster = read_cluster_facts(Fields.of(said, call.path, call.faults))
+    cluster = replace(cluster, doubts=(*cluster.doubts, *unread_keys(call, MODULE_CALL)))
     for is_windows, key in ((False, "node_pools"), (True, "windows_node_pools")):
         if call.data.get(key) is None and not is_windows:
             # The module's default: one pool of its own sizes.

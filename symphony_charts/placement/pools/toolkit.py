@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from symphony_charts.formats.field_reader import Fields, as_text
 from symphony_charts.placement.machines.catalog import Catalog
+from symphony_charts.placement.pools.known_cluster_keys import BLUEPRINT_MODULE
 from symphony_charts.placement.pools.known_keys import keys, unread_keys
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.terraform import read_pool
@@ -74,7 +75,9 @@ def _resolved(value: object, values: Mapping[str, object], depth: int = 9) -> ob
 
 def _pools(module: Fields, values: Mapping[str, object], catalog: Catalog) -> Iterator[Pool]:
     raw = module.block("settings")
-    settings = Fields.of(_resolved(raw.data, values), raw.path, raw.faults)
+    # A setting that a module leaves out is the blueprint's variable of that name.
+    said = {**{key: f"$(vars.{key})" for key in sorted(_READ & values.keys())}, **raw.data}
+    settings = Fields.of(_resolved(said, values), raw.path, raw.faults)
     data = settings.data
     config: dict[str, object] = {new: data[key] for key, new in _CONFIG.items() if data.get(key) is not None}
     config.setdefault("machine_type", "c2-standard-60")
@@ -108,7 +111,7 @@ def _pools(module: Fields, values: Mapping[str, object], catalog: Catalog) -> It
     else:
         most = data.get("autoscaling_total_max_nodes") or data.get("total_max_nodes") or 1000
         pool["autoscaling"] = {"total_max_node_count": most}
-    doubts = tuple(unread_keys(settings, _KEYS))
+    doubts = (*unread_keys(module, BLUEPRINT_MODULE), *unread_keys(settings, _KEYS))
     name = settings.text("name") or module.text("id", required=True)
     count = settings.number("num_node_pools", "num_slices") or 1
     for index in range(count):

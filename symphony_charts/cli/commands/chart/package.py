@@ -156,8 +156,8 @@ def _columns() -> list[output.Column]:
 def _print_one(item: Packaged, record: dict[str, object], *, dry_run: bool) -> None:
     pods = pods_of(item.spec.experiment)
     processes = sum(len(pod.processes) for pod in pods.values())
-    services = _count(len(item.prepared.services), "service")
-    counts = f"{_count(processes, 'process')} in {_count(len(pods), 'pod')}, {services}"
+    services = output.counted(len(item.prepared.services), "service")
+    counts = f"{output.counted(processes, 'process')} in {output.counted(len(pods), 'pod')}, {services}"
     output.line(f"{item.chart.name} {item.chart.version}   {counts}{_was(item)}")
     written = "nothing to write" if not dry_run and not record["written"] else "schema and README generated"
     if dry_run:
@@ -182,7 +182,3 @@ def _was(item: Packaged) -> str:
     if item.change is None:
         return "   unchanged" if item.last == item.chart.version else f"   was {item.last}"
     return f"   was {item.last}: {item.change.describe()}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word if number == 1 else word + ('es' if word.endswith('s') else 's')}"

@@ -71,10 +71,10 @@ def _print_objects(args: argparse.Namespace) -> int:
         app, options = appdef_of(source, log)
         options = parse_cfg(args.cfg, log) if args.cfg else options
         log.raise_faults()
+        is_volcano = args.scheduler == "kubernetes" or (not args.scheduler and args.kind == "volcano")
+        rendered = (volcano_job if is_volcano else app_wrapper)(app, options, args.app_id)
     except SpecError as error:
         raise source.with_location(error) from error
-    is_volcano = args.scheduler == "kubernetes" or (not args.scheduler and args.kind == "volcano")
-    rendered = (volcano_job if is_volcano else app_wrapper)(app, options, args.app_id)
     if args.output == "json":
         output.line(json.dumps(rendered, indent=2))
     else:
@@ -169,7 +169,8 @@ def _write(args: argparse.Namespace, imported: Imported) -> None:
 def _title(args: argparse.Namespace, imported: Imported) -> str:
     """What was made, and of what."""
     experiment = imported.experiment
-    pods = len(experiment.processes) + len(experiment.groups)
+    pods = sum(one.replicas for one in (*experiment.processes.values(), *experiment.groups.values()))
     count = len(experiment.processes) + sum(len(group.processes) for group in experiment.groups.values())
-    holds = f"{count} processes in {pods} pods, {len(experiment.configs)} configs"
+    configs = output.counted(len(experiment.configs), "config")
+    holds = f"{output.counted(count, 'process')} in {output.counted(pods, 'pod')}, {configs}"
     return f"{experiment.name}   {holds}   from {args.source}"

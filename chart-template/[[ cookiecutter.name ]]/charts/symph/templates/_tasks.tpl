@@ -18,6 +18,9 @@
 {{- $faults := list -}}
 {{- $types := list -}}
 {{- $groups := list -}}
+{{- $unit := include "symph.fit" (list .fullname .row.unit) -}}
+{{- /* Of 63 characters a run, the number of a replica and three hyphens take 16. */ -}}
+{{- $most := sub 47 (len $unit) | int -}}
 {{- if .values.networks -}}
 {{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "networks" "parts" (dict))) -}}
 {{- end -}}
@@ -34,6 +37,9 @@
 {{- end -}}
 {{- if gt (len (uniq $lives)) 1 -}}
 {{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "mixed" "parts" (dict "group" $name))) -}}
+{{- end -}}
+{{- if and $group.inUnit (gt (len $group.member) $most) (has $operator (list "v1.1" "v1.1.0")) -}}
+{{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "long" "parts" (dict "group" $name "most" (toString $most) "unit" $unit))) -}}
 {{- end -}}
 {{- if and (eq $operator "v0") (not $group.inUnit) -}}
 {{- $faults = append $faults (include "symph.fault" (dict "model" $model "fault" "role" "parts" (dict "group" $name "roles" (join ", " $model.row.roles)))) -}}

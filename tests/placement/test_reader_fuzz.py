@@ -1,0 +1,356 @@
+"""A key that nobody knows, put anywhere into a valid file, is refused or said: no proof stands without a note.
+
+Every object of a file may get the key, but for those that hold names of the user's choice, and for what a format puts
+around its pools; `AROUND` says which those are. `SYMPH_SOAK` says how many files are made, `SYMPH_SEED` where from.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from symphony_charts.errors import SpecError
+from symphony_charts.placement.fit.demand import Demand, Shape
+from symphony_charts.placement.plan import plan_demands
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.placement.pools.readers import read_pools
+from symphony_charts.spec.model import Toleration
+
+CASES = int(os.environ.get("SYMPH_SOAK", "60"))
+SEED = int(os.environ.get("SYMPH_SEED", "1"))
+
+TAINT = {"key": "team", "value": "rl", "effect": "NO_SCHEDULE"}
+NODE_POOL: dict[str, Any] = {
+    "name": "p",
+    "cluster": "c",
+    "location": "us-central1-a",
+    "node_locations": ["us-central1-a"],
+    "version": "1.33.1-gke.100",
+    "max_pods_per_node": 64,
+    "autoscaling": [{"min_node_count": 0, "max_node_count": 4, "location_policy": "ANY"}],
+    "placement_policy": [{"type": "COMPACT"}],
+    "queued_provisioning": [{"enabled": False}],
+    "management": [{"auto_repair": True}],
+    "node_config": [
+        {
+            "machine_type": "n1-standard-8",
+            "disk_size_gb": 100,
+            "labels": {"team": "rl"},
+            "taint": [TAINT],
+            "gcfs_config": [{"enabled": True}],
+            "guest_accelerator": [
+                {
+                    "type": "nvidia-tesla-t4",
+                    "count": 1,
+                    "gpu_sharing_config": [{"gpu_sharing_strategy": "MPS", "max_shared_clients_per_gpu": 2}],
+                    "gpu_driver_installation_config": [{"gpu_driver_version": "LATEST"}],
+                }
+            ],
+            "kubelet_config": [{"cpu_manager_policy": "static"}],
+            "linux_node_config": [{"sysctls": {"a": "1"}, "hugepages_config": [{"hugepage_size_2m": 4}]}],
+            "reservation_affinity": [{"consume_reservation_type": "ANY_RESERVATION"}],
+            "ephemeral_storage_local_ssd_config": [{"local_ssd_count": 1}],
+            "confidential_nodes": [{"enabled": False}],
+            "advanced_machine_features": [{"threads_per_core": 2}],
+            "shielded_instance_config": [{"enable_secure_boot": True}],
+        }
+    ],
+}
+CLUSTER: dict[str, Any] = {
+    "name": "c",
+    "location": "us-central1-a",
+    "remove_default_node_pool": True,
+    "initial_node_count": 1,
+    "datapath_provider": "ADVANCED_DATAPATH",
+    "network_policy": [{"enabled": False, "provider": "CALICO"}],
+    "confidential_nodes": [{"enabled": False}],
+    "node_pool_defaults": [{"node_config_defaults": [{"gcfs_config": [{"enabled": True}]}]}],
+    "cluster_autoscaling": [{"enabled": False}],
+    "addons_config": [{"dns_cache_config": [{"enabled": True}], "gcs_fuse_csi_driver_config": [{"enabled": True}]}],
+    "release_channel": [{"channel": "REGULAR"}],
+}
+
+
+def resources(kind: str) -> list[dict[str, Any]]:
+    """The two resources as a plan or a state has them."""
+    made = ((CLUSTER, "google_container_cluster"), (NODE_POOL, "google_container_node_pool"))
+    return [{"address": f"{name}.r", "mode": "managed", "type": name, "name": "r", kind: body} for body, name in made]
+
+
+GCLOUD_POOL: dict[str, Any] = {
+    "name": "p",
+    "status": "RUNNING",
+    "version": "1.33.1-gke.100",
+    "initialNodeCount": 2,
+    "locations": ["us-central1-a"],
+    "autoscaling": {"enabled": True, "maxNodeCount": 4, "locationPolicy": "ANY"},
+    "maxPodsConstraint": {"maxPodsPerNode": "64"},
+    "placementPolicy": {"type": "COMPACT"},
+    "management": {"autoRepair": True},
+    "config": {
+        "machineType": "n1-standard-8",
+        "diskSizeGb": 100,
+        "labels": {"team": "rl"},
+        "taints": [TAINT],
+        "accelerators": [
+            {
+                "acceleratorType": "nvidia-tesla-t4",
+                "acceleratorCount": "1",
+                "gpuSharingConfig": {"gpuSharingStrategy": "MPS", "maxSharedClientsPerGpu": "2"},
+            }
+        ],
+        "kubeletConfig": {"cpuManagerPolicy": "static", "reservedResourcesConfig": {}},
+        "linuxNodeConfig": {"sysctls": {"a": "1"}, "hugepages": {"hugepageSize2m": 4}},
+        "reservationAffinity": {"consumeReservationType": "ANY_RESERVATION"},
+        "ephemeralStorageLocalSsdConfig": {"localSsdCount": 1},
+        "loggingConfig": {"variantConfig": {"variant": "DEFAULT"}},
+        "shieldedInstanceConfig": {"enableSecureBoot": True},
+    },
+}
+NODE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n", "labels": {"cloud.google.com/gke-nodepool": "p"}},
+    "spec": {"providerID": "gce://x", "taints": [{"key": "team", "effect": "NoSchedule"}]},
+    "status": {
+        "allocatable": {"cpu": "3920m", "memory": "13Gi", "pods": "110"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    },
+}
+CLASS: dict[str, Any] = {
+    "apiVersion": "cloud.google.com/v1",
+    "kind": "ComputeClass",
+    "metadata": {"name": "c"},
+    "spec": {
+        "priorities": [
+            {
+                "machineType": "n2-standard-8",
+                "storage": {"bootDiskSize": 100, "secondaryBootDisks": [{"diskImageName": "i", "project": "p"}]},
+                "location": {"zones": ["us-central1-a"]},
+                "reservations": {"affinity": "AnyBestEffort"},
+                "nodeSystemConfig": {"linuxNodeConfig": {"sysctls": {"a": 1}}, "kubeletConfig": {"podPidsLimit": 9}},
+                "taints": [{"key": "team", "value": "rl", "effect": "NoSchedule"}],
+            },
+            {"machineFamily": "g2", "gpu": {"type": "nvidia-l4", "count": 1}, "spot": True},
+        ],
+        "nodePoolAutoCreation": {"enabled": True},
+        "nodePoolConfig": {"imageStreaming": {"enabled": True}, "nodeLabels": {"a": "b"}},
+        "priorityDefaults": {"location": {"zones": ["us-central1-a"]}},
+        "activeMigration": {"optimizeRulePriority": True},
+    },
+}
+MODULE: dict[str, Any] = {
+    "source": "terraform-google-modules/kubernetes-engine/google",
+    "name": "c",
+    "region": "us-central1",
+    "zones": ["us-central1-a"],
+    "project_id": "p",
+    "node_pools": [{"name": "p", "machine_type": "n2-standard-8", "max_count": 3, "auto_repair": True}],
+    "node_pools_labels": {"all": {"a": "b"}, "p": {"c": "d"}},
+    "node_pools_taints": {"all": [], "p": [TAINT]},
+    "cluster_autoscaling": {"enabled": False},
+}
+BLUEPRINT: dict[str, Any] = {
+    "blueprint_name": "b",
+    "vars": {"zone": "us-central1-a"},
+    "deployment_groups": [
+        {
+            "group": "g",
+            "modules": [
+                {
+                    "id": "p",
+                    "source": "modules/compute/gke-node-pool",
+                    "settings": {
+                        "machine_type": "n2-standard-8",
+                        "zones": ["$(vars.zone)"],
+                        "static_node_count": 2,
+                        "taints": [TAINT],
+                        "reservation_affinity": {"consume_reservation_type": "ANY_RESERVATION"},
+                    },
+                }
+            ],
+        }
+    ],
+}
+MACHINES: list[dict[str, Any]] = [
+    {"name": "n9-standard-8", "guestCpus": 8, "memoryMb": 32768, "zone": "us-central1-a", "isSharedCpu": False},
+    {
+        "name": "n9-gpu-1g",
+        "guestCpus": 16,
+        "memoryMb": 131072,
+        "accelerators": [{"guestAcceleratorType": "nvidia-l4", "guestAcceleratorCount": 1}],
+    },
+]
+CONFIG: dict[str, Any] = {
+    "apiVersion": "machineconfigs.cloud.google.com/v1",
+    "kind": "MachineConfig",
+    "metadata": {"name": "n9"},
+    "spec": {
+        "machineFamily": {
+            "name": "n9",
+            "machineTypes": [
+                {
+                    "name": "n9-gpu-1g",
+                    "resources": {
+                        "cpus": 16,
+                        "memory": 131072,
+                        "accelerator": {"name": "nvidia-l4", "fixedCount": 1},
+                        "LocalSSDConfig": {"fixedCount": 2},
+                    },
+                }
+            ],
+        }
+    },
+}
+OWN: dict[str, Any] = {
+    "pools": [
+        {
+            "name": "p",
+            "machine_type": "n1-standard-8",
+            "gpu": {"type": "t4", "count": 1},
+            "taints": [{"key": "team", "effect": "NoSchedule"}],
+            "max_nodes": 3,
+        },
+        {"name": "lab", "allocatable": {"cpu": "31", "memory": "60Gi"}, "system": {"cpu": "300m"}, "nodes": 3},
+    ]
+}
+
+
+@dataclass(frozen=True)
+class Format:
+    """A valid file of one format; `around` finds the objects that say nothing of a node, by path."""
+
+    name: str
+    data: Any
+    around: str = "$."
+
+
+# Objects whose keys are the user's own names, and those that are known to change nothing for pods, whatever they hold.
+NAMES = (
+    r"/(labels|nodeLabels|sysctls|vars|allocatable|system"
+    r"|management|release_channel|shielded_instance_config|shieldedInstanceConfig|activeMigration)(/\d+)?$"
+)
+OF_TERRAFORM = r"|^$|^/resource(/[a-z_]+)?$"
+OF_KUBERNETES = r"|^$|^/items/\d+$|/metadata$|/status(/.*)?$"
+FORMATS = [
+    Format(
+        "main.tf.json",
+        {
+            "resource": {
+                "google_container_cluster": {"c": CLUSTER},
+                "google_container_node_pool": {"p": {**NODE_POOL, "cluster": "${google_container_cluster.c.name}"}},
+            }
+        },
+        OF_TERRAFORM,
+    ),
+    Format(
+        "module.tf.json", {"module": {"gke": MODULE}}, r"|^$|^/module$|/node_pools_labels(/\w+)?$|/node_pools_taints$"
+    ),
+    Format(
+        "plan.json",
+        {"format_version": "1.2", "planned_values": {"root_module": {"resources": resources("values")}}},
+        r"|^$|^/planned_values(/root_module(/resources/\d+)?)?$",
+    ),
+    Format(
+        "state.json",
+        {"format_version": "1.0", "values": {"root_module": {"resources": resources("values")}}},
+        r"|^$|^/values(/root_module(/resources/\d+)?)?$",
+    ),
+    Format(
+        "terraform.tfstate",
+        {
+            "version": 4,
+            "terraform_version": "1.11.4",
+            "resources": [
+                {**resource, "instances": [{"attributes": resource.pop("values")}]} for resource in resources("values")
+            ],
+        },
+        r"|^$|^/resources/\d+(/instances/\d+)?$",
+    ),
+    Format("pools.json", [GCLOUD_POOL]),
+    Format(
+        "cluster.json",
+        {
+            "name": "c",
+            "locations": ["us-central1-a"],
+            "nodePools": [GCLOUD_POOL],
+            "networkPolicy": {"enabled": False},
+            "networkConfig": {"datapathProvider": "LEGACY_DATAPATH", "network": "n"},
+            "addonsConfig": {"dnsCacheConfig": {"enabled": True}},
+            "autoscaling": {"enableNodeAutoprovisioning": False},
+        },
+    ),
+    Format("nodes.json", {"apiVersion": "v1", "kind": "List", "items": [NODE]}, OF_KUBERNETES),
+    Format("class.json", CLASS, OF_KUBERNETES),
+    Format("blueprint.yaml", BLUEPRINT, r"|^$|/deployment_groups/\d+$"),
+    Format("machines.json", MACHINES),
+    Format("config.json", CONFIG, r"|/metadata$"),
+    Format("own.yaml", OWN),
+]
+VALUES: tuple[Any, ...] = (True, False, 3, 0, "text", ["a"], {"enabled": True}, [{"count": 2}], [{"a": 1}, {"b": 2}])
+
+
+def objects(value: Any, around: re.Pattern[str], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects that a stray key may fall into, with their paths."""
+    if isinstance(value, dict) and not around.search(path):
+        yield path, value
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        yield from objects(inner, around, f"{path}/{key}")
+
+
+def cases(file: Format) -> Iterator[tuple[str, str, Any]]:
+    """Where a key was put, its name, and the file that came of it: each place once, then at random."""
+    rng = random.Random(f"{SEED} {file.name}")
+    around = re.compile(NAMES + file.around.replace("$.", "|$."))
+    places = [path for path, _ in objects(file.data, around)]
+    count = max(1, CASES // len(FORMATS))
+    chosen = rng.sample(places, min(count, len(places)))
+    chosen += rng.choices(places, k=count - len(chosen))
+    for place in chosen:
+        data = copy.deepcopy(file.data)
+        key = "x" + "".join(rng.choices("abcdefgh_", k=rng.randint(3, 9))) + "z"
+        dict(objects(data, around))[place][key] = rng.choice(VALUES)
+        yield place, key, data
+
+
+ANYWHERE = Shape(requests=(("cpu", 10), ("memory", 1 << 20), ("pods", 1)), tolerations=(Toleration(operator="Exists"),))
+
+
+def faults_of(file: Format, key: str, data: Any) -> Iterator[str]:
+    """What is wrong with how the key was taken."""
+    try:
+        pools = read_pools(json.dumps(data), file.name)
+    except SpecError as error:
+        if key not in str(error):
+            yield f"refused, but for another reason: {error}"
+        return
+    concerned = [pool for pool in pools.pools if any(key in doubt.text for doubt in pool.doubts)]
+    if not concerned and not any(key in note for note in pools.notes):
+        yield "not said"
+    for pool in concerned:
+        group = plan_demands([Demand(ANYWHERE, [("g", 1)])], replace(pools, pools=(pool,), workloads=())).groups[0]
+        if group.verdict == "PROVEN":
+            yield f"PROVEN on {pool.name}"
+
+
+@pytest.mark.parametrize("file", FORMATS, ids=[file.name for file in FORMATS])
+def test_a_stray_key_never_leaves_a_proof_without_a_note(file: Format) -> None:
+    wrong = [f"{place}/{key}: {fault}" for place, key, data in cases(file) for fault in faults_of(file, key, data)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("file", FORMATS, ids=[file.name for file in FORMATS])
+def test_the_files_that_keys_are_put_into_raise_no_doubt_of_their_own(file: Format) -> None:
+    pools: Pools = read_pools(json.dumps(file.data), file.name)
+    said = [doubt.text for pool in pools.pools for doubt in pool.doubts]
+    assert [text for text in said if "is no key that is understood" in text] == []
+    assert [note for note in pools.notes if "is no key that is understood" in note] == []
