@@ -64,7 +64,7 @@ soak: e2e-tools ## what takes longer than a change may: the law, the fuzz, --set
 	@SYMPH_SOAK=20000 SYMPH_SEED=$${SYMPH_SEED:-$$RANDOM} python -m pytest -q -s -p no:cacheprovider -m e2e tests/e2e/test_git_walk.py
 	@SYMPH_SOAK=10000 python -m pytest -q -s -p no:cacheprovider -m slow tests/e2e/test_local_walk.py
 	@python -m tests.e2e.tools build source-controller kustomize-controller
-	@SYMPH_SOAK=1 python -m pytest -q -p no:cacheprovider -m e2e tests/e2e/test_flux.py
+	@SYMPH_SOAK=1 python -m pytest -q -p no:cacheprovider -m e2e tests/e2e/test_flux.py tests/e2e/test_judges.py
 	@python -m tests.e2e.oracle 2000
 	@$(MAKE) matrix
 

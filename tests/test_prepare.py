@@ -16,7 +16,7 @@ from symphony_charts.spec.data import to_data
 from tests.chart.harness import EXAMPLES
 from tests.law import Case, ask, cases, disagreements
 
-_CASES = int(os.environ.get("SYMPH_LAW_CASES", "200"))
+_CASES = int(os.environ.get("SYMPH_LAW_CASES", "50"))
 
 
 @pytest.fixture(scope="module")

@@ -112,11 +112,15 @@ class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     repository: Repository | None = None
     environments: dict[str, Environment] = {}
     pools: list[str] = []
+    template: str = ""
     allow_leaks: list[AllowedLeak] = []
 
 
 class Settings(_Keys, frozen=True, kw_only=True):
-    """What holds for every experiment of a project; `path` is the file, None where there is none."""
+    """What holds for every experiment of a project; `path` is the file, None where there is none.
+
+    `template` is the fork of the chart template that `symph package` uses: a folder, or ``URL@REVISION``.
+    """
 
     path: Path | None = None
 
@@ -170,7 +174,10 @@ def read_settings(path: Path) -> Settings:
     # Files that settings name count from their folder, wherever the command is typed.
     pools = [str(path.parent / Path(pool).expanduser()) for pool in settings.pools]
     environments = {name: _placed(each, path.parent) for name, each in settings.environments.items()}
-    return msgspec.structs.replace(settings, path=path, pools=pools, environments=environments)
+    template = settings.template
+    if template and "://" not in template and "@" not in template:
+        template = str(path.parent / Path(template).expanduser())
+    return msgspec.structs.replace(settings, path=path, pools=pools, template=template, environments=environments)
 
 
 def _settings_in(data: object) -> Settings:

@@ -74,3 +74,16 @@ def test_a_port_of_nodes_says_nothing_of_a_service_inside() -> None:
     chart = chart_of(experiment_of(processes=PROCESSES))
     objects = native_objects(chart, values=board(expose="ClusterIP", nodePort=30080))
     assert "nodePort" not in json.dumps([*objects.values()])
+
+
+def test_a_limit_for_all_is_a_bound_and_asks_for_nothing(tmp_path: Path) -> None:
+    own = {"own": {"limits": {"cpu": "3"}}, "none": {}}
+    chart = chart_of(experiment_of(processes=own))
+    sets = ("defaults.resources.limits.cpu=2",)
+    assert_same(chart, tmp_path, sets)
+    pods: Any = [item for (kind, _), item in native_objects(chart, sets).items() if kind == "Job"]
+    [alone] = [c for job in pods for c in job["spec"]["template"]["spec"]["containers"] if c["name"] == "none"]
+    assert (alone["resources"]["requests"]["cpu"], alone["resources"]["limits"]["cpu"]) == ("100m", "2")
+    # What limits itself and asks for nothing gets what it limits itself to, as Kubernetes has it.
+    [limited] = [c for job in pods for c in job["spec"]["template"]["spec"]["containers"] if c["name"] == "own"]
+    assert ("cpu" in limited["resources"]["requests"], limited["resources"]["limits"]["cpu"]) == (False, "3")

@@ -20,8 +20,8 @@ from symphony_charts.errors import SpecError
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart, experiment_of, native_objects, set_values
+from tests.chart.rich import rich
 from tests.chart.strategies import experiments
-from tests.chart.test_mutations import rich
 
 
 def rules(experiment: Experiment, *sets: str) -> set[str]:

@@ -14,7 +14,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.package import template
 from symphony_charts.prepare import prepare_experiment
 from tests.chart.harness import assert_same, chart_of, experiment_of, native_objects, run_helm, write_chart
-from tests.chart.test_mutations import _ARGO, _OLD, _ROLES, rich
+from tests.chart.rich import ARGO, OLD, ROLES, rich
 from tests.tools import HELM_VERSIONS
 
 COMMON = {
@@ -42,10 +42,10 @@ _ROWS: dict[str, tuple[str, ...]] = {
     "jobset": ("workload.kind=jobset",),
     "appwrapper": ("workload.kind=appwrapper",),
     "volcano": ("workload.kind=volcano", *_NONE),
-    "argo": _ARGO,
-    "argo by schedule": (*_ARGO, "workload.argo.schedules={@daily}"),
-    "dijob": _OLD,
-    "dijob v0": _ROLES,
+    "argo": ARGO,
+    "argo by schedule": (*ARGO, "workload.argo.schedules={@daily}"),
+    "dijob": OLD,
+    "dijob v0": ROLES,
 }
 
 
@@ -108,13 +108,16 @@ def test_egress_lets_pods_dial_names_their_services_and_what_is_said_besides(tmp
     assert_same(chart, tmp_path, (), values)
     objects: Any = native_objects(chart, (), values)
     policies = {
-        item["metadata"]["labels"]["symph.dev/group"]: item["spec"]
+        item["metadata"]["labels"].get("symph.dev/group", "test"): item["spec"]
         for (kind, _), item in objects.items()
         if kind == "NetworkPolicy"
     }
     names = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
     assert policies["alone"]["egress"] == [names, internet]
     assert policies["run"]["egress"][1]["to"][0]["podSelector"] == policies["web"]["podSelector"]
+    # The pod of `helm test` dials what is of the release.
+    [to] = policies["test"]["egress"][1]["to"]
+    assert to["podSelector"]["matchLabels"].items() <= policies["web"]["podSelector"]["matchLabels"].items()
     assert all(policy["policyTypes"] == ["Ingress", "Egress"] for policy in policies.values())
     # Those whose replicas dial each other go on to do so.
     assert_same(

@@ -166,3 +166,20 @@ def test_a_fork_that_leaves_the_experiment_out_is_refused(fork: Path, tmp_path: 
 def test_a_fork_is_not_published_by_the_way(fork: Path, tmp_path: Path) -> None:
     ended = package(tmp_path, "--template", str(fork), "--push", status=2)
     assert "what is published is made by the template of this installation" in ended.stderr
+
+
+def test_a_project_names_its_template_once(fork: Path, tmp_path: Path) -> None:
+    change(fork, "README.md", "[[ cookiecutter._readme ]]", "[[ cookiecutter._readme ]]\n\nOf us.")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".symph.yaml").write_text("template: ../ours\nenvironments: [dev]\n")
+    (tmp_path / "exp.yaml").rename(project / "exp.yaml")
+    package(project)
+    assert (project / "dist/exp/README.md").read_text().endswith("Of us.\n")
+    package(project, "--template", "")
+    assert "Of us." not in (project / "dist/exp/README.md").read_text()
+    assert "what is published is made by" in package(project, "--push", "--template", "", status=2).stderr
+    publish = [sys.executable, "-m", "symphony_charts", "publish", "exp.yaml", "--repo", f"file://{tmp_path}"]
+    ended = subprocess.run(publish, cwd=project, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert "names a template, and what is published is made by that of this installation" in ended.stderr

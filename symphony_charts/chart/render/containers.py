@@ -198,9 +198,10 @@ def _resources(values: Values, defaults: Values) -> Values:
     requests, limits = strings(resources.get("requests")), strings(resources.get("limits"))
     asked = {key: value for key, value in requests.items() if key == "memory" or "/" in key}
     usual = {key: strings(fallback.get(key)) for key in ("requests", "limits") if resources.get(key) != {}}
-    limits = {**usual.get("limits", {}), **asked, **limits}
-    missing = {key: value for key, value in usual.get("requests", {}).items() if key not in limits}
-    requests = {**missing, **requests}
+    # What it limits itself it asks for, too; what is limited for all is only a bound.
+    own = {**asked, **limits}
+    missing = {key: value for key, value in usual.get("requests", {}).items() if key not in own}
+    requests, limits = {**missing, **requests}, {**usual.get("limits", {}), **own}
     return {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
 
 

@@ -11,26 +11,42 @@ from symphony_charts.chart.render.scripts import dial_script
 from symphony_charts.chart.render.values import Values
 from symphony_charts.formats.data import sub
 
-__all__ = ["dial_pod"]
+__all__ = ["dial_name", "dial_pod", "dialled"]
 
 # A pod that failed stays for its log; nothing else outlives the release.
 _KEPT_UNTIL = "before-hook-creation,hook-succeeded"
 
 
+def dial_name(model: Model) -> str:
+    """What the pod is called, and the policy that lets it out."""
+    return names.join(model.fullname, "test-dial", 63)
+
+
+def dialled(model: Model) -> list[str]:
+    """The addresses that `helm test` dials: of every bound service; none where tests are switched off."""
+    if sub(model.values, "tests").get("enabled") in (False, "false"):
+        return []
+    return [f"{service.host}:{service.port}" for service in model.services.values() if service.is_bound]
+
+
 def dial_pod(model: Model) -> Iterator[dict[str, object]]:
     """A pod that dials every bound service, if there are any and tests are not switched off."""
-    bound = [f"{service.host}:{service.port}" for service in model.services.values() if service.is_bound]
-    tests = sub(model.values, "tests")
-    if not bound or tests.get("enabled") in (False, "false"):
+    bound, tests = dialled(model), sub(model.values, "tests")
+    if not bound:
         return
+    policy = model.defaults.get("imagePullPolicy")
     spec: Values = {
         "containers": [
             {
                 "name": "dial",
                 "image": image_text(model.values, tests.get("image") or ""),
+                **({"imagePullPolicy": policy} if policy else {}),
                 "command": ["/bin/sh", "-c", dial_script(), "dial"],
                 "args": bound,
-                "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
+                "resources": {
+                    "requests": {"cpu": "10m", "memory": "16Mi", "ephemeral-storage": "1Mi"},
+                    "limits": {"cpu": "100m", "memory": "64Mi", "ephemeral-storage": "16Mi"},
+                },
                 "securityContext": {
                     "allowPrivilegeEscalation": False,
                     "readOnlyRootFilesystem": True,
@@ -57,7 +73,7 @@ def dial_pod(model: Model) -> Iterator[dict[str, object]]:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": names.join(model.fullname, "test-dial", 63),
+            "name": dial_name(model),
             "labels": {**model.labels, "app.kubernetes.io/component": "test"},
             "annotations": {"helm.sh/hook": "test", "helm.sh/hook-delete-policy": _KEPT_UNTIL},
         },

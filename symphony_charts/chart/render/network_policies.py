@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from symphony_charts.chart.render.dial_pod import dial_name, dialled
 from symphony_charts.chart.render.model import LiveService, Model
 from symphony_charts.chart.render.values import Values, is_true, texts
 from symphony_charts.formats.data import maps, sub
@@ -11,13 +12,16 @@ from symphony_charts.kinds.group import Group
 
 __all__ = ["network_policies"]
 
-_DNS = 53
+_TEST = {"app.kubernetes.io/component": "test"}
+# DNS.
+_NAMES = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
 
 def network_policies(model: Model, run: str) -> Iterator[dict[str, object]]:
     """A policy per group that lets in exactly the declared connects, and out where that is asked for, too.
 
-    What is told its peers by rank dials them on ports that nobody declares: such groups let each other in.
+    What is told its peers by rank dials them on ports that nobody declares: such groups let each other in. The pod of
+    `helm test` has a policy of its own.
     """
     settings = sub(model.values, "networkPolicy")
     if not is_true(settings.get("enabled")):
@@ -33,7 +37,7 @@ def network_policies(model: Model, run: str) -> Iterator[dict[str, object]]:
         if is_true(settings.get("egress")):
             spec["policyTypes"] = ["Ingress", "Egress"]
             spec["egress"] = [
-                {"ports": [{"port": _DNS, "protocol": "UDP"}, {"port": _DNS, "protocol": "TCP"}]},
+                _NAMES,
                 *(
                     _outward_rule(model, service, run)
                     for name, service in model.services.items()
@@ -48,14 +52,29 @@ def network_policies(model: Model, run: str) -> Iterator[dict[str, object]]:
             "metadata": {"name": group.base, "labels": {**model.labels, "symph.dev/group": name}},
             "spec": spec,
         }
+    if dialled(model):
+        yield _policy_of_tests(model, is_closed=is_true(settings.get("egress")))
+
+
+def _policy_of_tests(model: Model, *, is_closed: bool) -> dict[str, object]:
+    """Nobody dials the pod of `helm test`, and it dials this release alone."""
+    spec: Values = {"podSelector": {"matchLabels": {**model.identity, **_TEST}}, "policyTypes": ["Ingress"]}
+    if is_closed:
+        spec["policyTypes"] = ["Ingress", "Egress"]
+        spec["egress"] = [_NAMES, {"to": [{"podSelector": {"matchLabels": model.identity}}]}]
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": dial_name(model), "labels": {**model.labels, **_TEST}},
+        "spec": spec,
+    }
 
 
 def _rule(model: Model, service: LiveService, run: str) -> Values:
     rule: Values = {"ports": [{"port": service.port, "protocol": "TCP"}]}
     if not service.expose:
         dialling = [group for group in model.groups.values() if _connects(group, service.name)]
-        test = {**model.identity, "app.kubernetes.io/component": "test"}
-        selectors = [test, *(_selector(model, group, run) for group in dialling)]
+        selectors = [{**model.identity, **_TEST}, *(_selector(model, group, run) for group in dialling)]
         rule["from"] = [{"podSelector": {"matchLabels": selector}} for selector in selectors]
     return rule
 

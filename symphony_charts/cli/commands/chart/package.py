@@ -16,6 +16,7 @@ from symphony_charts.errors import UsageError
 from symphony_charts.kinds.leftovers import failure_difference, runs_on
 from symphony_charts.oci.images import Images, images_of, with_images
 from symphony_charts.package import Packaged, package, template, write
+from symphony_charts.settings.project import find_settings
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.pods import pods_of
 
@@ -36,7 +37,9 @@ _REGISTRY = {
 def run(args: argparse.Namespace) -> int:
     """Package every spec; nothing is written unless all of them can be. With `--push` they are published then."""
     images = Images()
-    if args.template and args.push:
+    named = find_settings(Path(specs_of(args.specs)[0]).absolute().parent).template
+    args.template = named if args.template is None else args.template
+    if args.push and (args.template or named):
         what = "what is published is made by the template of this installation"
         raise UsageError(what, next="package with --template, and publish the folder by your own means")
     if args.workspace is not None or args.image_repo is not None or args.platform:

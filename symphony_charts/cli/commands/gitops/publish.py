@@ -13,7 +13,7 @@ from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.commands.tools.secrets import certificate_of
 from symphony_charts.cli.specs import each_spec, refuse_twins, specs_of
 from symphony_charts.cli.values import user_values_of
-from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing
+from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
 from symphony_charts.gitops.operations.base import Change
 from symphony_charts.gitops.operations.environment_values import Given
 from symphony_charts.gitops.prepare import Candidate, prepare_publish, team_of
@@ -43,6 +43,9 @@ def publish(
 ) -> None:
     """What `symph publish` and `symph package --push` do with the spec files `paths`; `images` take others' places."""
     settings = git_repository.settings_of(args, Path(paths[0]).absolute().parent)
+    if settings.template:
+        what = f"{settings.path} names a template, and what is published is made by that of this installation"
+        raise UsageError(what, next="symph package, and publish the folder by your own means")
     env = None if args.chart_only else settings.environment(args.env)
     now = int(time.time())
     by = git_repository.author_name(settings)

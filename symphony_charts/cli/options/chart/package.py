@@ -26,8 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-t",
         "--template",
         metavar="DIR|URL@REF",
-        default="",
-        help="a fork of the chart template: its folder, or a Git repository at a tag or commit; no hook of it runs",
+        default=None,
+        help="a fork of the chart template: its folder, or a Git repository at a tag or commit; no hook of it runs"
+        " (default: `template` of .symph.yaml; '' is the template of this installation)",
     )
     add_values(parser)
     common.add_placement(parser)

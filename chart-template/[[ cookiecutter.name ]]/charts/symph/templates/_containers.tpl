@@ -216,17 +216,18 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- range $key, $value := $own.limits -}}
 {{- $_ := set $limits $key (include "symph.scalar" $value) -}}
 {{- end -}}
-{{- if not (or $isCleared (and (hasKey $own "limits") (not $own.limits))) -}}
-{{- range $key, $value := .plain.limits -}}
-{{- if not (hasKey $limits $key) -}}
-{{- $_ := set $limits $key $value -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
+{{- /* What it limits itself it asks for, too; what is limited for all is only a bound. */ -}}
 {{- if not (or $isCleared (and (hasKey $own "requests") (not $own.requests))) -}}
 {{- range $key, $value := .plain.requests -}}
 {{- if and (not (hasKey $requests $key)) (not (hasKey $limits $key)) -}}
 {{- $_ := set $requests $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if not (or $isCleared (and (hasKey $own "limits") (not $own.limits))) -}}
+{{- range $key, $value := .plain.limits -}}
+{{- if not (hasKey $limits $key) -}}
+{{- $_ := set $limits $key $value -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

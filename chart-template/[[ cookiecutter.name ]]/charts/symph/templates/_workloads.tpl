@@ -95,10 +95,28 @@ and one for peers, which dial each other on ports that nobody declares. */ -}}
 {{- toJson $peers -}}
 {{- end -}}
 
+{{- /* symph.namesRule: the rule that lets pods ask for addresses: DNS. */ -}}
+{{- define "symph.namesRule" -}}
+{{- dict "ports" (list (dict "port" 53 "protocol" "UDP") (dict "port" 53 "protocol" "TCP")) | toJson -}}
+{{- end -}}
+
+{{- /* symph.dialled: the addresses that `helm test` dials: of every bound service; none where tests are switched off. */ -}}
+{{- define "symph.dialled" -}}
+{{- $bound := list -}}
+{{- if ne (toString .values.tests.enabled) "false" -}}
+{{- range $name, $service := .services -}}
+{{- if $service.bind -}}
+{{- $bound = append $bound (printf "%s:%d" $service.host (int $service.port)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $bound -}}
+{{- end -}}
+
 {{- /* symph.outwardRules: what a group may dial: names, the services that it connects to, its peers, and what is said besides. */ -}}
 {{- define "symph.outwardRules" -}}
 {{- $model := .model -}}
-{{- $rules := list (dict "ports" (list (dict "port" 53 "protocol" "UDP") (dict "port" 53 "protocol" "TCP"))) -}}
+{{- $rules := list (include "symph.namesRule" . | fromJson) -}}
 {{- range (.group.dialled | default list | sortAlpha) -}}
 {{- $service := index $model.services . -}}
 {{- $selector := include "symph.selector" (dict "model" $model "group" (index $model.groups $service.group)) | fromJson -}}

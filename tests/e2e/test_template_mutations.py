@@ -7,19 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from symphony_charts.chart.compile.experiment import with_digest
-from symphony_charts.chart.files.chart import Chart, make_chart
-from symphony_charts.chart.values.merge import merge
-from tests.chart.harness import (
-    Objects,
-    chart_of,
-    experiment_of,
-    helm_objects,
-    native_objects,
-    set_values,
-    template,
-    write_chart,
-)
+from symphony_charts.chart.files.chart import Chart
+from tests.chart.harness import Objects, helm_objects, native_objects, write_chart
+from tests.chart.rich import ARGO, COMMON, DIJOB, LIMITS, OLD, RANKS, ROLES, rich
+
+pytestmark = pytest.mark.slow
 
 _SET = re.compile(r"^\{\{- \$_ := set \$?\.?(?!group \"workload\")\S+ .*-\}\}\n", re.MULTILINE)
 _MUTATED = (
@@ -35,84 +27,6 @@ _MUTATED = (
     "_argo.tpl",
 )
 
-# Groups in all shapes, so that every branch of the templates runs.
-_RICH = {
-    "groups": {
-        "mixed": {
-            "processes": {
-                "first": {"command": ["a"], "args": ["b"], "cwd": "/w", "binds": {"data": 7001}},
-                "beside": {"lifecycle": "service", "binds": "side", "exposes": "web", "connects": "data"},
-            },
-            "annotations": {"note": "x"},
-            "labels": {"tier": "x"},
-        }
-    },
-    "processes": {
-        "many": {
-            "command": ["m"],
-            "replicas": 3,
-            "retries": 2,
-            "deadline": 60,
-            "binds": "peers",
-            "connects": ["data"],
-            "requests": {"memory": "1Gi", "rdma/ib": "1"},
-            "mounts": [{"volume": "scratch", "at": "/s", "read_only": True, "sub_path": "x"}],
-            "tolerations": [{"key": "spot", "operator": "Exists"}],
-            "node_selector": {"pool": "x"},
-            "image_pull_policy": "Always",
-            "service_account": "runner",
-            "env": {"FROM": {"field": "spec.nodeName"}, "REF": "$(SYMPH_EXPERIMENT)", "PLAIN": "1"},
-        },
-        "serve": {"lifecycle": "service", "replicas": 2, "binds": "api", "restart": "always"},
-        "keep": {"lifecycle": "service", "keep": True, "binds": "state"},
-    },
-    "volumes": {"scratch": {"type": "empty_dir"}},
-    "configs": {"a.yaml": {"text": "x", "mode": "0600"}, "b.bin": {"base64": "AAE="}},
-    "secrets": [{"file": "/tmp/token"}, {"file": "/tmp/key", "only": ["many"]}],
-    "prepare": {"fetch": {"command": ["get"], "groups": ["many"]}},
-    "networks": ["macvlan"],
-    "image_pull_secrets": ["pull"],
-    "security": {"network_policy": True},
-    "labels": {"cost": "x"},
-    "annotations": {"every": "pod"},
-    "workload": {"gang": "kueue", "queue": "q", "run_key": "7"},
-    "done_when": ["many"],
-}
-
-
-_DIJOB = (
-    "workload.kind=dijob",
-    "workload.gang=none",
-    "workload.queue=null",
-    "networks=null",
-    "groups.mixed.replicas=0",
-    "groups.many.restartPolicy=OnFailure",
-)
-_ROLES = (
-    *_DIJOB,
-    "workload.dijob.operator=v0",
-    "groups.many.replicas=0",
-    "groups.coordinator.containers.c.image=a",
-    "groups.aggregator.containers.a.image=a",
-)
-_OLD = (
-    *_DIJOB,
-    "workload.dijob.operator=v1.1.0",
-    "workload.dijob.group=g",
-    "workload.dijob.priority=high",
-    "networkPolicy.enabled=false",
-)
-_RANKS = ("compat=di-engine", "workload.order={many,mixed}")
-_ARGO = (
-    "workload.kind=argo",
-    "workload.argo.parameters={PLAIN}",
-    "workload.argo.needs.pre={data}",
-    "workload.argo.needs.data={}",
-    "workload.argo.retries=2",
-)
-_COMMON = ("commonAnnotations.a=b", "serviceAccount.create=true")
-_LIMITS = ("groups.many.containers.many.resources.limits.cpu=2",)
-# Operator v0 finds what a group listens on by the name of its port.
 _PORT = (
     "workload.kind=dijob",
     "workload.dijob.operator=v0",
@@ -133,23 +47,23 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("workload.kind=jobset", "workload.jobset.maxRestarts=2"),
         ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co", "workload.gangScope=group"),
         ("workload.kind=volcano", "workload.gang=none"),
-        _COMMON,
-        _DIJOB,
-        _RANKS,
+        COMMON,
+        DIJOB,
+        RANKS,
     ),
-    "_names.tpl": (_COMMON,),
+    "_names.tpl": (COMMON,),
     "_containers.tpl": (
-        _DIJOB,
-        _RANKS,
+        DIJOB,
+        RANKS,
         ("groups.keep.containers.keep.securityContext.privileged=true",),
-        _LIMITS,
+        LIMITS,
         _HOOKS,
         _PORT,
     ),
-    "_workloads.tpl": (("networkPolicy.egress=true",), _DIJOB, _RANKS),
-    "_tasks.tpl": (_DIJOB,),
-    "_argo.tpl": (_ARGO,),
-    "_kinds.tpl": (("workload.kind=jobset",), ("workload.queuePriority=high",), _OLD),
+    "_workloads.tpl": (("networkPolicy.egress=true",), DIJOB, RANKS),
+    "_tasks.tpl": (DIJOB,),
+    "_argo.tpl": (ARGO,),
+    "_kinds.tpl": (("workload.kind=jobset",), ("workload.queuePriority=high",), OLD),
     "_gang.tpl": (
         ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co", "workload.gangScope=group"),
     ),
@@ -185,23 +99,14 @@ _OBJECTS: dict[str, tuple[tuple[str, ...], ...]] = {
             "groups.mixed.backoffLimit=2",
         ),
     ),
-    "argo": (_ARGO, (*_ARGO, "workload.argo.schedules={@daily}", "workload.argo.timezone=UTC")),
+    "argo": (ARGO, (*ARGO, "workload.argo.schedules={@daily}", "workload.argo.timezone=UTC")),
     "dijob": (
-        _DIJOB,
-        _OLD,
-        (*_DIJOB, "workload.dijob.operator=v1.0", "workload.dijob.topology=mesh", "workload.dijob.parallelWorkers=2"),
-        _ROLES,
+        DIJOB,
+        OLD,
+        (*DIJOB, "workload.dijob.operator=v1.0", "workload.dijob.topology=mesh", "workload.dijob.parallelWorkers=2"),
+        ROLES,
     ),
 }
-
-
-def rich() -> Chart:
-    """The chart of an experiment that has something of everything."""
-    chart = chart_of(experiment_of(**_RICH))
-    sets = ["defaults.resources.limits.ephemeral-storage=1Gi", "groups.many.backoffLimit=2"]
-    probe = {"readinessProbe": {"tcpSocket": {"port": "8080"}}}
-    values = merge(chart.values, {"groups": {"keep": {"containers": {"keep": probe}}}})
-    return make_chart(chart.name, with_digest(merge(values, set_values(sets))), "0.1.0", template())
 
 
 def mutations(chart: Chart) -> list[tuple[str, int]]:

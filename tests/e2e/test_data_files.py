@@ -15,7 +15,9 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.kinds.registry import KINDS
 from tests.chart.harness import Objects, native_objects, objects_in, run_helm, write_chart
-from tests.chart.test_mutations import rich
+from tests.chart.rich import rich
+
+pytestmark = pytest.mark.slow
 
 _NAME = "agroupwhosenameisaslongasthat"
 # Names so long that every bound of them shows, and a service of that group.
