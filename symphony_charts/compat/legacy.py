@@ -6,9 +6,12 @@ What that form cannot hold stands under the key ``symph``, which Symphony's own 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+from symphony_charts.compat.kube_dump import container_yml, pod_yml
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import sub
 from symphony_charts.importers.common.input_file import from_data
 from symphony_charts.importers.symphony.importer import import_legacy
 from symphony_charts.spec.builder import experiment as builder
@@ -27,15 +30,17 @@ __all__ = [
 
 Data = dict[str, Any]
 NATIVE = "symph"
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 _USUAL_RANGE = ("port_range", "7000-8999")
 
 
 def dump_experiment(exp: builder.ExperimentSpec, backend: str, addresses: Mapping[str, Mapping[str, object]]) -> Data:
     """The experiment as Symphony's `backend` (kube, tmux, subproc) dumped it, with the address book under ``ab``."""
     experiment = exp.finish()
+    volumes = sub(exp.to_data(), "volumes")
     data: Data = {
-        "process_groups": [dump_group(group, backend) for group in exp.list_process_groups()],
-        "processes": [dump_process(process, backend) for process in exp.list_processes()],
+        "process_groups": [dump_group(group, backend, volumes) for group in exp.list_process_groups()],
+        "processes": [dump_process(process, backend, volumes) for process in exp.list_processes()],
         "name": experiment.name,
         "ab": {name: dict(entry) for name, entry in addresses.items()},
     }
@@ -52,19 +57,22 @@ def dump_experiment(exp: builder.ExperimentSpec, backend: str, addresses: Mappin
     return data
 
 
-def dump_group(group: builder.ProcessGroupSpec, backend: str) -> Data:
-    """A group in the same form."""
+def dump_group(group: builder.ProcessGroupSpec, backend: str, volumes: Mapping[str, object] = _NOTHING) -> Data:
+    """A group in the same form; `volumes` are those that its experiment declares."""
     data: Data = {
-        "processes": [dump_process(process, backend) for process in group.list_processes()],
+        "processes": [dump_process(process, backend, volumes) for process in group.list_processes()],
         "name": group.name,
     }
     if backend == "tmux":
         data |= {"start_dir": ".", "preamble_cmds": []}
+    elif backend == "kube":
+        containers = [one["container_yml"] for one in data["processes"]]
+        data["pod_yml"] = pod_yml(group.name, group.to_data(), containers)
     return data
 
 
-def dump_process(process: builder.ProcessSpec, backend: str) -> Data:
-    """A process in the same form; `env` is there only where it says something, since Symphony lost it."""
+def dump_process(process: builder.ProcessSpec, backend: str, volumes: Mapping[str, object] = _NOTHING) -> Data:
+    """A process in the same form; Symphony's local backends lost `env`, which is there where it says something."""
     fields = process.to_data()
     cmds = fields.get("cmds", [])
     lines = [cmds] if isinstance(cmds, str) else list(cmds if isinstance(cmds, list) else [])
@@ -75,8 +83,13 @@ def dump_process(process: builder.ProcessSpec, backend: str) -> Data:
         "exposed_services": process.exposed_services,
     }
     if backend == "kube":
+        container = container_yml(process.name, fields, volumes)
         data |= {"container_image": process.container_image, "standalone": process.group is None}
-    elif backend == "tmux":
+        data["container_yml"] = container
+        if process.group is None:
+            data["pod_yml"] = pod_yml(process.name, fields, [container])
+        return data
+    if backend == "tmux":
         data |= {"start_dir": fields.get("cwd") or ".", "cmds": lines}
     else:
         data["cmd"] = "\n".join(map(str, lines))

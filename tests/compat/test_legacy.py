@@ -61,6 +61,19 @@ def test_the_environment_that_symphony_lost_is_kept() -> None:
     assert (again.processes["p"].env, again.groups["g"].processes["q"].env) == ({"A": "1"}, {"B": "two"})
 
 
+RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("symphony-0.10-dumps.json").read_text())
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: str(case["backend"]))
+def test_the_calls_of_a_recorded_dump_give_it_and_it_is_read_whole(case: dict[str, Any]) -> None:
+    kind = KubeExperimentSpec if case["backend"] == "kube" else TmuxExperimentSpec
+    held: dict[str, Any] = {"": kind(**case["experiment"])}
+    for name, on, method, words, keywords in case["calls"]:
+        held[name or "_"] = getattr(held[on], method)(*words, **keywords)
+    for exp in (held[""], kind.load_dict(case["dump"])):
+        assert {key: value for key, value in exp.dump_dict().items() if key != "symph"} == case["dump"]
+
+
 @pytest.mark.parametrize("form", ["yaml_str", "json_str"])
 def test_a_process_and_a_group_are_written_and_read_by_themselves(form: str) -> None:
     group = TmuxProcessGroupSpec("g", preamble_cmds=["cd /tmp"])

@@ -11,10 +11,12 @@ from symphony_charts.chart.files.version import FIRST_VERSION, check_version, co
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops.operations.snapshot import Entry
-from symphony_charts.gitops.store.git_objects import hash_of, tree_id
+from symphony_charts.gitops.store.git_objects import file_entry, hash_of, top_entries, tree_object
 
 __all__ = ["Decision", "decide_version", "newest", "version_key"]
 
+# The only file of a chart that says its version.
+_VERSIONED = "Chart.yaml"
 _NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([^+]+))?(?:\+.*)?", re.ASCII)
 
 
@@ -54,12 +56,13 @@ def decide_version(
     those of the newest version. Raises Conflict where `wanted` exists with other content.
     """
     last = newest(published)
+    tops: dict[str, dict[str, Entry]] = {}
     if wanted is not None:
         check_version(wanted)
         same = chart.with_version(wanted)
         if wanted not in published:
             return Decision(chart=same, is_new=True, last=last)
-        if published[wanted].oid != tree_id(same.files, hash_of(published[wanted].oid)):
+        if not _is_at(chart, wanted, published[wanted].oid, tops):
             raise Conflict(
                 f"{chart.name} {wanted} is published already, with other content",
                 f"{published[wanted].oid[:12]} in the repository",
@@ -67,12 +70,20 @@ def decide_version(
             )
         return Decision(chart=same, is_new=False, last=last)
     for version in sorted(published, key=version_key, reverse=True):
-        oid = published[version].oid
-        if _NUMBERS.fullmatch(version) and oid == tree_id((same := chart.with_version(version)).files, hash_of(oid)):
-            return Decision(chart=same, is_new=False, last=last)
+        if _NUMBERS.fullmatch(version) and _is_at(chart, version, published[version].oid, tops):
+            return Decision(chart=chart.with_version(version), is_new=False, last=last)
     if last is None:
         return Decision(chart=chart.with_version(FIRST_VERSION), is_new=True)
     change = compare_values(last_values or {}, chart.values)
     return Decision(
         chart=chart.with_version(next_version(last, change)), is_new=True, last=last, change=change.describe()
     )
+
+
+def _is_at(chart: Chart, version: str, oid: str, tops: dict[str, dict[str, Entry]]) -> bool:
+    """Whether the tree `oid` holds `chart` under `version`; `tops` keeps, by hash, what no version changes."""
+    hash_name = hash_of(oid)
+    if hash_name not in tops:
+        tops[hash_name] = top_entries(chart.files, hash_name)
+    own = file_entry(chart.with_version(version).files[_VERSIONED], hash_name)
+    return tree_object({**tops[hash_name], _VERSIONED: own}, hash_name).oid == oid

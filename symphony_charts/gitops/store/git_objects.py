@@ -19,8 +19,10 @@ __all__ = [
     "Tree",
     "build_tree",
     "commit_object",
+    "file_entry",
     "hash_of",
     "object_of",
+    "top_entries",
     "tree_id",
     "tree_object",
 ]
@@ -74,6 +76,24 @@ def tree_object(entries: Mapping[str, Entry], hash_name: str) -> GitObject:
 def tree_id(files: Mapping[str, bytes], hash_name: str = "sha1") -> str:
     """The id of the tree that holds exactly `files` (path -> content)."""
     return build_tree(Snapshot(hash_name=hash_name), files).oid
+
+
+def top_entries(files: Mapping[str, bytes], hash_name: str) -> dict[str, Entry]:
+    """The entries at the top of the tree that holds exactly `files`."""
+    entries: dict[str, Entry] = {}
+    folders: dict[str, dict[str, bytes]] = {}
+    for path, content in files.items():
+        top, _, below = path.partition("/")
+        if below:
+            folders.setdefault(top, {})[below] = content
+        else:
+            entries[top] = file_entry(content, hash_name)
+    return entries | {name: Entry(mode=FOLDER, oid=tree_id(inside, hash_name)) for name, inside in folders.items()}
+
+
+def file_entry(content: bytes, hash_name: str) -> Entry:
+    """The entry of a file that holds `content`."""
+    return Entry(mode=FILE, oid=object_of("blob", content, hash_name).oid)
 
 
 def build_tree(tip: Snapshot, edits: Edits) -> Tree:

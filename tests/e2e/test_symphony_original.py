@@ -1,0 +1,135 @@
+"""Symphony itself is the judge of dumps: it and what stands for it here build the same experiments and write the same.
+
+What its form has no word for stands under the key `symph`, which it does not read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.e2e.symphony_original import DRIVER, VERSION, symphony_folder
+
+Case = dict[str, Any]
+CASES = 200
+SEED = int(os.environ.get("SYMPH_SEED", "10"))
+
+
+class Drawing:
+    """Calls of Symphony's builders, drawn at random."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.backend = rng.choice(["kube", "tmux"])
+        self.calls: list[list[object]] = []
+        self.services = 0
+
+    def case(self) -> Case:
+        rng, is_kube = self.rng, self.backend == "kube"
+        experiment: Case = {"name": rng.choice(["rl", "Exp_1", "a.b"]) if is_kube else "rl"}
+        if rng.random() < 0.5:
+            experiment |= {"secrets": ["~/k.txt"]} if is_kube else {"preamble_cmds": ["source x"]}
+        for group in range(rng.randint(0, 2)):
+            self.calls.append([f"g{group}", "", "new_process_group", [f"g{group}"], {}])
+            for number in range(rng.randint(1, 3)):
+                self._process(f"g{group}", f"p{group}{number}")
+            self._some(0.3, f"g{group}", self._of_pods())
+        for number in range(rng.randint(1, 3)):
+            self._process("", f"lone{number}")
+            self._some(0.3, f"lone{number}", self._of_pods())
+        return {"backend": self.backend, "experiment": experiment, "calls": self.calls}
+
+    def _process(self, on: str, name: str) -> None:
+        rng, fields = self.rng, {}
+        if self.backend == "kube":
+            drawn: Case = {
+                "command": rng.choice(["python", ["python", "-u"]]),
+                "args": rng.choice(["a b", ["x", 3, 1.5]]),
+                "env": {"A": rng.choice([1, "x", True, 1.5]), "my.var": "y"},
+            }
+            fields = {"container_image": "u:1"} | {key: value for key, value in drawn.items() if rng.random() < 0.5}
+        else:
+            fields = {"cmds": ["echo a", "b 'c'"]} | ({"start_dir": "/tmp"} if rng.random() < 0.3 else {})
+        self.calls.append([name, on, "new_process", [name], fields])
+        for kind in ("binds", "exposes"):
+            if rng.random() < 0.4:
+                self.services += 1
+                service = f"s{self.services}"
+                said = rng.choice([service, [service], {service: 9000 + self.services}])
+                self.calls.append(["", name, kind, [said], {}])
+        if self.backend == "kube":
+            self._some(0.25, name, _OF_CONTAINERS)
+
+    def _of_pods(self) -> list[tuple[str, list[object], Case]]:
+        if self.backend != "kube":
+            return []
+        return [
+            ("restart_policy", [self.rng.choice(["Always", "OnFailure", "Never"])], {}),
+            ("add_label", ["k", "v"], {}),
+            ("add_labels", [], {"l": "m"}),
+            ("add_toleration", [], {"key": "surreal", "operator": "Exists", "effect": "NoExecute"}),
+            ("node_selector", ["n", "v"], {}),
+        ]
+
+    def _some(self, share: float, on: str, calls: list[tuple[str, list[object], Case]]) -> None:
+        self.calls += [["", on, *call] for call in calls if self.rng.random() < share]
+
+
+_OF_CONTAINERS: list[tuple[str, list[object], Case]] = [
+    ("resource_request", [], {"cpu": 1.5, "memory": "2Gi"}),
+    ("resource_limit", [], {"gpu": 1, "memory": "3Gi"}),
+    ("image_pull_policy", ["Always"], {}),
+    ("set_env", ["B", 2], {}),
+    ("mount_nfs", [], {"server": "10.0.0.2", "path": "/e", "mount_path": "/m"}),
+    ("mount_host_path", ["/data/x", "/y"], {}),
+    ("mount_shared_memory", [], {}),
+    ("mount_secret", ["s", "/s"], {}),
+    ("mount_git_repo", ["https://g/R.git", "main", "/r"], {}),
+]
+
+
+@pytest.fixture(scope="module")
+def original() -> dict[str, str]:
+    """What makes a Python import Symphony itself."""
+    folder = symphony_folder()
+    if folder is None:
+        pytest.skip(f"symphony {VERSION} could not be installed from the registry")
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(folder)}
+
+
+def answers_of(cases: list[Case], env: dict[str, str] | None = None) -> list[Case]:
+    """What Symphony says to `cases` with its `env`, or what stands for it here without."""
+    argv = [sys.executable, str(DRIVER)] if env else [sys.executable, "-m", "symphony_charts.compat", str(DRIVER)]
+    done = subprocess.run(
+        argv, input=json.dumps(cases), capture_output=True, text=True, timeout=300, env=env, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers: list[Case] = json.loads(done.stdout)
+    return answers
+
+
+def without_ours(dump: Case) -> Case:
+    return {key: value for key, value in dump.items() if key != "symph"}
+
+
+def test_dumps_are_symphonys_own_and_each_reads_the_others(original: dict[str, str]) -> None:
+    rng = random.Random(SEED)
+    cases = [Drawing(rng).case() for _ in range(CASES)]
+    theirs, ours = answers_of(cases, original), answers_of(cases)
+    wrong = [
+        (case, their, our)
+        for case, their, our in zip(cases, theirs, ours, strict=True)
+        if {**our, "dump": without_ours(our["dump"])} != their
+    ]
+    assert wrong == [], f"{len(wrong)} of {CASES} with SYMPH_SEED={SEED}, the first: {wrong[0]}"
+    dumps = [answer["dump"] for answer in theirs]
+    read_there = answers_of([{**case, "load": one["dump"]} for case, one in zip(cases, ours, strict=True)], original)
+    assert [without_ours(one["dump"]) for one in read_there] == dumps
+    read_here = answers_of([{**case, "load": dump} for case, dump in zip(cases, dumps, strict=True)])
+    assert [without_ours(one["dump"]) for one in read_here] == dumps
