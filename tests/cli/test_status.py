@@ -17,6 +17,7 @@ from symphony_charts.cli.commands.look.status_rows import Row
 from symphony_charts.cli.main import main
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs
+from tests.gitops.servers import make_bare
 
 pytestmark = pytest.mark.usefixtures("private_places")
 
@@ -97,6 +98,20 @@ def test_a_name_that_nobody_knows_while_a_cluster_is_silent_is_no_proof(
     assert "127.0.0.1:9 takes no connection: Connection refused" in capsys.readouterr().err
     assert main(["status"]) == 0
     assert main(["status", "-n", "ml"]) == 6
+
+
+def test_a_repository_that_is_named_answers_where_there_is_no_cluster(
+    folder: Path, need_tool: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_tool("git")
+    bare = make_bare(folder / "charts.git")
+    assert main(["status", "--repo", str(bare)]) == 0
+    assert [line.split(":")[:2] for line in capsys.readouterr().err.splitlines()] == [
+        ["nothing is known"],
+        ["not asked", " cluster"],
+    ]
+    assert main(["status", "--repo", str(folder / "none.git")]) == 6
+    assert "none.git" in capsys.readouterr().err
 
 
 def symph(*words: str) -> subprocess.CompletedProcess[str]:

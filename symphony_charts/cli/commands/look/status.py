@@ -46,7 +46,10 @@ _REPOSITORY = "no repository is configured: --repo URL, or `repository:` in .sym
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Question:
-    """What is asked: one experiment or all, of which places; `is_narrow` says that flags named the places."""
+    """What is asked: one experiment or all, of which places.
+
+    Flags may have named a cluster, or the repository; what was named has to answer.
+    """
 
     name: str
     team: str
@@ -54,7 +57,8 @@ class _Question:
     env: str | None
     is_here: bool
     is_git: bool
-    is_narrow: bool
+    names_cluster: bool
+    names_git: bool
     places: tuple[Place, ...]
 
 
@@ -104,7 +108,8 @@ def _question(args: argparse.Namespace) -> _Question:
         env=env,
         is_here=not flags and env is None,
         is_git=not flags and settings.repository is not None,
-        is_narrow=bool(flags or env or args.repo),
+        names_cluster=bool(flags or env),
+        names_git=bool(env or args.repo),
         places=places,
     )
 
@@ -118,7 +123,7 @@ def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[Row], dict
         try:
             address = address_of(place)
         except SymphError as error:
-            if question.is_narrow:
+            if question.names_cluster:
                 raise
             silent[place.name] = error.what
             continue
@@ -127,13 +132,13 @@ def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[Row], dict
     if question.is_git and question.settings.repository is not None:
         url = question.settings.repository.url
         git = Part(name="git", ask=partial(ask_git, args, question.settings, question.env), address=git_address(url))
-    elif not question.is_narrow:
+    elif not question.names_cluster:
         silent["git"] = _REPOSITORY
     parts: list[Part[Live] | Part[Published]] = [*([here] if question.is_here else []), *clusters.values()]
     parts += [git] if git else []
     ask_all(parts)
     for part in parts:
-        if part.error is not None and question.is_narrow:
+        if part.error is not None and (question.names_git if part is git else question.names_cluster):
             raise part.error
         if part.error is not None:
             silent[part.name] = part.error.what if isinstance(part.error, SymphError) else str(part.error)
