@@ -73,7 +73,7 @@ def test_tpus_and_large_machines_have_the_price_that_a_list_gives() -> None:
         ("n2-custom-6-20480", 6 * 0.033174 + 20 * 0.004446),
         ("n2-custom-2-20480-ext", 2 * 0.033174 + 16 * 0.004446 + 4 * 0.00955),
         ("custom-4-8192", 4 * 0.033174 + 8 * 0.003686),
-        ("c3-standard-8-lssd", 8 * 0.03465 + 32 * 0.003938 + 2 * 375 * 0.000111111),
+        ("c3-standard-8-lssd", 0.485408),
     ],
 )
 def test_custom_machines_and_local_ssds_have_a_price(machine: str, price: float) -> None:
@@ -83,9 +83,42 @@ def test_custom_machines_and_local_ssds_have_a_price(machine: str, price: float)
 @pytest.mark.parametrize("region", ["asia-east1", "europe-west1", "us-west2", "southamerica-east1"])
 def test_every_region_of_the_list_has_prices_with_their_origin(region: str) -> None:
     assert default_prices().price("n1-standard-8", region) is not None
-    assert default_prices().price("n1-standard-8", region, spot=True) is None
+    assert default_prices().price("n1-standard-8", region, spot=True) is not None
     date, source = default_prices().origin(region)
-    assert (date, source.startswith("apache-libcloud")) == ("2025-03-02", True)
+    assert (date, source.startswith("karpenter-provider-gcp")) == ("2026-08-03", True)
+    assert default_prices().origins_of(pools_of_data(row(region)).pools[0])[0][2].startswith("apache-libcloud")
+
+
+def row(region: str) -> dict[str, Any]:
+    custom = {"name": "p", "machine_type": "n1-custom-4-8192", "nodes": 1, "zones": [f"{region}-a"]}
+    return {"pools": [custom]}
+
+
+@pytest.mark.parametrize(
+    ("machine", "region", "price"),
+    [
+        ("a3-highgpu-8g", "asia-east1", 102.36),
+        ("a3-megagpu-8g", "europe-west4", 118.2368),
+        ("g2-standard-8", "asia-southeast1", 1.05),
+        ("c4-standard-96-lssd", "us-central1", 6.02),
+        ("m4-megamem-224", "us-central1", 17.6947),
+    ],
+)
+def test_machines_of_every_family_have_a_price(machine: str, region: str, price: float) -> None:
+    assert default_prices().price(machine, region) == pytest.approx(price, rel=0.01)
+
+
+def test_43_regions_have_prices_and_three_kinds_of_machine_have_none() -> None:
+    table = default_prices()
+    assert len(table.regions) == 43
+    for machine in ("ct5lp-hightpu-4t", "a3-ultragpu-8g", "a4-highgpu-8g"):
+        assert [region for region in table.regions if table.price(machine, region) is not None] == []
+
+
+def test_local_ssds_that_are_added_have_a_price() -> None:
+    plain, two = (default_prices().price("n2-standard-8", "us-central1", local_ssds=count) for count in (0, 2))
+    assert plain is not None
+    assert two == pytest.approx(plain + 2 * 375 * 0.000111111)
 
 
 def test_a_commitment_costs_less() -> None:
@@ -99,7 +132,7 @@ def test_what_has_no_price_is_a_line_of_its_own() -> None:
     answer = plan([STD, {**V100, "zones": ["europe-west4-a"]}], 2, 1)
     lines = list(money_lines(answer))
     assert "no price: 1 x n1-highmem-8 + 2 v100 in europe-west4 (pool v100)" in lines
-    assert money_data(answer)["perHour"] == pytest.approx(0.379998)
+    assert money_data(answer)["perHour"] == pytest.approx(0.38, abs=1e-5)
     assert any(line.startswith("list prices of us-central1, 2026-08-03 (") for line in lines)
 
 
@@ -137,7 +170,7 @@ def test_hours_and_trials_multiply() -> None:
 
 def test_spot_is_shown_where_all_nodes_have_a_spot_price() -> None:
     assert any("as spot" in line for line in money_lines(plan([STD], 1, prices=TABLE)))
-    assert not any("as spot" in line for line in money_lines(plan([{**STD, "zones": ["us-west2-a"]}], 1)))
+    assert not any("as spot" in line for line in money_lines(plan([{**STD, "machine_type": "custom-4-8192"}], 1)))
 
 
 def test_a_list_of_libcloud_is_read() -> None:
@@ -150,12 +183,35 @@ def test_a_list_of_libcloud_is_read() -> None:
     assert (table.price("n1-standard-1", "mars"), table.price("n1-standard-1", "moon")) == (0.5 + 3.75 * 0.5, None)
 
 
+def karpenter(prices: dict[str, float], spot: dict[str, float]) -> PriceTable:
+    text = json.dumps({"prices": {"mars": {"on_demand": prices, "spot": spot}}}).encode()
+    return read_prices(text, "karpenter", str, "2026-08-03")
+
+
+def test_a_list_of_machines_becomes_units_where_they_explain_every_price() -> None:
+    table = karpenter({"n1-standard-8": 0.44, "n1-highmem-8": 0.528, "f1-micro": 0.01}, {"n1-standard-8": 0.1})
+    prices = table.regions["mars"]
+    assert (set(prices.units), prices.machines) == ({"n1"}, {"f1-micro": (0.01, None)})
+    assert table.price("n1-standard-96", "mars") == pytest.approx(12 * 0.44)
+    assert table.price("n1-standard-8", "mars", spot=True) is None  # no spot price of the other machine
+
+
+def test_machines_that_no_units_explain_keep_their_own_prices() -> None:
+    table = karpenter({"n1-standard-8": 0.44, "n1-standard-16": 0.5, "n1-highmem-8": 0.528}, {})
+    assert table.regions["mars"].units == {}
+    assert (table.price("n1-standard-16", "mars"), table.price("n1-standard-32", "mars")) == (0.5, None)
+    alone = karpenter({"m1-ultramem-40": 6.3, "m1-ultramem-80": 12.6}, {})
+    assert alone.price("m1-megamem-96", "mars") is None  # its ratio of memory is another one
+
+
 def test_own_prices_go_over_the_shipped_ones_region_by_region() -> None:
     both = TABLE.over(default_prices())
     assert both.origin("us-central1") == ("2026-11-01", "our contract")
-    assert both.origin("asia-east1")[1].startswith("apache-libcloud")
+    assert both.origin("asia-east1")[1].startswith("karpenter-provider-gcp")
 
 
 def test_what_is_no_price_list_is_refused() -> None:
     with pytest.raises(SpecError, match="no price list"):
         read_prices(b"[1, 2]", "list.json", str)
+    with pytest.raises(SpecError, match="no date"):
+        read_prices(b'{"prices": {"mars": {"on_demand": {}}}}', "list.json", str)

@@ -1,4 +1,8 @@
-"""Price lists of others become a table: the one that apache-libcloud ships, or one in our own form.
+"""Price lists of others become a table: apache-libcloud's, karpenter-provider-gcp's, or one in our own form.
+
+karpenter-provider-gcp (Apache-2.0) holds the price of each machine by region, on demand and on spot. A family whose
+machines all cost so much for a vCPU and so much for a GiB is told by these two numbers, as Google's own list does; what
+does not follow from them (accelerators, local SSDs, shared cores) keeps its own price.
 
 apache-libcloud (Apache-2.0) holds Google's unit prices by region: vCPU and GiB of predefined and custom machines, local
 SSDs, commitments. Its spot prices are older than its date and are left out, and so are prices of 0.
@@ -11,7 +15,8 @@ from collections.abc import Callable
 import msgspec
 
 from symphony_charts.errors import SpecError
-from symphony_charts.placement.machines.prices import PriceTable
+from symphony_charts.placement.machines.catalog import Machine, default_catalog
+from symphony_charts.placement.machines.prices import PriceTable, is_plain
 
 __all__ = ["read_prices"]
 
@@ -35,6 +40,15 @@ class _Family(msgspec.Struct, frozen=True):
     ram: _Part = _Part()
 
 
+class _Region(msgspec.Struct, frozen=True):
+    on_demand: dict[str, float] = {}
+    spot: dict[str, float] = {}
+
+
+class _Karpenter(msgspec.Struct):
+    prices: dict[str, _Region]
+
+
 class _Compute(msgspec.Struct):
     gce_instances: dict[str, _Family]
     gce_disks: dict[str, _Part]
@@ -45,14 +59,18 @@ class _Libcloud(msgspec.Struct):
     updated: int
 
 
-def read_prices(text: bytes, name: str, day_of: Callable[[int], str]) -> PriceTable:
+def read_prices(text: bytes, name: str, day_of: Callable[[int], str], date: str = "") -> PriceTable:
     """The table of a price list; `name` is said as its source, `day_of` gives the date of a second since 1970.
+
+    `date` is that of a list which says none itself.
 
     Raises SpecError for any other text.
     """
     try:
         if b'"gce_instances"' in text:
             return _of_libcloud(msgspec.json.decode(text, type=_Libcloud), name, day_of)
+        if b'"on_demand"' in text:
+            return _of_karpenter(msgspec.json.decode(text, type=_Karpenter), name, date)
         table = msgspec.json.decode(text, type=PriceTable)
     except msgspec.MsgspecError as error:
         hint = "a table as docs/placement.md shows it, or pricing.json of the package apache-libcloud"
@@ -96,3 +114,64 @@ def _put(
             rows = regions.setdefault(region, {}).setdefault(block, {})
             if isinstance(rows, dict):
                 rows[family] = row
+
+
+def _of_karpenter(listed: _Karpenter, name: str, date: str) -> PriceTable:
+    if not date:
+        hint = "scripts/make_prices.py takes the date beside it; a table as docs/placement.md shows it says its own"
+        raise SpecError.one("this price list says no date", at=name, next=hint)
+    regions: dict[str, object] = {}
+    for region, prices in sorted(listed.prices.items()):
+        units: dict[str, object] = {}
+        machines: dict[str, object] = {}
+        for family, rows in _families(prices).items():
+            found, spot = _units(rows, prices.on_demand), _units(rows, prices.spot)
+            if found is None:
+                machines |= {m.name: (prices.on_demand[m.name], prices.spot.get(m.name)) for m in rows}
+            else:
+                units[family] = (*found, *(spot or (None, None)))
+        for machine, price in prices.on_demand.items():
+            described = default_catalog().get(machine)
+            if described is not None and not _is_of_family(described):
+                machines[machine] = (price, prices.spot.get(machine))
+        regions[region] = {"units": units, "machines": {key: machines[key] for key in sorted(machines)}}
+    return msgspec.convert({"date": date, "source": name, "regions": regions}, PriceTable)
+
+
+def _is_of_family(machine: Machine) -> bool:
+    return is_plain(machine) and not machine.local_ssds
+
+
+def _families(prices: _Region) -> dict[str, list[Machine]]:
+    """The machines of a list that are nothing but vCPUs and memory, by family."""
+    families: dict[str, list[Machine]] = {}
+    for name in prices.on_demand:
+        machine = default_catalog().get(name)
+        if machine is not None and _is_of_family(machine):
+            families.setdefault(machine.family, []).append(machine)
+    return families
+
+
+def _units(machines: list[Machine], prices: dict[str, float]) -> tuple[float, float] | None:
+    """What a vCPU and a GiB cost, if that explains the price of each machine to 0.1 %; else None."""
+    rows = [(m.vcpu, m.memory_mib / 1024, prices[m.name]) for m in machines if m.name in prices]
+    if len(rows) < len(machines):
+        return None
+    (cpu, gib, price), (more_cpu, more_gib, more) = (
+        choose(rows, key=lambda row: row[1] / row[0]) for choose in (min, max)
+    )
+    determinant = cpu * more_gib - more_cpu * gib
+    if abs(determinant) < 1e-6 and _has_one_ratio(machines[0].family):  # all of it in the vCPU
+        found = price / cpu, 0.0
+    elif abs(determinant) < 1e-6:
+        return None
+    else:
+        found = (price * more_gib - more * gib) / determinant, (cpu * more - more_cpu * price) / determinant
+    is_exact = all(abs(c * found[0] + g * found[1] - said) <= 0.001 * said for c, g, said in rows)
+    return (round(found[0], 8), round(found[1], 8)) if is_exact else None
+
+
+def _has_one_ratio(family: str) -> bool:
+    """Whether all machines of a family have as much memory for a vCPU, so that one of them speaks for all."""
+    plain = [m for m in default_catalog().machines.values() if m.family == family and _is_of_family(m)]
+    return max(m.memory_mib / m.vcpu for m in plain) - min(m.memory_mib / m.vcpu for m in plain) < 1

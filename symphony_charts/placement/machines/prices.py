@@ -15,7 +15,7 @@ import msgspec
 from symphony_charts.placement.data import read_constant
 from symphony_charts.placement.machines.catalog import Machine, default_catalog, gpu_matches
 
-__all__ = ["PriceTable", "RegionPrices", "default_prices"]
+__all__ = ["PriceTable", "RegionPrices", "default_prices", "is_plain"]
 
 
 class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,7 +136,7 @@ class PriceTable(msgspec.Struct, frozen=True):
     def committed(self, machine: str, region: str, years: int) -> float | None:
         """Dollars per hour of one node with a commitment of 1 or 3 years."""
         prices, described = self.regions.get(region), default_catalog().get(machine)
-        if prices is None or described is None or not _is_plain(described) or described.local_ssds:
+        if prices is None or described is None or not is_plain(described) or described.local_ssds:
             return None
         units = (prices.committed_1yr if years == 1 else prices.committed_3yr).get(described.family)
         return None if units is None else round(described.vcpu * units[0] + described.memory_mib / 1024 * units[1], 6)
@@ -163,7 +163,7 @@ def _machine(prices: RegionPrices, name: str, machine: Machine | None, *, spot: 
     if "custom" in name:
         return _custom(prices, name, spot=spot)
     units = prices.units.get(machine.family)
-    if units is None or not _is_plain(machine):
+    if units is None or not is_plain(machine):
         return None
     cpu, gib = (units[2], units[3]) if spot else (units[0], units[1])
     return None if cpu is None or gib is None else machine.vcpu * cpu + machine.memory_mib / 1024 * gib
@@ -198,7 +198,7 @@ def _ssds(prices: RegionPrices, machine: Machine | None, count: int, *, spot: bo
     return None if prices.ssd_gib is None or not is_known else count * 375 * prices.ssd_gib
 
 
-def _is_plain(machine: Machine) -> bool:
+def is_plain(machine: Machine) -> bool:
     """Whether vCPUs and memory, beside local SSDs, are all that is paid for."""
     return not (machine.gpus or machine.chips or machine.shared or "metal" in machine.name)
 
