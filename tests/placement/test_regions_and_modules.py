@@ -254,6 +254,19 @@ def test_a_node_pool_of_karpenter_is_refused_with_what_to_give() -> None:
     assert "kubectl get nodes" in refusal(text, "k.yaml").next
 
 
+@pytest.mark.parametrize("kind", ["aws_eks_node_group", "azurerm_kubernetes_cluster_node_pool"])
+def test_plans_and_states_of_other_clouds_are_refused_and_no_lack_of_pools(kind: str) -> None:
+    resource = {"address": f"{kind}.g", "mode": "managed", "type": kind, "name": "g", "values": {"name": "g"}}
+    module = {"root_module": {"resources": [resource]}}
+    state = {**resource, "instances": [{"attributes": {"name": "g"}}]}
+    for data in (
+        {"format_version": "1.2", "planned_values": module},
+        {"format_version": "1.0", "values": module},
+        {"version": 4, "terraform_version": "1.9", "resources": [state]},
+    ):
+        assert "kubectl get nodes" in refusal(json.dumps(data), "s.json").next
+
+
 BLUEPRINT: dict[str, Any] = {
     "blueprint_name": "b",
     "vars": {"zone": "us-central1-a", "most": 4, "unset": None},

@@ -185,3 +185,12 @@ def test_a_file_that_cannot_be_read_is_a_fault_of_the_input(tmp_path: Path, name
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe")
     assert "UTF-8" in refusal(tmp_path / "x.yaml")
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "py"])
+def test_a_lock_file_is_told_from_its_experiment(suffix: str, tmp_path: Path) -> None:
+    (tmp_path / f"rl.{suffix}").touch()
+    (tmp_path / "rl.lock.yaml").write_text("ports: {a: 7000}\n")
+    with pytest.raises(SpecError, match="this is the lock file of an experiment") as refused:
+        specfile.read(tmp_path / "rl.lock.yaml")
+    assert f"give {tmp_path / 'rl'}.{suffix}" in str(refused.value)

@@ -100,7 +100,11 @@ def pools_of_data(
 
 
 def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, object], catalog: Catalog) -> Pools:
-    result = _read(_detect(data, name), data, faults, catalog, variables)
+    kind = _detect(data, name)
+    result = _read(kind, data, faults, catalog, variables)
+    if kind in ("terraform-plan", "terraform-state", "tfstate") and not result.pools and not faults.problems:
+        hint = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"
+        faults.add("it holds no node pools of GKE; those of EKS and AKS are not documented well enough", "", hint)
     faults.check()
     names = [pool.name for pool in result.pools]
     for twice in sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):

@@ -28,6 +28,8 @@ __all__ = ["SpecFile", "lock_path_of", "read", "read_lock", "with_files", "with_
 # What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 _HINT = "give the path of a .yaml, .json or .py experiment"
+_LOCK = ".lock.yaml"
+_SUFFIXES = (".yaml", ".yml", ".json", ".py")
 _MAX_CONFIG_BYTES = 1024 * 1024
 
 
@@ -52,6 +54,10 @@ def read(path: str | Path) -> SpecFile:
     Raises SpecError, with ``file:line`` where a line is known, for faults and for a file that cannot be read.
     """
     path = Path(path).expanduser()
+    if path.name.endswith(_LOCK) and path.is_file():
+        stem = path.name.removesuffix(_LOCK)
+        spec = next((name for suffix in _SUFFIXES if (path.parent / (name := stem + suffix)).is_file()), stem + ".yaml")
+        raise SpecError.one("this is the lock file of an experiment", str(path), f"give {path.with_name(spec)}")
     experiment = _read_python(path) if path.suffix == ".py" else _read_text(path)
     lock_path = lock_path_of(path)
     return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
@@ -59,7 +65,7 @@ def read(path: str | Path) -> SpecFile:
 
 def lock_path_of(path: Path) -> Path:
     """Where the lock file of the spec file `path` stands."""
-    return path.with_name(f"{path.stem}.lock.yaml")
+    return path.with_name(path.stem + _LOCK)
 
 
 def read_lock(path: Path) -> Lock:
