@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.age import age
 from symphony_charts.local.run_files import damaged, read_json, write_json
 from symphony_charts.local.run_identity import LIFE, Whereabouts, main_process, supervisor_of, whereabouts
+from symphony_charts.spec import variable_names
+from symphony_charts.system import processes
 from symphony_charts.system.file_locks import is_life_held
 from symphony_charts.system.process_identity import ProcessRecord, is_running
 from symphony_charts.system.user_folders import runtime_dir, state_dir
@@ -102,7 +104,8 @@ class Run:
         except NotFound:
             return False
         except ToolFailed:
-            return is_life_held(self.folder / LIFE) is not False or self.is_supervised
+            # What outlived tmux and supervisor holds no life, and no state names it.
+            return is_life_held(self.folder / LIFE) is not False or self.is_supervised or bool(self.members())
 
     @property
     def is_active(self) -> bool:
@@ -124,6 +127,13 @@ class Run:
     def is_supervised(self) -> bool:
         """Whether its supervisor is there."""
         return self.supervisor is not None
+
+    def members(self, sessions: Iterable[processes.Session] = ()) -> list[ProcessRecord]:
+        """All processes that are provably of the run, tmux and what writes its logs included (`processes.members`)."""
+        cookie = f"{variable_names.RUN}={self.run_id}".encode()
+        # What has a namespace of its own for its mounts has this one, which no other has. The kernel names it by its
+        # path without links, and the state folder may be behind one.
+        return processes.members(str((self.folder / "scratch").resolve()), sessions, cookie)
 
     def main_process(self, item: Mapping[str, Any]) -> ProcessRecord | None:
         """The program of the user in the process `item` of the state, None where it does not run here."""

@@ -178,6 +178,23 @@ def test_down_kills_a_supervisor_that_hears_nothing_and_ends_the_run(
     assert not processes.is_alive(wrapper)
 
 
+def test_what_outlives_tmux_and_supervisor_of_a_damaged_run_is_seen_and_ended(tmp_path: Path) -> None:
+    deaf = python(
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); print('on', flush=True); signal.pause()"
+    )
+    run = start(tmp_path, processes={"a": deaf})
+    until(lambda: "on" in log_of(run, "a"))
+    program = run.main_process(run.state()["processes"][0])
+    assert program is not None
+    os.kill(supervisor_pid(run), signal.SIGKILL)
+    os.kill(int(run.state()["tmux"]["pid"]), signal.SIGKILL)
+    (run.folder / "state.json").write_text("")
+    until(lambda: not run.is_supervised)
+    assert [each.folder for each in live_runs()] == [run.folder]
+    local_run.down(run)
+    assert (processes.is_alive(program.pid), live_runs()) == (False, [])
+
+
 def test_down_says_what_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     stubborn = python(
         "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); input()"

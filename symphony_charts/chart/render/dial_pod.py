@@ -11,10 +11,10 @@ from symphony_charts.chart.render.scripts import dial_script
 from symphony_charts.chart.render.values import Values
 from symphony_charts.formats.data import sub
 
-__all__ = ["dial_name", "dial_pod", "dialled"]
+__all__ = ["HOOK", "dial_name", "dial_pod", "dialled"]
 
 # A pod that failed stays for its log; nothing else outlives the release.
-_KEPT_UNTIL = "before-hook-creation,hook-succeeded"
+HOOK = {"helm.sh/hook": "test", "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded"}
 
 
 def dial_name(model: Model) -> str:
@@ -75,7 +75,7 @@ def dial_pod(model: Model) -> Iterator[dict[str, object]]:
         "metadata": {
             "name": dial_name(model),
             "labels": {**model.labels, "app.kubernetes.io/component": "test"},
-            "annotations": {"helm.sh/hook": "test", "helm.sh/hook-delete-policy": _KEPT_UNTIL},
+            "annotations": HOOK,
         },
         "spec": spec,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from symphony_charts.chart.render.dial_pod import dial_name, dialled
+from symphony_charts.chart.render.dial_pod import HOOK, dial_name, dialled
 from symphony_charts.chart.render.model import LiveService, Model
 from symphony_charts.chart.render.values import Values, is_true, texts
 from symphony_charts.formats.data import maps, sub
@@ -65,7 +65,12 @@ def _policy_of_tests(model: Model, *, is_closed: bool) -> dict[str, object]:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": {"name": dial_name(model), "labels": {**model.labels, **_TEST}},
+        "metadata": {
+            "name": dial_name(model),
+            "labels": {**model.labels, **_TEST},
+            # It is there before the pod, and goes with it.
+            "annotations": {**HOOK, "helm.sh/hook-weight": "-1"},
+        },
         "spec": spec,
     }
 

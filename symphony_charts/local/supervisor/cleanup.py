@@ -14,7 +14,6 @@ from symphony_charts.local.mounts.points import remove_points
 from symphony_charts.local.run_identity import LIFE
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.startup import say
-from symphony_charts.spec import variable_names
 from symphony_charts.system import processes, remover
 from symphony_charts.system.file_locks import hold_life, is_life_shared
 from symphony_charts.system.process_identity import ProcessRecord, identify, is_running, read_stat, send_signal
@@ -33,10 +32,6 @@ _UNHEARD_S = 5.0
 
 def kill_everything(run: Run, sessions: Sequence[processes.Session], server: ProcessRecord | None) -> list[int]:
     """Kill everything of `run`, its tmux server (at its start: `server`) last; the pids of what survives even that."""
-    cookie = f"{variable_names.RUN}={run.run_id}".encode()
-    # What has a namespace of its own for its mounts has this one, which no other has. The kernel names it by its path
-    # without links, and the state folder may be behind one.
-    mount = str((run.folder / "scratch").resolve())
     # One that was stopped by hand has to read what was printed, and to go.
     send_signal(server, signal.SIGCONT)
     answer = _server_pid(run)
@@ -46,8 +41,7 @@ def kill_everything(run: Run, sessions: Sequence[processes.Session], server: Pro
     writers = last_server.pid if last_server else 0
 
     def members() -> list[ProcessRecord]:
-        there = processes.members(mount, sessions, cookie)
-        return [record for record in there if tmux is None or record.pid != tmux.pid]
+        return [record for record in run.members(sessions) if tmux is None or record.pid != tmux.pid]
 
     _kill(lambda: [record for record in members() if not _writes_logs(record, writers)])
     if answer and tmux is not None:
