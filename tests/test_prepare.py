@@ -85,6 +85,25 @@ def test_a_mistyped_value_is_refused_by_every_verb_with_the_nearest_name(
     assert all(near in answer.error for answer in answers.values())
 
 
+_TWICE = {"replay": {"command": ["x"], "replicas": 2, "binds": {"replay-pods": 7000}, "lifecycle": "service"}}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"processes": _TWICE}, "two objects of the chart are called Service/e-replay-pods"),
+        ({"compat": "di-engine", "processes": {"p": {"replicas": 2}}}, "container p needs a command"),
+    ],
+    ids=["name", "command"],
+)
+def test_what_no_helm_could_install_is_refused_by_every_verb(
+    data: dict[str, Any], said: str, tmp_path: Path, repository: Path
+) -> None:
+    answers = ask(Case(data={"name": "e", "image": "a:1", **data}), tmp_path, repository)
+    assert {verb: answer.status for verb, answer in answers.items() if answer.status != 3} == {}
+    assert [verb for verb, answer in answers.items() if said not in answer.error] == []
+
+
 def test_an_image_is_asked_for_in_the_same_words_by_every_verb(tmp_path: Path, repository: Path) -> None:
     case = case_of()
     del case.data["image"]

@@ -115,6 +115,8 @@ def test_the_project_allows_our_repository_namespaces_and_kinds_alone() -> None:
     assert spec["sourceRepos"] == [SETUP.url]
     assert [place["namespace"] for place in spec["destinations"]] == ["a"]
     assert spec["clusterResourceWhitelist"] == []
+    kinds = [(each["group"], each["kind"]) for each in spec["namespaceResourceWhitelist"]]
+    assert len(kinds) == len(set(kinds))
     assert {"group": "batch", "kind": "Job"} in spec["namespaceResourceWhitelist"]
     assert {"group": "", "kind": "Secret"} not in spec["namespaceResourceWhitelist"]
 
