@@ -29,6 +29,7 @@ from symphony_charts.system.user_folders import runtime_dir, state_dir
 
 __all__ = [
     "LIVE",
+    "START_CUT",
     "Run",
     "describe_process",
     "find_run",
@@ -45,6 +46,8 @@ __all__ = [
 
 # Phases in which processes may be running.
 LIVE = ("starting", "running", "stopping")
+# Why a run has ended whose start was cut before anything ran.
+START_CUT = "its start was cut"
 # What everybody may rely on in a state; what lacks it is of somebody else.
 _STATE_KEYS = frozenset({"phase", "processes", "started"})
 _PROCESS_KEYS = frozenset({"group", "name", "phase", "pod", "ready", "restarts", "slot", "status"})

@@ -28,7 +28,7 @@ from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.restart_changed import Change, changes_of, rewrite
 from symphony_charts.local.run_folder import lay_out, lay_out_shared, make_folder, remove_folder
 from symphony_charts.local.run_identity import LIFE, write_identity
-from symphony_charts.local.runs import Run, live_runs
+from symphony_charts.local.runs import START_CUT, Run, live_runs
 from symphony_charts.local.supervisor.cleanup import kill_everything, remove_private
 from symphony_charts.local.supervisor.ending import (
     check_here,
@@ -97,6 +97,8 @@ def up(
     """
     with contextlib.nullcontext() if dry_run else experiment_lock(experiment.name, "symph up"):
         live_run = _cleared(experiment.name, force=force, dry_run=dry_run)
+        if live_run is not None and not dry_run and _was_cut(live_run):
+            live_run = None
         if live_run is not None:
             plan = plan_here(experiment, services, folder, live_run.run_id, of_run=live_run)
             changes = changes_of(live_run, plan, touched)
@@ -129,6 +131,15 @@ def _cleared(name: str, *, force: bool, dry_run: bool) -> Run | None:
     for live_run in [] if dry_run else going:
         end(live_run)
     return None
+
+
+def _was_cut(run: Run) -> bool:
+    """Whether `run` ends by itself since whoever was starting it was killed; whoever starts one holds the lock."""
+    deadline = time.monotonic() + _ENDING_S
+    # Its supervisor may be about to say so.
+    while run.state()["phase"] == "starting" and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return run.state().get("cause") == START_CUT and is_over_within(run, _ENDING_S)
 
 
 def _start(

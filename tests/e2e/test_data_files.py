@@ -29,6 +29,8 @@ _LONG = (
     "services.peers.process=c",
     "services.peers.port=9000",
 )
+# Of a DIJob the two together are refused: its tasks keep their names.
+_LONG_TASK = _LONG[1:]
 _PLAIN = ("workload.gang=none", "workload.queue=null")
 _DIJOB = (*_PLAIN, "networks=null", "networkPolicy.enabled=false", "groups.mixed.replicas=0")
 _V0 = (*_DIJOB, "workload.dijob.operator=v0", "groups.many.replicas=0")
@@ -54,20 +56,22 @@ _ROWS: dict[str, tuple[tuple[str, ...], ...]] = {
         (*_PLAIN, "workload.argo.parameters={PLAIN}", "groups.mixed.containers.first.env.PLAIN=2"),
     ),
     "dijob": (
+        (*_DIJOB, *_LONG_TASK),
         (*_DIJOB, *_LONG),
+        (*_DIJOB, _LONG[0]),
         (*_DIJOB, "workload.order={many}"),
         (*_DIJOB, "groups.many.backoffLimit=1"),
         (*_DIJOB, "workload.gang=volcano"),
         (*_DIJOB, "workload.queue=q"),
         (*_DIJOB, "networks={a}"),
         (*_PLAIN, "networks=null"),
-        (*_DIJOB, *_LONG, "workload.dijob.tasks.many=learner", f"workload.dijob.tasks.{_NAME}=learner"),
-        (*_DIJOB, *_LONG, "workload.dijob.operator=v1.1.0"),
+        (*_DIJOB, *_LONG_TASK, "workload.dijob.tasks.many=learner", f"workload.dijob.tasks.{_NAME}=learner"),
+        (*_DIJOB, *_LONG_TASK, "workload.dijob.operator=v1.1.0"),
         (*_DIJOB, "workload.dijob.operator=v1.1.0", "networkPolicy.enabled=true"),
         _V10,
-        (*_V10, *_LONG),
+        (*_V10, *_LONG_TASK),
         _V0,
-        (*_V0, *_LONG),
+        (*_V0, *_LONG_TASK),
         (
             *_V0,
             "groups.coordinator.containers.c.image=a",
@@ -183,8 +187,8 @@ def unnoticed(file: str, where: tuple[Any, ...], rows: tuple[tuple[str, ...], ..
 def test_every_value_in_the_row_of_a_kind_is_noticed(kind: str, tmp_path: Path) -> None:
     rows = tuple((f"workload.kind={kind}", *row) for row in _ROWS[kind])
     # Between a DIJob and its pods are no objects: what their names would be stands in no chart. The notes of a release
-    # alone name the resources.
-    inert = [("kinds", kind, "resources"), *([("kinds", "dijob", "workload")] if kind == "dijob" else [])]
+    # alone name the resources. Names of a DIJob's tasks are never cut: what is too long is refused before that.
+    inert = [("kinds", kind, "resources"), *(("kinds", kind, key) for key in ("workload", "member") if kind == "dijob")]
     unseen = unnoticed("files/kinds.yaml", ("kinds", kind), rows, tmp_path)
     assert [leaf for leaf in unseen if leaf != inert[0]] == inert[1:]
 

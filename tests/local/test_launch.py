@@ -206,18 +206,22 @@ start(Path.cwd(), processes={"a": {"command": ["/bin/sleep", "60"]}})
 """
 
 
+def _slow_tmux(tools: Path) -> Path:
+    """A folder with a tmux whose server takes its time to start."""
+    tools.mkdir()
+    is_start = 'case " $* " in *" start-server "*) sleep 1;; esac'
+    (tools / "tmux").write_text(f'#!/bin/sh\n{is_start}\nexec {shutil.which("tmux")} "$@"\n')
+    (tools / "tmux").chmod(0o755)
+    return tools
+
+
 @pytest.mark.usefixtures("tmux")
 @pytest.mark.parametrize("function", ["lay_out", "save_spec"])
 @pytest.mark.parametrize("is_there", [True, False])
 def test_of_a_start_that_was_killed_no_tmux_server_is_left(
     tmp_path: Path, private_places: Path, function: str, is_there: bool
 ) -> None:
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    (tools / "tmux").write_text(
-        f'#!/bin/sh\ncase " $* " in *" start-server "*) sleep 1;; esac\nexec {shutil.which("tmux")} "$@"\n'
-    )
-    (tools / "tmux").chmod(0o755)
+    tools = _slow_tmux(tmp_path / "bin")
     argv = [sys.executable, "-c", _KILLED, function, "yes" if is_there else "no"]
     own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": f"{tools}:{os.environ['PATH']}"}
     assert subprocess.run(argv, cwd=tmp_path, env=own, check=False).returncode == -signal.SIGKILL
@@ -232,6 +236,18 @@ def test_of_a_start_that_was_killed_no_tmux_server_is_left(
     else:
         # What was not whole yet is as if it had never been.
         until(lambda: runs_of("exp") == [])
+
+
+@pytest.mark.usefixtures("tmux")
+def test_up_starts_anew_what_a_killed_up_had_not_started_yet(tmp_path: Path) -> None:
+    _slow_tmux(tmp_path / "bin")
+    argv = [sys.executable, "-c", _KILLED, "save_spec", "no"]
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    assert subprocess.run(argv, cwd=tmp_path, env=own, check=False).returncode == -signal.SIGKILL
+    [cut] = runs_of("exp")
+    run = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
+    assert run.folder != cut.folder
+    assert (cut.state()["cause"], run.is_live) == ("its start was cut", True)
 
 
 def _has_started(run: Run) -> bool:

@@ -78,7 +78,7 @@ def secret_volume(model: Model, group: Group, name: str, role: Role) -> Values |
 
 
 def _may_see(only: object, path: str, role: Role) -> bool:
-    return not only or (role != "step" and isinstance(only, list) and path in only)
+    return not only or (role != "step" and path in texts(only))
 
 
 def _security_context(defaults: Values, values: Values) -> object:

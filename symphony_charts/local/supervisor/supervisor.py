@@ -20,7 +20,7 @@ from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.machine.gpu_locks import restore_gpu_locks
 from symphony_charts.local.plan.records import Check
 from symphony_charts.local.run_identity import LIFE, forget_life, write_supervisor
-from symphony_charts.local.runs import Run, wrapper_of, write_json
+from symphony_charts.local.runs import START_CUT, Run, wrapper_of, write_json
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.cleanup import (
     abandon,
@@ -106,7 +106,7 @@ class Supervisor:
         # Where all panes have been closed none is left that would say which server it is.
         self.panes.server = ProcessRecord.from_data(self.old.get("tmux"))
         count = self.panes.adopt()
-        gone = events.TmuxGone("its start was cut") if is_cut and not count else events.TmuxGone()
+        gone = events.TmuxGone(START_CUT) if is_cut and not count else events.TmuxGone()
         for slot in self.panes.live:
             self._follow_terminal(slot)
         if self.panes.server is not None:

@@ -272,7 +272,7 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- $items := list -}}
 {{- $all := true -}}
 {{- range $key, $file := .model.values.secrets.files -}}
-{{- if or (not $file.only) (and (ne $role "step") (has $path $file.only)) -}}
+{{- if or (not $file.only) (and (ne $role "step") (has $path (include "symph.list" $file.only | fromJsonArray))) -}}
 {{- $items = append $items (dict "key" $key "path" $key) -}}
 {{- else -}}
 {{- $all = false -}}
