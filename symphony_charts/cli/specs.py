@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from symphony_charts.cli import output
 from symphony_charts.errors import Problem, SpecError
+from symphony_charts.spec.files import is_lock
 
 __all__ = ["each_spec", "refuse_twins", "specs_of"]
 
@@ -15,7 +17,7 @@ Result = TypeVar("Result")
 
 def specs_of(paths: Sequence[str]) -> list[str]:
     """The spec files among `paths`: the lock files that a pattern like ``*.yaml`` catches as well are left out."""
-    specs = [path for path in paths if not path.endswith(".lock.yaml")]
+    specs = [path for path in paths if not is_lock(Path(path))]
     return specs or list(paths)
 
 

@@ -174,9 +174,8 @@ def read_settings(path: Path) -> Settings:
     # Files that settings name count from their folder, wherever the command is typed.
     pools = [str(path.parent / Path(pool).expanduser()) for pool in settings.pools]
     environments = {name: _placed(each, path.parent) for name, each in settings.environments.items()}
-    template = settings.template
-    if template and "://" not in template and "@" not in template:
-        template = str(path.parent / Path(template).expanduser())
+    fork = path.parent / Path(settings.template).expanduser()
+    template = str(fork) if settings.template and fork.is_dir() else settings.template
     return msgspec.structs.replace(settings, path=path, pools=pools, template=template, environments=environments)
 
 

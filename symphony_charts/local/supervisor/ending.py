@@ -72,9 +72,9 @@ def stop(run: Run, timeout_s: float) -> None:
         # One that was stopped by hand hears nothing until it goes on.
         for number in (signal.SIGTERM, signal.SIGCONT):
             signal.pidfd_send_signal(descriptor, number)
+        began = time.monotonic()
         if not has_ended_within(descriptor, min(timeout_s, _PATIENCE_S)):
             sys.stderr.write(f"{run.experiment}: waiting for {_awaited(run, record)}\n")
-        began = time.monotonic()
         if not has_ended_within(descriptor, min(timeout_s, _HUNG_S)) and not _is_ending(run):
             sys.stderr.write(f"{run.experiment}: killed its supervisor (pid {record.pid}), which heard nothing\n")
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)

@@ -23,7 +23,7 @@ from symphony_charts.spec.lockfile import Lock, parse
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import ConfigFile, SecretFile
 
-__all__ = ["SpecFile", "lock_path_of", "read", "read_lock", "with_files", "with_location"]
+__all__ = ["SpecFile", "is_lock", "lock_path_of", "read", "read_lock", "with_files", "with_location"]
 
 # What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
@@ -54,7 +54,7 @@ def read(path: str | Path) -> SpecFile:
     Raises SpecError, with ``file:line`` where a line is known, for faults and for a file that cannot be read.
     """
     path = Path(path).expanduser()
-    if path.name.endswith(_LOCK) and path.is_file():
+    if is_lock(path) and path.is_file():
         stem = path.name.removesuffix(_LOCK)
         spec = next((name for suffix in _SUFFIXES if (path.parent / (name := stem + suffix)).is_file()), stem + ".yaml")
         raise SpecError.one("this is the lock file of an experiment", str(path), f"give {path.with_name(spec)}")
@@ -66,6 +66,11 @@ def read(path: str | Path) -> SpecFile:
 def lock_path_of(path: Path) -> Path:
     """Where the lock file of the spec file `path` stands."""
     return path.with_name(path.stem + _LOCK)
+
+
+def is_lock(path: Path) -> bool:
+    """Whether `path` is called as lock files are."""
+    return path.name.endswith(_LOCK)
 
 
 def read_lock(path: Path) -> Lock:
