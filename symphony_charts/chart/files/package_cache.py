@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from symphony_charts.spec.files import lock_path_of
 from symphony_charts.system import package_data
 from symphony_charts.system.files import write_file
 from symphony_charts.system.user_folders import state_dir
@@ -70,7 +71,7 @@ class PackageCache:
             return None
         try:
             content = Path(spec).read_bytes()
-            lock = _lock_of(spec).read_bytes()
+            lock = lock_path_of(Path(spec)).read_bytes()
         except OSError:
             return None
         if b"file" in content:
@@ -78,16 +79,11 @@ class PackageCache:
         return hashlib.sha256(b"\0".join([self._base, content, lock])).hexdigest()
 
 
-def _lock_of(spec: str) -> Path:
-    path = Path(spec)
-    return path.with_name(f"{path.stem}.lock.yaml")
-
-
 def _outputs(record: Mapping[str, object], spec: str) -> str:
     """Sizes and times of everything that was written for a spec; empty where something is missing."""
     seen: list[str] = []
     try:
-        for path in (str(record.get("archive")), str(_lock_of(spec))):
+        for path in (str(record.get("archive")), str(lock_path_of(Path(spec)))):
             status = os.stat(path)  # noqa: PTH116 - called tens of thousands of times; Path costs twice as much
             seen.append(f"{path} {status.st_size} {status.st_mtime_ns}")
         pending = [str(record.get("folder"))]
