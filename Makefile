@@ -9,10 +9,10 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup check fmt lint type imports test golden demo e2e-tools e2e matrix oracle soak bench docs build clean
+.PHONY: help setup check fmt lint type imports test golden demo e2e-tools e2e matrix oracle soak bench docs build release-check clean
 
 help: ## this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-13s %s\n", $$1, $$2}'
 
 setup: ## Python environment, test tools (helm, kubectl), tmux; a no-op when all is there
 	@scripts/setup
@@ -71,11 +71,18 @@ soak: e2e-tools ## what takes longer than a change may: the law, the fuzz, --set
 bench: setup ## every speed figure, as ratios in one run
 	@for file in benchmarks/*.py; do echo "== $$file"; python $$file; done
 
-docs: setup ## the documentation site, in docs/site
+docs: setup ## the documentation site, in docs/site; the README's pictures, where a session prints something new
+	@test -x .cache/docs/bin/zensical || { uv venv --quiet --clear .cache/docs && uv pip install --quiet --python .cache/docs/bin/python --group docs; }
 	@python scripts/build_docs.py
 
+man: setup ## the manual pages, in docs/man
+	@python scripts/man_pages.py docs/man
+
 build: setup ## wheel and sdist, in dist
-	@python -m build --outdir dist .
+	@rm -rf dist && python -m build --outdir dist . && twine check --strict dist/*
+
+release-check: setup ## whether this can be released: facts of the project, changelog, description; TAG=v0.1.0
+	@python scripts/check_release.py $(if $(TAG),--tag $(TAG))
 
 clean: ## remove what the targets made
 	@rm -rf $(VENV) .cache dist build docs/site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -121,7 +121,9 @@ def _write_spec(folder: Path, processes: dict[str, object]) -> None:
 def environment(folder: Path) -> dict[str, str]:
     """An environment in which nobody meets the user's own tmux or runs."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TMUX")}
-    return {**kept, "SYMPH_STATE_DIR": f"{folder}/state", "SYMPH_RUNTIME_DIR": f"{folder}/run"}
+    # libtmux cannot read what tmux answers in a locale without UTF-8.
+    own = {"SYMPH_STATE_DIR": f"{folder}/state", "SYMPH_RUNTIME_DIR": f"{folder}/run", "LC_ALL": "C.UTF-8"}
+    return {**kept, **own}
 
 
 def timed(argv: list[str], env: dict[str, str], timeout_s: int = 300) -> float:
@@ -263,7 +265,9 @@ def verbs(count: int, repeat: int) -> None:
             asked, down = timed(symph("p", "many"), env), timed(symph("down", "many"), env)
             rows.append((asked, down, memory, idle_ms))
     asked, down, memory, idle_ms = (statistics.median(column) for column in zip(*rows, strict=True))
-    print(f"  symph p {asked:.3f} s, symph down {down:.2f} s; supervisor {memory:.0f} MiB, {idle_ms:.1f} ms CPU in 2 s")
+    print(
+        f"  symph ps {asked:.3f} s, symph down {down:.2f} s; supervisor {memory:.0f} MiB, {idle_ms:.1f} ms CPU in 2 s"
+    )
 
 
 def deaths(count: int) -> None:

@@ -1,6 +1,6 @@
 """How fast the planner is, and how many nodes it needs, beside a first-fit and OR-tools CP-SAT.
 
-    python benchmarks/placement.py [--full] [--no-solver]
+    python benchmarks/placement.py [--full] [--no-solver] [--small]
 
 First-fit takes one pod at a time and the first node of the first pool that has room, as Symphony's dispatcher did.
 CP-SAT (``pip install ortools``, for this benchmark alone) minimises nodes with a time limit; it is given only the
@@ -225,6 +225,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--full", action="store_true", help="let CP-SAT take 120 s for each size instead of 20")
     parser.add_argument("--no-solver", action="store_true", help="leave CP-SAT out")
+    parser.add_argument("--small", action="store_true", help="a hundredth of each size, to see that it runs")
     parser.add_argument("--large", nargs=3, type=int, metavar=("PODS", "SHAPES", "POOLS"), help=argparse.SUPPRESS)
     parser.add_argument("--lone", nargs=2, type=int, metavar=("PROCESSES", "POOLS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -235,11 +236,14 @@ def main() -> int:
     if options.lone:
         lone(*options.lone)
         return 0
-    for size in (("1000", "20"), ("10000", "50"), ("100000", "200")):
-        subprocess.run([sys.executable, __file__, "--large", *size, "1000"], check=True, timeout=600)
-    subprocess.run([sys.executable, __file__, "--lone", "100000", "1000"], check=True, timeout=600)
-    beside_first_fit(1_000, 20, 1000)
-    beside_first_fit(10_000, 50, 1000)
+    share = 100 if options.small else 1
+    pools = 1000 // share
+    for pods, shapes in ((1_000, 20), (10_000, 50), (100_000, 200)):
+        argv = [sys.executable, __file__, "--large", str(pods // share), str(min(shapes, pods // share)), str(pools)]
+        subprocess.run(argv, check=True, timeout=600)
+    subprocess.run([sys.executable, __file__, "--lone", str(100_000 // share), str(pools)], check=True, timeout=600)
+    beside_first_fit(1_000 // share, 20 if share == 1 else 2, pools)
+    beside_first_fit(10_000 // share, 50 if share == 1 else 5, pools)
     if not options.no_solver:
         for pods, shapes in ((200, 10), (1_000, 20), (3_000, 30)):
             beside_solver(pods, shapes, 120.0 if options.full else 20.0)

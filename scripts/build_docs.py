@@ -1,95 +1,304 @@
-"""Builds docs/site: every page of docs/ and the README as plain HTML, and a picture of a terminal session.
+"""Builds docs/site by zensical from README, docs/ and pages that follow from the code; fails on a dead link.
 
-The session is run for the purpose (`symph` on the ring example, in folders of its own) and drawn by rich; where tmux is
-missing the pages are built without it.
+The pages of the command come from its parser, those of the spec from its JSON Schema, those of Python from
+docstrings. ``make docs`` installs the generator into an environment of its own.
 """
 
 from __future__ import annotations
 
-import io
-import os
+import argparse
+import re
 import shutil
 import subprocess
 import sys
-import tempfile
+from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
-
-from markdown_it import MarkdownIt
-from rich.console import Console
-from rich.text import Text
+from typing import Any
+from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parent.parent
-SITE = ROOT / "docs" / "site"
-STYLE = (
-    "body{max-width:52em;margin:2em auto;padding:0 1em;font:16px/1.5 sans-serif}pre,code{font:14px monospace}"
-    "pre{background:#f4f4f4;padding:.8em;overflow:auto}table{border-collapse:collapse}"
-    "td,th{border:1px solid #ccc;padding:.3em .6em;text-align:left}nav a{margin-right:1em}img{max-width:100%}"
-)
-SESSION = (
-    ["up", "examples/ring/experiment.yaml"],
-    ["process", "ring"],
-    ["local", "diff", "examples/ring/experiment.yaml"],
-    ["logs", "ring", "--tail", "6", "--timestamps"],
-    ["down", "ring"],
-    ["local", "history", "ring"],
-)
+sys.path.insert(0, str(ROOT))
+
+from symphony_charts.cli.parser import SymphonyParser  # noqa: E402 - of this checkout
+from symphony_charts.cli.verbs import GROUPS, VERBS  # noqa: E402 - likewise
+from symphony_charts.settings.json_schema import settings_schema  # noqa: E402 - likewise
+from symphony_charts.spec.json_schema import json_schema  # noqa: E402 - likewise
+
+PAGES, SITE = ROOT / "build" / "docs", ROOT / "docs" / "site"
+GENERATOR = ROOT / ".cache" / "docs" / "bin" / "zensical"
+# What is in the menu, besides the references. A page that no part names stands under the last one.
+PARTS = {
+    "Tutorial": ["tutorial-rl", "tutorial-platform"],
+    "Guides": [
+        *("local", "watching", "sweep", "gitops", "releases", "secrets", "oci", "automation"),
+        *("import", "from-symphony", "torchx", "dijob", "argo", "own-project"),
+    ],
+    "Concepts": ["spec", "chart", "workloads", "placement", "local-speed"],
+    "Reference": ["cli", "settings", "variables", "pools", "output"],
+    "Project": ["development", "e2e"],
+}
+PYTHON = {
+    "Builders": ["symphony_charts.spec.builder.experiment", "symphony_charts.spec.builder.pods"],
+    "Clusters": [
+        "symphony_charts.clusters.base",
+        "symphony_charts.clusters.tmux",
+        "symphony_charts.clusters.kubernetes",
+    ],
+    "Commands of your own": ["symphony_charts.cli.parser"],
+    "Errors": ["symphony_charts.errors"],
+}
 
 
 def main() -> None:
-    """Build the site from nothing."""
+    """Lay the pages, build the site, and look at every link of it."""
+    for name in ("pictures", "screens"):
+        subprocess.run([sys.executable, str(ROOT / "scripts" / f"{name}.py")], check=True)
+    settings = ROOT / "docs" / "settings.md"
+    settings.write_text(with_settings(settings.read_text(encoding="utf-8")), encoding="utf-8")
+    shutil.rmtree(PAGES, ignore_errors=True)
+    lay_pages(PAGES)
+    config = PAGES.parent / "mkdocs.yml"
+    config.write_text((ROOT / "scripts" / "site.yml").read_text(encoding="utf-8") + menu(), encoding="utf-8")
     shutil.rmtree(SITE, ignore_errors=True)
-    SITE.mkdir(parents=True)
-    picture = record_session() if shutil.which("tmux") else ""
-    if picture:
-        (SITE / "session.svg").write_text(picture, encoding="utf-8")
-    pages = {"index": ROOT / "README.md", **{page.stem: page for page in sorted((ROOT / "docs").glob("*.md"))}}
-    pages |= {f"decisions/{page.stem}": page for page in sorted((ROOT / "docs" / "decisions").glob("*.md"))}
-    for name, source in pages.items():
-        write_page(name, source, list(pages), bool(picture))
-    print(f"{len(pages)} pages in {SITE.relative_to(ROOT)}" + (", with a recorded session" if picture else ""))
+    subprocess.run([str(GENERATOR), "build", "--clean", "--config-file", str(config)], check=True)
+    shutil.move(PAGES.parent / "site", SITE)
+    dead = list(dead_links(SITE))
+    if dead:
+        raise SystemExit("\n".join(["dead links:", *dead]))
+    print(f"{sum(1 for _ in SITE.rglob('*.html'))} pages in {SITE.relative_to(ROOT)}, no dead link")
 
 
-def write_page(name: str, source: Path, names: list[str], has_picture: bool) -> None:
-    """One page with links to all others at its top."""
-    up = "../" * name.count("/")
-    body = MarkdownIt("commonmark").enable("table").render(source.read_text(encoding="utf-8"))
-    body = body.replace('href="docs/', f'href="{up}').replace('.md"', '.html"')
-    if name == "local" and has_picture:
-        body += (
-            '<h2>A session</h2><img src="session.svg" alt="symph up, process, local diff, logs, down, local history">'
+def lay_pages(folder: Path) -> None:
+    """Write every page of the site as Markdown below `folder`, which is new."""
+    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("site"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (folder / "index.md").write_text(readme.replace('"docs/', '"').replace("](docs/", "]("), encoding="utf-8")
+    written = {**cli_pages(), **schema_pages(), **python_pages(), "decisions/index.md": decisions_page()}
+    for name, text in written.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    for page in folder.rglob("*.md"):
+        page.write_text(without_links_outside(page), encoding="utf-8")
+
+
+def without_links_outside(page: Path) -> str:
+    """The text of a page, where a link to a file that no page is, such as an example, is its text alone."""
+
+    def keep(match: re.Match[str]) -> str:
+        target = match[2].partition("#")[0]
+        if re.match(r"[a-z]+:", match[2]) or not target or (page.parent / target).is_file():
+            return match[0]
+        index = page.parent / target / "index.md"
+        return f"[{match[1]}]({target}/index.md)" if index.is_file() else match[1]
+
+    return re.sub(r"(?<!!)\[([^\]\n]+)\]\(([^)\s]+)\)", keep, page.read_text(encoding="utf-8"))
+
+
+def menu() -> str:
+    """The menu, as the generator reads it."""
+    known = {name for names in PARTS.values() for name in names}
+    others = sorted(path.stem for path in (ROOT / "docs").glob("*.md") if path.stem not in known)
+    lines = ["", "nav:", "  - Overview: index.md"]
+    for part, names in PARTS.items():
+        lines.append(f"  - {part}:")
+        lines += [f"    - {name}.md" for name in [*names, *(others if part == "Reference" else [])]]
+        if part == "Reference":
+            lines += [
+                "    - Verbs:",
+                *(f"      - verbs/{name}.md" for name in ["index", *sorted(v.name for v in VERBS)]),
+            ]
+            lines += ["    - schema.md", "    - python.md"]
+        if part == "Project":
+            lines.append("    - Decisions:")
+            lines += [
+                f"      - decisions/{name}"
+                for name in ["index.md", *sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))]
+            ]
+    return "\n".join(lines) + "\n"
+
+
+# The command
+
+
+def cli_pages() -> dict[str, str]:
+    """A page for each verb, from its parser, and one that lists them."""
+    sys.argv[0] = "symph"  # which is what the usage begins with
+    parser = SymphonyParser()
+    parser.load_all()
+    index = ["# Verbs", "", "`symph VERB --help` says the same in a terminal.", ""]
+    pages = {}
+    for group, title in GROUPS.items():
+        index += [f"## {title}", "", "| verb | also | what it does |", "|---|---|---|"]
+        for verb in (verb for verb in VERBS if verb.group == group):
+            others = ", ".join(f"`{name}`" for name in verb.aliases)
+            index.append(f"| [`{verb.name}`]({verb.name}.md) | {others} | {_cell(verb.summary)} |")
+            pages[f"verbs/{verb.name}.md"] = "\n".join(_verb(f"symph {verb.name}", parser.get_subparser(verb.name), 1))
+        index.append("")
+    return {**pages, "verbs/index.md": "\n".join(index)}
+
+
+def _verb(title: str, parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
+    yield from (
+        f"{'#' * level} {title}",
+        "",
+        _text(parser.description or ""),
+        "",
+        "```text",
+        parser.format_usage().strip(),
+    )
+    yield from ("```", "", "| argument | what it is |", "|---|---|")
+    nested: dict[str, argparse.ArgumentParser] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            nested = dict(action.choices)
+        elif action.help != argparse.SUPPRESS:
+            names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.metavar or action.dest}`"
+            told = (action.help or "") % {**vars(action), "prog": parser.prog}
+            yield f"| {names}{_value(action)} | {_cell(told)} |"
+    yield ""
+    if parser.epilog:
+        yield from ("```sh", parser.epilog.replace("examples:", "# examples").strip(), "```", "")
+    seen: set[int] = set()
+    for name, below in nested.items():
+        if id(below) not in seen:
+            seen.add(id(below))
+            yield from _verb(f"{title} {name}", below, level + 1)
+
+
+def _value(action: argparse.Action) -> str:
+    if not action.option_strings or action.nargs == 0:
+        return ""
+    choices = ", ".join(map(str, action.choices)) if action.choices else ""
+    shown = action.metavar if isinstance(action.metavar, str) else choices or action.dest.upper()
+    return f" `{_cell(shown)}`"
+
+
+# The spec
+
+
+def schema_pages() -> dict[str, str]:
+    """One page with a table for each record."""
+    lines = [
+        "# Fields of an experiment",
+        "",
+        "What `symph schema` says, for readers; for editors: `symph schema --install-hint`.",
+        "",
+        *_records(json_schema(), "Experiment", "##"),
+    ]
+    return {"schema.md": "\n".join(lines)}
+
+
+def with_settings(text: str) -> str:
+    """The text of docs/settings.md with every key of `.symph.yaml` in its last part."""
+    heading = "## Every key\n"
+    return "\n".join([text.partition(heading)[0] + heading, *_records(settings_schema(), "Keys", "###")])
+
+
+def _records(schema: dict[str, Any], first: str, level: str) -> Iterator[str]:
+    """A table for each record of a schema."""
+    records = {name: part for name, part in schema["$defs"].items() if part.get("properties")}
+    for name in sorted(records, key=lambda name: (name != first, name)):
+        part = records[name]
+        yield from (
+            f"{level} {name}",
+            "",
+            part.get("description", ""),
+            "",
+            "| field | form | default | what it is |",
+            "|---|---|---|---|",
         )
-    links = "".join(f'<a href="{up}{other}.html">{other}</a>' for other in names if "/" not in other)
-    target = SITE / f"{name}.html"
-    target.parent.mkdir(exist_ok=True)
-    head = f'<!doctype html><meta charset="utf-8"><title>symphony-charts: {name}</title><style>{STYLE}</style>'
-    target.write_text(f"{head}<nav>{links}</nav><main>{body}</main>\n", encoding="utf-8")
-
-
-def record_session() -> str:
-    """The commands of SESSION with what they really print, as an SVG picture."""
-    console = Console(record=True, width=110, file=io.StringIO(), force_terminal=True)
-    with tempfile.TemporaryDirectory(prefix="symph-docs-") as folder:
-        env = {
-            **os.environ,
-            "SYMPH_STATE_DIR": f"{folder}/state",
-            "SYMPH_RUNTIME_DIR": f"{folder}/run",
-            "FORCE_COLOR": "1",
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        }
-        for words in SESSION:
-            console.print(Text(f"$ symph {' '.join(words)}", style="bold"))
-            done = subprocess.run(
-                [sys.executable, "-m", "symphony_charts", *words],
-                cwd=ROOT,
-                env=env,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=True,
-                timeout=60,
+        for field, form in part["properties"].items():
+            default = (
+                f"`{form['default']}`"
+                if form.get("default", "") != "" and not isinstance(form["default"], dict)
+                else "needed"
+                if field in part.get("required", ())
+                else ""
             )
-            console.print(Text.from_ansi(done.stdout.rstrip("\n")))
-    return console.export_svg(title="symph")
+            yield f"| `{field}` | {_form(form)} | {default} | {_cell(form['description'])} |"
+        yield ""
+
+
+def _form(form: dict[str, Any]) -> str:
+    """A schema in words: `a text`, `list of Mount`..."""
+    if "$ref" in form:
+        name = form["$ref"].rpartition("/")[2]
+        return name if name == "AnyVolume" else f"[{name}](#{name.lower()})"
+    if "anyOf" in form:
+        return " or ".join(dict.fromkeys(_form(part) for part in form["anyOf"] if part != {"type": "null"}))
+    if "enum" in form:
+        return ", ".join(f"`{value}`" for value in form["enum"] if value != "")
+    if "const" in form:
+        return f"`{str(form['const']).lower()}`"
+    kind = form.get("type", "anything")
+    if kind == "array":
+        items = form.get("items")
+        return f"list of {_form(items)}" if isinstance(items, dict) else "list"
+    if kind == "object":
+        each = form.get("additionalProperties")
+        return f"map to {_form(each)}" if isinstance(each, dict) else "map"
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+# The rest
+
+
+def python_pages() -> dict[str, str]:
+    """The Python interface, which the generator reads out of docstrings."""
+    lines = ["# Python", "", "What scripts import: [the spec](spec.md) shows the builders at work.", ""]
+    for title, modules in PYTHON.items():
+        lines += [f"## {title}", ""]
+        for module in modules:
+            lines += [f"::: {module}", "    options: {heading_level: 3, show_root_toc_entry: false}", ""]
+    return {"python.md": "\n".join(lines)}
+
+
+def decisions_page() -> str:
+    """The list of decisions."""
+    paths = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    titles = [(path.name, path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")) for path in paths]
+    return "\n".join(["# Decisions", "", *(f"- [{title}]({name})" for name, title in titles)]) + "\n"
+
+
+def _text(text: str) -> str:
+    """Text of a help page, where angle brackets and stars mean themselves."""
+    return text.replace("<", "&lt;").replace("*", "\\*")
+
+
+def _cell(text: str) -> str:
+    return _text(" ".join(text.split())).replace("|", "\\|")
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - HTMLParser's
+        for name, value in attrs:
+            if name in ("href", "src", "srcset") and value:
+                self.links.append(value)
+            elif name in ("id", "name") and value:
+                self.anchors.add(value)
+
+
+def dead_links(site: Path) -> Iterator[str]:
+    """Links within the site, to a page, a file or an anchor, that lead nowhere."""
+    pages = {}
+    for path in site.rglob("*.html"):
+        pages[path] = _Links()
+        pages[path].feed(path.read_text(encoding="utf-8"))
+    for path, page in pages.items():
+        for link in page.links if path.name != "404.html" else ():
+            if re.match(r"[a-z]+:|//", link):
+                continue
+            name, _, anchor = unquote(link).partition("#")
+            target = (path.parent / name.partition("?")[0]).resolve() if name else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.exists() or (anchor and target in pages and anchor not in pages[target].anchors):
+                yield f"{path.relative_to(site)}: {link}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the strict schemas of other projects' kinds that `symph lint` carries, from their custom resource definitions.
+"""Writes the strict schemas of other projects' kinds of `symph validate`, from their custom resource definitions.
 
     python -m scripts.crd_schemas
 

@@ -1,4 +1,4 @@
-"""Writes the strict schemas of DIJobs that `symph lint` carries, one per shape that operators of some versions read.
+"""Writes the strict schemas of DIJobs of `symph validate`, one per shape that operators of some versions read.
 
     python -m scripts.dijob_schemas
 

@@ -1,4 +1,4 @@
-"""Writes the strict Kubernetes schemas that `symph lint` carries, from the kubernetes-validate distribution.
+"""Writes the strict Kubernetes schemas that `symph validate` carries, from the kubernetes-validate distribution.
 
 Per minor version one compressed file: the kinds that a chart may hold and what they refer to, without prose; unknown
 fields are refused, and so is null, which no chart of ours emits. Source and version stand in the file itself.

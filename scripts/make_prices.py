@@ -3,10 +3,12 @@
     pip download --no-deps apache-libcloud && unzip apache_libcloud-*.whl libcloud/data/pricing.json
     python scripts/make_prices.py libcloud/data/pricing.json "apache-libcloud 3.9.1"
     python scripts/make_prices.py initial-prices.json "karpenter-provider-gcp, pricing of each machine" 2026-08-03
+    python scripts/make_prices.py vms.csv "SkyPilot's catalogue, v8 at 8427bbf" 2026-11-23
 
-The last list is that of cloudpilot-ai/karpenter-provider-gcp (Apache-2.0; pkg/providers/pricing), with the date of its
-commit. Of two lists that say the same field of a region the newer one is kept, and where they differ by more than 0.5 %
-the family must stand in REPRICED, or the script fails.
+The second list is that of cloudpilot-ai/karpenter-provider-gcp (Apache-2.0; pkg/providers/pricing), with the date of
+its commit; the third is catalogs/v8/gcp/vms.csv of skypilot-org/skypilot-catalog (Apache-2.0), and the day it was read.
+Of two lists that say the same field of a region the newer one is kept, unless it knows fewer kinds of GPU. Where units
+differ by more than 0.5 % the family must stand in REPRICED, or the script fails.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ def joined(before: dict[str, Any], now: dict[str, Any], origin: list[str], defau
     said = {key: value for key, value in before.items() if key not in ("date", "source", "origins")}
     origins = {key: before.get("origins", {}).get(key, rest) for key in said}
     for key, value in now.items():
-        if key not in said or origin[0] >= origins[key][0]:
+        knows_less = key == "gpus" and bool(said.get(key, {}).keys() - value.keys())
+        if key not in said or (origin[0] >= origins[key][0] and not knows_less):
             said[key], origins[key] = value, origin
     own = origins.get("units", origin)
     others = {key: list(value) for key, value in sorted(origins.items()) if list(value) != list(own)}

@@ -1,4 +1,4 @@
-"""Writes by which key Kubernetes' strategic merge joins the lists of a pod, from the schemas that `symph lint` carries.
+"""Writes by which key Kubernetes' strategic merge joins the lists of a pod, from the schemas of `symph validate`.
 
 Those keep the marks of the API's OpenAPI documents (``x-kubernetes-patch-strategy``, ``x-kubernetes-patch-merge-key``).
 A list of one name is merged alike wherever it stands in a pod, in every version; otherwise this fails. One table is

@@ -147,7 +147,9 @@ def _create(folder: Path, files: Mapping[str, bytes]) -> int:
                 (made / path).write_bytes(content)
             made.rename(folder)
     except OSError as error:
-        raise ToolFailed(f"cannot write {folder}: {error.strerror}", at=str(folder)) from error
+        raise ToolFailed(
+            f"cannot write {folder}: {error.strerror}", str(folder), "-d FOLDER names another place"
+        ) from error
     return len(files)
 
 

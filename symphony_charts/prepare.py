@@ -24,7 +24,7 @@ from symphony_charts.placement.assign.rules import Decision
 from symphony_charts.placement.assign.shares import has_shares, share_out, without_shares
 from symphony_charts.placement.fit.demand import demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
-from symphony_charts.placement.pools.files import pools_of_spec
+from symphony_charts.placement.pools.of_spec import pools_of_spec
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.files import SpecFile
@@ -107,8 +107,12 @@ class Prepared:
         namespace: str = "",
         service: str = "",
         version: str = "",
+        is_draft: bool = True,
     ) -> Rendering:
-        """A release with `values` over the chart's own. Raises SpecError as `render_release` does."""
+        """A release with `values` over the chart's own, only looked at where it `is_draft`.
+
+        Raises SpecError as `render_release` does.
+        """
         own = self.own.release
         there = replace(
             own,
@@ -116,6 +120,7 @@ class Prepared:
             namespace=namespace or own.namespace,
             service=service or own.service,
             chart_version=version or own.chart_version,
+            is_draft=is_draft,
         )
         merged = merge(self.values, values)
         _refuse_other_digest(merged, self.values)
@@ -178,6 +183,7 @@ def prepare_experiment(
         namespace=settled.namespace or "default",
         chart_name=settled.name,
         chart_version=version or FIRST_VERSION,
+        is_draft=True,
     )
     if has_shares(settled):
         bare = compile_values(without_shares(settled), services)

@@ -147,6 +147,7 @@ TOUCHES_THE_WORLD = (
     "local/run_identity",
     "local/runs",
     "local/show_environment",
+    "local/shown_sessions",
     "local/status",
     "local/supervisor",
     "local/tmux_client",
@@ -159,8 +160,10 @@ TOUCHES_THE_WORLD = (
     "oci/workspace",
     "package",
     "placement/pools/files",
+    "placement/pools/of_spec",
     "secrets/certificate",
     "secrets/files",
+    "settings/places",
     "settings/project",
     "settings/saved_experiments",
     "settings/user",
@@ -169,6 +172,7 @@ TOUCHES_THE_WORLD = (
     "sweep/kubernetes",
     "sweep/local",
     "sweep/record",
+    "sweep/search",
     "system",
     "torchx_scheduler",
 )
@@ -188,19 +192,24 @@ LATE = {
     ("cli.commands.start.run", "cli.commands.start.run_here"): "190 ms, in which the supervisor starts",
     ("cli.commands.start.run", "cli.commands.start.run_kube"): "100 ms, which no run on this machine has",
     ("cli.commands.start.up", "cli.commands.start.up_run"): "190 ms, in which the supervisor starts",
+    ("cli.commands.study.sweep", "cli.commands.study.sweep_search"): "700 ms of optuna, which a grid has not",
+    ("cli.costs", "cli.node_costs"): "100 ms of placement, which only a cluster needs",
     ("cli.diagnosis", "cli.full_pools"): "100 ms of placement, which only a full pool needs",
-    ("cli.experiments", "kubernetes.backend"): "100 ms, of the 80 in which `symph p` answers",
+    ("cli.experiments", "kubernetes.backend"): "100 ms, of the 80 in which `symph ps` answers",
     ("cli.failures", "cli.error_report"): "15 ms, which only a failure pays",
     ("cli.error_report", "system.installation"): "15 ms, which only a missing extra pays",
     ("cli.output", "formats.yaml_text"): "17 ms, which a table has not",
     ("clusters.builders", "clusters.render"): "the chart, which launching in tmux does without",
     ("clusters.kubernetes", "kubernetes.releases.releases"): "230 ms, which only who installs pays",
     ("kubernetes.delete", "kubernetes.releases.releases"): "230 ms, which only who deletes a release pays",
-    ("local.backend", "local.up"): "120 ms, of the 80 in which `symph p` answers",
+    ("placement.pools.of_spec", "placement.pools.files"): "10 ms, which experiments without pools have not",
+    ("local.backend", "local.machine.gpu_use"): "20 ms, of the 80 in which `symph ps` answers",
+    ("local.backend", "local.deletion"): "120 ms, of the 80 in which `symph ps` answers",
 }
-MAX_LATE = 39
+MAX_LATE = 43
 # What the options of verbs may import: help and completion of a verb load nothing else.
-FOR_OPTIONS = {"__future__", "argparse", "collections.abc", "datetime", "os", "re", "time", "symphony_charts.errors"}
+FOR_OPTIONS = {"__future__", "argparse", "collections.abc", "datetime", "os", "re", "time"}
+FOR_OPTIONS |= {"symphony_charts.errors", "symphony_charts.system.entry_points"}
 MAX_LINES = 400
 MAX_MODULES = 30
 

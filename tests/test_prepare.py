@@ -74,7 +74,7 @@ def test_what_cannot_be_scheduled_is_refused_by_every_verb(case: Case, tmp_path:
         ("groups.p.replica=3", 'did you mean "replicas"?'),
         ("networkPolicy.enable=true", 'did you mean "enabled"?'),
         ("workload.kind=jobz", 'did you mean "jobs"?'),
-        ("groups.q.replicas=3", "set groups.q.containers"),
+        ("groups.pp.replicas=3", 'did you mean "p"?'),
     ],
 )
 def test_a_mistyped_value_is_refused_by_every_verb_with_the_nearest_name(

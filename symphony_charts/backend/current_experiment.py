@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.errors import NotFound
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["chosen_at", "current_of", "set_current"]
+__all__ = ["absent_experiment", "chosen_at", "current_of", "set_current"]
 
 
 def chosen_at(place: str) -> str | None:
@@ -38,11 +39,20 @@ def current_of(watcher: Watcher) -> str:
     if len(names) == 1:
         return names[0]
     if names:
-        raise NotFound(f"several experiments run here: {', '.join(names)}", next="name one, or symph switch-experiment")
+        raise NotFound(f"several experiments run here: {', '.join(names)}", next="name one, or symph use")
     if ended := [status.name for status in watcher.experiments(ended=True)]:
         what = f"no experiment runs here; ended: {', '.join(ended)}"
-        raise NotFound(what, next=f"symph p {ended[0]}, or start one: symph up SPEC")
+        raise NotFound(what, next=f"symph ps {ended[0]}, or start one: symph up SPEC")
     raise NotFound("no experiment runs here", next="start one: symph up SPEC")
+
+
+def absent_experiment(name: str, running: Sequence[str]) -> NotFound:
+    """The error of a name that nothing has which runs: a spec's file is no name, and what does run is listed."""
+    if name.endswith((".yaml", ".yml", ".json", ".py")):
+        step = "give the `name` that stands in the file; symph ls lists what runs"
+        return NotFound(f'"{name}" is a file, and experiments that run are known by name', next=step)
+    known = f"running now: {', '.join(dict.fromkeys(running))}" if running else "nothing runs; symph up SPEC starts it"
+    return NotFound(f'experiment "{name}" does not run here', next=known)
 
 
 def _path() -> Path:

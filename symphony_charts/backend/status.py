@@ -1,16 +1,17 @@
 """`ExperimentStatus` says how an experiment is, in one layout for every backend: verbs show it, waits wait for it.
 
-Light on purpose: `symph process` imports this and nothing heavier. Times are seconds since 1970.
+Light on purpose: `symph ps` imports this and nothing heavier. Times are seconds since 1970.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
+from symphony_charts.backend.cost import Cost
 from symphony_charts.formats.age import age
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "age_since",
     "gather",
     "overall",
+    "seconds_of",
 ]
 
 # ``lost``: it ran where nothing of it can run any more; ``damaged``: nobody can tell, since its records are.
@@ -119,7 +121,9 @@ class ExperimentStatus:
     `name` is what runs (a release may be called differently from its `experiment`); `run` tells apart runs of the same
     name, `chart` is the chart and version that its objects bear as a label; `held_by` lists who put it there: ``tmux``,
     ``Helm release rl, revision 2``, ``Argo CD application rl``; empty means that somebody applied the objects by hand.
+    `labels` are its own, and on a cluster those of its objects.
     `note` says what else is to be known of all that is told here, as that it is of another machine; mostly nothing.
+    `cost` is what it has cost so far, where prices are known.
     """
 
     name: str
@@ -135,7 +139,14 @@ class ExperimentStatus:
     instances: tuple[InstanceStatus, ...] = ()
     services: tuple[ServiceStatus, ...] = ()
     events: tuple[Event, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
+    cost: Cost | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, or has taken so far; None of what has ended while nobody looked."""
+        return seconds_of(self.phase, self.started, self.ended)
 
     @property
     def processes(self) -> tuple[ProcessStatus, ...]:
@@ -190,10 +201,15 @@ class LogQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What an instance uses: processors (1.0: one whole) and bytes of memory; None where nobody measures it."""
+    """What an instance uses: processors (1.0: one whole) and bytes of memory; None where nobody measures it.
+
+    `gpu` is how busy its GPUs are, of 1.0 on the average, and `gpu_memory` the bytes that are taken on them.
+    """
 
     cpu: float | None = None
     memory: int | None = None
+    gpu: float | None = None
+    gpu_memory: int | None = None
 
 
 def gather(instances: Iterable[InstanceStatus]) -> tuple[ProcessStatus, ...]:
@@ -219,6 +235,13 @@ def overall(instances: Iterable[InstanceStatus]) -> Phase:
     if {"running", "succeeded"} & set(finite):
         return "running"
     return "queued" if set(finite) == {"queued"} else "pending"
+
+
+def seconds_of(phase: Phase, started: float, ended: float | None) -> float | None:
+    """How long something took that is in `phase`; None where it has ended and nobody knows when."""
+    if ended is None and phase in FINAL:
+        return None
+    return max(0.0, (time.time() if ended is None else ended) - started)
 
 
 def age_since(moment: float) -> str:

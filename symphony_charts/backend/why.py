@@ -216,6 +216,12 @@ _WORDS: tuple[_Words, ...] = (
     ),
     (
         "secret",
+        re.compile(r"^SealedSecret (\S+): (.+)", re.DOTALL),
+        lambda match: f"the sealed Secret {match[1]} cannot be opened: {match[2]}",
+        lambda place, _match: f"symph secrets seal SPEC --cert cluster{place.flags}",
+    ),
+    (
+        "secret",
         re.compile(r'secret "([^"]+)" not found', re.IGNORECASE),
         lambda match: f"the Secret {match[1]} is missing",
         _secret_step,
@@ -223,13 +229,23 @@ _WORDS: tuple[_Words, ...] = (
     (
         "secret",
         re.compile(r"couldn't find key (\S+) in Secret (\S+)|references non-existent secret key: (\S+)"),
-        lambda match: f"the Secret {match[2] or ''} has no key {match[1] or match[3]}".replace("  ", " "),
+        lambda match: (
+            f"the Secret {match[2]} has no key {match[1]}" if match[2] else f"a Secret lacks the key {match[3]}"
+        ),
         _secret_step,
     ),
     (
         "config",
-        re.compile(r'configmap "([^"]+)" not found|references non-existent config key: (\S+)'),
-        lambda match: f"the ConfigMap {match[1]} is missing" if match[1] else f"a ConfigMap lacks the key {match[2]}",
+        re.compile(r'configmap "([^"]+)" not found', re.IGNORECASE),
+        lambda match: f"the ConfigMap {match[1]} is missing",
+        lambda place, _match: place.again,
+    ),
+    (
+        "config",
+        re.compile(r"couldn't find key (\S+) in ConfigMap (\S+)|references non-existent config key: (\S+)"),
+        lambda match: (
+            f"the ConfigMap {match[2]} has no key {match[1]}" if match[2] else f"a ConfigMap lacks the key {match[3]}"
+        ),
         lambda place, _match: place.again,
     ),
     (

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from symphony_charts.cli.options import common
-from symphony_charts.cli.verbs import GROUPS, HIDDEN, Verb
+from symphony_charts.cli.verbs import GROUPS, HIDDEN, MEANINGS, Verb
 from symphony_charts.errors import UsageError
 
 __all__ = ["MasterParser", "Parser", "fill_defaults", "plain_words", "refuse_bytes", "refuse_verb", "split_remainder"]
 
 # Options of the master parser that take the next word.
 _WITH_VALUE = ("--color",)
+# What others call one of our choices.
+_CALLED = {"local": "tmux", "k8s": "kube"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -27,6 +29,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError; `status_of` prints it and gives exit status 2."""
+        message = message.replace("ignored explicit argument", "takes no value, and is given")
         raise UsageError(message, "", f"{self.prog} --help")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
@@ -34,7 +37,10 @@ class Parser(argparse.ArgumentParser):
         namespace, extra = super().parse_known_args(args, namespace)
         if extra:
             flags = [flag for action in self._actions for flag in action.option_strings]
-            self.error(f"unrecognized arguments: {' '.join(extra)}{_nearest(extra[0].partition('=')[0], flags)}")
+            hint = _nearest(extra[0].partition("=")[0], flags)
+            if isinstance(self, MasterParser) and extra[0].startswith("-") and not hint:
+                hint = f" (options stand behind the verb: {self.prog} VERB {extra[0]})"
+            self.error(f"unrecognized arguments: {' '.join(extra)}{hint}")
         return namespace, extra
 
     def add_subparsers(self, **options: Any) -> Any:
@@ -67,15 +73,18 @@ class MasterParser(Parser):
 
     def format_help(self) -> str:
         """The text of `symph --help`: the verbs without importing them."""
-        rows = [verb for verb in self._verbs() if verb not in HIDDEN]
-        names = {verb.name: ", ".join(verb.names) for verb in rows}
-        width = max((len(text) for text in names.values()), default=14)
+        hidden = {verb.name for verb in HIDDEN}
+        rows = [verb for verb in self._verbs() if verb.name not in hidden]
+        # A project says by its aliases what its users type; ours are there for those who know them already.
+        names = {verb.name: verb.name if verb.module else ", ".join(verb.names) for verb in rows}
+        width = max(len(text) for text in (*names.values(), "-v, --verbose"))
         lines = [f"usage: {self.prog} VERB [ARGUMENTS] [-- COMMAND]", "", self.description or ""]
-        for group, title in {"": "This project", **GROUPS}.items():
+        for group, title in {"": "This project", **GROUPS, "plugins": "Plugins"}.items():
             members = [f"  {names[verb.name]:{width}}  {verb.summary}".rstrip() for verb in rows if verb.group == group]
             lines += ["", f"{title}:", *members] if members else []
         lines += ["", "Options:", f"  {'-h, --help':{width}}  this page; after a verb, the page of that verb"]
         lines += [f"  {'-v, --verbose':{width}}  say more; show the output of programs that failed"]
+        lines += [f"  {'-q, --quiet':{width}}  print only the answer"]
         lines += [
             f"  {'--color WHEN':{width}}  auto, always or never",
             f"  {'--version':{width}}  print the version",
@@ -111,18 +120,27 @@ def plain_words(words: Sequence[str]) -> list[str]:
 
 
 def refuse_verb(prog: str, word: str, verbs: Sequence[Verb]) -> NoReturn:
-    """Raise UsageError for a word that is no verb, naming the nearest one."""
-    names = [name for verb in verbs for name in verb.names if not name.startswith("_")]
-    near = get_close_matches(word, names, n=1)
-    hint = f"did you mean `{prog} {near[0]}`? " if near else ""
+    """Raise UsageError for a word that is no verb, naming those that do what it means, or the nearest one."""
+    shown = {name: (verb.name,) for verb in verbs for name in verb.names if not name.startswith("_")}
+    lines = {meant: found for meant in MEANINGS if (found := _known(MEANINGS[meant], shown))} | shown
+    near = [word.lower()] if word.lower() in lines else get_close_matches(word, lines, n=1)
+    meant = " or ".join(f"`{prog} {line}`" for name in near for line in lines[name])
+    hint = f"did you mean {meant}? " if meant else ""
     raise UsageError(f'{prog} has no verb "{word}"', "", f"{hint}all verbs: {prog} --help")
+
+
+def _known(lines: Sequence[str], shown: Container[str]) -> tuple[str, ...]:
+    """The command lines whose verbs are there."""
+    return tuple(line for line in lines if line.partition(" ")[0] in shown)
 
 
 def _nearest(word: str, names: Sequence[str]) -> str:
     """The name that was probably meant, as a hint; flags are compared without their dashes, which all share."""
     bare = {name.lstrip("-"): name for name in names if name.startswith("--") or not word.startswith("--")}
-    typed = word.lstrip("-")
+    typed = _CALLED.get(word, word.lstrip("-"))
     near = [name for name in bare if typed and name.startswith(typed)] or get_close_matches(typed, bare, n=1)
+    # What is written out in full elsewhere: kubernetes for kube.
+    near = near or [name for name in bare if len(name) > 3 and typed.startswith(name)]
     return f" (did you mean {bare[near[0]]}?)" if near else ""
 
 

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
-from urllib.parse import urlsplit
 
 from symphony_charts.errors import SymphError, ToolFailed
-from symphony_charts.system.subprocess_runner import run
+from symphony_charts.system.git.addresses import REACH_S
 
-__all__ = ["Part", "ask_all", "direct_address", "git_address"]
+__all__ = ["Part", "ask_all"]
 
 T = TypeVar("T")
 
-# How long it may take until a host has taken a connection, and until everything is answered, in seconds.
-REACH_S, ANSWER_S = 4.0, 60.0
-_PORTS = {"https": 443, "http": 80, "git": 9418}
-_PROXIES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
-# ssh://user@host:port/path, and user@host:path as scp writes it.
-_SSH = re.compile(r"ssh://(?:[^@/]+@)?(?P<host>[^:/]+)(?::(?P<port>\d+))?/.*|(?!\w+://)(?:[^@/]+@)?(?P<bare>[^:/]+):.*")
+# How long it may take until everything is answered, in seconds.
+ANSWER_S = 60.0
 
 
 @dataclass(kw_only=True)
@@ -71,35 +64,6 @@ def ask_all(parts: Sequence[Part[Any]]) -> None:
         part.wait(began)
         if part.error is not None and not isinstance(part.error, SymphError):
             raise part.error
-
-
-def direct_address(url: str) -> tuple[str, int] | None:
-    """Host and port that a connection to `url` goes to; None where that cannot be known, as behind a proxy."""
-    parts = urlsplit(url)
-    if parts.scheme not in _PORTS or not parts.hostname:
-        return None
-    is_proxied = parts.scheme != "git" and any(os.environ.get(name) for name in _PROXIES)
-    return None if is_proxied else (parts.hostname, parts.port or _PORTS[parts.scheme])
-
-
-def git_address(url: str) -> tuple[str, int] | None:
-    """The same of a Git repository; of one behind ssh by what ssh's own settings make of its host."""
-    match = _SSH.fullmatch(url)
-    if match is None:
-        return direct_address(url)
-    if os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH"):
-        return None
-    port = ["-p", match["port"]] if match["port"] else []
-    host = match["host"] or match["bare"]
-    try:
-        ended = run(["ssh", "-G", *port, "--", host], timeout_s=REACH_S, check=False)
-    except SymphError:
-        return None
-    settings = dict(line.partition(" ")[::2] for line in ended.text.splitlines())
-    is_direct = settings.get("proxycommand", "none") == "none" and settings.get("proxyjump", "none") == "none"
-    return (
-        (settings["hostname"], int(settings["port"])) if is_direct and {"hostname", "port"} <= settings.keys() else None
-    )
 
 
 def _reach(address: tuple[str, int]) -> None:

@@ -6,6 +6,7 @@ it, a fault of the machine, or a bug of ours, whose traceback goes to a log file
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import sysconfig
@@ -14,8 +15,10 @@ import time
 import traceback
 from pathlib import Path
 
+from symphony_charts.cli.next_steps import placed
 from symphony_charts.errors import SymphError, ToolFailed, UsageError, first_line
 from symphony_charts.formats.printable import printable_lines
+from symphony_charts.system.platforms import elsewhere, is_lack_of_linux
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["report_error", "tell", "their_error"]
@@ -32,10 +35,11 @@ _NO_HOME = "Could not determine home directory."
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
-def report_error(error: Exception, *, verbose: bool) -> int:
-    """Print the error; the exit status that it means."""
+def report_error(error: Exception, *, verbose: bool, args: argparse.Namespace | None = None) -> int:
+    """Print the error, its next step as one that fits `args`; the exit status that it means."""
     if not isinstance(error, SymphError):
         return _report_unexpected(error, verbose=verbose)
+    error.next = placed(error.next, args) if args is not None else error.next
     tell(error)
     if error.__cause__ is not None and error.exit_code == _SCRIPT:
         theirs = their_error(error.__cause__)
@@ -49,6 +53,8 @@ def report_error(error: Exception, *, verbose: bool) -> int:
 
 def _report_unexpected(error: Exception, *, verbose: bool) -> int:
     """Report an error that nobody foresaw: of a script that we were given to run, of the machine, or a bug of ours."""
+    if is_lack_of_linux(error):
+        return report_error(elsewhere(), verbose=verbose)
     theirs = their_error(error)
     refused = _fault_of_the_machine(error) if theirs is None else None
     if refused is not None:
@@ -133,7 +139,8 @@ def _is_ours(file: str) -> bool:
 
 
 def _is_library(file: str) -> bool:
-    return file.startswith(("<frozen", *_LIBRARIES))
+    # Compiled modules name their sources, which are nowhere: "yaml/_yaml.pyx".
+    return file.startswith(("<frozen", *_LIBRARIES)) or file.endswith(".pyx")
 
 
 def _is_machinery(file: str) -> bool:

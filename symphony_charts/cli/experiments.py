@@ -6,15 +6,17 @@ import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from symphony_charts.backend.current_experiment import current_of
+from symphony_charts.backend.current_experiment import absent_experiment, current_of
 from symphony_charts.backend.protocol import Watcher, find_instances, match_names, match_processes
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.cli import output
 from symphony_charts.cli.matching import choose
 from symphony_charts.cli.options import common
+from symphony_charts.cli.options.defaults import typed
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.system.full_disks import full_disk
+from symphony_charts.system.platforms import refuse_elsewhere
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
@@ -54,18 +56,24 @@ def gpu_ids(item: Mapping[str, object]) -> str:
 def watcher_of(args: argparse.Namespace) -> Watcher:
     """What watches the backend that these arguments mean: a user's own cluster, else the one of `--on`."""
     flags = common.cluster_flags(args)
-    if flags and args.on == "tmux":
+    if flags and typed(args, "on") == "tmux":
         raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
-    if args.symphony.has_own_cluster and not args.on and not flags:
+    if args.symphony.has_own_cluster and not typed(args, "on") and not flags:
         watcher: Watcher = args.symphony.cluster.watcher
         return watcher
-    if flags or common.backend_of(args) == "kube":
-        # The client of Kubernetes takes 100 ms to import, which `symph p` on this machine has not.
+    backend = common.backend_of(args)
+    if backend not in ("tmux", "kube") and not flags:
+        added: Watcher = args.symphony.cluster_for(args).watcher
+        return added
+    if flags or backend == "kube":
+        # The client of Kubernetes takes 100 ms to import, which `symph ps` on this machine has not.
         from symphony_charts.kubernetes.backend import KubeWatcher
 
         kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
-        return KubeWatcher(namespace=args.namespace, context=args.context, kubeconfig=kubeconfig)
+        namespace = None if getattr(args, "all_namespaces", False) else args.namespace
+        return KubeWatcher(namespace=namespace, context=args.context, kubeconfig=kubeconfig)
 
+    refuse_elsewhere()
     why = full_disk(state_dir())
     if why:
         what = f"the disk of {state_dir()} is full ({why}): states are of the past, and logs have gaps"
@@ -75,15 +83,17 @@ def watcher_of(args: argparse.Namespace) -> Watcher:
 
 def place_flags(args: argparse.Namespace) -> list[str]:
     """What says where to look, for verbs that are called by what runs on the terminal."""
-    given = {"--on": args.on, "-n": args.namespace, "--context": args.context, "--kubeconfig": args.kubeconfig}
-    return [word for flag, value in given.items() if value for word in (flag, str(value))]
+    names = {"--on": "on", "-n": "namespace", "--context": "context", "--kubeconfig": "kubeconfig"}
+    given = {flag: value for flag, name in names.items() if (value := typed(args, name))}
+    words = [word for flag, value in given.items() for word in (flag, str(value))]
+    return [*words, "-A"] if getattr(args, "all_namespaces", False) else words
 
 
 def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = False) -> ExperimentStatus:
     """How the experiment that `args.experiment_name` means is: exactly it, the one it loosely fits, or the current one.
 
-    What else is to be known of it is said on stderr. Raises NotFound; UsageError where it fits several and nobody can
-    be asked.
+    Verbs that take a process before it understand the other order, too. What else is to be known of it is said on
+    stderr. Raises NotFound; UsageError where it fits several and nobody can be asked.
     """
     name = args.experiment_name
     if name is None:
@@ -92,7 +102,7 @@ def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = Fa
         try:
             status = watcher.describe(_prefix(args)(name), events=events)
         except NotFound:
-            status = watcher.describe(_loosely(args, watcher, name), events=events)
+            status = watcher.describe(_in_other_order(args, watcher) or _loosely(args, watcher, name), events=events)
     if status.note:
         output.warn(f"{status.name}: {status.note}")
     return status
@@ -122,14 +132,22 @@ def one_instance(status: ExperimentStatus, word: str) -> InstanceStatus:
     return next((one for one in found if one.phase == "running"), found[0])
 
 
+def _in_other_order(args: argparse.Namespace, watcher: Watcher) -> str:
+    """The experiment where it stands before the process, which then take their places; empty where it does not."""
+    process = getattr(args, "component_name", None)
+    if not process or _prefix(args)(process) not in watcher.names():
+        return ""
+    args.component_name, args.experiment_name = args.experiment_name, process
+    return _prefix(args)(process)
+
+
 def _loosely(args: argparse.Namespace, watcher: Watcher, name: str) -> str:
     names = watcher.names()
     matches, is_exact = match_names(names, name, _prefix(args))
     if is_exact:
         return matches[0]
     if not matches:
-        known = ", ".join(names) or "none"
-        raise NotFound(f'experiment "{name}" does not run here', next=f"running now: {known}")
+        raise absent_experiment(name, names)
     return choose(matches, name, "experiment")
 
 

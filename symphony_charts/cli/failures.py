@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,8 +17,14 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-def status_of(action: Callable[[], int], is_verbose: Callable[[], bool]) -> int:
-    """Run `action` and return the exit status of the command.
+def _nothing() -> None:
+    return None
+
+
+def status_of(
+    action: Callable[[], int], is_verbose: Callable[[], bool], given: Callable[[], argparse.Namespace | None] = _nothing
+) -> int:
+    """Run `action` and return the exit status of the command whose arguments are those `given`.
 
     An expected error is printed with what failed, where and what to do next; anything else is a bug of ours, whose
     traceback goes to a log file that is named. A reader that closed our output ends the command quietly.
@@ -37,7 +44,7 @@ def status_of(action: Callable[[], int], is_verbose: Callable[[], bool]) -> int:
             # Tracebacks and log files take 15 ms to import, which only a failure pays.
             from symphony_charts.cli.error_report import report_error
 
-            status = report_error(error, verbose=is_verbose())
+            status = report_error(error, verbose=is_verbose(), args=given())
         sys.stdout.flush()
     except OSError as error:
         return _status_of_output(error)

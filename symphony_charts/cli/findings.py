@@ -1,4 +1,4 @@
-"""`print_findings` prints what `symph lint` and `symph gitops lint` found, as text, data or SARIF."""
+"""`print_findings` prints what `symph validate` and `symph gitops lint` found, as text, data or SARIF."""
 
 from __future__ import annotations
 

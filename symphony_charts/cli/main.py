@@ -14,7 +14,7 @@ except KeyboardInterrupt:  # Whoever changed their mind in the first 30 ms wants
 __all__ = ["GARBAGE_AFTER", "main"]
 
 # A render makes many objects and drops few: Python's own 700 spend a third of a large one on looking for garbage.
-GARBAGE_AFTER = 20_000
+GARBAGE_AFTER = 50_000
 
 
 class Symph(SymphonyParser):

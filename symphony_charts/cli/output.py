@@ -8,6 +8,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from shutil import get_terminal_size
+from types import SimpleNamespace
 from typing import Protocol, TextIO
 from unicodedata import combining, east_asian_width
 
@@ -18,6 +20,7 @@ __all__ = [
     "API_VERSION",
     "Column",
     "ask",
+    "be_quiet",
     "can_ask",
     "confirm",
     "counted",
@@ -30,6 +33,7 @@ __all__ = [
     "print_record",
     "print_report",
     "progress",
+    "room_of",
     "texts",
     "use_color",
     "warn",
@@ -39,6 +43,13 @@ API_VERSION = "symph.dev/v1"
 
 # SGR codes by the meaning of a state; nothing else is ever coloured.
 _COLORS = {"good": "32", "busy": "33", "bad": "31", "dim": "2", "bold": "1"}
+
+# What the command line says of everything that is printed.
+_said = SimpleNamespace(is_quiet=False)
+
+
+# No column is cut to less, as long as there are few; of many, each keeps a few letters.
+_LEAST, _LEAST_OF_MANY = 12, 5
 
 
 class Note(Protocol):
@@ -100,7 +111,7 @@ def print_items(
 
     An empty list is no error; `empty` then goes to stderr. `name` is the key that `-o name` prints.
     """
-    form = args.output
+    form = "name" if _said.is_quiet and args.output == "table" and all(name in item for item in items) else args.output
     if form in ("json", "yaml"):
         _print_document(
             {"apiVersion": API_VERSION, "kind": f"{kind}List", "items": [dict(item) for item in items]}, form
@@ -111,7 +122,8 @@ def print_items(
     elif items:
         shown = [column for column in columns if form == "wide" or not column.is_wide]
         headers = not getattr(args, "no_headers", False)
-        line(format_table(items, shown, headers=headers, color=use_color(sys.stdout, getattr(args, "color", None))))
+        color = use_color(sys.stdout, getattr(args, "color", None))
+        line(format_table(items, shown, headers=headers, color=color, room=room_of(form)))
     if not items and empty and form not in ("json", "yaml"):
         note(empty)
 
@@ -125,13 +137,30 @@ def print_record(args: argparse.Namespace, kind: str, record: Mapping[str, objec
 
 
 def format_table(
-    items: Iterable[Mapping[str, object]], columns: Sequence[Column], *, headers: bool = True, color: bool = False
+    items: Iterable[Mapping[str, object]],
+    columns: Sequence[Column],
+    *,
+    headers: bool = True,
+    color: bool = False,
+    room: int | None = None,
 ) -> str:
-    """The items as aligned columns, two spaces apart, without trailing blanks or a final newline."""
+    """The items as aligned columns, two spaces apart, without trailing blanks or a final newline.
+
+    With `room` no line is longer: the widest columns are cut, and where that is not enough those that say nothing are
+    left out.
+    """
     items = list(items)
     rows = [[column.cell(item) for column in columns] for item in items]
     titles = [[column.title for column in columns]] if headers else []
     widths = [max(map(_width, texts), default=0) for texts in zip(*titles, *rows, strict=True)]
+    if room is not None:
+        widths = _fitting(widths, room, _LEAST)
+        mute = {index for index in range(len(columns)) if rows and all(row[index] == "-" for row in rows)}
+        if _taken(widths) > room and mute:
+            said = [column for index, column in enumerate(columns) if index not in mute]
+            return format_table(items, said, headers=headers, color=color, room=room)
+        widths = _fitting(widths, room, _LEAST_OF_MANY)
+        titles, rows = ([_cut_all(texts, widths) for texts in each] for each in (titles, rows))
     lines = ["  ".join(_pad(text, width) for text, width in zip(row, widths, strict=True)).rstrip() for row in titles]
     for item, row in zip(items, rows, strict=True):
         cells = [_pad(text, width) for text, width in zip(row, widths, strict=True)]
@@ -140,6 +169,11 @@ def format_table(
         cells = [paint(cell, state, color) for cell, state in zip(cells, states, strict=True)]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def room_of(form: str) -> int | None:
+    """How wide a table may be: as the terminal is; None for what a program reads, or what was asked for as wide."""
+    return get_terminal_size().columns if form != "wide" and sys.stdout.isatty() else None
 
 
 def paint(text: str, state: str, color: bool) -> str:
@@ -153,9 +187,13 @@ def texts(value: object) -> list[str]:
 
 
 def print_report(report: Report) -> None:
-    """Print to stderr what was changed and what is lost, where, and what to do about it; then the sum."""
+    """Print to stderr what was changed and what is lost, where, and what to do about it, equal things once; the sum."""
+    places: dict[tuple[str, str, str], list[str]] = {}
     for item in report.notes:
-        note(f"{item.verdict}: {item.what}\n  at:   {item.path}" + (f"\n  next: {item.next}" if item.next else ""))
+        places.setdefault((item.verdict, item.what, item.next), []).append(item.path)
+    for (verdict, what, next_step), paths in places.items():
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        _tell(f"{verdict}: {what}\n  at:   {paths[0]}{more}" + (f"\n  next: {next_step}" if next_step else ""))
     note(report.summary())
 
 
@@ -175,14 +213,24 @@ def line(text: str = "") -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def be_quiet(is_quiet: bool) -> None:
+    """From now on leave out notes and next steps, and print tables as names; or no longer. Warnings are printed."""
+    _said.is_quiet = is_quiet
+
+
 def note(text: str) -> None:
     """Print to stderr: what people may want to know and pipes must not see."""
+    if not _said.is_quiet:
+        _tell(text)
+
+
+def _tell(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
 def warn(text: str, next: str = "") -> None:
     """Print a warning, and the step to take, to stderr."""
-    note(f"warning: {text}" + (f"\n  next: {next}" if next else ""))
+    _tell(f"warning: {text}" + (f"\n  next: {next}" if next else ""))
 
 
 def next_step(*commands: str) -> None:
@@ -225,7 +273,13 @@ def ask(question: str, default: str) -> str:
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """A function that advances a progress bar by so many steps; a bar is drawn on a terminal only, never in CI."""
-    if total < 2 or not sys.stderr.isatty() or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
+    if (
+        _said.is_quiet
+        or total < 2
+        or not sys.stderr.isatty()
+        or os.environ.get("CI")
+        or os.environ.get("TERM") == "dumb"
+    ):
         yield lambda _steps: None
         return
     # rich takes 36 ms to import, and most commands draw no bar.
@@ -253,6 +307,34 @@ def _width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _taken(widths: Sequence[int]) -> int:
+    """How wide a table with such columns is."""
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _fitting(widths: list[int], room: int, least: int) -> list[int]:
+    """The widths with the widest of them made smaller until all fit; none becomes smaller than `least`."""
+    widths = list(widths)
+    while widths and _taken(widths) > room and max(widths) > least:
+        widest = widths.index(max(widths))
+        second = max([width for index, width in enumerate(widths) if index != widest], default=0)
+        widths[widest] = max(least, min(widths[widest] - 1, max(second, widths[widest] - (_taken(widths) - room))))
+    return widths
+
+
+def _cut_all(texts: list[str], widths: list[int]) -> list[str]:
+    return [_cut(text, width) for text, width in zip(texts, widths, strict=True)]
+
+
+def _cut(text: str, width: int) -> str:
+    """The text in so many cells of a terminal, with a sign where something is left out."""
+    if _width(text) <= width:
+        return text
+    while _width(text) >= width:
+        text = text[:-1]
+    return f"{text}…"
 
 
 def _pad(text: str, width: int) -> str:

@@ -20,14 +20,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from symphony_charts.cli import arguments
+from symphony_charts.cli import arguments, output, plugins
 from symphony_charts.cli.failures import status_of
 from symphony_charts.cli.matching import Backend, choose_experiment
-from symphony_charts.cli.options import common
+from symphony_charts.cli.options import common, defaults
+from symphony_charts.cli.plugins import Plugin
 from symphony_charts.cli.scripts import symphonys_names
 from symphony_charts.cli.verbs import HIDDEN, VERBS, Verb, find_verb
 from symphony_charts.system.launching import Launcher, launching
@@ -75,9 +76,10 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
     def __init__(self) -> None:
         self._parsers: dict[str, argparse.ArgumentParser] = {}
         self._own: list[Verb] = []
+        self._plugins: list[Plugin] = []
         prog = self.prog or sys.argv[0].rpartition("/")[2] or "symph"
         self.master_parser: argparse.ArgumentParser = arguments.MasterParser(
-            prog=prog, description=self.description, verbs=self._all_verbs
+            prog=prog, description=self.description, verbs=self._shown_verbs
         )
         common.add_global_options(self.master_parser)
         self.master_parser.add_argument("--version", action="store_true", dest="show_version", help="print the version")
@@ -86,6 +88,8 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         )
         self._cluster: Backend | None = None
         self._args = argparse.Namespace()
+        # A page of help is shown whatever variables and settings say.
+        self._is_help = False
         self.setup()
 
     # What users override
@@ -146,7 +150,8 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         Without `argv` the process's own arguments are taken, and a failure leaves the process through SystemExit, so
         that the status counts also in scripts that end in a bare ``MyProject().main()``.
         """
-        status = status_of(lambda: self._run(sys.argv[1:] if argv is None else list(argv)), self._is_verbose)
+        words = sys.argv[1:] if argv is None else list(argv)
+        status = status_of(lambda: self._run(words), self._is_verbose, lambda: self._args)
         if argv is None and status:
             raise SystemExit(status)
         return status
@@ -174,8 +179,9 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
 
     def cluster_for(self, args: argparse.Namespace) -> Backend:
         """The cluster of these arguments: `cluster`, unless `--on` names another backend than the script's own."""
-        if getattr(args, "on", None) and self.has_own_cluster:
-            return _new_cluster(args.on)
+        on = defaults.typed(args, "on")
+        if on and self.has_own_cluster:
+            return _new_cluster(on)
         self._args = args
         return self.cluster
 
@@ -185,10 +191,12 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         """
         arguments.refuse_bytes(words)
         ours, remainder, has_remainder = arguments.split_remainder(words)
+        self._is_help = not {"-h", "--help"}.isdisjoint(ours)
         self._prepare(ours)
         args = self.master_parser.parse_args(ours)
         self._args = args
         args.remainder, args.has_remainder, args.symphony = remainder, has_remainder, self
+        output.be_quiet(args.quiet)
         return args
 
     def load_all(self) -> None:
@@ -199,8 +207,15 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
     # How a command line becomes a call
 
     def _all_verbs(self) -> tuple[Verb, ...]:
-        replaced = {name for verb in self._own for name in verb.names}
-        return (*self._own, *(verb for verb in (*VERBS, *HIDDEN) if verb.name not in replaced))
+        """Those of the project, then ours without the names that it took."""
+        taken = {name for verb in self._own for name in verb.names}
+        ours = (verb.without(taken) for verb in (*VERBS, *HIDDEN) if verb.name not in taken)
+        return (*self._own, *ours, *self._plugins)
+
+    def _shown_verbs(self) -> tuple[Verb, ...]:
+        """All verbs that a page may list, with those that packages and programs add."""
+        verbs = self._all_verbs()
+        return (*verbs, *(each for each in plugins.plugins() if find_verb(each.name, verbs) is None))
 
     def _add(
         self, name: str, aliases: tuple[str, ...], action: Action, options: dict[str, Any]
@@ -212,9 +227,23 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return parser
 
     def _load(self, verb: Verb) -> None:
+        if isinstance(verb, Plugin):
+            self._load_plugin(verb)
+            return
         options = {"help": verb.summary, "description": f"{verb.summary[:1].upper()}{verb.summary[1:]}."}
         parser = self._add(verb.name, verb.aliases, self._action_for(verb), options)
         import_module(f"symphony_charts.cli.options.{verb.module}").configure(parser)
+        defaults.name_variables(parser)
+        if not self._is_help:
+            defaults.fill_in(parser, _configured)
+
+    def _load_plugin(self, verb: Plugin) -> None:
+        """Add the parser of a verb that a package adds: a module with ``configure(parser)`` and ``run(args)``."""
+        assert verb.entry is not None  # noqa: S101 - programs have no parser
+        module: Any = verb.entry.load()
+        text = " ".join((module.__doc__ or verb.summary).split())
+        parser = self._add(verb.name, (), module.run, {"help": text, "description": text})
+        module.configure(parser)
 
     def _action_for(self, verb: Verb) -> Action:
         """The method that answers a verb: the one a project wrote under any of the verb's names, else ours."""
@@ -227,6 +256,9 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         return action
 
     def _run(self, words: list[str]) -> int:
+        program = plugins.find_program(words[0]) if words and find_verb(words[0], self._all_verbs()) is None else None
+        if program and plugins.find_plugin(words[0]) is None:
+            plugins.become(program, words[1:])
         args = self.parse(words)
         if args.show_version:
             sys.stdout.write(f"symphony-charts {__version__}\n")
@@ -235,7 +267,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
             self.master_parser.print_help(sys.stderr)
             return 2
         given = tuple(args.remainder) if args.has_remainder else None
-        with launching(Launcher(around=symphonys_names, words=given)):
+        with launching(Launcher(around=symphonys_names, words=given, tell=output.note)):
             status = args.func(args)
         return status if isinstance(status, int) else 0
 
@@ -243,6 +275,9 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         """Load the verb that was typed, and only that; refuse a word that is none."""
         verbs = self._all_verbs()
         plain = arguments.plain_words(words)
+        if plain and find_verb(plain[0], verbs) is None and (plugin := plugins.find_plugin(plain[0])):
+            self._plugins.append(plugin)
+            verbs = self._all_verbs()
         if plain and find_verb(plain[0], verbs) is None and plain[0] == words[0]:
             arguments.refuse_verb(self.master_parser.prog, plain[0], verbs)
         for word in plain:
@@ -253,6 +288,14 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
 
     def _is_verbose(self) -> bool:
         return bool(getattr(self._args, "verbose", False) or os.environ.get("SYMPH_DEBUG"))
+
+
+def _configured() -> Mapping[str, defaults.Default]:
+    """What settings files say of options. They are read only where one of them says something."""
+    if not import_module("symphony_charts.settings.places").says_defaults():
+        return {}
+    said: Mapping[str, tuple[str, str]] = import_module("symphony_charts.settings.project").default_options()
+    return {option: defaults.Default(value, file) for option, (value, file) in said.items()}
 
 
 def _new_cluster(backend: str) -> Backend:

@@ -8,7 +8,7 @@ runs. To add a verb, write the two modules and add one row.
 
 from __future__ import annotations
 
-__all__ = ["GROUPS", "HIDDEN", "VERBS", "Verb", "find_verb"]
+__all__ = ["GROUPS", "HIDDEN", "MEANINGS", "VERBS", "Verb", "find_verb"]
 
 # The groups of `symph --help` in their order: the folder of the verb's modules, and the title.
 GROUPS = {
@@ -26,7 +26,8 @@ GROUPS = {
 class Verb:
     """One row: a name, other names, one line of help, the module below `cli.options` and `cli.commands`.
 
-    A verb of somebody's own project has no module.
+    The name is shown, in help, messages and documentation; the others are Symphony's and earlier ones, which work for
+    ever and are offered nowhere. A verb of somebody's own project has no module.
     """
 
     __slots__ = ("aliases", "module", "name", "summary")
@@ -43,6 +44,12 @@ class Verb:
         """The name followed by the aliases."""
         return (self.name, *self.aliases)
 
+    def without(self, taken: set[str]) -> Verb:
+        """The same verb without these aliases."""
+        if taken.isdisjoint(self.aliases):
+            return self
+        return Verb(self.name, tuple(name for name in self.aliases if name not in taken), self.summary, self.module)
+
     @property
     def group(self) -> str:
         """The key of its group in `GROUPS`; empty for a verb of somebody's own project."""
@@ -53,10 +60,10 @@ VERBS: tuple[Verb, ...] = (
     Verb("init", (), "make the folder of a new experiment", "start.init"),
     Verb("run", (), "start an experiment, print what it does, and end with its status", "start.run"),
     Verb("up", (), "start an experiment on this machine, in tmux", "start.up"),
-    Verb("down", (), "end an experiment on this machine, and everything it started", "start.down"),
+    Verb("down", ("stop",), "end an experiment on this machine, and everything it started", "start.down"),
     Verb("restart", (), "start processes of a running experiment again", "start.restart"),
     Verb("attach", (), "open the terminal of a running experiment", "start.attach"),
-    Verb("process", ("list-processes", "lsp", "p"), "list the processes of an experiment", "look.process"),
+    Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look.ps"),
     Verb("logs", ("log", "l"), "print what processes wrote", "look.logs"),
     Verb("status", (), "how experiments are here, on clusters and in Git, and why", "look.status"),
     Verb("describe", (), "how an experiment is: processes, services, events", "look.describe"),
@@ -66,15 +73,14 @@ VERBS: tuple[Verb, ...] = (
     Verb("ls", ("list-experiments", "lse"), "list the experiments", "look.ls"),
     Verb("exec", ("x",), "run a command where a process runs", "inside.exec"),
     Verb("ssh", (), "open a shell where a process runs", "inside.ssh"),
-    Verb("scp", ("cp",), "copy files from and to where a process runs", "inside.scp"),
-    Verb("visit", ("vi",), "open a service in the browser, or print its address", "inside.visit"),
+    Verb("cp", ("scp",), "copy files from and to where a process runs", "inside.cp"),
+    Verb("open", ("visit", "vi"), "open a service in the browser, or print its address", "inside.open"),
     Verb("collect", (), "bring logs, states and results here", "inside.collect"),
-    Verb("delete", ("d",), "end an experiment and forget it", "inside.delete"),
-    Verb("delete-batch", ("db",), "end all experiments whose names fit", "inside.delete_batch"),
-    Verb("lint", (), "check experiments and their charts, without helm or a cluster", "chart.lint"),
-    Verb("render", (), "print the Kubernetes objects of an experiment", "chart.render"),
+    Verb("rm", ("delete", "d"), "end experiments and forget them", "inside.rm"),
+    Verb("validate", ("lint",), "check experiments and their charts, without helm or a cluster", "chart.validate"),
+    Verb("render", ("template",), "print the Kubernetes objects of an experiment", "chart.render"),
     Verb("plan", (), "say where an experiment would run, and whether it certainly fits", "chart.plan"),
-    Verb("diff", (), "what would change, object by object, and what Argo CD would do about it", "chart.diff"),
+    Verb("diff", (), "what would change, object by object, and what Argo CD would do", "chart.diff"),
     Verb("package", (), "make Helm charts and archives of experiments", "chart.package"),
     Verb("push", (), "put charts into an OCI registry, or into a folder with an index", "chart.push"),
     Verb("publish", (), "put charts into the Git repository, and let an environment run them", "gitops.publish"),
@@ -88,24 +94,100 @@ VERBS: tuple[Verb, ...] = (
     Verb("uninstall", (), "remove a Helm release and all that it left", "helm.uninstall"),
     Verb("sweep", (), "vary settings of an experiment: one chart, many trials", "study.sweep"),
     Verb("import", (), "make an experiment of a TorchX, DI-engine, compose or Symphony job", "study.import_"),
-    Verb("runopts", (), "list TorchX's run options and what they become", "study.runopts"),
     Verb("export", (), "put an experiment into the format of another tool", "study.export"),
     Verb("schema", (), "print the JSON Schema of experiment files, for editors", "study.schema"),
-    Verb(
-        "switch-experiment",
-        ("se", "e"),
-        "choose the experiment that verbs mean when they name none",
-        "tools.switch_experiment",
-    ),
+    Verb("use", ("switch-experiment", "se", "e"), "choose the experiment that verbs mean without a name", "tools.use"),
+    Verb("config", (), "show the settings that count here, and where each comes from", "tools.config"),
     Verb("secrets", (), "make the Secret that an experiment's files need", "tools.secrets"),
     Verb("catalog", (), "look at machine types and at the node pools of a cluster file", "tools.catalog"),
     Verb("local", (), "runs of this machine: environment, parity, exports, history", "tools.local"),
     Verb("doctor", (), "say what this machine has and lacks", "tools.doctor"),
     Verb("completion", (), "print a completion script for a shell", "tools.completion"),
+    Verb("help", (), "print the page of a verb, or this one", "tools.help"),
+    Verb("version", (), "print the version", "tools.version"),
 )
 
-# Verbs that programs call; no help page lists them.
-HIDDEN: tuple[Verb, ...] = (Verb("__complete", (), "names for completion scripts", "tools.complete"),)
+# Verbs that no help page lists: those that programs call, and earlier ones whose arguments are not those of a new name.
+HIDDEN: tuple[Verb, ...] = (
+    Verb("__complete", (), "names for completion scripts", "tools.complete"),
+    Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "inside.delete_batch"),
+    Verb("runopts", (), "list TorchX's run options, as `import runopts`", "study.runopts"),
+)
+
+# What other tools call it: words that are no verbs here, and the command lines that do what they mean there.
+MEANINGS: dict[str, tuple[str, ...]] = {
+    "add": ("publish",),
+    "apply": ("up", "install", "publish"),
+    "build": ("package",),
+    "cancel": ("down", "rm"),
+    "check": ("validate", "doctor"),
+    "clean": ("local gc", "rm"),
+    "connect": ("attach", "ssh"),
+    "console": ("ssh", "attach"),
+    "context": ("use",),
+    "convert": ("import", "export"),
+    "copy": ("cp",),
+    "create": ("init", "up", "install"),
+    "dashboard": ("top",),
+    "delete-all": ("rm --match",),
+    "deploy": ("publish", "install"),
+    "destroy": ("rm", "down"),
+    "docs": ("help",),
+    "dry-run": ("plan", "up --dry-run"),
+    "edit": ("upgrade",),
+    "end": ("down",),
+    "env": ("local env", "config"),
+    "explain": ("plan --explain", "describe"),
+    "forward": ("open",),
+    "generate": ("init", "render"),
+    "get": ("ps", "ls", "describe"),
+    "info": ("describe", "doctor"),
+    "inspect": ("describe",),
+    "jobs": ("ls",),
+    "kill": ("down", "rm"),
+    "launch": ("run", "up"),
+    "list": ("ls", "ps"),
+    "login": ("ssh", "attach"),
+    "man": ("help",),
+    "manifests": ("render", "export manifests"),
+    "monitor": ("top", "status"),
+    "new": ("init",),
+    "outputs": ("collect",),
+    "pack": ("package",),
+    "pods": ("ps",),
+    "port-forward": ("open",),
+    "prune": ("local gc", "gitops gc"),
+    "queue": ("status",),
+    "release": ("publish", "install"),
+    "reload": ("up --watch", "restart"),
+    "remove": ("rm",),
+    "results": ("collect",),
+    "revert": ("rollback",),
+    "rsync": ("cp",),
+    "scale": ("up --set", "upgrade --set"),
+    "search": ("sweep", "catalog search"),
+    "services": ("describe", "open"),
+    "settings": ("config",),
+    "shell": ("ssh",),
+    "show": ("describe", "ps"),
+    "start": ("up", "run"),
+    "state": ("status",),
+    "submit": ("up", "install", "publish"),
+    "sync": ("publish",),
+    "tail": ("logs -f",),
+    "teardown": ("down", "rm"),
+    "terminate": ("down",),
+    "test": ("validate",),
+    "tune": ("sweep",),
+    "undeploy": ("retire", "uninstall"),
+    "undo": ("rollback",),
+    "update": ("up", "upgrade"),
+    "verify": ("validate",),
+    "volumes": ("local volumes",),
+    "watch": ("ps -w", "top"),
+    "where": ("plan",),
+    "why": ("status", "describe"),
+}
 
 
 def find_verb(name: str, verbs: tuple[Verb, ...] = VERBS) -> Verb | None:

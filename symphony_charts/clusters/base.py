@@ -17,10 +17,12 @@ from symphony_charts.formats.names import prefix_owner, sanitize
 from symphony_charts.formats.paths import nearest
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.builder import experiment as builder
+from symphony_charts.spec.builder.keywords import ExperimentKeywords, Unpack
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.files import lock_path_of, read_lock, with_files
 from symphony_charts.spec.files.python import note_launch
 from symphony_charts.spec.model import Experiment
+from symphony_charts.system.entry_points import entry_points
 
 __all__ = ["Addresses", "Cluster", "Launchable", "Launched"]
 
@@ -59,19 +61,22 @@ class Cluster(Watched, ABC):
 
     @classmethod
     def new(cls, backend: str, **keywords: Any) -> Cluster:
-        """The cluster of `backend`: ``tmux``, ``kubernetes`` (``kube``), ``gitops``, or one that a subclass adds."""
+        """The cluster of `backend`: ``tmux``, ``kubernetes`` (``kube``), ``gitops``, or another that somebody adds."""
         key = backend.lower()
         key = _ALIASES.get(key, key)
         if key not in cls._registry and key in _MODULES:
             import_module(f"symphony_charts.clusters.{_MODULES[key]}")
+        added = entry_points("symph.backends")
+        if key not in cls._registry and key in added:
+            added[key].load()
         if key not in cls._registry:
-            backends = sorted({*cls._registry, *_MODULES, *_ALIASES})
+            backends = sorted({*cls._registry, *_MODULES, *_ALIASES, *added})
             meant = nearest(key, backends)
             next_step = f'did you mean "{meant}"?' if meant else f"there are: {', '.join(backends)}"
             raise UsageError(f'no cluster backend is called "{backend}"', next=next_step)
         return cls._registry[key](**keywords)
 
-    def new_experiment(self, name: str, **fields: Any) -> ExperimentSpec:
+    def new_experiment(self, name: str, **fields: Unpack[ExperimentKeywords]) -> ExperimentSpec:
         """A new experiment; arguments are those of `ExperimentSpec` (`secrets`, `port_range`, `preamble_cmds`...)."""
         if self._preamble_cmds is not None:
             fields.setdefault("preamble_cmds", self._preamble_cmds)

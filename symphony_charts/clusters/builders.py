@@ -5,12 +5,11 @@ One class each serves every backend; the names that Symphony had for each backen
 
 from __future__ import annotations
 
-from typing import Any
-
 from symphony_charts.clusters.address_book import AddressBook
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.builder import experiment as builder
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
+from symphony_charts.spec.builder.keywords import ExperimentKeywords, Unpack
 from symphony_charts.spec.model import Experiment
 
 __all__ = ["ExperimentSpec", "ProcessGroupSpec", "ProcessSpec"]
@@ -31,7 +30,7 @@ class ExperimentSpec(builder.ExperimentSpec):
 
     renderer = staticmethod(_render)
 
-    def __init__(self, name: str, **fields: Any) -> None:
+    def __init__(self, name: str, **fields: Unpack[ExperimentKeywords]) -> None:
         if fields.get("owner") is None:
             fields["owner"] = SymphonyConfig().username
         super().__init__(name, **fields)

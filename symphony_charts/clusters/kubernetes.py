@@ -16,7 +16,7 @@ from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.delete import objects_of_release, wait_gone
 from symphony_charts.kubernetes.ownership import held_by, refuse_managed, refuse_protected
 from symphony_charts.kubernetes.releases.source import prepared_chart
-from symphony_charts.placement.pools.files import pools_of_spec
+from symphony_charts.placement.pools.of_spec import pools_of_spec
 from symphony_charts.prepare import Prepared, prepare_experiment
 from symphony_charts.settings.saved_experiments import save_experiment
 from symphony_charts.spec.model import Experiment
@@ -130,7 +130,7 @@ class KubeCluster(Cluster):
         refuse_managed(name, held_by(objects, releases), f"symph publish {name} --env ENV")
         if not force:
             what = f'experiment "{name}" runs already in {namespace}'
-            raise Conflict(what, next=f"symph delete {name} --on kube, or launch(exp, force=True)")
+            raise Conflict(what, next=f"symph rm {name} --on kube, or launch(exp, force=True)")
         return True
 
     def _judge(self, objects: Iterable[Object], namespace: str) -> None:

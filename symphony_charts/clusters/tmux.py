@@ -42,10 +42,7 @@ class TmuxCluster(Cluster):
         dry_run: bool = False,
     ) -> object:
         """Save the experiment if that is configured, and start it; with `dry_run` print what would be started."""
-        if self.server_name is not None:
-            name = experiment.name
-            what = f"note: no tmux server is called {self.server_name!r}: each experiment has a private one"
-            sys.stderr.write(f"{what}; `symph attach {name}`, not `tmux -L`; `symph ls`, not `tmux ls`\n")
+        self.note_server(experiment)
         services = allocate(experiment, pins)
         if not dry_run and not force and experiment.name in self.watcher.names():
             # Before anything is touched, the saved experiment included.
@@ -54,6 +51,13 @@ class TmuxCluster(Cluster):
         if not dry_run:
             save_experiment(experiment, force=force)
         return up.up(experiment, services, folder=folder, force=force, dry_run=dry_run)
+
+    def note_server(self, experiment: Experiment) -> None:
+        """Say where to look instead of the server that the caller named."""
+        if self.server_name is not None:
+            name = experiment.name
+            what = f"note: no tmux server is called {self.server_name!r}: each experiment has a private one"
+            sys.stderr.write(f"{what}; `symph attach {name}`, not `tmux -L`; `symph ls`, not `tmux ls`\n")
 
     def addresses(self, launched: Launched, /) -> Addresses:
         """Each service at the address of the first replica that binds it: of the run, or of one that would start."""

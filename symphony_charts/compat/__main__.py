@@ -37,12 +37,14 @@ def _run(words: list[str]) -> int:
     )
     parser.add_argument("-m", dest="module", metavar="MODULE", default=None, help="a module instead of a script")
     parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    args = parser.parse_args(words)
+    # As with python's own, all that follows the module is its own, options and `--` as well.
+    own, rest = (words[:2], words[2:]) if words[:1] == ["-m"] else (words, [])
+    args = parser.parse_args(own)
     if args.module is None and not args.words:
         parser.error("which script?")
     with names():
         if args.module is not None:
-            _run_module(args.module, args.words)
+            _run_module(args.module, [*args.words, *rest])
         else:
             _run_script(args.words)
     return 0

@@ -85,6 +85,12 @@ class DockerBackend(Cluster):
         """A new experiment."""
         return DockerExperimentSpec(name, **fields)
 
+    def launch(  # type: ignore[override]  # in Symphony's order
+        self, exp: Any, dry_run: bool = False, force: bool = False
+    ) -> object:
+        """Start an experiment; with `dry_run` print its compose file."""
+        return super().launch(exp, force=force, dry_run=dry_run)
+
     def start(
         self,
         experiment: Experiment,

@@ -12,7 +12,9 @@ from typing import Any
 from symphony_charts.compat.kube_dump import container_yml, pod_yml
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
+from symphony_charts.formats.names import sanitize
 from symphony_charts.importers.common.input_file import from_data
+from symphony_charts.importers.common.report import Imported, Report
 from symphony_charts.importers.symphony.importer import import_legacy
 from symphony_charts.spec.builder import experiment as builder
 from symphony_charts.spec.data import to_data, to_record
@@ -26,6 +28,7 @@ __all__ = [
     "read_experiment",
     "read_group",
     "read_process",
+    "report_of",
 ]
 
 Data = dict[str, Any]
@@ -41,7 +44,7 @@ def dump_experiment(exp: builder.ExperimentSpec, backend: str, addresses: Mappin
     data: Data = {
         "process_groups": [dump_group(group, backend, volumes) for group in exp.list_process_groups()],
         "processes": [dump_process(process, backend, volumes) for process in exp.list_processes()],
-        "name": experiment.name,
+        "name": exp.name,
         "ab": {name: dict(entry) for name, entry in addresses.items()},
     }
     if backend != "subproc":
@@ -104,14 +107,24 @@ def read_experiment(data: Mapping[str, object]) -> Experiment:
         return to_record(data[NATIVE])
     if "process_groups" not in data and not isinstance(data.get("processes"), list):
         return to_record(dict(data))
-    # The address book is computed again, and the usual range is what an experiment has anyway.
-    plain = {key: value for key, value in data.items() if key != "ab" and (key, value) != _USUAL_RANGE}
-    experiment = import_legacy(from_data(_without_env(plain), str(data.get("name", "dump")))).experiment
-    result: Data = to_data(experiment)
-    for where, envs in _envs(plain):
+    result: Data = to_data(_imported(data).experiment)
+    for where, envs in _envs(data):
         holder = result["groups"][where[0]] if len(where) == 2 else result
         holder["processes"][where[-1]]["env"] = envs
     return to_record(result)
+
+
+def report_of(dump: Mapping[str, object]) -> Report:
+    """What of a dump's pods, as Symphony made them, ours say otherwise."""
+    if NATIVE in dump:
+        return Report(unproven="Symphony's pods: it says more than Symphony's dumps hold")
+    return _imported(dump).report
+
+
+def _imported(data: Mapping[str, object]) -> Imported:
+    # The address book is computed again, and the usual range is what an experiment has anyway.
+    plain = {key: value for key, value in data.items() if key != "ab" and (key, value) != _USUAL_RANGE}
+    return import_legacy(from_data(_without_env(plain), str(data.get("name", "dump"))))
 
 
 def read_process(data: Mapping[str, object]) -> tuple[str, Data]:
@@ -156,5 +169,5 @@ def _envs(data: Mapping[str, Any]) -> list[tuple[tuple[str, ...], Data]]:
     for group in data.get("process_groups") or []:
         for process in group.get("processes") or []:
             if process.get("env"):
-                envs.append(((group["name"], process["name"]), process["env"]))
+                envs.append(((sanitize(group["name"]), sanitize(process["name"])), process["env"]))
     return envs

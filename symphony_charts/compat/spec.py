@@ -91,6 +91,9 @@ class ProcessSpec(Dumped, OurProcess):
         data = super().to_data()
         if data.get("cmds") or data.get("preamble"):
             data.setdefault("shell", SHELL)
+        for field in ("command", "args", "env"):
+            if field in data:
+                data[field] = _as_text(data[field])
         return data if self.group is not None else serving(data)
 
     def dump_dict(self) -> dict[str, Any]:
@@ -128,6 +131,12 @@ class ProcessGroupSpec(Dumped, OurGroup):
             group.new_process(process, **process_fields)
         return group
 
+    def new_process(self, name: str, *words: Any, **fields: Any) -> OurProcess:
+        """A new process in the group; `words` are those of the backend's own process class, in its order."""
+        process = self.process_class(name, *words, standalone=False, **fields)
+        self.add_process(process)
+        return process
+
     def get_process(self, name: str) -> OurProcess:
         """The process `name`; raises KeyError."""
         with symphonys():
@@ -142,7 +151,7 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
     process_class: type[OurProcess] = ProcessSpec
     group_class: type[OurGroup] = ProcessGroupSpec
 
-    def __init__(self, name: str, port_range: object = None, secrets: object = None, **fields: Any) -> None:
+    def __init__(self, name: str, port_range: Any = None, secrets: Any = None, **fields: Any) -> None:
         self._ports = list(port_range) if isinstance(port_range, list) else []
         if self._ports:
             port_range = (min(self._ports), max(self._ports))
@@ -152,6 +161,18 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
         if self.backend != "subproc":
             # There a process that failed ended all others, elsewhere none.
             self._local().setdefault("on_exit", "keep")
+
+    def new_process(self, name: str, *words: Any, **fields: Any) -> OurProcess:
+        """A new lone process; `words` are those of the backend's own process class, in its order."""
+        process = self.process_class(name, *words, **fields)
+        self.add_process(process)
+        return process
+
+    def new_process_group(self, name: str, *words: Any, **fields: Any) -> OurGroup:
+        """A new group; `words` are those of the backend's own group class."""
+        group = self.group_class(name, *words, **fields)
+        self.add_process_group(group)
+        return group
 
     def to_data(self) -> dict[str, object]:
         """The experiment as data. Of a list of ports each service has one, in Symphony's order: exposed ones first."""
@@ -196,6 +217,15 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
         assert isinstance(spec, ExperimentSpec)  # noqa: S101 - it is of `cls`
         spec.address_book = AddressBook({name: sub(di, "ab", name) for name in sub(di, "ab")})
         return spec
+
+
+def _as_text(value: object) -> object:
+    """`value` with Python's text of the booleans and numbers in it, as Symphony wrote them (``True``)."""
+    if isinstance(value, dict):
+        return {key: _as_text(item) if isinstance(item, bool | float) else item for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_text(item) for item in value]
+    return str(value) if isinstance(value, bool | float) else value
 
 
 def _services(fields: Mapping[str, Any], kind: str) -> Mapping[str, int | None]:

@@ -20,8 +20,9 @@ from typing import IO, Any
 import msgspec
 
 from symphony_charts.compat.errors import symphonys
-from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
+from symphony_charts.compat.local_spec import LocalExperimentSpec, LocalProcessGroupSpec, LocalProcessSpec
 from symphony_charts.compat.tmux import TmuxBackend
+from symphony_charts.compat.written_names import WrittenNames
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run, process_items, runs_of
@@ -42,7 +43,7 @@ _GRACE_S = 1.0
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-class SubprocProcessSpec(ProcessSpec):
+class SubprocProcessSpec(LocalProcessSpec):
     """A process: `cmd` is its shell line."""
 
     backend = "subproc"
@@ -52,14 +53,14 @@ class SubprocProcessSpec(ProcessSpec):
         super().__init__(name, lines if cmd is None else cmd, **fields)
 
 
-class SubprocProcessGroupSpec(ProcessGroupSpec):
+class SubprocProcessGroupSpec(LocalProcessGroupSpec):
     """A process group; on one machine it says only which processes belong together."""
 
     backend = "subproc"
     process_class = SubprocProcessSpec
 
 
-class SubprocExperimentSpec(ExperimentSpec):
+class SubprocExperimentSpec(LocalExperimentSpec):
     """An experiment in the foreground."""
 
     backend = "subproc"
@@ -75,6 +76,7 @@ class SubprocBackend(TmuxBackend):
     """
 
     experiment_class = SubprocExperimentSpec
+    is_kept = False
 
     def __init__(
         self,
@@ -181,7 +183,9 @@ class _Stream:
 
     def __init__(self, run: Run, item: Mapping[str, Any], log_dir: Path | None, *, prints: bool) -> None:
         self._log = run.process_dir(int(item["slot"])) / "log"
-        self._name = f"{item['group']}:{item['name']}" if item["group"] else str(item["name"])
+        names = WrittenNames.of(run)
+        name = names.process(item["group"], item["name"])
+        self._name = f"{names.group(item['group'])}:{name}" if item["group"] else name
         self._prints = prints
         self._offset = 0
         self._rest = b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ import msgspec
 from symphony_charts.clusters.tmux import TmuxCluster as OurCluster
 from symphony_charts.compat.errors import symphonys
 from symphony_charts.compat.keywords import CLUSTER, speaks
-from symphony_charts.compat.spec import ExperimentSpec, ProcessGroupSpec, ProcessSpec
-from symphony_charts.errors import SpecError
+from symphony_charts.compat.local_spec import LocalExperimentSpec, LocalProcessGroupSpec, LocalProcessSpec
+from symphony_charts.compat.spec import ExperimentSpec
+from symphony_charts.compat.written_names import WrittenNames, WrittenWatcher, is_there
+from symphony_charts.errors import Conflict, SpecError
+from symphony_charts.formats.names import sanitize
 from symphony_charts.local.log_file import LogFile
-from symphony_charts.local.runs import find_run, find_slots, process_items
+from symphony_charts.local.runs import Run, find_run, find_slots, process_items, runs_of
+from symphony_charts.local.shown_sessions import DEFAULT_WINDOW, check_server, refuse_taken
 from symphony_charts.spec.data import to_record
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import processes_of
@@ -22,7 +27,7 @@ from symphony_charts.spec.pods import processes_of
 __all__ = ["TmuxCluster", "TmuxExperimentSpec", "TmuxProcessGroupSpec", "TmuxProcessSpec"]
 
 
-# The window of an experiment without processes; Symphony's was `__main__`, which is no name of a process here.
+# The process of an experiment without any: the shell in Symphony's first window, whose name no process of a run has.
 _SHELL = "main"
 
 
@@ -58,11 +63,12 @@ def _with_a_shell(exp: Any) -> Any:
     """`exp`, or where it has no process the same with a shell to attach to, which is what Symphony started then."""
     if not isinstance(exp, ExperimentSpec) or exp.list_all_processes():
         return exp
-    shell = Process(command=["bash"], lifecycle="service")
+    # A shell at a terminal does not hear TERM, and would be waited for until it is killed.
+    shell = Process(command=["bash"], lifecycle="service", grace_period=1)
     return msgspec.structs.replace(to_record(exp.to_data()), processes={_SHELL: shell})
 
 
-class TmuxProcessSpec(ProcessSpec):
+class TmuxProcessSpec(LocalProcessSpec):
     """A process in a pane: `cmds` are its shell lines."""
 
     backend = "tmux"
@@ -74,7 +80,7 @@ class TmuxProcessSpec(ProcessSpec):
         super().__init__(name, cmds, start_dir=start_dir, **fields)
 
 
-class TmuxProcessGroupSpec(ProcessGroupSpec):
+class TmuxProcessGroupSpec(LocalProcessGroupSpec):
     """A group: a window with a pane for each process."""
 
     backend = "tmux"
@@ -91,7 +97,7 @@ class TmuxProcessGroupSpec(ProcessGroupSpec):
         super().__init__(name, start_dir=start_dir, preamble_cmds=preamble_cmds, **fields)
 
 
-class TmuxExperimentSpec(ExperimentSpec):
+class TmuxExperimentSpec(LocalExperimentSpec):
     """An experiment on this machine."""
 
     backend = "tmux"
@@ -115,6 +121,20 @@ class TmuxBackend(OurCluster):
     """This machine. A dead process is never called live, and one that cannot be started says so."""
 
     experiment_class: type[ExperimentSpec] = TmuxExperimentSpec
+    # As Symphony's sessions, an experiment is there until it is deleted, whether or not it has ended.
+    is_kept = True
+
+    def __init__(self, server_name: str | None = None, *, preamble_cmds: str | Iterable[str] | None = None) -> None:
+        super().__init__(server_name, preamble_cmds=preamble_cmds)
+        if server_name:
+            check_server(server_name)
+        # What was launched here, by the names of runs.
+        self._written: dict[str, WrittenNames] = {}
+
+    @property
+    def watcher(self) -> WrittenWatcher:
+        """What runs on this machine, under the names that launchers wrote."""
+        return WrittenWatcher(is_kept=self.is_kept)
 
     def new_experiment(self, name: str, **fields: Any) -> ExperimentSpec:
         """A new experiment; `preamble_cmds` of the cluster hold for it unless it has its own."""
@@ -126,6 +146,11 @@ class TmuxBackend(OurCluster):
         self, exp: Any, dry_run: bool = False, verbose: bool = True, *, force: bool = False
     ) -> object:
         """Start an experiment; raises ResourceExistsError when one of that name runs. `verbose` changes nothing."""
+        if isinstance(exp, ExperimentSpec):
+            names = WrittenNames.of_spec(exp)
+            if not exp.list_all_processes():
+                names = replace(names, processes={_SHELL: DEFAULT_WINDOW})
+            self._written[sanitize(exp.name)] = names
         with symphonys():
             return super().launch(_with_a_shell(exp), force=force, dry_run=dry_run)
 
@@ -140,11 +165,24 @@ class TmuxBackend(OurCluster):
     ) -> object:
         """Start it; all preambles and a process's own lines are one script, as they were typed into one shell."""
         joined = with_one_script(experiment)
-        return super().start(joined, folder=folder, pins=pins, force=force, dry_run=dry_run)
+        names = self._written.get(experiment.name) or WrittenNames(experiment.name)
+        taken = [run for run in runs_of(experiment.name) if (is_there(run) if self.is_kept else run.is_live)]
+        if taken and not dry_run and not force:
+            what = f'experiment "{names.experiment}" is there already'
+            raise Conflict(what, next=f"symph rm {experiment.name}, or launch(exp, force=True)")
+        if self.server_name and not dry_run:
+            refuse_taken(self.server_name, names.experiment)
+        started = super().start(joined, folder=folder, pins=pins, force=force, dry_run=dry_run)
+        if isinstance(started, Run):
+            replace(names, is_kept=self.is_kept).save(started, self.server_name or "")
+        return started
+
+    def note_server(self, experiment: Experiment) -> None:
+        """Say nothing of the server: it shows the experiment."""
 
     def list_experiments(self) -> list[str]:
         """The names of all experiments that were started here and not deleted, as Symphony's sessions stayed."""
-        return [status.name for status in self.watcher.experiments(ended=True)]
+        return [status.name for status in self.watcher.experiments(ended=not self.is_kept)]
 
     def delete(self, experiment_name: str, **_: Any) -> None:
         """End an experiment and forget its runs and logs; raises ValueError where there is none."""
@@ -155,10 +193,13 @@ class TmuxBackend(OurCluster):
         """Group (None: lone processes) -> process -> ``{"status": "live"}``, or its end in words."""
         described: dict[str | None, dict[str, dict[str, str]]] = {}
         with symphonys():
-            items = process_items(find_run(experiment_name))
+            run = find_run(sanitize(experiment_name))
+            names, items = WrittenNames.of(run), process_items(run)
         for item in items:
             status = "live" if item["phase"] in ("starting", "running") else str(item["state"])
-            described.setdefault(item["group"] or None, {})[item["name"]] = {"status": status}
+            name = names.process(item["group"], item["name"])
+            if name != DEFAULT_WINDOW:
+                described.setdefault(names.group(item["group"]) or None, {})[name] = {"status": status}
         return described
 
     def describe_process_group(
@@ -188,9 +229,9 @@ class TmuxBackend(OurCluster):
     ) -> list[str]:
         """The lines that a process has printed: the last `tail`, or all; the rest is for other backends."""
         with symphonys():
-            run = find_run(experiment_name)
+            run = find_run(sanitize(experiment_name))
             name = f"{process_group}/{process_name}" if process_group else process_name
-            logs = [LogFile(run.process_dir(index) / "log") for index in find_slots(run, name)]
+            logs = [LogFile(run.process_dir(index) / "log") for index in find_slots(run, sanitize(name))]
         lines = [line for log in logs for _, _, text in log.lines() for line in text.splitlines() or [""]]
         return lines if tail < 0 else lines[-tail:] if tail else []
 

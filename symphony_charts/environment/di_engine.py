@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from symphony_charts.environment.variables import Fact
-from symphony_charts.spec.checks.dijob import ROLES, pods_in_order
+from symphony_charts.spec.checks.dijob import ROLES, pods_in_order, task_type
 from symphony_charts.spec.model import Experiment
 
 __all__ = ["SERVER", "SERVER_URL", "has_di_engine", "node_facts", "nodes_of", "older_names", "older_variables"]
@@ -36,16 +36,20 @@ def nodes_of(experiment: Experiment) -> list[str]:
     return [pod.name for pod in pods_in_order(experiment) if pod.is_finite]
 
 
-def node_facts(job: str, pod: str, index: int, hosts: Mapping[str, Sequence[str]]) -> dict[Fact, str]:
+def node_facts(
+    job: str, pod: str, index: int, hosts: Mapping[str, Sequence[str]], types: Mapping[str, str]
+) -> dict[Fact, str]:
     """What replica `index` of the node `pod` is told; `hosts` are those of every node's replicas, in order of rank.
 
-    `job` is ``namespace/name``.
+    `job` is ``namespace/name``, `types` those that are said of tasks (`task_type`). A task of type ``none`` is told the
+    hosts of all tasks of that type.
     """
     pods = list(hosts)
+    kin = [name for name in pods if task_type(types, name) == "none"]
     return {
         Fact.DI_JOB: job,
         Fact.DI_NODES: ",".join(host for replicas in hosts.values() for host in replicas),
-        Fact.DI_GROUP_NODES: ",".join(hosts[pod]),
+        Fact.DI_GROUP_NODES: ",".join(host for name in (kin if pod in kin else [pod]) for host in hosts[name]),
         Fact.DI_RANK: str(sum(len(hosts[name]) for name in pods[: pods.index(pod)]) + index),
     }
 

@@ -46,7 +46,7 @@ class Fact(Enum):
     SECRETS_DIR = "the folder of the secret files"
     DI_JOB = "namespace/name of the job"
     DI_NODES = "the hosts of all nodes, by rank"
-    DI_GROUP_NODES = "the hosts of the own pod's replicas"
+    DI_GROUP_NODES = "the hosts of the own pod's replicas, or of all those of type none"
     DI_RANK = "the number of the node, over all pods that end"
 
 

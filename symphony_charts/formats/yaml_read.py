@@ -13,6 +13,7 @@ import yaml
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.paths import join
+from symphony_charts.formats.yaml_faults import fault_of
 
 __all__ = ["Lines", "SourceNumber", "load", "load_with_lines"]
 
@@ -59,20 +60,18 @@ def load_with_lines(text: str) -> tuple[object, Lines]:
     try:
         data = reader.read()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        what = ": ".join(part for part in (error.context, error.problem) if part)
-        raise _broken(what, f"line {mark.line + 1}" if mark else "") from error
+        raise SpecError([fault_of(error, text)]) from error
     except (yaml.YAMLError, UnicodeError) as error:
-        raise _broken(str(error).splitlines()[0], "") from error
+        raise _broken(str(error).splitlines()[0], "save it as text in UTF-8") from error
     except RecursionError as error:  # pragma: no cover - only the pure Python parser, without libyaml, recurses
-        raise _broken("nested too deeply", "") from error
+        raise _broken("nested too deeply", "nest less") from error
     if reader.problems:
         raise SpecError(reader.problems)
     return data, reader.lines
 
 
-def _broken(what: str, path: str) -> SpecError:
-    return SpecError.one(f"not valid YAML: {what}", path, "check indentation, colons and quotes there")
+def _broken(what: str, next_step: str) -> SpecError:
+    return SpecError.one(f"not valid YAML: {what}", next=next_step)
 
 
 class _Reader:

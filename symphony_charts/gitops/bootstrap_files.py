@@ -44,6 +44,8 @@ def setup_files(
 ) -> dict[str, bytes]:
     """Every file by its path below the repository's folder; `requirement` is what the check installs, in CI of `forge`.
 
+    An empty one is no file: somebody else's CI then brings `symph` itself.
+
     Those that forges read at the top of a repository alone are told apart by `at_top`.
 
     Raises ToolFailed when the template does not work.
@@ -67,6 +69,8 @@ def setup_files(
         files = {path.relative_to(baked).as_posix(): path.read_bytes() for path in baked.rglob("*") if path.is_file()}
     others = [start for name, start in _CI.items() if forge not in ("all", name)]
     files = {path: content for path, content in files.items() if not path.startswith(tuple(others))}
+    if not requirement:
+        del files["ci/requirements.txt"]
     if flux is not None:
         secrets = {"git_secret": flux.git_secret, "sops_secret": flux.sops_secret}
         return {**files, **flux_files(setup.url, setup.branch, names, **secrets, root=setup.root)}

@@ -131,7 +131,7 @@ def _checker(
         if errors:
             more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
             raise CheckFailed(
-                f"{errors[0].what}{more}", f"{spec.path}, {errors[0].path}", f"see all: symph lint {spec.path}"
+                f"{errors[0].what}{more}", f"{spec.path}, {errors[0].path}", f"see all: symph validate {spec.path}"
             )
         refused = refused_kinds(rendering.objects)
         if refused:

@@ -28,6 +28,7 @@ GROUP = "workload.codeflare.dev"
 MAX_POD_SETS = 8
 
 _PREFIX = "workload.codeflare.dev.appwrapper/"
+_RETRY_LIMIT = f"{_PREFIX}retryLimit"
 # The controller's own defaults fail a run whose pods wait for nodes for five minutes, or whose pod was replaced after
 # the first, and delete a failed run with its logs at once.
 _PATIENCE = {
@@ -83,7 +84,7 @@ class AppWrapper(Kind):
             spec = {"components": [component(_unforgiven(member)) for member in unit.members]}
             # The whole starts again as often as any of its groups whose pods are not restarted in place would have.
             retries = max(member.group.replacements for member in unit.members)
-            annotations = {**_PATIENCE, f"{_PREFIX}retryLimit": str(retries), **annotations}
+            annotations = {**_PATIENCE, _RETRY_LIMIT: str(retries), **annotations}
         metadata = {"name": unit.name, "labels": unit.labels, **({"annotations": annotations} if annotations else {})}
         yield {"apiVersion": f"{GROUP}/{version}", "kind": "AppWrapper", "metadata": metadata, "spec": spec}
 
@@ -118,9 +119,13 @@ class AppWrapper(Kind):
         return "failed" if end and item["status"].get("failed") and not _has_retries(item) else end
 
     def restarts(self, item: Object) -> bool:
-        """Whether it does; MCAD only where it is told how many pods there have to be."""
+        """Whether it has a try left; MCAD starts again only where it is told how many pods there have to be."""
         spec = item["spec"]
-        return "components" in spec or bool((spec.get("schedulingSpec") or {}).get("minAvailable"))
+        if "components" not in spec:
+            return bool((spec.get("schedulingSpec") or {}).get("minAvailable"))
+        limit = str((item["metadata"].get("annotations") or {}).get(_RETRY_LIMIT, ""))
+        # Without a number of ours the controller has its own.
+        return not limit.isdecimal() or int((item.get("status") or {}).get("retries") or 0) < int(limit)
 
 
 def component(item: Mapping[str, object]) -> dict[str, object]:

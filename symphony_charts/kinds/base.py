@@ -167,9 +167,12 @@ class Kind(Protocol):
 
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
         """Whether a live object runs all that it should, as it says itself or as its pods do."""
-        return bool(pods) and all(
-            (pod.get("status") or {}).get("phase") == "Succeeded" or "Ready" in conditions_of(pod) for pod in pods
-        )
+        return bool(pods) and all(map(is_pod_ready, pods))
+
+
+def is_pod_ready(pod: Object) -> bool:
+    """Whether a pod is ready, or was and has succeeded."""
+    return (pod.get("status") or {}).get("phase") == "Succeeded" or "Ready" in conditions_of(pod)
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ A kind is a module or folder here, a template of the chart, and a row of the cha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.appwrapper import AppWrapper
@@ -16,8 +17,9 @@ from symphony_charts.kinds.job import Jobs
 from symphony_charts.kinds.jobset import JobSet
 from symphony_charts.kinds.service import Deployments, StatefulSets
 from symphony_charts.kinds.volcano import VolcanoJob
+from symphony_charts.system.entry_points import entry_points
 
-__all__ = ["ALL", "KINDS", "RENDERED", "kind_called", "kind_for", "kind_of", "workload_kind"]
+__all__ = ["ADDED", "ALL", "KINDS", "RENDERED", "kind_called", "kind_for", "kind_of", "workload_kind"]
 
 _NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob(), ArgoWorkflow(), DIJob())
 
@@ -27,7 +29,10 @@ KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _NAMED}
 RENDERED: tuple[Kind, ...] = (*_NAMED, StatefulSets())
 """Those whose objects our charts have."""
 
-ALL = (*RENDERED, Deployments())
+ADDED: tuple[Kind, ...] = tuple(cast("Kind", entry.load()) for entry in entry_points("symph.kinds").values())
+"""Those that other packages add: what others wrote may have objects of them."""
+
+ALL = (*RENDERED, Deployments(), *ADDED)
 
 
 def kind_of(item: Mapping[str, object]) -> str:

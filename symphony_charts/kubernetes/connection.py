@@ -18,11 +18,13 @@ from websocket import WebSocket, WebSocketBadStatusException, WebSocketException
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.kubernetes.login import Login
+from symphony_charts.system.patience import waiting_for
 
-__all__ = ["READ_S", "Connection", "ExpiredError", "Response"]
+__all__ = ["READ_S", "Connection", "ExpiredError", "Response", "UnreachableError"]
 
 READ_S = 30.0
-_CONNECT_S = 10.0
+# Until a host has taken a connection; an answer may take longer.
+_CONNECT_S = 5.0
 _REDIRECTION, _UNAUTHORIZED, _FORBIDDEN, _ABSENT, _CONFLICT, _GONE = 300, 401, 403, 404, 409, 410
 _INVALID = (400, 422)
 # Enough for the requests of a watch for each kind beside those of the program itself.
@@ -120,17 +122,19 @@ class Connection:
     ) -> Response:
         mine = {"Authorization": authorization} if authorization else {}
         try:
-            response: Response = self._pool.request(
-                method,
-                url,
-                headers={"User-Agent": "symph", "Accept": "application/json", **headers, **mine},
-                body=body,
-                timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s),
-                # A login page or another host is never followed with our credentials.
-                redirect=False,
-                retries=urllib3.Retry(2),
-                preload_content=False,
-            )
+            with waiting_for(f"the cluster of context {self.login.context.name}, {self.login.server}"):
+                response: Response = self._pool.request(
+                    method,
+                    url,
+                    headers={"User-Agent": "symph", "Accept": "application/json", **headers, **mine},
+                    body=body,
+                    timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s),
+                    # A login page or another host is never followed with our credentials.
+                    redirect=False,
+                    # Who takes no connection takes none a moment later either.
+                    retries=urllib3.Retry(2, connect=0),
+                    preload_content=False,
+                )
         except HTTPError as error:
             raise self._unreachable(error) from error
         return response
@@ -153,7 +157,9 @@ class Connection:
         """The failure of a request that got no response, with its innermost cause."""
         cause = getattr(error, "reason", None) or error
         login, cluster = self.login, self.login.context.cluster
-        reason = str(cause).partition(": ")[2] if "object at 0x" in str(cause) else str(cause)
+        # Some errors of urllib3 name their connection first, in its own form.
+        text = str(cause.args[-1]) if len(cause.args) > 1 else str(cause)
+        reason = text.partition(": ")[2] if "object at 0x" in text else text
         if isinstance(cause, ProxyError) and login.proxy:
             address = urlsplit(login.proxy)
             what = f"the proxy {address.hostname}:{address.port} does not lead to the cluster: {cause.args[-1]}"
@@ -163,7 +169,11 @@ class Connection:
             step = "certificate-authority, tls-server-name and server of this entry must fit each other"
             return ToolFailed(what, f"{cluster.file}, clusters, {cluster.name}", step)
         what = f"the cluster of context {login.context.name} does not answer"
-        return ToolFailed(what, f"{login.server}: {reason}", "kubectl cluster-info shows where it should be")
+        return UnreachableError(what, f"{login.server}: {reason}", "kubectl cluster-info shows where it should be")
+
+
+class UnreachableError(ToolFailed):
+    """The API server gave no answer: another request would get none either."""
 
 
 class ExpiredError(SymphError):

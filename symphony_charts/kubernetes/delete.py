@@ -73,7 +73,7 @@ def objects_of_release(experiments: KubeExperiments, name: str) -> list[Object]:
     ours = [item for item in labelled if _is_ours(item, name)]
     if not ours and experiments.adopted(name):
         what = f'"{name}" is a DIJob that no chart of an experiment made'
-        raise Conflict(what, next=f"symph delete {_OF_OTHERS}{name} removes it all the same")
+        raise Conflict(what, next=f"symph rm {_OF_OTHERS}{name} removes it all the same")
     if not ours:
         experiments.namespace_of(name, [])
     return ours
@@ -100,7 +100,7 @@ def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None
         if time.monotonic() > deadline:
             break
     titles = ", ".join(map(_title, left))
-    raise ToolFailed(f'"{name}" did not end within {timeout_s:g} s: {titles}', next=f"symph process {name} --on kube")
+    raise ToolFailed(f'"{name}" did not end within {timeout_s:g} s: {titles}', next=f"symph ps {name} --on kube")
 
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:

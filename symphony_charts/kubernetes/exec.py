@@ -6,15 +6,12 @@ import contextlib
 import io
 import os
 import shlex
-import shutil
 import sys
 import tarfile
 import tempfile
-import termios
-import tty
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Usage
 from symphony_charts.errors import Conflict, NotFound, SymphError, ToolFailed
@@ -22,8 +19,13 @@ from symphony_charts.formats.quantity import quantity
 from symphony_charts.kubernetes import streams
 from symphony_charts.kubernetes.client import KubeApi, Object
 from symphony_charts.kubernetes.experiments import KubeExperiments
+from symphony_charts.system.copying import copy_over, refuse_left, refused, unpack
 
-__all__ = ["copy_in", "copy_out", "run_captured", "run_here", "usage_of", "visit"]
+__all__ = ["copy_failure", "copy_in", "copy_out", "run_captured", "run_here", "usage_of", "visit"]
+
+if sys.platform != "win32":
+    import termios
+    import tty
 
 
 def run_here(
@@ -34,11 +36,10 @@ def run_here(
     out, err = sys.stdout.buffer, sys.stderr.buffer
     reader = (lambda size: os.read(0, size)) if stdin else None
     with _raw_terminal() if tty else contextlib.nullcontext():
-        return streams.run_in_pod(
+        return _run(
             api,
             namespace,
-            instance.pod,
-            instance.container or instance.process,
+            instance,
             command,
             stdin=reader,
             stdout=lambda data: (out.write(data), out.flush()),
@@ -53,46 +54,54 @@ def run_captured(
     """Run a command without input: its exit status, stdout and stderr."""
     _require_running(instance)
     out, err = io.BytesIO(), io.BytesIO()
-    code = streams.run_in_pod(
-        api,
-        namespace,
-        instance.pod,
-        instance.container or instance.process,
-        command,
-        stdout=out.write,
-        stderr=err.write,
-    )
+    code = _run(api, namespace, instance, command, stdout=out.write, stderr=err.write)
     return code, out.getvalue(), err.getvalue()
 
 
+def _run(api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str], **options: Any) -> int:
+    """Run a command in the container of an instance; `options` are those of `streams.run_in_pod`."""
+    container = instance.container or instance.process
+    return streams.run_in_pod(api, namespace, instance.pod, container, command, **options)
+
+
 def copy_out(api: KubeApi, namespace: str, instance: InstanceStatus, path: str, to: Path) -> None:
-    """Copy a file or folder; it appears whole or not at all. Raises NotFound, and Conflict unless the pod runs."""
+    """Copy a file or folder; it appears whole or not at all. Raises NotFound, and Conflict unless the pod runs.
+
+    What is named is followed, as a mounted Secret's file and a trainer's `latest` must be; links inside of a folder
+    stay links.
+    """
     _require_running(instance)
     folder, _, base = path.rstrip("/").rpartition("/")
-    target = to / base if to.is_dir() else to
+    target = to / (base or "root") if to.is_dir() else to
     target.parent.mkdir(parents=True, exist_ok=True)
     stderr = io.BytesIO()
-    parent = shlex.quote(folder or ("/" if path.startswith("/") else "."))
-    # A mounted Secret's file is a link: what is named is followed, links inside of a folder are not.
-    name = shlex.quote(base)
-    script = f"cd {parent} && if [ -L {name} ]; then exec tar chf - -- {name}; else exec tar cf - -- {name}; fi"
-    command = ["sh", "-c", script]
-    with tempfile.TemporaryDirectory(prefix=".symph-", dir=target.parent) as beside:
-        with tempfile.TemporaryFile(dir=beside) as archive:
-            code = streams.run_in_pod(
-                api,
-                namespace,
-                instance.pod,
-                instance.container or instance.process,
-                command,
-                stdout=archive.write,
-                stderr=stderr.write,
-            )
-            if code:
-                raise _copy_failure(f"{instance.path}:{path}", stderr.getvalue())
-            archive.seek(0)
-            _unpack(archive, Path(beside))
-        _put(Path(beside) / base, target)
+    parent, name = shlex.quote(folder or ("/" if path.startswith("/") else ".")), shlex.quote(f"./{base}")
+    script = f"cd {parent} && if [ -d {name} ]; then cd {name} && exec tar cf - .; else exec tar chf - {name}; fi"
+    beside = tempfile.TemporaryDirectory(prefix=".symph-", dir=target.parent)
+    with beside, tempfile.TemporaryFile(dir=beside.name) as archive:
+        code = _run(api, namespace, instance, ["sh", "-c", script], stdout=archive.write, stderr=stderr.write)
+        if code:
+            raise copy_failure(f"{instance.path}:{path}", stderr.getvalue())
+        archive.seek(0)
+        left = _put(archive, Path(beside.name) / "x", base, target)
+    refuse_left(f"{instance.path}:{path}", left)
+
+
+def _put(archive: IO[bytes], beside: Path, base: str, target: Path) -> list[str]:
+    """Unpack a folder of a container, or its file `base`, and put it at `target`; what was left out."""
+    with tarfile.open(fileobj=archive, mode="r:") as tar:
+        first = tar.next()
+    archive.seek(0)
+    try:
+        left = unpack(archive, beside)
+        unpacked = beside if first is not None and first.isdir() else beside / base
+        if target.is_dir():
+            return left + copy_over(unpacked, target)
+        if unpacked.exists():
+            unpacked.replace(target)
+        return left
+    except OSError as error:
+        raise refused(target, error) from error
 
 
 def copy_in(api: KubeApi, namespace: str, instance: InstanceStatus, source: Path, to: str) -> None:
@@ -113,18 +122,10 @@ def copy_in(api: KubeApi, namespace: str, instance: InstanceStatus, source: Path
         with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
             tar.add(source, arcname="x")
         archive.seek(0)
-        code = streams.run_in_pod(
-            api,
-            namespace,
-            instance.pod,
-            instance.container or instance.process,
-            ["sh", "-c", script],
-            stdin=archive.read,
-            stdout=stderr.write,
-            stderr=stderr.write,
-        )
+        command = ["sh", "-c", script]
+        code = _run(api, namespace, instance, command, stdin=archive.read, stdout=stderr.write, stderr=stderr.write)
     if code:
-        raise _copy_failure(f"{instance.path}:{to}", stderr.getvalue())
+        raise copy_failure(f"{instance.path}:{to}", stderr.getvalue())
 
 
 @contextlib.contextmanager
@@ -176,7 +177,7 @@ def _behind(api: KubeApi, service: Object) -> tuple[Object, int]:
     running.sort(key=lambda pod: not _is_ready(pod))
     if not running:
         title = service["metadata"]["name"]
-        raise Conflict(f"no pod of the service {title} runs", namespace, "symph process shows what holds it up")
+        raise Conflict(f"no pod of the service {title} runs", namespace, "symph ps shows what holds it up")
     port = spec["ports"][0]
     target = port.get("targetPort", port["port"])
     if isinstance(target, str) and not target.isdigit():
@@ -203,40 +204,16 @@ def _require_running(instance: InstanceStatus) -> None:
         raise Conflict(what, next=f"symph logs {instance.path} shows what it wrote")
 
 
-def _copy_failure(what: str, stderr: bytes) -> SymphError:
-    text = stderr.decode("utf-8", "replace").strip().splitlines()
-    last = text[-1] if text else "the copy failed"
-    if "o such file" in last or "can't cd" in last:
-        return NotFound(f"{what}: {last}")
-    return ToolFailed(f"{what}: {last}", next="the image needs `sh` and `tar`")
-
-
-def _unpack(archive: Any, folder: Path) -> None:
-    """Unpack what a container sent; nothing may lead out of `folder`."""
-    with tarfile.open(fileobj=archive, mode="r:") as tar:
-        for member in tar:
-            parts = Path(member.name).parts
-            if (
-                member.name.startswith("/")
-                or ".." in parts
-                or not (member.isfile() or member.isdir() or member.issym())
-            ):
-                continue
-            if member.issym() and (member.linkname.startswith("/") or ".." in Path(member.linkname).parts):
-                continue
-            member.mode = (member.mode & 0o777) | 0o600
-            tar.extract(member, folder, set_attrs=not member.isdir(), **_FILTER)
-
-
-# Pythons that know filters warn without one.
-_FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-
-
-def _put(unpacked: Path, target: Path) -> None:
-    if unpacked.is_dir():
-        shutil.copytree(unpacked, target, symlinks=True, dirs_exist_ok=True)
-    else:
-        unpacked.replace(target)
+def copy_failure(what: str, stderr: bytes) -> SymphError:
+    """The error of a copy of `what`, by what `sh` and `tar` said in the container."""
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    # GNU tar's last line says no more than that there were others.
+    absent = next((line for line in lines if "o such file" in line or "can't cd" in line), None)
+    if absent is not None:
+        return NotFound(f"{what} is not there: {absent}")
+    last = lines[-1] if lines else "the copy failed"
+    is_lacking = any(word in last for word in ("not found", "executable file"))
+    return ToolFailed(f"{what}: {last}", next="the image needs `sh` and `tar`" if is_lacking else "")
 
 
 @contextlib.contextmanager

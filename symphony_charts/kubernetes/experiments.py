@@ -15,12 +15,14 @@ from symphony_charts.kinds.dijob import pods as kube_dijob
 from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.kubernetes import kueue
 from symphony_charts.kubernetes.client import KubeApi, Object
+from symphony_charts.kubernetes.connection import UnreachableError
 from symphony_charts.kubernetes.status import EXPERIMENT, INSTANCE, event_of, is_about, is_mute, name_of, status_of
 from symphony_charts.kubernetes.watches import Kind, changes
 
 __all__ = ["PLAIN", "POD", "KubeExperiments", "selector_of"]
 
 POD: Kind = ("v1", "Pod")
+_SEALED: Kind = ("bitnami.com/v1alpha1", "SealedSecret")
 # What runs pods in our charts; those of other groups are asked for where the cluster serves them.
 _ALL = [gvk for kind in RENDERED for gvk in kind.gvks]
 PLAIN = tuple(gvk for gvk in _ALL if "." not in gvk[0])
@@ -72,7 +74,9 @@ class KubeExperiments:
         records = self._records(self.collection("v1", "Secret"), "owner=helm") if names else []
         queue = self.queue(workloads)
 
-        def status(name: str, namespace: str, warnings: Sequence[Object] = ()) -> ExperimentStatus:
+        def status(
+            name: str, namespace: str, warnings: Sequence[Object] = (), sealed: Sequence[Object] = ()
+        ) -> ExperimentStatus:
             return status_of(
                 name,
                 _those(workloads, namespace, name),
@@ -84,13 +88,18 @@ class KubeExperiments:
                 ],
                 queue=queue,
                 warnings=warnings,
+                sealed=_those(sealed, namespace, name),
                 now=time.time(),
             )
 
         seen = [status(name, namespace) for name, namespace in names]
         mute = {each.namespace for each in seen if is_mute(each)}
         warnings = {namespace: self._warnings(namespace) for namespace in sorted(mute)}
-        return [status(each.name, each.namespace, warnings[each.namespace]) if is_mute(each) else each for each in seen]
+        sealed = self.listed(*_SEALED, EXPERIMENT) if mute else []
+        return [
+            status(each.name, each.namespace, warnings[each.namespace], sealed) if is_mute(each) else each
+            for each in seen
+        ]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
         """How the experiment is; with `events` also who holds it, its services, and what happened of late."""
@@ -104,8 +113,10 @@ class KubeExperiments:
         queue, now = self.queue(workloads), time.time()
         status = status_of(name, workloads, pods, services, releases, queue=queue, now=now)
         if is_mute(status):
-            warnings = self._warnings(namespace)
-            status = status_of(name, workloads, pods, services, releases, queue=queue, warnings=warnings, now=now)
+            warnings, sealed = self._warnings(namespace), self.listed(*_SEALED, selector_of(name))
+            status = status_of(
+                name, workloads, pods, services, releases, queue=queue, warnings=warnings, sealed=sealed, now=now
+            )
         if not events:
             return status
         return dataclasses.replace(
@@ -188,8 +199,8 @@ class KubeExperiments:
             return [{**item, "apiVersion": api_version, "kind": kind} for item in self.api.listed(path, selector)]
         except NotFound:
             return []
-        except ToolFailed:
-            if not self._may_read_all:
+        except ToolFailed as error:
+            if not self._may_read_all or isinstance(error, UnreachableError):
                 raise
             self._may_read_all = False
             return self.listed(api_version, kind, selector)

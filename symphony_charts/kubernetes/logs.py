@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -25,12 +26,16 @@ _POLL_S = 0.2
 
 @dataclass(kw_only=True)
 class _Source:
-    """One container of one pod, and how far it was read: the time of the last line, and how many bore that time."""
+    """One container of one pod, and how far it was read: the time of the last line, and how many bore that time.
+
+    A container that starts again goes on in the same source: `is_again` says that it has.
+    """
 
     namespace: str
     pod: str
     container: str
     name: str
+    is_again: bool = False
     last: str = ""
     repeated: int = 0
 
@@ -46,9 +51,13 @@ def read_lines(experiments: KubeExperiments, name: str, query: LogQuery) -> Iter
 
 
 def _lines(
-    experiments: KubeExperiments, name: str, query: LogQuery, sources: dict[tuple[str, str, int], _Source]
+    experiments: KubeExperiments, name: str, query: LogQuery, sources: dict[tuple[str, str], _Source]
 ) -> Iterator[LogLine]:
-    history = [line for source in sources.values() for line in _read(experiments, source, query)]
+    history = [
+        line
+        for source in sources.values()
+        for line in _read(experiments, source, query, is_again=source.is_again or query.follow)
+    ]
     history = [line for line in sorted(history, key=_moment) if query.wants(line)]
     yield from history[-query.tail :] if query.tail > 0 else history if query.tail else []
     if query.follow:
@@ -59,11 +68,11 @@ class _Follower:
     """A thread for each container that writes, one for the cluster's changes, and one queue for all their lines."""
 
     def __init__(
-        self, experiments: KubeExperiments, name: str, query: LogQuery, sources: dict[tuple[str, str, int], _Source]
+        self, experiments: KubeExperiments, name: str, query: LogQuery, sources: dict[tuple[str, str], _Source]
     ) -> None:
         self._experiments, self._name, self._query, self._sources = experiments, name, query, sources
         self._queue: queue.Queue[LogLine | Exception | None] = queue.Queue()
-        self._readers: dict[tuple[str, str, int], threading.Thread] = {}
+        self._readers: dict[tuple[str, str], tuple[int, threading.Thread]] = {}
         self._over = threading.Event()
 
     def lines(self) -> Iterator[LogLine]:
@@ -100,25 +109,31 @@ class _Follower:
         except Exception as error:
             self._queue.put(error)
             return
-        for reader in self._readers.values():
+        for _, reader in self._readers.values():
             reader.join(timeout=30)
         self._queue.put(None)
 
     def _begin(self, namespace: str, instance: InstanceStatus) -> None:
         if self._query.instances and instance.path not in self._query.instances:
             return
-        key = _key(instance)
-        if not instance.pod or key in self._readers or instance.started is None:
+        if not instance.pod or instance.started is None:
             return
-        source = self._sources.get(key) or _source(namespace, instance)
-        self._readers[key] = threading.Thread(target=self._tail, args=(source,), daemon=True)
-        self._readers[key].start()
+        key = _key(instance)
+        restarts, before = self._readers.get(key, (-1, None))
+        if instance.restarts <= restarts:
+            return
+        source = self._sources.setdefault(key, _source(namespace, instance))
+        reader = threading.Thread(target=self._tail, args=(source, before), daemon=True)
+        self._readers[key] = instance.restarts, reader
+        reader.start()
 
-    def _tail(self, source: _Source) -> None:
-        """Read one container to its end; a connection that breaks is opened again where it broke."""
+    def _tail(self, source: _Source, before: threading.Thread | None) -> None:
+        """Read one container to its end, once `before` has; a connection that breaks is opened again where it broke."""
+        if before is not None:
+            before.join()
         while not self._over.is_set():
             try:
-                for line in _read(self._experiments, source, self._query, follow=True):
+                for line in _read(self._experiments, source, self._query, is_again=True, follow=True):
                     if self._over.is_set():
                         return
                     self._queue.put(line)
@@ -127,32 +142,50 @@ class _Follower:
                 self._over.wait(0.5)
 
 
-def _read(experiments: KubeExperiments, source: _Source, query: LogQuery, *, follow: bool = False) -> Iterator[LogLine]:
-    """The lines of a container that were not read yet; none where it has not begun or is gone."""
-    asked = {"container": source.container, "timestamps": "true", **({"follow": "true"} if follow else {})}
-    if source.last:
-        asked["sinceTime"] = source.last
-    elif query.since is not None:
-        asked["sinceTime"] = _stamp(query.since)
-    elif query.tail > 0 and not (query.regex or query.until or follow):
-        asked["tailLines"] = str(query.tail)
+def _read(
+    experiments: KubeExperiments, source: _Source, query: LogQuery, *, is_again: bool, follow: bool = False
+) -> Iterator[LogLine]:
+    """The lines of a container that were not read yet; none where it has not begun or is gone.
+
+    `is_again`: it may have started again since it was read last, and what it wrote before that comes first.
+    """
     try:
-        response = experiments.api.log(source.namespace, source.pod, asked, read_s=None if follow else 60)
+        response = _open(experiments, source, query, **({"follow": "true"} if follow else {}))
     except (NotFound, SpecError):
         return
-    to_skip, last = source.repeated, source.last
     try:
-        for stamp, text in _stamped(response):
-            if last and (stamp < last or (stamp == last and to_skip > 0)):
-                to_skip -= stamp == last
-                continue
-            source.repeated = source.repeated + 1 if stamp == source.last else 1
-            source.last = stamp
-            yield LogLine(time=moment_of(stamp), process=source.name, text=text)
+        if is_again:
+            # Asked for only now: a restart before the log was opened would lose what was written until then.
+            with suppress(NotFound, SpecError), closing(_open(experiments, source, query, previous="true")) as earlier:
+                yield from _unread(source, earlier)
+        yield from _unread(source, response)
     except HTTPError as error:
         raise ToolFailed(f"the log of {source.name} broke off: {error}") from error
     finally:
         response.close()
+
+
+def _open(experiments: KubeExperiments, source: _Source, query: LogQuery, **further: str) -> Any:
+    asked = {"container": source.container, "timestamps": "true", **further}
+    is_followed = "follow" in further
+    if source.last:
+        asked["sinceTime"] = source.last
+    elif query.since is not None:
+        asked["sinceTime"] = _stamp(query.since)
+    elif query.tail > 0 and not (query.regex or query.until or is_followed):
+        asked["tailLines"] = str(query.tail)
+    return experiments.api.log(source.namespace, source.pod, asked, read_s=None if is_followed else 60)
+
+
+def _unread(source: _Source, response: Any) -> Iterator[LogLine]:
+    to_skip, last = source.repeated, source.last
+    for stamp, text in _stamped(response):
+        if last and (stamp < last or (stamp == last and to_skip > 0)):
+            to_skip -= stamp == last
+            continue
+        source.repeated = source.repeated + 1 if stamp == source.last else 1
+        source.last = stamp
+        yield LogLine(time=moment_of(stamp), process=source.name, text=text)
 
 
 def _stamped(response: Any) -> Iterator[tuple[str, str]]:
@@ -197,11 +230,12 @@ def _previous(
 
 def _source(namespace: str, instance: InstanceStatus) -> _Source:
     container = instance.container or instance.process
-    return _Source(namespace=namespace, pod=instance.pod, container=container, name=instance.path)
+    is_again = instance.restarts > 0
+    return _Source(namespace=namespace, pod=instance.pod, container=container, name=instance.path, is_again=is_again)
 
 
-def _key(instance: InstanceStatus) -> tuple[str, str, int]:
-    return instance.pod, instance.process, instance.restarts
+def _key(instance: InstanceStatus) -> tuple[str, str]:
+    return instance.pod, instance.process
 
 
 def _moment(line: LogLine) -> float:

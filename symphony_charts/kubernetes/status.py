@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,7 +21,7 @@ from symphony_charts.kubernetes.container_phase import judge, judge_failure, mom
 from symphony_charts.kubernetes.kueue import NO_QUEUE, Queue, reasons_of
 from symphony_charts.kubernetes.ownership import held_by
 
-__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "is_mute", "name_of", "status_of"]
+__all__ = ["EXPERIMENT", "INSTANCE", "event_of", "is_about", "is_mute", "name_of", "replica_of", "status_of"]
 
 Object = Mapping[str, Any]
 
@@ -29,8 +30,11 @@ INSTANCE = "app.kubernetes.io/instance"
 _GROUP, _PROCESS, _RUN = "symph.dev/group", "symph.dev/process", "symph.dev/run"
 _ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
 _CHART = "helm.sh/chart"
+# What the kubelet says of a probe (kubernetes/kubernetes, pkg/kubelet/prober/prober.go).
+_PROBED = re.compile(r"(?:Readiness|Startup) probe (?:failed|errored and resulted in \w+ state):\s*(.*)")
 # What says no more than that something has not begun; an event may know why.
 _MUTE = ("", "ContainerCreating", "PodInitializing", "no pod yet")
+_MISSING = re.compile(r'secret "([^"]+)" not found')
 _INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "volcano.sh/task-index")
 
 
@@ -50,17 +54,18 @@ def status_of(
     *,
     queue: Queue = NO_QUEUE,
     warnings: Iterable[Object] = (),
+    sealed: Sequence[Object] = (),
     now: float,
 ) -> ExperimentStatus:
     """The state of the experiment `name`, given its objects.
 
-    `releases` are helm's own Secrets of that name, `queue` what Kueue says, and `warnings` the cluster's events of
-    that type; both may be about others, too.
+    `releases` are helm's own Secrets of that name, `queue` what Kueue says, `warnings` the cluster's events of that
+    type, and `sealed` its SealedSecrets; these may be about others, too.
     """
     everything = [*workloads, *pods, *services]
     labels = everything[0]["metadata"]["labels"] if everything else {}
     instances = _instances(workloads, pods, reasons_of(workloads, queue), now)
-    instances = _explained(instances, workloads, warnings)
+    instances = tuple(_with_seal(each, sealed) for each in _explained(instances, workloads, warnings))
     phase = verdict_of(workloads) or overall(instances)
     if phase == "failed" and may_start_again(workloads):
         phase = "running"
@@ -83,6 +88,7 @@ def status_of(
         instances=instances,
         services=tuple(map(_service, sorted(services, key=_name))),
         events=tuple(events),
+        labels=labels,
     )
 
 
@@ -117,20 +123,32 @@ def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
 
 
 def is_mute(status: ExperimentStatus) -> bool:
-    """Whether something has not begun, and its objects do not say why."""
-    return any(instance.phase == "pending" and instance.reason in _MUTE for instance in status.instances)
+    """Whether something has not begun or is not ready, and its objects do not say why."""
+    return any(
+        (instance.phase == "pending" and instance.reason in _MUTE) or _is_unready(instance)
+        for instance in status.instances
+    )
+
+
+def _is_unready(instance: InstanceStatus) -> bool:
+    return instance.phase == "running" and not instance.ready and not instance.is_step
 
 
 def _explained(
     instances: Sequence[InstanceStatus], workloads: Sequence[Object], warnings: Iterable[Object]
 ) -> tuple[InstanceStatus, ...]:
-    """The instances; those that have not begun say the last warning about their pod, or about what makes it."""
+    """The instances; those that have not begun say the last warning about their pod, or about what makes it.
+
+    Those that run and are not ready say what their probe found last.
+    """
     last = sorted(warnings, key=lambda item: event_of(item).time)
     if not last:
         return tuple(instances)
     makers = {_group(workload): _name(workload) for workload in workloads}
 
     def explained(instance: InstanceStatus) -> InstanceStatus:
+        if _is_unready(instance):
+            return _probed(instance, last)
         if instance.phase != "pending" or instance.reason not in _MUTE:
             return instance
         maker = makers.get(instance.group or instance.process, "")
@@ -141,6 +159,29 @@ def _explained(
         return replace(instance, state=f"pending: {reason}", reason=reason)
 
     return tuple(map(explained, instances))
+
+
+def _probed(instance: InstanceStatus, last: Sequence[Object]) -> InstanceStatus:
+    """The instance with what its probe found last, in the words that a run on this machine has for it."""
+    place = f"{{{instance.container or instance.process}}}"
+    for event in reversed(last):
+        about = event["involvedObject"]
+        match = _PROBED.match(str(event.get("message") or ""))
+        if match and about.get("name") == instance.pod and str(about.get("fieldPath") or place).endswith(place):
+            return replace(instance, reason=f"not ready: {match[1].strip() or 'its probe failed'}")
+    return instance
+
+
+def _with_seal(instance: InstanceStatus, sealed: Sequence[Object]) -> InstanceStatus:
+    """The instance; where it waits for a Secret that could not be opened, with what the controller says of that."""
+    missing = _MISSING.search(instance.reason) if instance.phase == "pending" else None
+    for item in sealed if missing else ():
+        conditions = (item.get("status") or {}).get("conditions") or []
+        failed = next((each for each in conditions if (each["type"], each["status"]) == ("Synced", "False")), None)
+        if missing and failed and _name(item) == missing[1]:
+            reason = f"SealedSecret {missing[1]}: {failed.get('message') or 'it could not be opened'}"
+            return replace(instance, state=f"pending: {reason}", reason=reason)
+    return instance
 
 
 def _is_about(event: Object, pod: str, maker: str) -> bool:
@@ -158,7 +199,7 @@ def _instances(
     newest: dict[tuple[str, int], Object] = {}
     restarted: dict[tuple[str, int], int] = {}
     for pod in sorted(pods, key=lambda item: (str(item["metadata"]["creationTimestamp"]), _name(item))):
-        replica = _replica_of(pod)
+        replica = replica_of(pod)
         if replica in newest and not pod["metadata"].get("deletionTimestamp"):
             # A Job replaces a failed pod by a new one: that is a restart of its processes.
             restarted[replica] = restarted.get(replica, 0) + (_run(newest[replica]) == _run(pod))
@@ -280,7 +321,8 @@ def _replicas(workload: Object) -> int:
     return kind.replicas(workload) if kind else 0
 
 
-def _replica_of(pod: Object) -> tuple[str, int]:
+def replica_of(pod: Object) -> tuple[str, int]:
+    """The group of a pod, and which replica of it the pod is."""
     meta = pod["metadata"]
     marks = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
     index = next((marks[key] for key in _INDEXES if key in marks), "0")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
-from symphony_charts.errors import CheckFailed, Conflict, NotFound
+from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.local.logs import read_lines
 from symphony_charts.local.process_files import ProcessFiles
 from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of, wrapper_of
 from symphony_charts.local.status import path_of, run_events, run_status
 from symphony_charts.system import processes, remover
-from symphony_charts.system.file_locks import experiment_lock
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.process_identity import verified
 
@@ -34,6 +34,7 @@ class LocalWatcher:
 
     def __init__(self) -> None:
         self._cpu_seen: dict[str, tuple[float, float]] = {}
+        self._gpu_use: Callable[[Sequence[str]], tuple[float | None, int | None]] | None = None
 
     def names(self) -> list[str]:
         """The experiments that run."""
@@ -78,7 +79,10 @@ class LocalWatcher:
                 return
 
     def usage(self, name: str) -> Mapping[str, Usage]:
-        """Processors since the last call (the first time: since the start) and resident memory, children included."""
+        """Processors since the last call (the first time: since the start) and resident memory, children included.
+
+        Of GPUs all that is used of those that the process was given, by whomever.
+        """
         usage: dict[str, Usage] = {}
         run = find_run(name)
         if not run.is_active or run.whereabouts.verdict != "here":
@@ -93,6 +97,21 @@ class LocalWatcher:
             self._cpu_seen[path] = (seconds, now)
             cpu = max(0.0, seconds - before) / (now - moment) if now > moment else None
             usage[path] = Usage(cpu=cpu, memory=used[leader].memory)
+        return self._with_gpus(usage, run)
+
+    def _with_gpus(self, usage: dict[str, Usage], run: Run) -> dict[str, Usage]:
+        given = {path_of(item): item["gpus"] for item in run.plan()["processes"] if item.get("gpus")}
+        if not given:
+            return usage
+        use_of = self._gpu_use
+        if use_of is None:
+            # What starts programs takes 20 ms to import, which processes without GPUs have not.
+            from symphony_charts.local.machine.gpu_use import GpuMeter
+
+            use_of = self._gpu_use = GpuMeter().use_of
+        for path in given.keys() & usage.keys():
+            busy, memory = use_of(given[path])
+            usage[path] = replace(usage[path], gpu=busy, gpu_memory=memory)
         return usage
 
     def last_lines(self, name: str) -> Mapping[str, str]:
@@ -142,22 +161,16 @@ class LocalWatcher:
         for past_run in runs:
             remover.check(past_run.home, name, past_run.run_id)
         if not dry_run:
-            from symphony_charts.local import up
+            from symphony_charts.local.deletion import delete
 
-            with experiment_lock(name, "symph delete"):
-                for past_run in runs:
-                    up.end(past_run)
-                left = [entry for past_run in runs for entry in remover.remove(past_run.home, name, past_run.run_id)]
-            if left:
-                step = f"see why, then: symph local gc {name}"
-                raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}", next=step)
+            delete(name, runs)
         return [run.run_id for run in runs]
 
     def _run(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, stdin: bool, **options: Any
     ) -> tuple[int, bytes, bytes]:
         """Run `command` beside a process: exit status and what was captured. Raises Conflict unless that runs."""
-        # It takes 3 ms to load, of the 80 in which `symph process` answers.
+        # It takes 3 ms to load, of the 80 in which `symph ps` answers.
         import subprocess
 
         pid = _main_pid(name, instance)
@@ -165,7 +178,7 @@ class LocalWatcher:
             where = find_run(name).whereabouts if find_run(name).is_live else None
             elsewhere = where.words if where and where.verdict in ("elsewhere", "unknown") else ""
             what = f'"{instance.path}" does not run here: {elsewhere or instance.state}'
-            raise Conflict(what, next=f"symph process {name}")
+            raise Conflict(what, next=f"symph ps {name}")
         argv, env = processes.inside(pid, command)
         ended = subprocess.run(argv, env=env, stdin=None if stdin else subprocess.DEVNULL, check=False, **options)
         return ended.returncode, ended.stdout, ended.stderr

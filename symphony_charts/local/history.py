@@ -14,12 +14,11 @@ import msgspec
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.git_volumes import with_commits
 from symphony_charts.local.plan.masking import with_secrets, without_secrets
-from symphony_charts.local.plan.mounts import key_of
 from symphony_charts.local.run_identity import LIFE
 from symphony_charts.local.runs import LIVE, Run, read_json, runs_of, write_json
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.sources import SecretFile
+from symphony_charts.spec.sources import SecretFile, key_of
 from symphony_charts.system import remover
 from symphony_charts.system.file_locks import experiment_lock, is_life_held
 from symphony_charts.system.user_folders import state_dir

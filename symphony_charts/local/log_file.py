@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -24,7 +25,8 @@ Stamped = tuple[int, float, str]
 _BLOCK = 1 << 15
 _SMALL_BLOCK, _LARGE_BLOCK = 1 << 12, 1 << 20
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # fallocate(2)
-_LIBC = ctypes.CDLL(None, use_errno=True)
+if sys.platform != "win32":
+    _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class LogFile:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound
+from symphony_charts.system.copying import copy_over, refuse_left, refused
 
 __all__ = ["ProcessFiles"]
 
@@ -44,12 +45,10 @@ class ProcessFiles:
         target = to / (PurePosixPath(path).name or "root") if to.is_dir() else to
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-            else:
-                shutil.copy2(source, target)
+            left = copy_over(source, target)
         except OSError as error:
-            raise _refused(target, error) from error
+            raise refused(target, error) from error
+        refuse_left(f"{self._who}:{path}", left)
 
     def copy_in(self, source: Path, to: str) -> None:
         """Copy a file or folder of this machine to `to`. Raises NotFound, and Conflict where it cannot be written."""
@@ -58,7 +57,7 @@ class ProcessFiles:
         try:
             self._copy_in(source, f"{to}/{source.name}" if self.place_of(to).is_dir() else to)
         except OSError as error:
-            raise _refused(to, error) from error
+            raise refused(to, error) from error
 
     def _copy_in(self, source: Path, to: str) -> None:
         # Each path anew: what stands there already may be a link, which leads elsewhere for the process than for us.
@@ -105,8 +104,3 @@ class ProcessFiles:
             target = max(holding, key=len)
             return self._shown[target] + path[len(target) :]
         return self._root + path
-
-
-def _refused(target: object, error: OSError) -> Conflict:
-    what = f"cannot copy to {target}: {error.strerror or os.strerror(error.errno or 0)}"
-    return Conflict(what, next="choose another place")

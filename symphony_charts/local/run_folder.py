@@ -74,7 +74,7 @@ def make_volumes(plan: LocalPlan) -> None:
         if path.is_relative_to(claims):
             # It outlives the run: the remover must know it for ours.
             remover.make(claims, *path.relative_to(claims).parts[:-1], exist_ok=True)
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.mkdir(parents=True, exist_ok=True, mode=0o700 if path.is_relative_to(state_dir()) else 0o755)
     make_sub_paths(plan)
 
 

@@ -8,7 +8,7 @@ A state folder may be seen by several machines and containers, and outlives them
 - ``life``, a file that its supervisors and its tmux server hold locked. It is free exactly when all of them are gone,
   which can be asked from everywhere without taking or writing anything.
 
-This module is imported by `symph process` and must stay light.
+This module is imported by `symph ps` and must stay light.
 """
 
 from __future__ import annotations

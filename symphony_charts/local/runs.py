@@ -3,7 +3,7 @@
 ``<state>/local/<experiment>/<run id>/`` holds ``plan.json`` and ``state.json`` (0600, written beside and renamed),
 who and where the run is (`run_identity`), ``p/<slot>/log`` and, while the run lives, its scripts, files and pipes. The
 tmux socket stands in the runtime folder. Nothing here starts, ends or writes what is of a run that somebody looks at.
-This module is imported by `symph process` and must stay light.
+This module is imported by `symph ps` and must stay light.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from symphony_charts.backend.current_experiment import absent_experiment
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.age import age
 from symphony_charts.local.run_files import damaged, read_json, write_json
@@ -24,6 +25,7 @@ from symphony_charts.local.run_identity import LIFE, Whereabouts, main_process, 
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes
 from symphony_charts.system.file_locks import is_life_held
+from symphony_charts.system.platforms import refuse_elsewhere
 from symphony_charts.system.process_identity import ProcessRecord, is_running
 from symphony_charts.system.user_folders import runtime_dir, state_dir
 
@@ -167,14 +169,13 @@ def runs_of(experiment: str) -> list[Run]:
     if not experiment or "/" in experiment or experiment.startswith("."):
         # A name is one folder; what else is written there must not lead out of ours.
         return []
-    folder = state_dir() / "local" / experiment
-    return [Run(folder / name) for name in _folders(folder)]
+    return _runs_in(state_dir() / "local" / experiment)
 
 
 def live_runs(experiment: str | None = None) -> list[Run]:
     """The runs (of one experiment) that have not ended, by experiment, older ones first."""
-    names = _folders(state_dir() / "local") if experiment is None else [experiment]
-    return [run for name in names for run in _live_of(runs_of(name))]
+    everything = _runs_of_all() if experiment is None else [runs_of(experiment)]
+    return [run for runs in everything for run in _live_of(runs)]
 
 
 def live_plans() -> list[dict[str, Any]]:
@@ -188,8 +189,17 @@ def live_plans() -> list[dict[str, Any]]:
 
 def newest_runs() -> list[Run]:
     """The newest run of each experiment, by experiment; one that lives comes before newer ones that have ended."""
-    everything = map(runs_of, _folders(state_dir() / "local"))
-    return [(_live_of(runs) or runs)[-1] for runs in everything if runs]
+    return [(_live_of(runs) or runs)[-1] for runs in _runs_of_all() if runs]
+
+
+def _runs_of_all() -> Iterator[list[Run]]:
+    # Where they are is found out once: each start looks at all of them, which shows in a sweep of many.
+    home = state_dir() / "local"
+    return (_runs_in(home / name) for name in _folders(home))
+
+
+def _runs_in(folder: Path) -> list[Run]:
+    return [Run(folder / name) for name in _folders(folder)]
 
 
 def _live_of(runs: list[Run]) -> list[Run]:
@@ -212,6 +222,7 @@ def find_run(experiment: str | None, *, live: bool = False) -> Run:
 
     Raises NotFound when there is none, or several to choose from.
     """
+    refuse_elsewhere()
     if experiment is None:
         running = live_runs()
         if len({run.experiment for run in running}) == 1:
@@ -222,13 +233,12 @@ def find_run(experiment: str | None, *, live: bool = False) -> Run:
     runs = runs_of(experiment)
     living = _live_of(runs)
     if not runs or (live and not living):
-        names = ", ".join(dict.fromkeys(run.experiment for run in live_runs())) or "none"
-        raise NotFound(f'experiment "{experiment}" does not run here', next=f"running now: {names}")
+        raise absent_experiment(experiment, [run.experiment for run in live_runs()])
     return living[-1] if living else runs[-1]
 
 
 def process_items(run: Run) -> list[dict[str, Any]]:
-    """What `symph process` shows of each process, in order of declaration."""
+    """What `symph ps` shows of each process, in order of declaration."""
     state = run.state()
     return [
         {

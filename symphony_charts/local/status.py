@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,12 @@ from symphony_charts.backend.status import (
     Phase,
     ServiceStatus,
     overall,
+    seconds_of,
 )
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.age import age
 from symphony_charts.local.log_tail import tail_of
+from symphony_charts.local.rate import cost_of
 from symphony_charts.local.run_files import damaged
 from symphony_charts.local.runs import LIVE, Run, describe_process, wrapper_of
 from symphony_charts.local.waiting import LONG_S, wait_words, waiting_since
@@ -62,11 +64,12 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         sight = _look(run, state)
     pairs = zip(state["processes"], plan["processes"], strict=True)
     instances = tuple(_instance(run, item, planned, state, plan, sight) for item, planned in pairs)
+    phase = "lost" if sight.is_lost else RUN_PHASES.get(state["phase"]) or _phase_of_live(instances, sight)
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
         backend="tmux",
-        phase="lost" if sight.is_lost else RUN_PHASES.get(state["phase"]) or overall(instances),
+        phase=phase,
         started=state["started"],
         ended=state.get("ended"),
         run=run.run_id,
@@ -74,8 +77,17 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         instances=instances,
         services=_services(plan),
         events=tuple(run_events(run)) if events else (),
+        labels=plan.get("labels") or {},
         note=sight.note,
+        cost=cost_of(run, seconds_of(phase, state["started"], state.get("ended"))),
     )
+
+
+def _phase_of_live(instances: Sequence[InstanceStatus], sight: _Sight) -> Phase:
+    """How a run is that has not ended: when its processes have, the last of their logs are being written."""
+    awaited = [instance for instance in instances if not instance.is_service] or instances
+    is_ending = not sight.is_blind and all(instance.phase in FINAL for instance in awaited)
+    return "stopping" if is_ending else overall(instances)
 
 
 def _plan_of(run: Run) -> dict[str, Any]:

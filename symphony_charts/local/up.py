@@ -63,8 +63,9 @@ __all__ = [
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
 _TAKEOVER_S = 120.0
-# How long a run may take that ends by itself while it is to be changed.
-_ENDING_S = 10.0
+# How long a run may take that ends by itself while it is to be changed, and how long until the supervisor is there
+# of which that is expected: it takes a tenth of it to start.
+_ENDING_S, _APPEARING_S = 10.0, 2.0
 # So many supervisors may be killed, or find no room for what they have to write, before an end is given up.
 _ATTEMPTS = 3
 
@@ -135,9 +136,11 @@ def _cleared(name: str, *, force: bool, dry_run: bool) -> Run | None:
 
 def _was_cut(run: Run) -> bool:
     """Whether `run` ends by itself since whoever was starting it was killed; whoever starts one holds the lock."""
-    deadline = time.monotonic() + _ENDING_S
-    # Its supervisor may be about to say so.
-    while run.state()["phase"] == "starting" and time.monotonic() < deadline:
+    began = time.monotonic()
+    # Its supervisor may be about to say so, unless it was killed as well.
+    while run.state()["phase"] == "starting":
+        if time.monotonic() - began > (_ENDING_S if run.is_supervised else _APPEARING_S):
+            break
         time.sleep(0.02)
     return run.state().get("cause") == START_CUT and is_over_within(run, _ENDING_S)
 

@@ -52,6 +52,7 @@ _POD_FIELDS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "backoffLimit": ("retries", lambda value: int(scalar(value))),
     "activeDeadlineSeconds": ("deadline", lambda value: int(scalar(value))),
     "terminationGracePeriodSeconds": ("grace_period", lambda value: int(scalar(value))),
+    "names": ("names", texts),
     "restartPolicy": ("restart", lambda value: "on-failure" if value == "OnFailure" else "never"),
 }
 _PROCESS_FIELDS: Mapping[str, tuple[str, Callable[[object], object]]] = {

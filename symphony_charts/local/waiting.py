@@ -1,7 +1,7 @@
 """A process that has not been let go waits for others: `unmet` says for which, `wait_words` says it to users.
 
 Processes are what `state.json` says of them and planned what `plan.json` says; both are in slot order. This module is
-imported by `symph process` and must stay light.
+imported by `symph ps` and must stay light.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ archives it does not see. Source: helm/helm, pkg/repo/v1/index.go.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +22,9 @@ from symphony_charts.oci.chart_artifact import artifact_of
 from symphony_charts.oci.client import Manifest, Reference, Registry
 from symphony_charts.oci.transport import Access
 from symphony_charts.system.files import write_file
+
+if sys.platform != "win32":
+    import fcntl
 
 __all__ = ["IndexEntry", "Pushed", "add_to_folder", "push_charts"]
 
@@ -104,8 +107,9 @@ class _locked:  # noqa: N801 - used as a word, like contextlib's own
 
     def __enter__(self) -> None:
         if self._path is not None:
-            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            if sys.platform != "win32":
+                fcntl.flock(self._handle, fcntl.LOCK_EX)
 
     def __exit__(self, *_: object) -> None:
         if self._handle >= 0:

@@ -11,12 +11,14 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.oci.logins import Login
+from symphony_charts.system.patience import waiting_for
 
 __all__ = ["Access", "Answer", "Transport"]
 
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 _MOST_BYTES = 8 << 30
-_TIMEOUT_S = 60
+# Until a host has taken a connection, and until it answers.
+_CONNECT_S, _TIMEOUT_S = 5.0, 60.0
 _MOST_REDIRECTS = 3
 # What a server does to a connection that was idle for too long.
 _CLOSED = (http.client.RemoteDisconnected, http.client.BadStatusLine, ConnectionResetError, BrokenPipeError)
@@ -53,6 +55,13 @@ class Access:
             except OSError as error:
                 raise _unreadable("--cert-file", self.cert_file, error) from error
         return context
+
+
+def _open(connection: http.client.HTTPConnection) -> None:
+    """Connect soon or never; answers may take longer."""
+    connection.timeout = _CONNECT_S
+    connection.connect()
+    connection.sock.settimeout(_TIMEOUT_S)
 
 
 def _unreadable(flag: str, path: str, error: OSError) -> SpecError:
@@ -143,12 +152,16 @@ class Transport:
         if connection is None:
             scheme, _, host = origin.partition("://")
             if scheme == "http":
-                connection = http.client.HTTPConnection(host, timeout=_TIMEOUT_S)
+                connection = http.client.HTTPConnection(host)
             else:
-                connection = http.client.HTTPSConnection(host, timeout=_TIMEOUT_S, context=self.access.tls())
+                connection = http.client.HTTPSConnection(host, context=self.access.tls())
             self._connections[origin] = connection
-        connection.request(method, path, body=body, headers={"User-Agent": "symphony-charts", **headers})
-        response = connection.getresponse()
+        with waiting_for(origin):
+            if connection.sock is None:
+                # Also one that the server has closed, and that http.client would open again by itself.
+                _open(connection)
+            connection.request(method, path, body=body, headers={"User-Agent": "symphony-charts", **headers})
+            response = connection.getresponse()
         content = response.read(_MOST_BYTES)
         answered = {name.lower(): value for name, value in response.getheaders()}
         return Answer(status=response.status, headers=answered, body=content)

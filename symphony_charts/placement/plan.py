@@ -289,8 +289,7 @@ def _uses(cluster: Cluster, packing: Packing, prices: PriceTable) -> Iterator[Po
                 used[name] = used.get(name, 0) + (have - left) * filled.count
                 offered[name] = offered.get(name, 0) + have * filled.count
         nodes = sum(filled.count for filled in filled_nodes)
-        spot = pool.provisioning in ("spot", "preemptible")
-        each = prices.price_of(pool, spot=spot)
+        each = prices.price_of(pool, spot=pool.is_spot)
         price = None if each is None else round(each * nodes, 6)
         yield PoolUse(pool=pool, nodes=nodes, used=used, offered=offered, price=price, filled=tuple(filled_nodes))
 

@@ -78,10 +78,9 @@ def _larger(cluster: Cluster, demand: int, number: int, prices: PriceTable, cata
         return
     size = (now.vcpu, now.memory_mib)
     larger = [m for m in catalog.machines.values() if _is_like(m, now) and (m.vcpu, m.memory_mib) > size]
-    spot = pool.provisioning in ("spot", "preemptible")
 
     def cost(machine: Machine) -> tuple[object, ...]:
-        each = prices.price(machine.name, pool.region, spot=spot)
+        each = prices.price(machine.name, pool.region, spot=pool.is_spot)
         return (each is None, each or 0.0, machine.vcpu, machine.memory_mib, machine.name)
 
     for machine in sorted(larger, key=cost):
@@ -146,8 +145,7 @@ def _fewest(proves: Callable[[int], bool]) -> int:
 
 
 def _price(pool: Pool, prices: PriceTable, *, spot: bool | None = None) -> float | None:
-    is_spot = pool.provisioning in ("spot", "preemptible") if spot is None else spot
-    return prices.price_of(pool, spot=is_spot)
+    return prices.price_of(pool, spot=pool.is_spot if spot is None else spot)
 
 
 def _cost(each: float | None, more: int, pool: Pool, prices: PriceTable) -> str:

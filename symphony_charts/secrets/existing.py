@@ -7,17 +7,12 @@ from collections.abc import Mapping
 
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.sources import SecretFile
+from symphony_charts.spec.sources import key_of
 
-__all__ = ["key_of", "secret_object"]
+__all__ = ["secret_object"]
 
 # Kubernetes refuses a larger Secret (k8s.io/api/core/v1, MaxSecretSize).
 _MAX_SECRET_BYTES = 1024 * 1024
-
-
-def key_of(file: SecretFile) -> str:
-    """The key under which a file stands in the Secret, and its name in /etc/secrets."""
-    return file.key or file.file.rstrip("/").rpartition("/")[2]
 
 
 def secret_object(

@@ -11,16 +11,18 @@ from symphony_charts.chart.render.names import Release, fullname, join
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_text import dump
-from symphony_charts.secrets.existing import key_of, secret_object
+from symphony_charts.secrets.existing import secret_object
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.secrets.sealing import Certificate, SealStore, label_of, seal_all
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_file
 from symphony_charts.system.subprocess_runner import run
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
+    "cluster_options",
     "encrypted_secret",
     "guard_of",
     "read_secret_files",
@@ -84,7 +86,8 @@ def sealed_values(spec: SpecFile, certificate: Certificate, namespace: str, name
     sealed = seal_all(certificate, contents, label, store, os.urandom)
     if store.sealed != before:
         write_file(path, json.dumps(store.sealed, indent=1, sort_keys=True).encode(), mode=0o600)
-    return {"secrets": {"encryptedData": sealed}}
+    bound = {"sealedFor": label.decode()} if label else {}
+    return {"secrets": {"encryptedData": sealed, **bound}}
 
 
 def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> bytes:
@@ -139,10 +142,18 @@ def _encrypt_manifest(manifest: bytes, path: str, folder: Path) -> bytes:
 _KEYS = '{{range $key, $_ := .data}}{{$key}}{{"\\n"}}{{end}}'
 
 
-def secret_keys(name: str, namespace: str | None, context: str | None = None) -> set[str] | None:
+def cluster_options(context: str | None, kubeconfig: str | None) -> list[str]:
+    """The flags by which kubectl finds the cluster."""
+    options = [f"--context={context}"] if context else []
+    return [*options, f"--kubeconfig={Path(kubeconfig).expanduser()}"] if kubeconfig else options
+
+
+def secret_keys(
+    name: str, namespace: str | None, context: str | None = None, kubeconfig: str | None = None
+) -> set[str] | None:
     """The keys of a Secret, None where there is none. Raises ToolMissing, and ToolFailed without a cluster."""
     options = [f"--namespace={namespace}"] if namespace else []
-    options += [f"--context={context}"] if context else []
+    options += cluster_options(context, kubeconfig)
     argv = ["kubectl", "get", "secret", *options, "--request-timeout=10s", "-o", f"go-template={_KEYS}", "--", name]
     ended = run(argv, timeout_s=30, check=False)
     if ended.status == 0:

@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from typing import Protocol
 
 import msgspec
 import re2
+
+from symphony_charts.system.package_data import table
 
 __all__ = ["Found", "entropy", "fingerprint_of", "search", "search_path"]
 
@@ -133,8 +134,7 @@ def fingerprint_of(found: Found) -> str:
 
 @cache
 def _load() -> _RuleFile:
-    folder = resources.files("symphony_charts.secrets")
-    files = [msgspec.json.decode((folder / name).read_bytes(), type=_RuleFile) for name in _FILES]
+    files = [msgspec.json.decode(table(f"secrets/{name}"), type=_RuleFile) for name in _FILES]
     return _RuleFile(
         rules=[rule for file in files for rule in file.rules], allow=[each for file in files for each in file.allow]
     )

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from symphony_charts.chart.render.sealing import sealed_for
 from symphony_charts.errors import SpecError, ToolMissing
 
 __all__ = ["Certificate", "Scope", "SealStore", "label_of", "read_certificate", "seal", "seal_all"]
@@ -55,7 +56,7 @@ def read_certificate(pem: bytes, at: str = "") -> Certificate:
 
 def label_of(scope: Scope, namespace: str, name: str) -> bytes:
     """What a value is bound to: a Secret, a namespace, or nothing."""
-    return {"strict": f"{namespace}/{name}", "namespace-wide": namespace, "cluster-wide": ""}[scope].encode()
+    return sealed_for(scope, namespace, name).encode()
 
 
 def seal(certificate: Certificate, value: bytes, label: bytes, session_key: bytes) -> str:

@@ -1,8 +1,10 @@
-"""`.symph.yaml` holds a project's settings: its team, where charts are published, and its environments."""
+"""`.symph.yaml` holds a project's settings: its team, where charts are published, and its environments.
+
+A user's own settings stand in $XDG_CONFIG_HOME/symph/config.yaml, in the same words; those of a project come first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -13,14 +15,25 @@ from symphony_charts.errors import Problem, SpecError, UsageError
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.urls import address_fault, repository_fault
 from symphony_charts.formats.yaml_text import load
+from symphony_charts.settings.places import project_file, user_file
 from symphony_charts.spec.files import with_location
 from symphony_charts.spec.type_errors import record_faults
 
-__all__ = ["AllowedLeak", "Destination", "Environment", "Repository", "Settings", "find_settings", "read_settings"]
+__all__ = [
+    "AllowedLeak",
+    "Defaults",
+    "Destination",
+    "Environment",
+    "Keys",
+    "Repository",
+    "Settings",
+    "default_options",
+    "find_settings",
+    "read_settings",
+    "settings_files",
+]
 
 _IN_CLUSTER = "https://kubernetes.default.svc"
-
-_NAMES = (".symph.yaml", ".symph.yml")
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,10 +55,16 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The Git repository of charts: `url`, `branch`, Argo CD's `project`; `sign` is an SSH key or ``gpg:KEYID``.
+    """The Git repository of charts; a text alone is its `url`.
 
-    `path` is the folder of a larger repository in which everything stands. `forge` says what kind of server it is
-    (github, gitlab, gitea) where its name does not.
+    Attributes:
+        url: Its address, as git takes it; without a password.
+        branch: The branch that Argo CD or Flux reads.
+        project: The AppProject of Argo CD that its applications belong to.
+        author: Who commits, name and address as git writes them; empty: as git is configured.
+        sign: What signs commits, an SSH key or `gpg:KEYID`; empty: as git is configured.
+        path: The folder of a larger repository in which all of it stands.
+        forge: What kind of server it is, where its name does not tell; for links to a review.
     """
 
     url: str
@@ -64,11 +83,17 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an environment runs: a cluster by `server` or by the name Argo CD gives it, a namespace, values for all.
+    """Where an environment runs, and the values of all experiments there.
 
-    `certificate` is what secrets are sealed with there: a file beside the settings, an address, or ``cluster``.
-    `context` is the kubeconfig's context of the cluster, by which a publish can look whether secrets are there.
-    `kubeconfig` and `service_account` are for Flux: a Secret and a service account beside its HelmReleases.
+    Attributes:
+        certificate: What secrets are sealed with there: a file beside the settings, an address, or `cluster`.
+        context: The kubeconfig's context of the cluster, for `status`, and to look for Secrets before a publish.
+        server: The cluster by the address of its API server; the default is the one in which Argo CD or Flux runs.
+        cluster: The cluster by the name that Argo CD knows it by, in place of `server`.
+        namespace: The namespace there.
+        kubeconfig: For Flux: the Secret that holds the kubeconfig of another cluster.
+        service_account: For Flux: the service account by whose rights releases are installed.
+        values: Values of the chart for every experiment there, over those of the chart.
     """
 
     certificate: str | None = None
@@ -99,14 +124,52 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the leak guard found and is no secret: the `fingerprint` that the refusal named, and why it may go out."""
+    """What the leak guard found and is no secret.
+
+    Attributes:
+        fingerprint: The fingerprint that the refusal named.
+        reason: Why it may go out.
+    """
 
     fingerprint: str
     reason: str
 
 
-class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys that `.symph.yaml` may hold."""
+class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What options are that nobody typed, where variables of the environment do not say it; empty says nothing.
+
+    Attributes:
+        on: Where experiments run: this machine, or a cluster.
+        namespace: The namespace of a cluster.
+        context: The context of the kubeconfig.
+        env: The environment of the repository.
+        output: The format of answers, where a verb has it.
+    """
+
+    on: Literal["", "tmux", "kube"] = ""
+    namespace: str = ""
+    context: str = ""
+    env: str = ""
+    output: Literal["", "table", "wide", "json", "yaml", "name"] = ""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Those that say something."""
+        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name))}
+
+
+class Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The keys that `.symph.yaml` and the user's own file may hold.
+
+    Attributes:
+        team: Whose experiments these are, where a spec does not say it.
+        repository: The Git repository of charts; a text is its address.
+        environments: Environments by name; a list of names alone takes their defaults.
+        pools: Files of node pools that plans are proven on, counted from this file; a text is a list of one.
+        template: The fork of the chart template that `package` uses: a folder, or `URL@REVISION`.
+        allow_leaks: What the leak guard lets out although it looks like a secret.
+        defaults: What options are that nobody typed.
+    """
 
     team: str = ""
     repository: Repository | None = None
@@ -114,13 +177,11 @@ class _Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     pools: list[str] = []
     template: str = ""
     allow_leaks: list[AllowedLeak] = []
+    defaults: Defaults = Defaults()
 
 
-class Settings(_Keys, frozen=True, kw_only=True):
-    """What holds for every experiment of a project; `path` is the file, None where there is none.
-
-    `template` is the fork of the chart template that `symph package` uses: a folder, or ``URL@REVISION``.
-    """
+class Settings(Keys, frozen=True, kw_only=True):
+    """What holds for every experiment of a project; `path` is the file, None where there is none."""
 
     path: Path | None = None
 
@@ -140,23 +201,44 @@ class Settings(_Keys, frozen=True, kw_only=True):
         if names and name not in names:
             meant = nearest(name, names)
             hint = f'did you mean "{meant}"?' if meant else f"{self.path} has {', '.join(names)}"
-            raise UsageError(f'no environment is called "{name}"', next=hint)
+            raise UsageError(f'no environment is called "{name}"', f"{self.path or '.symph.yaml'}, environments", hint)
         return name
 
 
+_NONE = Settings()
+
+
 def find_settings(folder: Path) -> Settings:
-    """The settings of the nearest folder at or above `folder` that has any; empty ones where none has.
+    """The settings that count for `folder`: those of its project, and what they leave open from the user's own.
+
+    Each key of the project's file takes the place of the user's; of `defaults` each option does. Raises SpecError as
+    `settings_files` does.
+    """
+    layers = settings_files(folder)
+    together = Settings()
+    for layer in reversed(layers):
+        given = {
+            key: getattr(layer, key) for key in Keys.__struct_fields__ if getattr(layer, key) != getattr(_NONE, key)
+        }
+        given["defaults"] = msgspec.structs.replace(together.defaults, **layer.defaults.given)
+        together = msgspec.structs.replace(together, **given)
+    project = project_file(folder)
+    return msgspec.structs.replace(together, path=project)
+
+
+def settings_files(folder: Path) -> list[Settings]:
+    """The settings files that count for `folder`, each by itself: the project's, then the user's own.
 
     Raises SpecError where one folder has two, or for what a file holds.
     """
-    for parent in _upwards(folder):
-        files = [parent / name for name in _NAMES if (parent / name).is_file()]
-        if len(files) > 1:
-            what = f"{files[0].name} and {files[1].name} are both there"
-            raise SpecError.one(what, at=str(parent), next="keep one of them")
-        if files:
-            return read_settings(files[0])
-    return Settings()
+    files = [project_file(folder), user_file()]
+    return [read_settings(file) for file in files if file is not None and file.is_file()]
+
+
+def default_options() -> dict[str, tuple[str, str]]:
+    """What the settings of the current folder say of options that nobody typed, and the file that says it."""
+    layers = reversed(settings_files(Path()))
+    return {key: (value, str(layer.path)) for layer in layers for key, value in layer.defaults.given.items()}
 
 
 def read_settings(path: Path) -> Settings:
@@ -192,7 +274,7 @@ def _settings_in(data: object) -> Settings:
         data["environments"] = {name: value or {} for name, value in data["environments"].items()}
     if isinstance(data.get("pools"), str):
         data["pools"] = [data["pools"]]
-    faults = list(record_faults(data, _Keys))
+    faults = list(record_faults(data, Keys))
     url = data["repository"].get("url") if isinstance(data.get("repository"), dict) else None
     if isinstance(url, str) and (fault := repository_fault(url, "repository.url")):
         faults.append(fault)
@@ -216,12 +298,3 @@ def _placed(environment: Environment, folder: Path) -> Environment:
     if named is None or named == "cluster" or "://" in named:
         return environment
     return msgspec.structs.replace(environment, certificate=str(folder / Path(named).expanduser()))
-
-
-def _upwards(folder: Path) -> Iterator[Path]:
-    here = folder.absolute()
-    home = Path.home()
-    for parent in (here, *here.parents):
-        yield parent
-        if parent == home:
-            return

@@ -21,11 +21,19 @@ def read_values(path: str) -> Values:
     try:
         values = load(_read(path).decode("utf-8"))
     except (OSError, ValueError) as error:
-        raise SpecError.one(f"cannot read values: {error}", at=path, next="give a YAML or JSON file") from error
+        raise SpecError.one(
+            f"cannot read values: {getattr(error, 'strerror', None) or error}", at=path, next="give a YAML or JSON file"
+        ) from error
     if values is None:
         return {}
     if not isinstance(values, dict):
         raise SpecError.one("a values file holds a map", at=path, next="begin it with KEY: VALUE")
+    if "processes" in values:
+        # No value of a chart is called so.
+        what = f"{path} is an experiment, and -f takes values of its chart"
+        raise SpecError.one(
+            what, at=path, next="give it without -f; a value of its chart: --set groups.NAME.replicas=2"
+        )
     return values
 
 

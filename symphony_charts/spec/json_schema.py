@@ -6,19 +6,27 @@ added to the fields that have them. It says what is well formed; what hangs toge
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, get_args, get_type_hints
 
 import msgspec
 
 from symphony_charts.formats.names import SERVICE_NAME
-from symphony_charts.spec import sources
+from symphony_charts.spec import model, sources, workload
 from symphony_charts.spec.model import Experiment, ExposeSettings
 
-__all__ = ["json_schema"]
+__all__ = ["described_schema", "field_texts", "json_schema"]
 
 Schema: TypeAlias = "dict[str, Any]"
 
+# Tells kinds of volumes apart, and stands in no record.
+_SHM = "Memory at /dev/shm, and how much, such as `2Gi`"
+_NAME = "The name of the volume; without one the same content is the same volume"
+_TAG = "Which kind of volume it is"
+# A name and no address: nothing is fetched from anywhere.
+_ID = "urn:symphony-charts:experiment:v1"
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SCALAR: Schema = {"type": ["string", "number", "boolean"]}
 _TEXTS: Schema = {"type": "object", "additionalProperties": _SCALAR}
@@ -28,26 +36,84 @@ _SERVICE: Schema = {"type": "string", "pattern": f"^{SERVICE_NAME.pattern}$", "m
 _PORTS: Schema = {"type": "object", "propertyNames": _SERVICE, "additionalProperties": _PORT}
 _SERVICES: Schema = {"anyOf": [_SERVICE, {"type": "array", "items": {"anyOf": [_SERVICE, _PORTS]}}, _PORTS]}
 _CONNECTS: Schema = {"anyOf": [_SERVICE, {"type": "array", "items": _SERVICE}]}
-_WORD_FIELDS = ("command", "args", "cmds", "preamble", "after", "done_when", "order", "only", "groups", "pass_env")
+_WORD_FIELDS = (
+    "command",
+    "args",
+    "cmds",
+    "preamble",
+    "after",
+    "names",
+    "done_when",
+    "order",
+    "only",
+    "also_at",
+    "groups",
+    "pass_env",
+)
+_ARGO_WORDS = ("schedules", "parameters")
 _TEXT_FIELDS = ("requests", "limits", "labels", "annotations", "node_selector", "capabilities")
 
 
 def json_schema() -> Schema:
     """JSON Schema (draft 2020-12) of what `symphony_charts.spec.data.from_data` reads."""
-    (root,), components = msgspec.json.schema_components(
-        [Experiment], ref_template="#/$defs/{name}", schema_hook=_anything
-    )
-    for name, schema in components.items():
-        _describe(schema)
-        _shorten(name, schema)
+    root, components = described_schema(Experiment, _records(), _shorten)
     components["Inline"] = _inline_mount(components)
     components["AnyVolume"] = _any_volume(components["Experiment"])
     return {
         "$schema": _DRAFT,
+        "$id": _ID,
         "title": "symphony-charts experiment",
         **root,
         "$defs": dict(sorted(components.items())),
     }
+
+
+def described_schema(
+    record: type[msgspec.Struct],
+    records: Mapping[str, type[msgspec.Struct]],
+    shorten: Callable[[str, Schema], None],
+) -> tuple[Schema, dict[str, Schema]]:
+    """The schema of a record, and those of the `records` in it by their names; each field says what it is.
+
+    `shorten` adds the short forms of one of them.
+    """
+    (root,), components = msgspec.json.schema_components([record], ref_template="#/$defs/{name}", schema_hook=_anything)
+    for name, schema in components.items():
+        _describe(schema)
+        shorten(name, schema)
+        schema["properties"] = _described(records[name], schema["properties"])
+    return root, components
+
+
+def field_texts(record: type[msgspec.Struct]) -> dict[str, str]:
+    """What each field of a record is, from the ``Attributes:`` of its docstring and of those that it extends."""
+    found: dict[str, str] = {}
+    for base in reversed(record.__mro__):
+        _, _, section = inspect.cleandoc(base.__dict__.get("__doc__") or "").partition("\nAttributes:\n")
+        for entry in re.split(r"\n {4}(?=\w)", f"\n{section}")[1:]:
+            name, _, text = entry.partition(": ")
+            found[name] = " ".join(text.split()).removesuffix(".")
+    return found
+
+
+def _described(record: type[msgspec.Struct], properties: dict[str, Schema]) -> dict[str, Schema]:
+    """The fields of a record, each with what it is."""
+    told = {**field_texts(record), record.__struct_config__.tag_field or "": _TAG}
+    return {field: {"description": told[field], **form} for field, form in properties.items()}
+
+
+def _records() -> dict[str, type[msgspec.Struct]]:
+    """The records by the names of their schemas."""
+    return {
+        name: record
+        for module in (model, sources, workload)
+        for name, record in vars(module).items()
+        if _is_record(record)
+    }
+
+
+def _is_record(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, msgspec.Struct)
 
 
 def _anything(kind: type) -> Schema:
@@ -70,7 +136,7 @@ def _shorten(name: str, schema: Schema) -> None:
     properties: dict[str, Schema] = schema["properties"]
     for field in properties:
         change = _FORMS.get(field)
-        if field in _WORD_FIELDS and _is_list(properties[field]):
+        if field in (*_WORD_FIELDS, *_ARGO_WORDS) and _is_list(properties[field]):
             properties[field] = _also(properties[field], _WORDS)
         elif _is_map_of_texts(properties[field]) and field in (*_TEXT_FIELDS, "env"):
             properties[field] = _TEXTS
@@ -114,7 +180,7 @@ def _inline_mount(components: dict[str, Schema]) -> Schema:
     return {
         "type": "object",
         "description": "A mount with its volume said in place, under one of the volume keys.",
-        "properties": {**own, "name": {"type": "string"}, **kinds},
+        "properties": {**own, "name": {"description": _NAME, "type": "string"}, **kinds},
         "oneOf": [{"required": [kind] if kind == "shm" else ["at", kind]} for kind in kinds],
         "additionalProperties": False,
     }
@@ -132,17 +198,21 @@ def _inline_properties() -> dict[str, Schema]:
         "empty_dir": "EmptyDirVolume",
     }
     forms: dict[str, Schema] = {
-        kind: {"anyOf": [_without_tag(record), *([] if kind == "nfs" else [{"type": "string"}])]}
+        kind: {
+            "description": inspect.cleandoc(getattr(sources, record).__doc__).partition("\n")[0],
+            "anyOf": [_without_tag(record), *([] if kind == "nfs" else [{"type": "string"}])],
+        }
         for kind, record in records.items()
     }
     forms["empty_dir"]["anyOf"] += [{"type": "null"}, {"const": True}]
-    return {**forms, "shm": {"anyOf": [{"const": True}, {"type": "null"}, {"type": "string"}]}}
+    return {**forms, "shm": {"description": _SHM, "anyOf": [{"const": True}, {"type": "null"}, {"type": "string"}]}}
 
 
 def _without_tag(record: str) -> Schema:
     """The record as a map without its `type`, which the key already says."""
     schema = msgspec.json.schema(getattr(sources, record))["$defs"][record]
-    properties = {key: value for key, value in schema["properties"].items() if key != "type"}
+    described = _described(getattr(sources, record), schema["properties"])
+    properties = {key: value for key, value in described.items() if key != "type"}
     required = [key for key in schema.get("required", []) if key != "type"]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
@@ -190,6 +260,9 @@ _FORMS: dict[str, Callable[[Schema], Schema]] = {
     "expose": _only({"type": "object", "additionalProperties": _EXPOSED}),
     "image_pull_secrets": _only(_WORDS),
     "networks": _only(_WORDS),
+    "needs": lambda field: _also(
+        field, _WORDS, {"type": "object", "additionalProperties": {"anyOf": [*_WORDS["anyOf"], {"type": "null"}]}}
+    ),
 }
 # The command's own field of an assignment, and of a probe, has no short form.
 _EXCEPT = frozenset((("Assignment", "assign_to"),))

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from symphony_charts.spec.probes import ExecProbe, HttpProbe, Probe, TcpProbe
 from symphony_charts.spec.record import Record
+from symphony_charts.spec.scheduling import Assignment, Placement, SecuritySettings, Toleration
 from symphony_charts.spec.shells import Shell
 from symphony_charts.spec.sources import AnyVolume, ConfigFile, EnvValue, Mount, SecretFile, SecretSource
 from symphony_charts.spec.workload import Workload
@@ -39,102 +41,27 @@ __all__ = [
 ]
 
 
-# --- readiness -------------------------------------------------------------------------------------------------------
-
-
-class TcpProbe(Record, frozen=True, kw_only=True):
-    """Ready when `port` (number or the name of a bound or exposed service) accepts a connection."""
-
-    port: int | str
-
-
-class HttpProbe(Record, frozen=True, kw_only=True):
-    """Ready when GET `path` on `port` answers 200-399."""
-
-    port: int | str
-    path: str = "/"
-    scheme: Literal["HTTP", "HTTPS"] = "HTTP"
-
-
-class ExecProbe(Record, frozen=True, kw_only=True):
-    """Ready when `command` exits 0."""
-
-    command: list[str]
-
-
-class Probe(Record, frozen=True, kw_only=True):
-    """When a process counts as ready; exactly one of `tcp`, `http`, `exec`. Times are in seconds, as in Kubernetes."""
-
-    tcp: TcpProbe | None = None
-    http: HttpProbe | None = None
-    exec: ExecProbe | None = None
-    initial_delay: int = 0
-    period: int = 10
-    timeout: int = 1
-    failures: int = 3
-    successes: int = 1
-
-
-# --- where a pod runs ------------------------------------------------------------------------------------------------
-
-
-class Toleration(Record, frozen=True, kw_only=True):
-    """A Kubernetes toleration; absent fields are absent there too."""
-
-    key: str | None = None
-    operator: Literal["Exists", "Equal"] | None = None
-    value: str | None = None
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    seconds: int | None = None
-
-
-class Assignment(Record, frozen=True, kw_only=True):
-    """What the dispatcher is asked to do with a process; the keys are those of Symphony's `assign_to`.
-
-    `memory_m` is in MiB, `cpu` in cores.
-    """
-
-    assign_to: Literal["machine", "gpu", "resource", "node_pool"]
-    node_pool_name: str | None = None
-    process_per_machine: int | None = None
-    exclusive: bool | None = None
-    cpu: float | None = None
-    memory_m: float | None = None
-    gpu_type: str | None = None
-    gpu_count: int | None = None
-
-
-class Placement(Record, frozen=True, kw_only=True):
-    """Scheduling of the whole experiment: the node pools it is planned on, and launch features of its pods."""
-
-    pools: str | None = None
-    formula: Literal["allocatable", "symphony"] = "allocatable"
-    spot: bool = False
-    flex_start: bool = False
-    reservation: str | None = None
-    compact: bool = False
-    topology: str | None = None
-    exclusive: str | None = None
-    tpu_topology: str | None = None
-
-
-class SecuritySettings(Record, frozen=True, kw_only=True):
-    """How far the pods are locked down; `restricted` is the Pod Security level of that name."""
-
-    level: Literal["baseline", "restricted", "privileged"] = "baseline"
-    run_as_user: int | None = None
-    run_as_group: int | None = None
-    fs_group: int | None = None
-    read_only_root: bool = False
-    network_policy: bool = False
-    service_account_token: bool = False
-
-
 # --- processes and groups --------------------------------------------------------------------------------------------
 
 
 class LocalProcess(Record, frozen=True, kw_only=True):
-    """What is different on one machine: each field replaces its namesake of the process when it is set."""
+    """What is different on one machine: each field replaces its namesake of the process when it is set.
+
+    Attributes:
+        command: Program in place of the entry point.
+        args: Arguments in place of those of the process.
+        cmds: Shell lines in place of those of the process.
+        preamble: Shell lines before `cmds`, in place of those of the process.
+        shell: What runs `cmds` here.
+        env: Variables that are added, or take the place of namesakes.
+        replicas: How many run here.
+        cwd: Folder in which it starts here.
+        tty: Whether it has a terminal.
+        gpus: GPUs of this machine that it is given.
+        on_exit: What becomes of the run when it fails for good: `stop-all` ends it, `keep` goes on, `restart` starts
+            the process again.
+        log_size: How long its log may grow before it loses its beginning, such as `10Mi`.
+    """
 
     command: list[str] | None = None
     args: list[str] | None = None
@@ -153,9 +80,24 @@ class LocalProcess(Record, frozen=True, kw_only=True):
 class PodSettings(Record, frozen=True, kw_only=True):
     """What belongs to a pod, and so to a lone process or to a group, never to a process inside a group.
 
-    `restart` None means: `never` for finite pods, `always` for services. `retries` is the number of times a failed
-    pod is started again. `keep` lets a service pod survive a new run. `pod_overlay` is laid on the emitted pod (top
-    level ``metadata`` and ``spec``) by Kubernetes' strategic merge; what is a field becomes that field in `finish`.
+    Attributes:
+        replicas: How many pods of it run.
+        min_replicas: With so many of them the work goes on, where the kind knows gangs.
+        restart: When a pod that ended is started again; without it `never` for finite pods and `always` for services.
+        retries: How often a failed pod is started again.
+        keep: Whether a service pod survives a new run.
+        names: Host names under which others find the pod besides; on a cluster each is a Service of that very name.
+        node_selector: Labels that its node must have.
+        capabilities: What its node must offer in words of the pools file.
+        tolerations: Taints of nodes that it tolerates.
+        labels: Labels of the pod.
+        annotations: Annotations of the pod.
+        service_account: The service account that it runs as.
+        priority_class: The priority class of the pod.
+        grace_period: Seconds from the request to end until it is killed.
+        deadline: Seconds that it may run.
+        pod_overlay: Laid on the emitted pod (top level `metadata` and `spec`) by Kubernetes' strategic merge; what is a
+            field becomes that field.
     """
 
     replicas: int = 1
@@ -163,6 +105,7 @@ class PodSettings(Record, frozen=True, kw_only=True):
     restart: Literal["always", "on-failure", "never"] | None = None
     retries: int | None = None
     keep: bool = False
+    names: list[str] = []
     node_selector: dict[str, str] = {}
     capabilities: dict[str, str] = {}
     tolerations: list[Toleration] = []
@@ -178,12 +121,33 @@ class PodSettings(Record, frozen=True, kw_only=True):
 class Process(PodSettings, frozen=True, kw_only=True):
     """One program of the experiment: a container in a pod, a pane in tmux.
 
-    `command` and `args` are Kubernetes' (entry point and arguments); `cmds` are shell lines instead, run as one
-    script in both worlds, after the lines of `preamble`. `shell` runs them: ``sh -e``, ``bash -eo pipefail``, or a
-    list of words before the script. `binds` and `exposes` map a service name to a
-    fixed port or None; `connects` lists service names. `after` lists processes that must be ready (services) or
-    done (finite ones) first. Without `ready` a process is ready once its bound ports accept connections, with `none` as
-    soon as it runs. `container_overlay` is laid on the emitted container like `pod_overlay`.
+    Attributes:
+        image: Its container image; without one that of the experiment.
+        image_pull_policy: When the image is pulled.
+        command: Kubernetes' entry point; without it the image's own runs.
+        args: Arguments of the entry point.
+        cmds: Shell lines instead, run as one script in both worlds.
+        preamble: Shell lines before `cmds`.
+        shell: What runs them: `sh` is `/bin/sh -e -c`, `bash` is `bash -eo pipefail -c`; a list stands in front of the
+            script.
+        env: Its variables; a value may come from a Secret, a ConfigMap or the pod.
+        cwd: Folder in which it starts.
+        lifecycle: `finite` ends by itself, `service` runs until the experiment ends.
+        binds: Services on which it listens, with a fixed port or none.
+        connects: Services that it dials; here it waits for them.
+        exposes: Services that people reach from outside, with a fixed port or none.
+        requests: Resources that are kept for it, by name: `cpu`, `memory`, devices.
+        limits: Resources of which it gets no more.
+        gpus: GPUs that it has for itself.
+        reserve: Whether it requests 100m CPU and 1024M memory less than asked for, which a node keeps for itself.
+        pod_share: Of which requests the whole pod has its share; `assign_to` sets it.
+        mounts: Volumes, and where it sees them.
+        ready: When it counts as ready; without it once its bound ports accept connections, with `none` as soon as it
+            runs.
+        after: Processes that must be ready (services) or done (finite ones) before it starts.
+        assign_to: On which machines it runs, and with what share of them.
+        local: What is different on one machine.
+        container_overlay: Laid on the emitted container like `pod_overlay` on the pod.
     """
 
     image: str | None = None
@@ -213,16 +177,31 @@ class Process(PodSettings, frozen=True, kw_only=True):
 
 
 class ProcessGroup(PodSettings, frozen=True, kw_only=True):
-    """Processes that share one pod: its address, its volumes, its node."""
+    """Processes that share one pod: its address, its volumes, its node.
+
+    Attributes:
+        processes: The processes by their names.
+    """
 
     processes: dict[str, Process]
 
 
 class Step(Record, frozen=True, kw_only=True):
-    """Something that runs to its end before the processes of each pod in `groups` (empty: of every pod).
+    """Something that runs to its end before the processes of pods start. Volumes carry its results over.
 
-    `groups` names groups or lone processes. Volumes carry its results over. `container_overlay` is what Kubernetes is
-    told besides.
+    Attributes:
+        image: Its container image; without one that of the experiment.
+        command: Kubernetes' entry point.
+        args: Arguments of the entry point.
+        cmds: Shell lines instead, run as one script.
+        shell: What runs them.
+        env: Its variables.
+        cwd: Folder in which it starts.
+        mounts: Volumes, and where it sees them.
+        requests: Resources that are kept for it.
+        limits: Resources of which it gets no more.
+        groups: Groups or lone processes before whose pods it runs; empty: before every pod.
+        container_overlay: What Kubernetes is told of its container besides.
     """
 
     image: str | None = None
@@ -243,7 +222,16 @@ class Step(Record, frozen=True, kw_only=True):
 
 
 class ExposeSettings(Record, frozen=True, kw_only=True):
-    """How an exposed service is reached from outside the cluster."""
+    """How an exposed service is reached from outside the cluster.
+
+    Attributes:
+        type: The kind of way in; LoadBalancer is an address of its own, ClusterIP none.
+        host: The name under which Ingress or Gateway answer.
+        class_name: The class of the Ingress, or of the load balancer.
+        gateway: The Gateway whose route it becomes, as `name` or `namespace/name`.
+        source_ranges: Networks that may reach a load balancer, as CIDR; empty: all.
+        annotations: Annotations of the Service, Ingress or route.
+    """
 
     type: Literal["LoadBalancer", "ClusterIP", "NodePort", "Ingress", "Gateway"] = "LoadBalancer"
     host: str | None = None
@@ -254,7 +242,13 @@ class ExposeSettings(Record, frozen=True, kw_only=True):
 
 
 class Maintainer(Record, frozen=True, kw_only=True):
-    """Who looks after a chart."""
+    """Who looks after a chart.
+
+    Attributes:
+        name: The name.
+        email: The address for mail.
+        url: A page about them.
+    """
 
     name: str
     email: str | None = None
@@ -264,8 +258,14 @@ class Maintainer(Record, frozen=True, kw_only=True):
 class ChartSettings(Record, frozen=True, kw_only=True):
     """What the chart says of itself in its Chart.yaml; what is not said is not there.
 
-    `app_version` is the version of the programs inside, which all objects bear as a label, too. `changes` are those of
-    the next version, in a line each, and `license` an SPDX identifier, as Artifact Hub shows them.
+    Attributes:
+        app_version: The version of the programs inside, a label of all objects, too.
+        home: The page of the project.
+        icon: The address of a picture.
+        sources: Addresses of its source code.
+        maintainers: Who looks after it.
+        license: An SPDX identifier.
+        changes: What is new in the next version, a line each.
     """
 
     app_version: str | None = None
@@ -278,12 +278,21 @@ class ChartSettings(Record, frozen=True, kw_only=True):
 
 
 class LocalSettings(Record, frozen=True, kw_only=True):
-    """The experiment on one machine. `preamble` lines run in bash before each process, and may set its environment.
+    """The experiment on one machine.
 
-    `env` is added to every process; `pass_env` names variables of the caller that are let through. With `ports`
-    ``moved`` all pods are at 127.0.0.1, and a port that is taken there is another one, which every process sees. With
-    `start` ``together`` no process waits for the services it connects to, as in a cluster. A log that grows beyond
-    `log_size` loses its beginning (``unlimited``: none does).
+    Attributes:
+        preamble: Lines that run in bash before each process, and may set its environment.
+        env: Variables of every process.
+        pass_env: Variables of the caller that are let through.
+        cwd: Folder in which processes start; without one that of the spec.
+        tty: Whether processes have a terminal.
+        on_exit: What becomes of the run when a process fails for good: `stop-all` ends it, `keep` goes on, `restart`
+            starts the process again.
+        limits: Whether `limits` of memory and CPU hold here, too.
+        log_size: A log that grows beyond this loses its beginning; `unlimited`: none does.
+        ports: `own`: each pod has an address; `moved`: all are at 127.0.0.1, and a port that is taken becomes another.
+        start: `in-order`: a process waits for the services that it connects to; `together`: none waits, as on a
+            cluster.
     """
 
     preamble: list[str] = []
@@ -301,11 +310,35 @@ class LocalSettings(Record, frozen=True, kw_only=True):
 class Experiment(Record, frozen=True, kw_only=True):
     """One experiment, the single model of every backend.
 
-    `processes` are lone ones (a pod each), `groups` several in a pod; both map a name to a record. `order` lists
-    all processes (``name`` or ``group/name``) in the order of declaration when that is not groups first, then
-    processes: ports are given in that order. `port_range` is inclusive. `done_when` lists the processes whose
-    success ends the experiment (empty: all finite ones). `expose` maps an exposed service to its settings. `compat`
-    gives every process what it finds under another tool: `di-engine` the DI_* variables of a DIJob.
+    Attributes:
+        name: What it is called: releases, charts and folders bear this name.
+        team: Whose it is: the folder of its charts in Git.
+        owner: Put before the name exactly once.
+        namespace: The namespace on a cluster; verbs may say another.
+        image: Container image of all processes that name none.
+        groups: Processes that share pods, by name.
+        processes: Lone processes by name, a pod each.
+        order: All processes (`name` or `group/name`) in the order of declaration, in which ports are given; needed only
+            where it is not that of the file.
+        volumes: Volumes by name, which processes mount.
+        configs: Files that every process finds at /etc/symph/config.
+        secrets: Local files whose content every process finds at /etc/secrets, and no chart.
+        secret_source: Where the Secret of these files comes from on a cluster.
+        prepare: Steps that run to their end before pods start, by name.
+        port_range: The first and the last port that services are given.
+        done_when: Processes whose success ends the experiment; empty: all finite ones.
+        expose: How exposed services are reached from outside, by name.
+        workload: Which Kubernetes kind runs it, and how it is queued.
+        compat: `di-engine` gives every process the DI_* variables of a DIJob.
+        service_account: The service account of all pods.
+        image_pull_secrets: Secrets with logins of image registries.
+        networks: Networks (Multus) that its pods join.
+        security: How far its pods are locked down.
+        placement: The node pools that it is planned on, and what kind of machines it takes.
+        labels: Labels of all objects.
+        annotations: Annotations of all objects.
+        chart: What Chart.yaml says.
+        local: How it runs on one machine.
     """
 
     name: str

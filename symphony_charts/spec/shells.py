@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem
+from symphony_charts.spec.variable_names import is_shell_name
 
-__all__ = ["DEFAULT_SHELL", "Shell", "named_shell", "shell_argv", "shell_faults", "shell_script"]
+__all__ = [
+    "DEFAULT_SHELL",
+    "Shell",
+    "named_shell",
+    "not_handed_on",
+    "shell_argv",
+    "shell_faults",
+    "shell_script",
+]
 
 # msgspec reads this alias; a list is what stands before the script, its last argument.
 Shell: TypeAlias = Literal["sh", "bash"] | list[str]
@@ -32,6 +41,12 @@ def shell_script(command: Sequence[str]) -> str | None:
     """The script of a `command` that one of the named shells runs; None of any other command."""
     *shell, script = command or ("",)
     return script if tuple(shell) in _ARGV.values() else None
+
+
+def not_handed_on(argv: Sequence[str], names: Iterable[str]) -> list[str]:
+    """The variables of `names` that the lines do not see which `argv` runs, where that `sh` is dash or busybox's."""
+    is_sh = bool(argv) and argv[0].rpartition("/")[2] in ("sh", "dash", "ash")
+    return sorted(name for name in names if not is_shell_name(name)) if is_sh else []
 
 
 def shell_faults(shell: Shell | None, path: str, *, has_lines: bool) -> Iterator[Problem]:

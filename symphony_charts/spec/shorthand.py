@@ -82,6 +82,13 @@ class _Expansion:
             return value
         ports: Data = {}
         for index, item in enumerate(value):
+            if isinstance(item, dict) and not item.keys().isdisjoint(("port", "containerPort")):
+                name, port = item.get("name", "NAME"), item.get("port", item.get("containerPort"))
+                step = f"write `- {name}: {port}`"
+                self.problems.append(
+                    Problem(what="a service is a name or `{name: port}`", path=join(path, index), next=step)
+                )
+                continue
             for name, port in (
                 {item: None} if isinstance(item, str) else item if isinstance(item, dict) else {}
             ).items():
@@ -112,7 +119,7 @@ class _Expansion:
         return [
             {"file": item}
             if isinstance(item, str)
-            else self._fields(item, {"only": _form(words)}, join(path, index))
+            else self._fields(item, {"only": _form(words), "also_at": _form(words)}, join(path, index))
             if isinstance(item, dict)
             else item
             for index, item in enumerate(items)
@@ -232,6 +239,7 @@ _POD: dict[str, _Expander] = {
     "labels": _form(texts),
     "annotations": _form(texts),
     "pod_overlay": _form(plain),
+    "names": _form(words),
 }
 _PROCESS: dict[str, _Expander] = {
     **_POD,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
 from symphony_charts.spec.record import Record
@@ -24,6 +25,7 @@ __all__ = [
     "SecretFile",
     "SecretSource",
     "SecretVolume",
+    "key_of",
 ]
 
 
@@ -35,8 +37,13 @@ SECRETS_DIR = "/etc/secrets"
 class EnvSource(Record, frozen=True, kw_only=True):
     """An environment value that comes from elsewhere; exactly one of `secret`, `config`, `field`, `resource` is set.
 
-    `secret` and `config` name an existing Kubernetes object and need `key`; `field` is a pod field such as
-    ``status.podIP``; `resource` a container resource such as ``limits.memory``.
+    Attributes:
+        secret: The name of an existing Secret; needs `key`.
+        config: The name of an existing ConfigMap; needs `key`.
+        key: The key in it.
+        field: A field of the pod, such as `status.podIP`.
+        resource: A resource of the container, such as `limits.memory`.
+        optional: Whether the pod starts without the Secret or ConfigMap.
     """
 
     secret: str | None = None
@@ -51,7 +58,13 @@ EnvValue: TypeAlias = str | EnvSource
 
 
 class NfsVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="nfs"):
-    """An exported NFS directory."""
+    """An exported NFS directory.
+
+    Attributes:
+        server: Name or address of the server.
+        path: The exported path.
+        read_only: Whether nobody may write there.
+    """
 
     server: str
     path: str
@@ -59,28 +72,50 @@ class NfsVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="nfs"):
 
 
 class HostPathVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="host_path"):
-    """A path of the node; `kind` is Kubernetes' hostPath type (``""``, ``Directory``, ``DirectoryOrCreate``...)."""
+    """A path of the node.
+
+    Attributes:
+        path: The path; on one machine of that machine.
+        kind: Kubernetes' hostPath type (empty, `Directory`, `DirectoryOrCreate`...).
+    """
 
     path: str
     kind: str = ""
 
 
 class ClaimVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="claim"):
-    """An existing PersistentVolumeClaim; locally a private folder unless `local` names one."""
+    """An existing PersistentVolumeClaim; on one machine a private folder that stays.
+
+    Attributes:
+        claim: The name of the claim.
+        local: The folder on one machine instead.
+    """
 
     claim: str
     local: str | None = None
 
 
 class EmptyDirVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="empty_dir"):
-    """Scratch space of the pod, shared by its processes; in memory if `memory`."""
+    """Scratch space of the pod, shared by its processes.
+
+    Attributes:
+        memory: Whether it is in memory.
+        size: How much it may hold, such as `2Gi`.
+    """
 
     memory: bool = False
     size: str | None = None
 
 
 class SecretVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="secret"):
-    """An existing Secret as files; `mode` in octal text (``"0644"``); locally the files of folder `local`."""
+    """An existing Secret as files.
+
+    Attributes:
+        secret: The name of the Secret.
+        mode: Mode of the files in octal text, such as `"0400"`.
+        items: Which keys become files, and their paths; empty: all.
+        local: The folder whose files stand there on one machine.
+    """
 
     secret: str
     mode: str | None = None
@@ -89,7 +124,14 @@ class SecretVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="sec
 
 
 class ConfigVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="config"):
-    """An existing ConfigMap as files; like `SecretVolume`."""
+    """An existing ConfigMap as files.
+
+    Attributes:
+        config: The name of the ConfigMap.
+        mode: Mode of the files in octal text, such as `"0644"`.
+        items: Which keys become files, and their paths; empty: all.
+        local: The folder whose files stand there on one machine.
+    """
 
     config: str
     mode: str | None = None
@@ -98,14 +140,25 @@ class ConfigVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="con
 
 
 class DeviceVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="device"):
-    """A device of the node, such as ``/dev/infiniband``; makes its process privileged. `perm` as in ``rwm``."""
+    """A device of the node; makes its process privileged.
+
+    Attributes:
+        path: The device, such as `/dev/infiniband`.
+        perm: What may be done with it: read, write, mknod, as in `rwm`.
+    """
 
     path: str
     perm: str = "rwm"
 
 
 class GitVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="git"):
-    """A Git repository checked out before the processes start, by an init container."""
+    """A Git repository checked out before the processes start, by an init container.
+
+    Attributes:
+        repository: The address of the repository.
+        revision: Branch, tag or commit.
+        image: An image with git, which checks it out.
+    """
 
     repository: str
     revision: str = "HEAD"
@@ -118,7 +171,14 @@ AnyVolume: TypeAlias = (
 
 
 class Mount(Record, frozen=True, kw_only=True):
-    """Volume `volume` (a key of `Experiment.volumes`) seen at the absolute path `at` in a process."""
+    """A volume seen at a path in a process.
+
+    Attributes:
+        volume: A key of the experiment's `volumes`.
+        at: The absolute path in the process.
+        read_only: Whether the process may only read.
+        sub_path: The folder of the volume that is seen, instead of all.
+    """
 
     volume: str
     at: str
@@ -127,9 +187,15 @@ class Mount(Record, frozen=True, kw_only=True):
 
 
 class ConfigFile(Record, frozen=True, kw_only=True):
-    """A configuration file; exactly one of `text`, `base64` or `file` (a path, relative to the spec file) is set.
+    """A configuration file of every process; exactly one of `text`, `base64` or `file` is set.
 
-    `mode` is octal text. It stands at ``/etc/symph/config/<name>`` in every process.
+    It stands at ``/etc/symph/config/<name>``.
+
+    Attributes:
+        text: Its content.
+        base64: Its content where it is no text.
+        file: A path, relative to the spec file.
+        mode: Its mode in octal text.
     """
 
     text: str | None = None
@@ -139,25 +205,40 @@ class ConfigFile(Record, frozen=True, kw_only=True):
 
 
 class SecretFile(Record, frozen=True, kw_only=True):
-    """A local file whose content becomes one key of the experiment's Secret, mounted at ``/etc/secrets/<key>``.
+    """A local file whose content becomes one key of the experiment's Secret.
 
-    `key` is the base name of `file` unless given; `only` lists the processes that see it (empty: all). `remote` is
-    where an external store holds it, as ``name`` or ``name#property``.
+    It is mounted at ``/etc/secrets/<key>``, and at each path of `also_at`.
+
+    Attributes:
+        file: The path here; `~` is the home folder.
+        key: Its name there; without one the base name of `file`.
+        only: Processes that see it; empty: all.
+        also_at: Further paths at which they see it, as programs expect it.
+        remote: Where an external store holds it, as `name` or `name#property`.
     """
 
     file: str
     key: str | None = None
     only: list[str] = []
+    also_at: list[str] = []
     remote: str | None = None
+
+
+def key_of(secret: SecretFile) -> str:
+    """The key under which a file stands in the Secret, which is its name in /etc/secrets."""
+    return secret.key or PurePosixPath(secret.file).name
 
 
 class SecretSource(Record, frozen=True, kw_only=True):
     """Where the experiment's Secret comes from on a cluster.
 
-    `existing`: it is pushed apart from the chart. `sealed`: the chart carries a SealedSecret, whose ciphertext is bound
-    to `scope`. `external`: the chart carries an ExternalSecret of the SecretStore `store` (a ClusterSecretStore with
-    `is_cluster_store`), read anew after `refresh`. `sops`: a publish writes the Secret, encrypted by the
-    sops program, beside Flux's release.
+    Attributes:
+        source: `existing`: it is pushed apart from the chart; `sealed`: a SealedSecret; `external`: an ExternalSecret;
+            `sops`: a publish encrypts it beside the release of Flux.
+        scope: To what the ciphertext of a SealedSecret is bound.
+        store: The SecretStore that an ExternalSecret reads.
+        is_cluster_store: Whether that is a ClusterSecretStore.
+        refresh: How often an ExternalSecret is read anew.
     """
 
     source: Literal["existing", "sealed", "external", "sops"] = "existing"

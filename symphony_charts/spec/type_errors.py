@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from msgspec import NODEFAULT, inspect
 
 from symphony_charts.errors import Problem
 from symphony_charts.formats.paths import join, nearest
-from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.model import Experiment, Process
 
 __all__ = ["experiment_faults", "record_faults"]
 
@@ -34,6 +35,8 @@ _HABITS = {
     "volume_mounts": "mounts",
     "working_dir": "cwd",
 }
+# A port of the host before one of the container, as compose files publish it.
+_PORTS = re.compile(r"\d+:(\d+)", re.ASCII)
 
 
 def experiment_faults(data: object) -> Iterator[Problem]:
@@ -47,13 +50,32 @@ def record_faults(data: object, record: type) -> Iterator[Problem]:
 
 
 def _unknown_key(key: object, keys: list[str], path: str) -> Problem:
-    """The fault of a key that nothing reads, with the key that was probably meant."""
+    """The fault of a key that nothing reads, with the key that was probably meant, or where it belongs."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in str(key)).strip("_")
     snake = snake.replace("-", "_")
     habit = _HABITS.get(snake)
     meant = habit if habit in keys else nearest(snake, keys)
-    next_step = f'did you mean "{meant}"?' if meant else f"known keys: {', '.join(sorted(keys))}"
+    if key == "resources" and "requests" in keys:
+        next_step = "write `requests` and `limits` right here, without `resources` around them"
+    elif path and "restart" in keys and key in _names_of(Experiment):
+        next_step = f"`{key}` belongs to the experiment: write it at the left margin"
+    elif not path and "processes" in keys and key in _names_of(Process):
+        next_step = f"`{key}` belongs to a process: indent it below its name, below `processes:`"
+    elif not path and "processes" in keys and key == "services":
+        next_step = "a service is what a process `binds`; a compose file comes over by symph import compose FILE"
+    elif meant:
+        next_step = f'did you mean "{meant}"?'
+    else:
+        next_step = f"known keys: {', '.join(sorted(keys))}"
     return Problem(what=f'unknown key "{key}"', path=join(path, str(key)), next=next_step)
+
+
+@cache
+def _names_of(record: type) -> frozenset[str]:
+    kind = _type_of(record)
+    return (
+        frozenset(field.encode_name for field in kind.fields) if isinstance(kind, inspect.StructType) else frozenset()
+    )
 
 
 @cache
@@ -145,6 +167,12 @@ def _dict_faults(value: object, kind: inspect.DictType, path: str) -> Iterator[P
         if not isinstance(key, str):
             yield Problem(what=f"the key {key!r} is not text", path=path, next=f'write "{key}" in quotes')
             continue
+        record = kind.value_type
+        if isinstance(record, inspect.StructType) and not isinstance(item, dict) and key in _names_of(record.cls):
+            what = f"`{key}` stands where a name is needed"
+            step = "indent it deeper, below the name that it belongs to"
+            yield Problem(what=what, path=join(path, key), next=step)
+            continue
         yield from _faults(item, kind.value_type, join(path, key))
 
 
@@ -198,12 +226,36 @@ def _mismatch(value: object, expected: str, path: str) -> Problem:
     if value is None:
         what, next_step = f"nothing stands here, where {expected} is needed", "give it a value, or drop the key"
         if expected == "a map":
-            next_step = "write `{}` for a map with nothing in it"
+            next_step = "indent what belongs to it deeper than its name, or drop it"
     else:
         what, next_step = f"{_show(value)} stands where {expected} is needed", f"write {expected}"
     if expected == "text" and isinstance(value, (int, float)):
         next_step = f'write "{value}" in quotes'
+    elif expected == "a whole number" and isinstance(value, str) and (ports := _PORTS.fullmatch(value)):
+        next_step = f"write the port where it listens alone: {ports[1]}"
+    elif expected == "a whole number" and isinstance(value, str) and _is_whole(value):
+        next_step = f"write {value.strip()} without quotes"
+    elif expected == "a map" and isinstance(value, (list, tuple)):
+        next_step = f"write KEY: VALUE, without dashes{_as_map(value)}"
+    elif expected == "a map" and isinstance(value, str):
+        next_step = "write KEY: VALUE in a line of its own, indented below"
     return Problem(what=what, path=path, next=next_step)
+
+
+def _is_whole(text: str) -> bool:
+    return text.strip().removeprefix("-").isdecimal()
+
+
+def _as_map(items: Sequence[object]) -> str:
+    """How the first item of a list would begin a map, as Kubernetes and compose files list what has a name."""
+    first = items[0] if items else None
+    if isinstance(first, str) and "=" in first:
+        name, _, value = first.partition("=")
+        return f', as in `{name}: "{value}"`'
+    if isinstance(first, dict) and isinstance(first.get("name"), str):
+        value = f' "{first["value"]}"' if isinstance(first.get("value"), (str, int, float)) else ""
+        return f", as in `{first['name']}:{value}`"
+    return ""
 
 
 def _show(value: object) -> str:

@@ -12,8 +12,10 @@ __all__ = ["AppwrapperSettings", "ArgoSettings", "DijobSettings", "JobsetSetting
 class AppwrapperSettings(Record, frozen=True, kw_only=True):
     """What an AppWrapper says that no other kind of workload does.
 
-    `version` is that of workload.codeflare.dev, of which a cluster serves one: `v1beta2` (the AppWrapper controller,
-    with or without Kueue) or `v1beta1` (MCAD). `annotations` stand over ours: the fault tolerance of v1beta2.
+    Attributes:
+        version: That of workload.codeflare.dev, of which a cluster serves one: `v1beta2` (AppWrapper controller) or
+            `v1beta1` (MCAD).
+        annotations: Stand over ours: the fault tolerance of v1beta2.
     """
 
     version: Literal["v1beta2", "v1beta1"] = "v1beta2"
@@ -23,11 +25,17 @@ class AppwrapperSettings(Record, frozen=True, kw_only=True):
 class ArgoSettings(Record, frozen=True, kw_only=True):
     """What a Workflow of Argo says that no other kind of workload does.
 
-    `schedules` are cron lines, read in `timezone`; while one run goes on the next is left out (`Forbid`) or takes its
-    place (`Replace`). Without a schedule the experiment runs at once, or where `submit` is off only when it is
-    submitted or needed. `needs` maps releases of other experiments of this kind, which run first, to those that they
-    wait for. The whole is tried `retries` times more. `parameters` are variables that processes declare and that a
-    submission may set. `service_account` is what creates the Jobs; one with just these rights is made without it.
+    Without a schedule the experiment runs at once, or where `submit` is off only when it is submitted or needed.
+
+    Attributes:
+        schedules: Cron lines at which it runs.
+        timezone: The time zone of `schedules`.
+        concurrency: While one run goes on the next is left out (`Forbid`) or takes its place (`Replace`).
+        submit: Whether it runs at once.
+        needs: Releases of other experiments of this kind, which run first, and those that they wait for.
+        retries: How often the whole is tried again.
+        parameters: Variables that processes declare and that a submission may set.
+        service_account: What creates the Jobs; one with just these rights is made without it.
     """
 
     schedules: list[str] = []
@@ -43,12 +51,20 @@ class ArgoSettings(Record, frozen=True, kw_only=True):
 class DijobSettings(Record, frozen=True, kw_only=True):
     """What a DIJob says that no other kind of workload does.
 
-    `operator` is the version of DI-orchestrator that reads it, since three incompatible shapes share one apiVersion:
-    `v0` (v0.1 to v0.2: coordinator, collector, learner), `v1.0` (one template), `v1.1.0` (tasks), `v1.1` (v1.1.1 and
-    later: tasks and volumes). `tasks` gives groups a type other than their name says. `topology`, `parallel_workers`
-    and `max_replicas` are those of v1.0, `group` of all but v1.1; no released operator acts on `priority`, and none
-    runs a `preemptible` job. `containers` says what the container of a process is called: `di-container` where it is
-    alone in its pod, whose resources and ports operator v0 reads, else as the process.
+    Attributes:
+        operator: The version of DI-orchestrator that reads it, since three incompatible shapes share one apiVersion:
+            `v0` (v0.1 to v0.2: coordinator, collector, learner), `v1.0` (one template), `v1.1.0` (tasks), `v1.1`
+            (v1.1.1 and later: tasks and volumes).
+        clean_pod_policy: Which pods are removed when it has ended.
+        tasks: The type of groups where their name does not say it.
+        containers: What the container of a process is called: `di-container` where it is alone in its pod, whose
+            resources and ports operator v0 reads, else as the process.
+        group: The group of jobs; all operators but v1.1.
+        priority: Its priority; no released operator acts on it.
+        preemptible: Whether others may take its place; no released operator runs such a job.
+        topology: How its workers know each other; v1.0.
+        parallel_workers: Workers in one pod; v1.0.
+        max_replicas: How many workers it may grow to; v1.0.
     """
 
     operator: Literal["v0", "v1.0", "v1.1.0", "v1.1"] = "v1.1"
@@ -64,15 +80,20 @@ class DijobSettings(Record, frozen=True, kw_only=True):
 
 
 class JobsetSettings(Record, frozen=True, kw_only=True):
-    """What a JobSet says that no other kind of workload does: how often all of it starts again when a part failed."""
+    """What a JobSet says that no other kind of workload does.
+
+    Attributes:
+        max_restarts: How often all of it starts again when a part failed.
+    """
 
     max_restarts: int = 0
 
 
 class VolcanoSettings(Record, frozen=True, kw_only=True):
-    """What a Volcano Job says that no other kind of workload does: its `plugins`, by name with their arguments.
+    """What a Volcano Job says that no other kind of workload does.
 
-    They stand beside and over `env` and `svc`, which every Job has.
+    Attributes:
+        plugins: Plugins by name with their arguments, beside and over `env` and `svc`, which every Job has.
     """
 
     plugins: dict[str, list[str]] = {}
@@ -81,11 +102,25 @@ class VolcanoSettings(Record, frozen=True, kw_only=True):
 class Workload(Record, frozen=True, kw_only=True):
     """Which Kubernetes kind runs the processes, and how the job as a whole is queued.
 
-    `priority` is the job's own (higher wins) where MCAD queues it, `queue_priority` its class where Kueue does, and
-    `priority_class` that of the pods. `retries` is the default of every pod. `run_key` starts a new run whenever it
-    changes. `gang_scope` says whose pods start together or not at all: those of the experiment (default) or of each
-    group; `gang_version` which version of scheduling.k8s.io the gang `native` uses.
     `jobset`, `appwrapper`, `volcano`, `dijob` and `argo` count on the kind of that name alone.
+
+    Attributes:
+        kind: The kind of object that runs the pods.
+        gang: Who lets the pods start together or not at all.
+        gang_scope: Whose pods start together: those of the experiment (default) or of each group.
+        gang_version: Which version of scheduling.k8s.io the gang `native` uses.
+        queue: The queue that it waits in, by the name of Kueue or Volcano.
+        queue_priority: Its class where Kueue queues it.
+        priority: The job's own, where MCAD queues it; higher wins.
+        priority_class: The priority class of the pods.
+        scheduler_name: The scheduler that places the pods.
+        retries: How often a failed pod is started again, where the pod does not say.
+        run_key: Starts a new run whenever it changes.
+        jobset: What JobSet alone is told.
+        appwrapper: What an AppWrapper alone is told.
+        volcano: What Volcano alone is told.
+        dijob: What a DIJob alone is told.
+        argo: What Argo Workflows alone is told.
     """
 
     kind: Literal["jobs", "jobset", "appwrapper", "volcano", "dijob", "argo"] = "jobs"

@@ -18,7 +18,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.kinds.argo.manifest import as_json, manifest, parameter
 from symphony_charts.kinds.registry import kind_for
 
-__all__ = ["TrialObjects", "sweep_objects"]
+__all__ = ["TrialObjects", "deciding_objects", "sweep_objects"]
 
 _MAX_BYTES = 1_000_000
 """What fits into an object of Kubernetes, with what Argo adds to it as it goes: etcd takes 1.5 MiB."""
@@ -173,6 +173,12 @@ def _left(trial: TrialObjects) -> dict[str, object]:
 
 def _decides(objects: Sequence[Object]) -> bool:
     return any(map(_is_deciding, objects))
+
+
+def deciding_objects(trial: TrialObjects) -> list[Object]:
+    """The workloads of a trial that say whether it is done."""
+    decides = _decides(trial.objects)
+    return [item for item in trial.objects if _end_of(item) is not None and (_is_deciding(item) or not decides)]
 
 
 def _is_deciding(item: Object) -> bool:

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Goal", "Mean", "Series", "best_of", "goal_of", "means_over", "numbers_in", "series_of"]
+from symphony_charts.errors import UsageError
+
+__all__ = ["Goal", "Mean", "Series", "best_of", "goal_of", "means_over", "numbers_in", "pattern_of", "series_of"]
 
 Goal = Literal["min", "max"]
 Series = dict[str, list[tuple[float, float]]]
@@ -26,9 +28,23 @@ _STEPS = ("step", "global_step", "iteration", "iter", "epoch")
 _HIGHER = re.compile(r"reward|return|score|acc|auc|f1|success|win|throughput", re.IGNORECASE)
 
 
-def numbers_in(line: str) -> dict[str, float]:
-    """The numbers that a line gives by name; those that are not finite say nothing."""
+def pattern_of(text: str) -> re.Pattern[str]:
+    """A regular expression that says where numbers stand; raises UsageError, also where no group has a name."""
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise UsageError(f'"{text}" is no regular expression: {error}') from error
+    if not pattern.groupindex:
+        raise UsageError(f'no group of "{text}" has a name', next=r"for example: --pattern 'loss is (?P<loss>[\d.]+)'")
+    return pattern
+
+
+def numbers_in(line: str, pattern: re.Pattern[str] | None = None) -> dict[str, float]:
+    """The numbers that a line gives by name, by those of a `pattern` alone; those that are not finite say nothing."""
     text = line.strip()
+    if pattern is not None:
+        said = (pair for match in pattern.finditer(line) for pair in match.groupdict().items())
+        return {name: number for name, digits in said if (number := _finite(digits)) is not None}
     if text.startswith("{"):
         try:
             data = json.loads(text)
@@ -40,11 +56,19 @@ def numbers_in(line: str) -> dict[str, float]:
     return {name: number for name, digits in _PAIR.findall(text) if math.isfinite(number := float(digits))}
 
 
-def series_of(lines: Iterable[str]) -> Series:
-    """The metrics of one trial out of what it printed and wrote."""
+def _finite(digits: str | None) -> float | None:
+    try:
+        number = float(digits or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def series_of(lines: Iterable[str], pattern: re.Pattern[str] | None = None) -> Series:
+    """The metrics of one trial out of what it printed and wrote, by the groups of a `pattern` where one is given."""
     series: Series = {}
     for line in lines:
-        numbers = numbers_in(line)
+        numbers = numbers_in(line, pattern)
         step = next((numbers[name] for name in _STEPS if name in numbers), None)
         for name, value in numbers.items():
             if name not in _STEPS:

@@ -1,38 +1,37 @@
 """A sweep is remembered on the machine that ran it: which trials it has, and where they run.
 
-How they are is nobody's to remember: runs, releases and workflows say that themselves.
+How they are is nobody's to remember, since runs, releases and workflows say that themselves. But releases are gone that
+a sweep has removed because others were better.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-import msgspec
-
 from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.formats.data import sub
 from symphony_charts.local.run_files import read_json, write_json
-from symphony_charts.sweep.trials import Trial
 from symphony_charts.system.file_locks import experiment_lock
 from symphony_charts.system.user_folders import state_dir
 
-__all__ = ["Sweep", "find_sweep", "remember", "sweeps_of"]
+__all__ = ["Sweep", "find_sweep", "known_sweep", "remember", "remember_end", "sweeps_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """The trials of an experiment by name, in the order in which they were first asked for."""
+    """The trials of an experiment by name, in the order in which they were first asked for.
+
+    `stopped` has for those whose releases were removed early which run that was, and why.
+    """
 
     name: str
     backend: str
     trials: dict[str, dict[str, str]]
     namespace: str = ""
-
-    def all_trials(self) -> list[Trial]:
-        """The trials."""
-        return [Trial(name=name, settings=settings) for name, settings in self.trials.items()]
+    stopped: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def remember(sweep: Sweep, is_left: Callable[[str], bool]) -> Sweep:
@@ -41,16 +40,32 @@ def remember(sweep: Sweep, is_left: Callable[[str], bool]) -> Sweep:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with experiment_lock(f".sweep-{sweep.backend}-{sweep.name}", "symph sweep"):
         before = _read(path)
-        earlier = before.trials if before is not None and before.namespace == sweep.namespace else {}
-        trials = {name: settings for name, settings in earlier.items() if is_left(name)} | sweep.trials
-        whole = Sweep(name=sweep.name, backend=sweep.backend, trials=trials, namespace=sweep.namespace)
-        write_json(path, asdict(whole), is_safe=True)
-    return whole
+        if before is not None and before.namespace == sweep.namespace:
+            earlier = {name: settings for name, settings in before.trials.items() if is_left(name)}
+            sweep = replace(sweep, trials=earlier | sweep.trials, stopped=before.stopped)
+        write_json(path, asdict(sweep), is_safe=True)
+    return sweep
+
+
+def remember_end(name: str, backend: str, trial: str, run: str, why: str) -> None:
+    """Write down that the release of a trial, in this `run`, was removed early and `why`; empty: it begins anew."""
+    path = _path(name, backend)
+    with experiment_lock(f".sweep-{backend}-{name}", "symph sweep"):
+        sweep = _read(path)
+        if sweep is None or (not why and trial not in sweep.stopped):
+            return
+        stopped = {key: said for key, said in sweep.stopped.items() if key != trial}
+        write_json(path, asdict(replace(sweep, stopped=stopped | ({trial: (run, why)} if why else {}))), is_safe=True)
+
+
+def known_sweep(name: str, backend: str) -> Sweep | None:
+    """The sweep of that name, if one was run from here."""
+    return _read(_path(name, backend)) if name and "/" not in name else None
 
 
 def find_sweep(name: str, backend: str) -> Sweep:
     """The sweep of that name; raises NotFound with those there are."""
-    sweep = _read(_path(name, backend)) if name and "/" not in name else None
+    sweep = known_sweep(name, backend)
     if sweep is None:
         known = ", ".join(each.name for each in sweeps_of(backend)) or "none"
         raise NotFound(f'no sweep "{name}" was run from here', next=f"there are: {known}")
@@ -69,6 +84,18 @@ def _path(name: str, backend: str) -> Path:
 
 def _read(path: Path) -> Sweep | None:
     """What a file says; None for one that says nothing that could be used."""
-    with contextlib.suppress(NotFound, ToolFailed, msgspec.ValidationError):
-        return msgspec.convert(read_json(path), Sweep)
+    # By hand: what would check it takes a third of the time in which `symph ls` answers.
+    with contextlib.suppress(NotFound, ToolFailed):
+        data = read_json(path)
+        trials, ends = data.get("trials"), sub(data, "stopped")
+        if isinstance(trials, dict) and all(isinstance(settings, dict) for settings in trials.values()):
+            return Sweep(
+                name=str(data.get("name")),
+                backend=str(data.get("backend")),
+                trials={name: {key: str(text) for key, text in settings.items()} for name, settings in trials.items()},
+                namespace=str(data.get("namespace") or ""),
+                stopped={
+                    name: (str(end[0]), str(end[1])) for name, end in ends.items() if isinstance(end, list) and end[1:]
+                },
+            )
     return None

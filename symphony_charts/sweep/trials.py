@@ -24,7 +24,7 @@ from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
 
-__all__ = ["Axis", "Chance", "Span", "Trial", "apply", "parse_axis", "parse_points", "parse_span", "trials"]
+__all__ = ["Axis", "Chance", "Span", "Trial", "apply", "parse_axis", "parse_points", "parse_span", "trial_of", "trials"]
 
 _MOST_TRIALS = 10_000
 # Leaves room for what a chart puts behind the name of a release.
@@ -157,6 +157,11 @@ def trials(
     else:
         settings = list(_drawn(axes, points, spans, size, draw, chance))
     return _named(base, settings)
+
+
+def trial_of(base: str, settings: Mapping[str, str]) -> Trial:
+    """The trial of the experiment `base` that has these settings."""
+    return _named(base, [settings])[0]
 
 
 def apply(experiment: Experiment, trial: Trial, metrics: str | None = None) -> Experiment:

@@ -8,13 +8,17 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import sys
 from collections.abc import Container, Iterator
 from itertools import count
 
 __all__ = ["FOLDER", "empty", "mount_of", "remove_entry"]
 
 # How a folder is opened: never by a link.
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+if sys.platform != "win32":
+    FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+else:
+    FOLDER = -1  # nothing is opened, and so nothing removed, where links could be followed
 
 
 def mount_of(folder: int) -> int:

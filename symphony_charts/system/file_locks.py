@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import stat
 import struct
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -33,6 +33,9 @@ __all__ = [
     "is_locked_across_machines",
     "note",
 ]
+
+if sys.platform != "win32":
+    import fcntl
 
 _ALONE_S = 30.0
 _EXPERIMENT_S = 5.0

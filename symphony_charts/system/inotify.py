@@ -12,6 +12,7 @@ import errno
 import os
 import select
 import struct
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,8 @@ __all__ = ["Changes", "Tree"]
 
 _MODIFY, _MOVED_TO, _CREATE, _DELETE, _DELETE_SELF = 0x2, 0x80, 0x100, 0x200, 0x400
 _WANTED = _MODIFY | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF
-_LIBC = ctypes.CDLL(None, use_errno=True)
+if sys.platform != "win32":
+    _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Changes:

@@ -1,4 +1,4 @@
-"""`launching` says how spec files in Python are run: as modules, or as the programs that they are otherwise.
+"""`launching` says how a command was started: what spec files in Python are run as, and who is told of long waits.
 
 Light on purpose: every command line imports this, and most read no such file.
 """
@@ -13,17 +13,22 @@ __all__ = ["Launcher", "launcher", "launching"]
 
 
 class Launcher:
-    """How Python files are run: with the import names that `around` lends, and as programs where there are `words`."""
+    """How Python files are run: with the import names that `around` lends, and as programs where there are `words`.
 
-    __slots__ = ("around", "words")
+    `tell` is called with a line for whoever waits; without it nobody does.
+    """
+
+    __slots__ = ("around", "tell", "words")
 
     # A plain class: importing dataclasses costs more than half of `symph --help`.
     def __init__(
         self,
         around: Callable[[], AbstractContextManager[object]] = nullcontext,
         words: tuple[str, ...] | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         self.around = around
+        self.tell = tell
         self.words = words
 
 
@@ -38,7 +43,7 @@ def launcher() -> Launcher:
 
 @contextmanager
 def launching(launcher: Launcher) -> Iterator[None]:
-    """Inside, spec files in Python are run as `launcher` says."""
+    """Inside, the command was started as `launcher` says."""
     before = _LAUNCHER.set(launcher)
     try:
         yield

@@ -12,6 +12,7 @@ import functools
 import os
 import select
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ __all__ = [
 ]
 
 _PROC = Path("/proc")
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+if sys.platform != "win32":
+    _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

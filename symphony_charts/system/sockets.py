@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import pwd
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 __all__ = ["Holder", "has_address", "holder_of", "is_free"]
+
+if sys.platform != "win32":
+    import pwd
 
 _PROC = Path("/proc")
 _LISTENING = "0A"

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,8 @@ __all__ = ["Completed", "base_env", "run"]
 _GIT_KEPT = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_", "GIT_SSH", "GIT_SSL_", "GIT_HTTP_", "GIT_PROXY_")
 _GIT_KEPT_NAMES = frozenset({"GIT_ASKPASS", "GIT_EXEC_PATH", "GIT_ALLOW_PROTOCOL", "GIT_TERMINAL_PROMPT"})
 _SCRUBBED = frozenset({"GIT_CONFIG_PARAMETERS", "HELM_DEBUG", "HELM_NAMESPACE", "LANGUAGE", "LD_PRELOAD"})
+# After so long it is asked whether waiting on makes sense, in seconds.
+_MOMENT_S = 2.0
 _SCRUBBED_PREFIXES = ("LC_", "PYTHON", "TMUX")
 
 
@@ -79,13 +81,14 @@ def run(
     check: bool = True,
     grace_s: float = 0.0,
     keep: Sequence[int] = (),
+    give_up: Callable[[], str] | None = None,
 ) -> Completed:
     """Start a program, feed it `input` (else nothing), and wait; never through a shell, never with a terminal.
 
     `env` is laid over `base_env`, None removing a variable. Raises ToolMissing if there is no such program, ToolFailed
     if it takes longer than `timeout_s` (it and its children are then killed), or ends with another status than 0 unless
     `check` is false. Before it is killed it is told to end and given `grace_s` to tidy up. It has the
-    descriptors `keep` open.
+    descriptors `keep` open. Where it takes longer than a moment `give_up` is asked once for a reason not to wait on.
     """
     changes = env or {}
     full = {name: value for name, value in {**base_env(), **changes}.items() if value is not None}
@@ -93,7 +96,10 @@ def run(
     started = time.monotonic()
     process = _start(argv, full, cwd, keep, has_input=fed is not None)
     try:
-        stdout, stderr = process.communicate(fed, timeout_s)
+        stdout, stderr = _wait(process, fed, timeout_s, give_up)
+    except _GivenUpError as error:
+        stdout, stderr = _kill(process, grace_s)
+        raise _completed(argv, process, stdout, stderr, started).failure(str(error)) from None
     except subprocess.TimeoutExpired:
         stdout, stderr = _kill(process, grace_s)
         ended = _completed(argv, process, stdout, stderr, started)
@@ -105,6 +111,26 @@ def run(
     if check and ended.status:
         raise ended.failure()
     return ended
+
+
+class _GivenUpError(Exception):
+    """Nothing that is waited for will come, for this reason."""
+
+
+def _wait(
+    process: subprocess.Popen[bytes], fed: bytes | None, timeout_s: float, give_up: Callable[[], str] | None
+) -> tuple[bytes, bytes]:
+    """Both streams of a program that has ended. Raises TimeoutExpired, or _GivenUpError, where it has not in time."""
+    if give_up is None or timeout_s <= _MOMENT_S:
+        return process.communicate(fed, timeout_s)
+    began = time.monotonic()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.communicate(fed, _MOMENT_S)
+    reason = give_up()
+    if reason and process.poll() is None:
+        raise _GivenUpError(reason)
+    # What was fed goes on being fed.
+    return process.communicate(timeout=max(0.0, began + timeout_s - time.monotonic()))
 
 
 def _start(

@@ -19,7 +19,8 @@ from symphony_charts.errors import ToolFailed
 
 __all__ = ["check_private", "make_runtime_dir", "open_own", "runtime_dir", "runtime_folder", "state_dir"]
 
-_NOT_BY_LINKS = os.O_NOFOLLOW | os.O_CLOEXEC
+# Windows has neither, and no user ids.
+_NOT_BY_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def state_dir() -> Path:
@@ -50,7 +51,7 @@ def runtime_dir() -> Path:
     base = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
     if base.is_absolute() and os.access(base, os.W_OK):
         return base / "symph"
-    return Path(tempfile.gettempdir()) / f"symph-{os.getuid()}"
+    return Path(tempfile.gettempdir()) / f"symph-{getattr(os, 'getuid', int)()}"
 
 
 def make_runtime_dir() -> Path:

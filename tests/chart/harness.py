@@ -18,8 +18,10 @@ import yaml
 from symphony_charts.chart.compile.experiment import compile_values
 from symphony_charts.chart.files.chart import Chart, ChartTemplate, make_chart
 from symphony_charts.chart.render.assemble import Release, assemble
+from symphony_charts.chart.render.values import Values
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.chart.values.set_values import Overrides, user_values
+from symphony_charts.formats.data import sub
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
@@ -61,9 +63,18 @@ def experiment_of(**data: object) -> Experiment:
     return from_data({"name": "exp", "image": "busybox:1.37.0", **data})
 
 
+def sealed(values: Values) -> Values:
+    """The values with a ciphertext for each secret that is to be sealed."""
+    secrets = sub(values, "secrets")
+    if secrets.get("source") != "sealed":
+        return values
+    return {**values, "secrets": {**secrets, "encryptedData": dict.fromkeys(sub(secrets, "files"), "AgB1")}}
+
+
 def chart_of(experiment: Experiment, version: str = "0.1.0") -> Chart:
-    """Its chart."""
-    return make_chart(experiment.name, compile_values(experiment, allocate(experiment)), version, template())
+    """Its chart; what is to be sealed for it is."""
+    values = sealed(compile_values(experiment, allocate(experiment)))
+    return make_chart(experiment.name, values, version, template())
 
 
 @cache

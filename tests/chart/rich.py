@@ -42,7 +42,7 @@ _RICH = {
     },
     "volumes": {"scratch": {"type": "empty_dir"}},
     "configs": {"a.yaml": {"text": "x", "mode": "0600"}, "b.bin": {"base64": "AAE="}},
-    "secrets": [{"file": "/tmp/token"}, {"file": "/tmp/key", "only": ["many"]}],
+    "secrets": [{"file": "/tmp/token"}, {"file": "/tmp/key", "only": ["many"], "also_at": "/run/secrets/key"}],
     "prepare": {"fetch": {"command": ["get"], "groups": ["many"]}},
     "networks": ["macvlan"],
     "image_pull_secrets": ["pull"],

@@ -104,12 +104,12 @@ def _process(draw: st.DrawFn, name: str, volumes: Mapping[str, object], *, group
     if draw(st.integers(0, 2)) == 0:
         process["container_overlay"] = draw(container_overlays)
     if not grouped:
-        process |= draw(_pod_settings(process["lifecycle"] == "finite", [name]))
+        process |= draw(_pod_settings(name, process["lifecycle"] == "finite", [name]))
     return process
 
 
 @st.composite
-def _pod_settings(draw: st.DrawFn, finite: bool, members: list[str]) -> dict[str, object]:
+def _pod_settings(draw: st.DrawFn, name: str, finite: bool, members: list[str]) -> dict[str, object]:
     settings: dict[str, object] = {"replicas": draw(st.sampled_from([1, 1, 2, 12]))}
     optional: dict[str, st.SearchStrategy[object]] = {
         "node_selector": st.just({"pool": "n"}),
@@ -119,6 +119,7 @@ def _pod_settings(draw: st.DrawFn, finite: bool, members: list[str]) -> dict[str
         "service_account": st.just("runner"),
         "priority_class": st.just("high"),
         "grace_period": st.sampled_from([0, 5]),
+        "names": st.just([f"db-{name}"]),
         "pod_overlay": st.one_of(
             st.just({"spec": {"hostNetwork": True, "volumes": [{"name": "symph-config", "x": "1"}]}}),
             pod_overlays(*members),
@@ -183,7 +184,7 @@ def experiments(draw: st.DrawFn) -> dict[str, object]:
         inside = draw(st.lists(_NAMES, min_size=1, max_size=3, unique=True))
         group = {inner: draw(_process(inner, volumes, grouped=True)) for inner in inside}
         finite = any(process["lifecycle"] == "finite" for process in group.values())
-        groups[name] = {**draw(_pod_settings(finite, inside)), "processes": group}
+        groups[name] = {**draw(_pod_settings(name, finite, inside)), "processes": group}
         members += group.items()
     _wire(draw, members)
     data |= {"processes": processes, "groups": groups, "volumes": volumes}
@@ -192,7 +193,10 @@ def experiments(draw: st.DrawFn) -> dict[str, object]:
         for key in draw(st.lists(st.sampled_from(["a.yaml", "n", "x.py"]), max_size=2, unique=True))
     }
     if draw(st.booleans()):
-        data["secrets"] = [{"file": "/tmp/token"}, {"file": "/tmp/key.pem", "key": "key", "remote": "vault/key#pem"}]
+        data["secrets"] = [
+            {"file": "/tmp/token", "also_at": draw(st.sampled_from([[], ["/run/secrets/t", "/srv/.token"]]))},
+            {"file": "/tmp/key.pem", "key": "key", "remote": "vault/key#pem"},
+        ]
         data["secret_source"] = draw(
             st.sampled_from(
                 [

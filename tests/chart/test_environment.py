@@ -96,7 +96,7 @@ def promised(
             Fact.SECRETS_DIR: SECRETS_DIR,
         }
         if pod.name in nodes:
-            facts |= node_facts(f"{NAMESPACE}/r1-exp-{RUN}", pod.name, 0, nodes)
+            facts |= node_facts(f"{NAMESPACE}/r1-exp-{RUN}", pod.name, 0, nodes, experiment.workload.dijob.tasks)
         for name in [*steps, *pod.processes]:
             ref = ProcessRef(pod.name, name)
             is_node = pod.name in nodes and name in pod.processes
@@ -189,7 +189,7 @@ PROCESSES: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("compat", ["", "di-engine"])
-def test_the_environment_is_the_contract(compat: str) -> None:
+def test_the_environment_is_the_contract(compat: str, tmp_path: Path) -> None:
     experiment = experiment_of(
         groups={"g": {"processes": {name: {**member, "command": ["x"]} for name, member in MEMBERS.items()}}},
         processes={name: {**process, "command": ["x"]} for name, process in PROCESSES.items()},
@@ -210,8 +210,12 @@ def test_the_environment_is_the_contract(compat: str) -> None:
     }
     counts = {name: pod.settings.replicas for name, pod in pods_of(experiment).items()}
     wanted = promised(experiment, addresses, [])
-    seen = found(native_objects(chart_of(experiment)), {})
-    assert seen == {ref: as_a_pod_carries_it(env, counts[ref.pod]) for ref, env in wanted.items()}
+    carried = {ref: as_a_pod_carries_it(env, counts[ref.pod]) for ref, env in wanted.items()}
+    assert found(native_objects(chart_of(experiment)), {}) == carried
+    # Here all nodes are of type none, so each is told of them all.
+    written = write_chart(chart_of(experiment), tmp_path)
+    for version in HELM_VERSIONS:
+        assert found(helm_objects(version, written), {}) == carried
 
 
 @pytest.mark.parametrize("version", HELM_VERSIONS)

@@ -5,6 +5,7 @@ If this holds, everything that is computed natively (lint, plan, diff, fit) spea
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -46,7 +47,8 @@ def test_helm_prints_what_assemble_makes_of_generated_experiments(data: dict[str
 
 
 SEALED = [
-    ["secrets.source=sealed", "secrets.encryptedData.token=AgB1"],
+    ["secrets.source=sealed", "secrets.encryptedData.token=AgB1", "secrets.sealedFor=default/r1-e-secrets"],
+    ["secrets.source=sealed", "secrets.name=made-apart"],
     ["secrets.source=sealed", "secrets.encryptedData.token=AgB1", "secrets.scope=cluster-wide", "secrets.name=mine"],
     ["secrets.source=external", "secrets.store.name=s"],
     ["secrets.source=external", "secrets.store.name=s", "secrets.files.token.remote=a#b#c"],
@@ -128,6 +130,10 @@ OVERRIDES = [
     ["workload.kind=argo", "groups.agent.replicas=3", "doneWhen={learner/learner}", "workload.argo.retries=1"],
     ["workload.kind=argo", "workload.argo.schedules=@daily", "workload.argo.serviceAccount=runner"],
     ["workload.kind=jobset", "workload.jobset.maxRestarts=2"],
+    ["groups.agent.names={cache}", "groups.learner.names={db,on}", "services=null"],
+    ["groups.agent.names={cache}", "groups.learner.names={db,on}", "groups.learner.keep=true"],
+    ["workload.kind=jobset", "groups.agent.names={cache}"],
+    ["workload.kind=volcano", "groups.learner.names={db}"],
     ["hold=true"],
     ["networkPolicy.enabled=true"],
     ["services.tensorboard.expose=Ingress", "services.tensorboard.host=tb.example.org"],
@@ -148,6 +154,39 @@ OVERRIDES = [
 @pytest.mark.parametrize("sets", OVERRIDES, ids=lambda sets: sets[0][:60])
 def test_helm_and_assemble_agree_under_overrides(sets: list[str], tmp_path: Path) -> None:
     assert_same(example_chart("rl"), tmp_path, sets)
+
+
+_SEALED = "secrets.source=sealed,secrets.files.token.only={}"
+
+
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        (["groups.agent.names={db}", "groups.learner.names={db}"], "groups.learner.names: another Service of the"),
+        (["groups.agent.names={r1-rl-tensorboard}"], "groups.agent.names: another Service of the release is called r1"),
+        ([_SEALED], "secrets.encryptedData: nothing is sealed for token"),
+        ([_SEALED, "secrets.encryptedData.other=AgB1"], "secrets.encryptedData: nothing is sealed for token"),
+        ([_SEALED, "secrets.name=mine", "secrets.encryptedData.token="], "nothing is sealed for token"),
+        (
+            [_SEALED, "secrets.encryptedData.token=AgB1", "secrets.sealedFor=ml/r1-rl-secrets"],
+            "secrets.sealedFor: what is sealed opens as ml/r1-rl-secrets alone, and this is default/r1-rl-secrets",
+        ),
+        (
+            [_SEALED, "secrets.encryptedData.token=AgB1", "secrets.sealedFor=ml", "secrets.scope=namespace-wide"],
+            "secrets.sealedFor: what is sealed opens as ml alone, and this is default",
+        ),
+    ],
+)
+def test_what_would_start_and_wait_for_ever_is_refused_by_both(sets: list[str], said: str, tmp_path: Path) -> None:
+    chart = example_chart("rl")
+    with pytest.raises(SpecError, match=re.escape(said)):
+        native_objects(chart, sets)
+    where = write_chart(chart, tmp_path)
+    for version in HELM_VERSIONS:
+        arguments = [word for text in sets for word in ("--set", text)]
+        ended = run_helm(version, "template", "r1", where, *arguments, check=False)
+        assert ended.returncode != 0
+        assert said in ended.stderr
 
 
 def test_a_group_added_by_a_values_file_works(tmp_path: Path) -> None:

@@ -36,7 +36,12 @@ _SERVICES = ("services.web.annotations.x=1", "services.data.expose=Ingress", "se
 _ROWS: dict[str, tuple[str, ...]] = {
     "jobs": (),
     "exposed": (*_SERVICES, "services.side.gateway=g", "services.api.expose=ClusterIP"),
-    "sealed": ("secrets.source=sealed", "secrets.scope=cluster-wide", "secrets.encryptedData.token=abc"),
+    "sealed": (
+        "secrets.source=sealed",
+        "secrets.scope=cluster-wide",
+        "secrets.encryptedData.token=abc",
+        "secrets.encryptedData.key=abc",
+    ),
     "external": ("secrets.source=external", "secrets.store.name=vault"),
     "pod groups": ("workload.gang=coscheduling", "workload.queue=null", "defaults.schedulerName=co"),
     "jobset": ("workload.kind=jobset",),

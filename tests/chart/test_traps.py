@@ -364,6 +364,17 @@ def test_rule_24_a_last_command_that_is_not_execed_is_found(last: str, warned: b
     assert ("cmds-exec" in rules) is warned
 
 
+@pytest.mark.parametrize(
+    ("said", "warned"),
+    [({}, True), ({"shell": "bash"}, False), ({"cmds": None, "command": ["env"]}, False), ({"env": {"A": "x"}}, False)],
+)
+def test_a_variable_that_sh_does_not_hand_on_to_lines_is_found(said: dict[str, object], warned: bool) -> None:
+    process = {"cmds": ["exec env"], "env": {"discovery.type": "single"}, **said}
+    experiment = experiment_of(processes={"p": {key: value for key, value in process.items() if value is not None}})
+    found = [finding.what for finding in lint(chart_of(experiment)) if finding.rule == "cmds-env"]
+    assert ["discovery.type" in what for what in found] == [True] * warned
+
+
 def test_rule_25_whoever_binds_finds_its_own_address() -> None:
     env = env_of(native_objects(pair()), "StatefulSet")
     assert dig(env["SYMPH_DATA_HOST"], "valueFrom", "fieldRef", "fieldPath") == "status.podIP"

@@ -14,6 +14,7 @@ from symphony_charts.errors import SpecError
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
 from symphony_charts.sweep.trials import Trial, apply
+from tests.chart.harness import sealed
 from tests.chart.strategies import experiments
 
 scalars = st.one_of(st.integers(0, 3), st.booleans(), st.text("ab", max_size=2))
@@ -44,7 +45,7 @@ def test_all_that_would_be_taken_away_is_told() -> None:
 def test_a_chart_with_a_trials_values_gives_the_objects_of_the_trials_own_chart(data: dict[str, object]) -> None:
     experiment = from_data(data)
     trial = apply(experiment, Trial(name="trial-1", settings={}))
-    base, own = (compile_values(each, allocate(each)) for each in (experiment, trial))
+    base, own = (sealed(compile_values(each, allocate(each))) for each in (experiment, trial))
     release = Release(name="trial-1", namespace="default", chart_name=experiment.name)
     swept = assemble(merge(base, overrides_between(base, own)), release)
     assert swept == assemble({**own, "specDigest": base["specDigest"]}, release)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema_rs import Draft7Validator
 
-from symphony_charts.chart.files.values_schema import check_schema, schema_faults
+from symphony_charts.chart.files.values_schema import check_schema, schema_faults, schema_text
 from symphony_charts.chart.render.assemble import Release, assemble
 from symphony_charts.chart.values.merge import merge
 from symphony_charts.chart.values.set_values import Overrides, user_values
@@ -27,6 +29,8 @@ from tests.chart.harness import (
 )
 from tests.tools import HELM_VERSIONS
 
+# What no chart lacks.
+_LEAST = {"tests": {"image": "busybox:1"}}
 SETS = [
     "groups.p.replica=3",
     "groups.p.replicas=three",
@@ -40,6 +44,8 @@ SETS = [
     "networkPolicy.enable=true",
     "workload.kind=jobz",
     "doneWhen=p",
+    "tests=null",
+    "tests.image=null",
     "groups.p.replicas=3",
     "groups.p.nodeSelector.a=b",
     "groups.p.containers.p.resources.requests.cpu=2",
@@ -136,7 +142,7 @@ def test_a_number_of_a_values_file_may_have_a_fraction(tmp_path: Path) -> None:
 
 def test_all_faults_are_said_at_once() -> None:
     with pytest.raises(SpecError) as caught:
-        check_schema({"runkey": 1, "hodl": True, "networkPolicy": {"enable": True}})
+        check_schema({**_LEAST, "runkey": 1, "hodl": True, "networkPolicy": {"enable": True}})
     assert [problem.path for problem in caught.value.problems] == ["networkPolicy.enable", "hodl", "runkey"]
 
 
@@ -144,3 +150,50 @@ def test_a_chart_of_another_version_is_held_against_its_own_schema() -> None:
     own = b'{"type": "object", "properties": {"old": {"type": "string"}}, "additionalProperties": false}'
     assert schema_faults({"old": "x"}, own) == []
     assert [problem.path for problem in schema_faults({"hold": True}, own)] == ["hold"]
+
+
+_ODD: list[object] = [
+    "x",
+    "a b=",
+    1,
+    -1,
+    0.5,
+    True,
+    [],
+    ["x"],
+    [{}],
+    [{"a b": 1}],
+    {},
+    {"a": 1},
+    {"a b": 1},
+    {"a": {"b": 1}},
+]
+
+
+def places(rule: dict[str, Any], steps: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The path of each value that the schema names; what may be called anything is called ``a``."""
+    yield steps
+    for name, below in rule.get("properties", {}).items():
+        yield from places(below, (*steps, name))
+    others = rule.get("additionalProperties")
+    if isinstance(others, dict):
+        yield from places(others, (*steps, "a"))
+
+
+def test_whatever_the_schema_refuses_is_told() -> None:
+    schema = json.loads(schema_text())
+    validator, refused = Draft7Validator(schema), 0
+    for steps in places(schema):
+        for odd in _ODD if steps else ():
+            values: Any = odd
+            for step in reversed(steps):
+                values = {step: values}
+            values = merge(_LEAST, values)
+            refused += not validator.is_valid(values)
+            assert bool(schema_faults(values)) != validator.is_valid(values), values
+    assert refused > 1000
+
+
+def test_what_stands_in_a_map_of_texts_is_told_by_its_own_path() -> None:
+    [problem] = schema_faults({**_LEAST, "annotations": {"n": {"a": {"b": 1}}}})
+    assert (problem.path, problem.next) == ("annotations.n", "annotations is a map of texts")

@@ -11,7 +11,7 @@ import pytest
 VERBS = {
     "plan": ["--pools", "pools.yaml"],
     "lint": [],
-    "package": ["-o", "charts"],
+    "package": ["-d", "charts"],
     "up": ["--dry-run"],
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -83,6 +84,16 @@ def test_refresh_keeps_own_prices_and_plans_use_them(symph: Symph, tmp_path: Pat
     assert "0.380" in symph("show", "n1-standard-8").stdout
     assert "our contract" in symph("refresh", "--prices", str(tmp_path / "own.json")).stdout
     assert "1.100" in symph("show", "n1-standard-8").stdout
+
+
+def test_a_list_of_gpus_alone_takes_no_price_away(symph: Symph, tmp_path: Path) -> None:
+    head = (
+        "InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,Region,AvailabilityZone,Price,SpotPrice"
+    )
+    (tmp_path / "vms.csv").write_text(f"{head}\n,,,T4,1,,us-central1,us-central1-a,0.35,0.1\n")
+    os.utime(tmp_path / "vms.csv", (0, 1_790_000_000))
+    assert "2026-09-21" in symph("refresh", "--prices", str(tmp_path / "vms.csv")).stdout
+    assert "0.380" in symph("show", "n1-standard-8").stdout
 
 
 def test_a_price_list_that_is_none_is_refused(symph: Symph, tmp_path: Path) -> None:

@@ -9,24 +9,16 @@ from threading import Barrier
 
 import pytest
 
-from symphony_charts.cli.concurrent_parts import Part, ask_all, direct_address, git_address
+from symphony_charts.cli.concurrent_parts import Part, ask_all
 from symphony_charts.errors import ToolFailed
+from symphony_charts.system.git.addresses import direct_address, git_address
+from tests.silent_host import silent_host
 
 
 @pytest.fixture
 def full() -> Iterator[tuple[str, int]]:
-    """A port that answers no connection any more: its queue is full, as if packets were lost."""
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen(0)
-        address: tuple[str, int] = server.getsockname()
-        waiting = [socket.socket() for _ in range(4)]
-        for each in waiting:
-            each.setblocking(False)
-            each.connect_ex(address)
+    with silent_host() as address:
         yield address
-        for each in waiting:
-            each.close()
 
 
 def test_parts_are_asked_at_the_same_time() -> None:
@@ -95,6 +87,8 @@ def test_nobody_knows_what_is_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) ->
     [
         ("hostname 10.0.0.7\nport 2222\nproxycommand none\n", ("10.0.0.7", 2222)),
         ("hostname 10.0.0.7\nport 22\nproxyjump bastion\n", None),
+        ("hostname 10.0.0.7\nport 22\nconnecttimeout 30\n", None),
+        ("hostname 10.0.0.7\nport 22\nconnecttimeout none\n", ("10.0.0.7", 22)),
     ],
 )
 def test_ssh_is_asked_what_it_makes_of_a_host(

@@ -445,3 +445,17 @@ def test_a_trial_is_promoted_compared_and_rolled_back_like_any_other(project: Pr
     assert project.symph("rollback", "rl-lr0-2", "--env", "dev")[0] == 0
     (item,) = [each for each in project.json("status", "rl-lr0-2")["items"] if each["env"] == "dev"]
     assert (item["version"], item["chart"]) == ("0.1.0", "charts/ml/rl/0.1.0")
+
+
+def test_an_environment_that_nothing_lists_is_said_to_be_new(project: Project) -> None:
+    repository = f"{{url: {project.repo}, author: Ann <ann@example.org>}}"
+    (project.folder / ".symph.yaml").write_text(f"team: ml\nrepository: {repository}\n")
+    new = "environment {} of the repository is {}; .symph.yaml lists none"
+    said = {}
+    for words in (["publish", "rl.yaml", "--env", "dev"], ["publish", "rl.yaml", "--env", "dve", "--dry-run"]):
+        status, _, said[words[3]] = project.symph(*words)
+        assert status == 0
+    assert new.format("dev", "the first one") in said["dev"]
+    assert new.format("dve", "a new one beside dev (did you mean dev?)") in said["dve"]
+    assert "is a new one beside" in project.symph("promote", "rl", "--from", "dev", "--to", "prod")[2]
+    assert ".symph.yaml lists none" not in project.symph("publish", "rl.yaml", "--env", "dev")[2]

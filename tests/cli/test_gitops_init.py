@@ -190,3 +190,10 @@ def test_gitlab_runs_the_pinned_check(project: Project) -> None:
     job = yaml.safe_load(project.show(".gitlab-ci.yml"))["check"]
     assert job["script"][0] == "pip install -r ci/requirements.txt"
     assert job["variables"] == {"GIT_DEPTH": "0"}
+
+
+def test_a_repository_without_a_ci_of_ours_needs_no_place_to_install_from(fresh: Project) -> None:
+    status, _, err = fresh.symph("gitops", "init", "--repo", str(fresh.repo), *PLACES, "--ci", "none")
+    assert status == 0, err
+    assert [path for path in paths(fresh) if path.startswith("ci/")] == ["ci/check"]
+    assert fresh.symph("gitops", "lint", str(clone(fresh)), "--strict")[0] == 0

@@ -10,7 +10,6 @@ import pytest
 
 from symphony_charts.cli.main import main
 from symphony_charts.formats.yaml_text import load
-from symphony_charts.importers.common.hardening import taken_away
 from symphony_charts.spec import files
 from symphony_charts.spec.data import from_data
 
@@ -35,6 +34,12 @@ def test_each_example_prints_an_experiment_that_reads_back(
     out, err = capsys.readouterr()
     assert from_data(load(out)).processes or from_data(load(out)).groups
     assert f"from {EXAMPLES / name}" in err
+    # The roles of the AppDef and the workers of the middle DIJob ask for both amounts themselves.
+    asks = name in ("appdef.json", "dijob-v1.0.yaml")
+    said = [
+        word in err for word in ("lose all capabilities", "get no token", "request 100m of cpu and 128Mi of memory")
+    ]
+    assert said == [True, True, not asks]
 
 
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
@@ -191,9 +196,21 @@ def test_compat_prints_what_torchx_itself_would_submit(
     assert (made["kind"], made["metadata"]["name"]) == (expected, "x1")
 
 
-def test_the_report_says_what_our_defaults_take_away(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["import", "dijob", str(EXAMPLES / "dijob-v0.yaml"), "-o", "json"]) == 0
-    taken = json.loads(capsys.readouterr().out)["report"]["changed"][-2:]
-    assert ["capabilities" in taken[0]["what"], "token" in taken[1]["what"]] == [True, True]
-    given = {"security": {"level": "privileged", "service_account_token": True}}
-    assert taken_away(from_data({"name": "x", "processes": {"p": {"command": ["x"]}}, **given})) == ()
+def test_what_a_compose_file_mounts_and_builds_is_searched_for_names_of_services(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "web/conf").mkdir(parents=True)
+    (tmp_path / "web/app.properties").write_text("url=jdbc:postgresql://db:5432/x\n")
+    (tmp_path / "nginx.conf").write_text("proxy_pass http://web:8000;\n")
+    (tmp_path / "compose.yaml").write_text(
+        "services:\n  web: {build: web, expose: [8000]}\n  db: {image: postgres, expose: [5432]}\n"
+        "  proxy: {image: nginx, volumes: ['./nginx.conf:/etc/nginx.conf:ro']}\n"
+    )
+    file = str(tmp_path / "compose.yaml")
+    assert main(["import", "compose", file, "--image", "web=h/web:1", "-o", "json"]) == 0
+    processes = json.loads(capsys.readouterr().out)["experiment"]["processes"]
+    assert {name: process.get("names") for name, process in processes.items()} == {
+        "web": ["web"],
+        "db": ["db"],
+        "proxy": None,
+    }

@@ -1,4 +1,4 @@
-"""`symph lint` says what is wrong, where, in every format, and fails only when asked to or on errors."""
+"""`symph validate` says what is wrong, where, in every format, and fails only when asked to or on errors."""
 
 from __future__ import annotations
 

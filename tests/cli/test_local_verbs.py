@@ -182,5 +182,5 @@ def test_the_logs_of_a_process_that_has_ended_are_found_by_the_name_of_its_exper
     assert done.returncode == 8
     assert '"a" is a process of exp, which has ended' in done.stderr
     assert "next: symph logs a exp" in done.stderr
-    assert "ended: exp\n  next: symph p exp" in symph("p").stderr
+    assert "ended: exp\n  next: symph ps exp" in symph("p").stderr
     assert 'there is no experiment "nobody", and nothing runs' in symph("logs", "nobody").stderr

@@ -156,5 +156,27 @@ def test_no_bar_is_drawn_where_nobody_watches(capsys: pytest.CaptureFixture[str]
 
 def test_notes_and_warnings_leave_stdout_alone(capsys: pytest.CaptureFixture[str]) -> None:
     output.warn("old", "renew it")
-    output.next_step("symph ls", "symph p")
-    assert capsys.readouterr() == ("", "warning: old\n  next: renew it\nnext: symph ls | symph p\n")
+    output.next_step("symph ls", "symph ps")
+    assert capsys.readouterr() == ("", "warning: old\n  next: renew it\nnext: symph ls | symph ps\n")
+
+
+def test_a_table_is_cut_to_the_room_it_has_and_each_column_says_something() -> None:
+    columns = [output.Column("A", "a"), output.Column("B", "b"), output.Column("C", "c")]
+    items = [{"a": "x", "b": "b" * 90, "c": "日本" * 30}, {"a": "y", "b": "short", "c": "c"}]
+    lines = output.format_table(items, columns, room=80).splitlines()
+    assert [output._width(line) <= 80 for line in lines] == [True] * 3
+    assert [line.count("…") for line in lines] == [0, 2, 0]
+    assert output.format_table(items, columns, room=300) == output.format_table(items, columns)
+
+
+def test_where_room_is_short_a_column_that_says_nothing_goes_first() -> None:
+    columns = [output.Column("NAME", "name"), output.Column("NOTHING TO SAY", "none"), output.Column("WHAT", "what")]
+    items = [{"name": "n" * 20, "what": "w" * 20}]
+    assert "NOTHING" in output.format_table(items, columns, room=60)
+    assert output.format_table(items, columns, room=30).splitlines()[0].split() == ["NAME", "WHAT"]
+
+
+def test_a_table_of_too_many_columns_keeps_some_letters_of_each() -> None:
+    columns = [output.Column(str(number), "a") for number in range(9)]
+    (_, row) = output.format_table([{"a": "a" * 40}], columns, room=20).splitlines()
+    assert {len(cell) for cell in row.split()} == {5}

@@ -80,7 +80,7 @@ def test_the_version_follows_the_change(symph: Symph, spec: Path) -> None:
 
 @pytest.mark.usefixtures("spec")
 def test_a_given_version_is_taken(symph: Symph, tmp_path: Path) -> None:
-    symph("package", "exp.yaml", "--version", "3.2.1", "-o", "charts")
+    symph("package", "exp.yaml", "--version", "3.2.1", "-d", "charts")
     assert (tmp_path / "charts/exp-3.2.1.tgz").is_file()
     assert 'version: "3.2.1"' in (tmp_path / "charts/exp/Chart.yaml").read_text()
 
@@ -126,7 +126,7 @@ def test_the_users_templates_are_kept_and_packed(symph: Symph, tmp_path: Path) -
 def test_many_specs_are_packaged_and_found_unchanged(symph: Symph, tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"e{number}.yaml").write_text(SPEC.replace("name: exp", f"name: e{number}"))
-    symph("package", *[f"e{number}.yaml" for number in range(5)], "-o", "charts")
+    symph("package", *[f"e{number}.yaml" for number in range(5)], "-d", "charts")
     before = times(tmp_path / "charts")
     args = [path.name for path in sorted(tmp_path.glob("e*.yaml"))]
     items = json.loads(symph("package", *args, "-d", "charts", "-o", "json").stdout)["items"]
@@ -170,3 +170,13 @@ def test_hostile_strings_survive_a_second_run(symph: Symph, tmp_path: Path) -> N
     (tmp_path / "exp.json").write_text(json.dumps(data))
     symph("package", "exp.json")
     assert "unchanged" in symph("package", "exp.json").stdout
+
+
+def test_secret_files_that_are_not_here_are_told_with_the_next_step(spec: Path, symph: Symph, tmp_path: Path) -> None:
+    spec.write_text(f"{SPEC}secrets: [key.txt, other.txt]\n")
+    (tmp_path / "key.txt").write_text("x")
+    said = symph("package", "exp.yaml").stderr
+    assert f"not here, and not needed for the chart: secret files {tmp_path / 'other.txt'}\n" in said
+    assert "next: symph secrets push exp.yaml" in said
+    (tmp_path / "other.txt").write_text("x")
+    assert "secret files" not in symph("package", "exp.yaml").stderr

@@ -125,7 +125,7 @@ def test_the_cluster_is_made_once_and_only_when_needed() -> None:
         (["create", "rl", "--agent", "3"], "did you mean --agents?"),
         (["create"], "EXPERIMENT"),
         (["create", "rl", "--agents", "many"], "invalid int"),
-        (["proces"], "did you mean `project process`"),
+        (["proces"], "did you mean `project ps`"),
     ],
 )
 def test_wrong_usage_is_status_2_with_a_way_out(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.backend.why import Why
 from symphony_charts.cli.commands.look.status_rows import Row
 from symphony_charts.cli.main import main
+from symphony_charts.gitops.store.pointers import Placed
+from symphony_charts.gitops.store.review import Waiting
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs
 from tests.gitops.servers import make_bare
@@ -40,6 +43,22 @@ def test_every_row_has_the_same_keys() -> None:
     assert rows[0].item().keys() == rows[1].item().keys()
     assert rows[1].item()["why"] == {"cause": "pool", "text": "full", "next": "", "processes": []}
     assert json.dumps([row.item() for row in rows])
+
+
+def test_every_row_has_a_phase_that_is_a_word() -> None:
+    pointer: Any = SimpleNamespace(version="0.1.0")
+    waiting = Waiting(branch="symph/rl-0.1.5", op="publish", env="dev", team="ml", name="rl", version="0.1.5")
+    rows = {
+        "published": {"placed": Placed(env="dev", team="ml", name="rl", pointer=pointer, has_chart=True)},
+        "damaged": {"placed": Placed(env="dev", team="ml", name="rl", pointer=None, fault="no YAML")},
+        "proposed": {"waiting": waiting},
+        "queued": {"live": live("queued")},
+    }
+    for phase, fields in rows.items():
+        row = Row(where="dev", name="rl", **fields)  # type: ignore[arg-type]  # by name
+        assert row.phase == phase
+    chartless = Placed(env="dev", team="ml", name="rl", pointer=pointer)
+    assert Row(where="dev", name="rl", placed=chartless).phase == "damaged"
 
 
 @pytest.mark.parametrize(
@@ -81,6 +100,27 @@ def test_json_says_what_was_not_asked(capsys: pytest.CaptureFixture[str]) -> Non
     answer = json.loads(capsys.readouterr().out)
     assert (answer["kind"], answer["items"]) == ("StatusList", [])
     assert [each["name"] for each in answer["notAsked"]] == ["cluster", "git"]
+
+
+def test_an_environment_of_a_variable_is_the_only_one_asked_and_need_not_answer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / ".symph.yaml").write_text("environments: {dev: {context: near}, prod: {context: far}}\n")
+    asked = {}
+    for env in ("", "dev"):
+        monkeypatch.setenv("SYMPH_ENV", env)
+        assert main(["status", "-o", "json"]) == 0
+        asked[env] = {each["name"]: each["why"] for each in json.loads(capsys.readouterr().out)["notAsked"]}
+    assert set(asked[""]) == set(asked["dev"]) == {"dev", "prod", "git"}
+    # Who asks for no environment is told that the default keeps one from being asked, and how to ask it.
+    assert asked["dev"]["prod"] == "$SYMPH_ENV says dev; --env NAME asks another" != asked[""]["prod"]
+    assert asked["dev"]["dev"] == asked[""]["dev"]
+    assert main(["status"]) == 0
+    assert "not asked: prod: $SYMPH_ENV says dev; --env NAME asks another\n" in capsys.readouterr().err
+    # To be left out is no silence of somebody who was asked.
+    assert main(["status", "rl"]) == 8
+    monkeypatch.setenv("SYMPH_ENV", "dve")
+    assert main(["status"]) == 2
 
 
 def test_a_name_that_nobody_knows_while_a_cluster_is_silent_is_no_proof(

@@ -17,7 +17,7 @@ import yaml
 from symphony_charts.local.runs import live_runs, runs_of
 from tests.chart.harness import helm_objects
 from tests.local.runs import INTERRUPTIBLE
-from tests.tools import HELM_VERSIONS
+from tests.tools import HELM_VERSIONS, helm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/sweep/experiment.yaml"
 
@@ -90,6 +90,12 @@ def test_trials_run_here_and_each_has_its_own_settings(spec: str, need_tool: Cal
     assert [item["state"] for item in json.loads(done.stdout)["items"]] == ["succeeded"] * 4
     assert symph("logs", "descent-lr0-3-seed1").stdout.startswith("descent-lr0-3-seed1: lr=0.3 ")
     assert live_runs() == []
+    rows = symph("ls", "-a").stdout.splitlines()
+    (row,) = rows[1:]
+    assert row.startswith("descent-* (4 trials)  4 succeeded")
+    assert "symph sweep show descent" in row
+    assert len(symph("ls", "-a", "--sweep", "descent", "-o", "name").stdout.splitlines()) == 4
+    assert symph("ls", "-a", "--phase", "failed", "-o", "name").stdout == ""
     shown = symph("sweep", "show", "descent", "--sort", "loss", "--plot", "loss.svg", "-o", "json")
     assert shown.returncode == 0, shown.stderr
     items = json.loads(shown.stdout)["items"]
@@ -149,7 +155,7 @@ def test_who_interrupts_a_sweep_sees_how_far_it_is_and_what_removes_the_rest(
     states = {item["name"]: item["state"] for item in json.loads(out)["items"]}
     assert (states["e-x0"], states["e-x2"], "running" in states.values()) == ("succeeded", "pending", False)
     assert "1 of 3 trials are done; the same command does the rest" in err
-    assert "symph db 'e-x.*'" in err
+    assert "symph rm --match 'e-x.*'" in err
     assert live_runs() == []
 
 
@@ -193,7 +199,86 @@ def test_what_a_workflow_cannot_do_is_refused(words: tuple[str, ...], step: str,
     assert not Path("dist").exists()
 
 
+def test_a_search_runs_what_optuna_proposes_and_goes_on_where_it_stood(
+    spec: str, need_tool: Callable[[str], str]
+) -> None:
+    need_tool("tmux")
+    pytest.importorskip("optuna", reason="the extra optuna is not installed")
+    words = ("sweep", spec, "--loguniform", "lr=1e-3..1", "--metric", "loss", "--up", "--parallel", "2", "-o", "json")
+    first = json.loads(symph(*words, "--search", "2").stdout)["items"]
+    both = json.loads(symph(*words, "--search", "3").stdout)["items"]
+    assert [item["name"] for item in both[:2]] == [item["name"] for item in first]
+    assert [item["kept"] for item in both] == [True, True, False]
+    shown = json.loads(symph("sweep", "show", "descent", "-o", "json").stdout)["items"]
+    assert sorted(item["name"] for item in shown) == sorted(item["name"] for item in both)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--up",),
+        ("--metric", "loss"),
+        ("--up", "--metric", "loss", "--random", "2"),
+        ("--up", "--metric", "loss", "--on", "argo"),
+    ],
+)
+def test_a_search_that_nothing_could_do_is_wrong_usage(words: tuple[str, ...], spec: str) -> None:
+    pytest.importorskip("optuna", reason="the extra optuna is not installed")
+    assert symph("sweep", spec, *GRID, "--search", "2", *words).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--up",),
+        ("--metric", "loss"),
+        ("--up", "--metric", "loss", "--on", "argo"),
+        ("--up", "--metric", "loss", "--on", "kube", "--no-wait"),
+        ("--grace", "x"),
+    ],
+)
+def test_an_early_stop_that_nothing_could_do_is_wrong_usage(words: tuple[str, ...], spec: str) -> None:
+    assert symph("sweep", spec, *GRID, "--early-stop", "median", *words).returncode == 2
+    assert not Path("dist").exists()
+
+
+def test_what_a_workflow_of_its_own_does_for_a_trial_is_refused_and_not_dropped(tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "name: e\nimage: busybox\nprocesses: {w: {cmds: [date], env: {X: '0'}}}\n"
+        "workload: {kind: argo, argo: {needs: {data: []}, retries: 2, schedules: '0 3 * * *', parameters: [X]}}\n"
+    )
+    done = symph("sweep", "e.yaml", "--grid", "x=0..1", "--on", "argo")
+    assert done.returncode == 3
+    for key in ("needs", "retries", "schedules", "parameters"):
+        assert f"workload.argo.{key}" in done.stderr
+    assert "--on kube --up" in done.stderr
+    assert not Path("dist").exists()
+
+
+def test_trials_on_a_cluster_cannot_all_have_one_name(tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "name: e\nimage: busybox\nprocesses: {w: {cmds: [date], env: {X: '0'}, names: db}}\n"
+    )
+    for on in (["--on", "argo"], []):
+        done = symph("sweep", "e.yaml", "--grid", "x=0..1", *on)
+        assert done.returncode == 3
+        assert "trials on a cluster would all be called db" in done.stderr
+    assert not Path("dist").exists()
+    assert symph("sweep", "e.yaml", "--grid", "x=0..1", "--set", "groups.w.names=null").returncode == 0
+
+
 def test_a_sweep_on_a_cluster_that_is_not_there_says_so(spec: str, tmp_path: Path) -> None:
     done = symph("sweep", spec, *GRID, "--on", "argo", "--up", "--kubeconfig", str(tmp_path / "none"))
     assert done.returncode == 6, done.stderr
     assert "no cluster is configured" in done.stderr
+
+
+@pytest.mark.parametrize(("count", "is_said"), [(50, False), (51, True)])
+def test_more_than_fifty_releases_are_told_of_a_workflow(
+    count: int, is_said: bool, spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HELM_BIN", str(helm(HELM_VERSIONS[-1])))
+    words = ("--grid", f"seed=1..{count}", "--on", "kube", "--up", "--kubeconfig", str(tmp_path / "none"))
+    done = symph("sweep", spec, *words)
+    assert done.returncode == 6, done.stderr
+    assert ("--on argo makes one Workflow" in done.stderr) is is_said

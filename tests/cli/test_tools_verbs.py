@@ -28,13 +28,14 @@ LIGHT = {"symphony_charts.cli", "symphony_charts.errors", "symphony_charts.versi
         "options",
         "output",
         "parser",
+        "plugins",
         "scripts",
         "streams",
         "verbs",
     )
 }
 LIGHT |= {"symphony_charts.formats", "symphony_charts.formats.printable"}
-LIGHT |= {"symphony_charts.system", "symphony_charts.system.launching"}
+LIGHT |= {"symphony_charts.system", "symphony_charts.system.entry_points", "symphony_charts.system.launching"}
 
 
 def symph(*words: str, **env: str) -> subprocess.CompletedProcess[str]:

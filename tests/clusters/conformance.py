@@ -290,6 +290,7 @@ class ConformanceOfFiles:
         place.wait("ready")
         done = place.symph("exec", "a", "exp", "--", "sh", "-c", "echo $SYMPHONY_ROLE; echo bad >&2; exit 7")
         assert (done.returncode, done.stdout, done.stderr) == (7, "a\n", "bad\n")
+        assert place.symph("exec", "exp", "a", "--", "echo", "the other order").stdout == "the other order\n"
 
     def test_a_command_reads_our_input_to_its_end(self, place: Place) -> None:
         place.launch(a=FOREVER)
@@ -328,6 +329,24 @@ class ConformanceOfFiles:
         place.wait("ready")
         assert place.symph("scp", "a:/no/such/file", str(tmp_path / "out"), "exp").returncode == 8
         assert not (tmp_path / "out").exists()
+
+    def test_a_link_that_is_named_is_followed_and_links_of_a_folder_stay(self, place: Place, tmp_path: Path) -> None:
+        place.launch(a=FOREVER)
+        place.wait("ready")
+        there = f"/tmp/symph-links-{tmp_path.name}-{time.time_ns()}"
+        made = (
+            "mkdir -p $0/ckpt-1 && cd $0 && echo w > ckpt-1/w && ln ckpt-1/w twin && ln -s ckpt-1 latest && ln -s /x x"
+        )
+        place.symph("exec", "a", "exp", "--", "sh", "-c", made, there)
+        for _ in range(2):
+            assert place.symph("collect", "exp", "--path", there, "--to", str(tmp_path / "kept")).returncode == 0
+        assert place.symph("scp", f"a:{there}/latest", str(tmp_path / "newest"), "exp").returncode == 0
+        place.symph("exec", "a", "exp", "--", "rm", "-rf", there)
+        folder = tmp_path / "kept/a" / Path(there).name
+        assert sorted(path.name for path in folder.iterdir()) == ["ckpt-1", "latest", "twin", "x"]
+        assert (str((folder / "latest").readlink()), str((folder / "x").readlink())) == ("ckpt-1", "/x")
+        assert (folder / "twin").read_text() == "w\n"
+        assert ((tmp_path / "newest").is_symlink(), (tmp_path / "newest/w").read_text()) == (False, "w\n")
 
     def test_a_copy_has_exactly_one_remote_side(self, place: Place) -> None:
         place.launch(a=FOREVER)

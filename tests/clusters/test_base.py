@@ -126,6 +126,12 @@ def test_a_dry_run_in_tmux_starts_and_saves_nothing(tmp_path: Path, capsys: pyte
     assert cluster.list_experiments() == []
 
 
+def test_a_server_name_is_answered_with_where_the_experiment_is(capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = TmuxCluster(server_name="mine")
+    cluster.launch(small(cluster), dry_run=True)
+    assert "no tmux server is called 'mine'" in capsys.readouterr().err
+
+
 def test_an_experiment_lives_and_ends_in_tmux(need_tool: Any, tmp_path: Path) -> None:
     need_tool("tmux")
     SymphonyConfig().set_experiment_folder(tmp_path)

@@ -165,6 +165,12 @@ def test_an_unknown_gpu_type_is_refused_with_what_there_is(dispatcher: GKEDispat
     assert "nvidia-tesla-p100" in failure.value.next
 
 
+def test_a_gpu_type_that_no_pool_has_is_not_suggested_to_itself(dispatcher: GKEDispatcher) -> None:
+    with pytest.raises(SpecError, match='no pool has GPUs of type "t4"') as failure:
+        dispatcher.assign_to_resource(ProcessSpec("p"), gpu_type="t4")
+    assert '"t4"' not in failure.value.next
+
+
 def test_resources_go_to_the_best_fit_whatever_the_order_of_the_file(dispatcher: GKEDispatcher) -> None:
     assert dispatcher.assign_to_resource(ProcessSpec("p"), cpu=1.2).pool == CPU2
     assert dispatcher.assign_to_resource(ProcessSpec("q"), cpu=1.99).pool == CPU8

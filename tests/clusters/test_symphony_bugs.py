@@ -18,7 +18,7 @@ import pytest
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.cli import output
-from symphony_charts.cli.commands.look import process
+from symphony_charts.cli.commands.look import ps
 from symphony_charts.cli.matching import choose
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import Conflict, NotFound, UsageError
@@ -147,7 +147,7 @@ def test_a_process_that_was_never_started_does_not_break_the_table(capsys: pytes
     )
     args: Any = SimpleNamespace(output="table", no_headers=False, color="never")
     watcher: Any = SimpleNamespace(backend="kube")
-    process._print(args, status, watcher)
+    ps._print(args, status, watcher)
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["GROUP", "-", "g"]
 
 

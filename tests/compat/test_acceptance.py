@@ -127,7 +127,68 @@ def test_a_dry_run_launch_prints_the_objects(capsys: pytest.CaptureFixture[str])
     kinds = [item["kind"] for item in yaml.safe_load_all(out)]
     assert (kinds.count("Service") >= 2, "Job" in kinds) == (True, True)
     assert "changed: containers lose all capabilities" in err
-    assert "2 changed, 0 lost" in err
+    assert "which nobody asked for: group/proc1, group/proc2, agent0 and 7 more" in err
+    assert "process_groups[0].pod_yml.data.spec.restartPolicy and 9 more\n  next: `lifecycle: service`" in err
+    assert "0 lost: everything came over; the pods are Symphony's own but for" in err
+
+
+def test_a_launch_that_says_more_than_symphony_could_is_not_called_symphonys(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from symphony.engine import Cluster
+
+    cluster = Cluster.new("kube")
+    exp = cluster.new_experiment("rl")
+    exp.new_process("worker", container_image="u:1", args=["x"], replicas=2)
+    cluster.launch(exp, dry_run=True)
+    err = capsys.readouterr().err
+    assert ("request 100m of cpu" in err, "everything" in err, "not compared with Symphony's pods" in err) == (
+        True,
+        False,
+        True,
+    )
+
+
+@pytest.mark.parametrize("backend", ["kube", "tmux"])
+def test_booleans_and_numbers_are_the_text_that_python_makes_of_them(backend: str) -> None:
+    from symphony.engine import Cluster
+
+    exp = Cluster.new(backend).new_experiment("rl")
+    group = exp.new_process_group("g")
+    process = group.new_process("p", container_image="u:1", args=["--fast", True, 1e-7], env={"DEBUG": True})
+    group.set_env("RATE", 1e-7)
+    process.set_envs({"OFF": False, "N": 4})
+    made = exp.finish().groups["g"].processes["p"]
+    assert made.args == ["--fast", "True", "1e-07"]
+    assert made.env == {"DEBUG": "True", "RATE": "1e-07", "OFF": "False", "N": "4"}
+
+
+def test_a_dry_run_shows_a_process_without_an_image_and_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    from symphony.engine import Cluster
+
+    cluster = Cluster.new("kube")
+    exp = cluster.new_experiment("rl")
+    exp.new_process("learner", args=["x"])
+    cluster.launch(exp, dry_run=True)
+    shown = capsys.readouterr()
+    assert ("kind: Job" in shown.out, "no image is named for learner" in shown.err) == (True, True)
+
+
+def test_a_dashboard_is_reached_from_outside_once_all_containers_of_its_pod_are_ready() -> None:
+    from symphony.engine import Cluster
+
+    exp = Cluster.new("kube").new_experiment("rl")
+    group = exp.new_process_group("nonagent")
+    group.restart_policy("Always")
+    group.new_process("tensorboard", container_image="u:1", args=["x"]).exposes({"tensorboard": 6006})
+    group.new_process("learner", container_image="u:1", args=["x"]).binds(["publish", "queue"])
+    objects = list(yaml.safe_load_all(exp.compile()))
+    exposed = {item["spec"].get("type"): item["spec"] for item in objects if item["kind"] == "Service"}["LoadBalancer"]
+    assert not exposed.get("publishNotReadyAddresses")
+    (pod,) = [item["spec"]["template"]["spec"] for item in objects if item["kind"] == "StatefulSet"]
+    probes = {one["name"]: one.get("readinessProbe") for one in pod["containers"]}
+    # A container has one probe: it asks the first of the ports that others dial.
+    assert probes == {"tensorboard": None, "learner": {"tcpSocket": {"port": 7000}}}
 
 
 # --- 4. serialization -------------------------------------------------------------------------------------------------
@@ -178,7 +239,7 @@ def default_tmux(name: str = "exp") -> tuple[Any, Any]:
     """The default experiment of Symphony's tests: a group with `hello`, and `alone`; they stay until ended."""
     from symphony.engine import Cluster
 
-    cluster = Cluster.new("tmux", server_name="__symphony_test__")
+    cluster = Cluster.new("tmux")
     exp = cluster.new_experiment(name, preamble_cmds=["echo of-the-experiment"])
     group = exp.new_process_group("group", preamble_cmds=["echo of-the-group"])
     group.new_process("hello", cmds=["echo Hello World!", "sleep 60"])
@@ -189,9 +250,16 @@ def default_tmux(name: str = "exp") -> tuple[Any, Any]:
 def test_an_experiment_without_processes_is_a_shell_where_symphony_left_an_empty_session() -> None:
     from symphony.engine import Cluster
 
+    from symphony_charts.local.runs import live_plans
+
     cluster = Cluster.new("tmux")
     cluster.launch(cluster.new_experiment("empty"))
     assert cluster.list_experiments() == ["empty"]
+    # It does not hear TERM, and who deletes it must not wait for the half minute that others get.
+    (plan,) = live_plans()
+    assert [process["grace_s"] for process in plan["processes"]] == [1]
+    cluster.delete("empty")
+    assert cluster.list_experiments() == []
 
 
 def test_what_runs_is_listed_described_and_deleted() -> None:
@@ -227,12 +295,6 @@ def test_the_address_book_is_empty_before_the_launch_and_holds_what_processes_ar
     dry.new_process("a", cmds=says).binds("replay")
     cluster.launch(dry, dry_run=True)
     assert dry.address_book.entries["replay"]["port"] == 7000
-
-
-def test_a_server_name_is_answered_with_where_the_experiment_is(capfd: pytest.CaptureFixture[str]) -> None:
-    cluster, exp = default_tmux()
-    cluster.launch(exp, dry_run=True)
-    assert "no tmux server is called '__symphony_test__'" in capfd.readouterr().err
 
 
 def test_two_experiments_are_listed_in_order() -> None:
@@ -289,6 +351,14 @@ def test_a_tmux_dump_is_symphonys_own_and_survives_loading() -> None:
     assert loaded.dump_dict() == fixed
 
 
+def test_an_empty_preamble_adds_nothing_to_a_dump() -> None:
+    from symphony.engine import Cluster
+
+    exp = Cluster.new("tmux").new_experiment("exp", preamble_cmds=[])
+    exp.new_process_group("group", preamble_cmds=[]).new_process("hello", cmds=["echo"])
+    assert (exp.dump_dict()["preamble_cmds"], "symph" in exp.dump_dict()) == ([], False)
+
+
 # --- 6. switching the backend -----------------------------------------------------------------------------------------
 
 
@@ -306,6 +376,22 @@ def test_one_script_is_launched_on_every_backend(backend: str, capsys: pytest.Ca
     cluster.launch(exp, force=True, dry_run=True)
     said = capsys.readouterr().out
     assert ("learner" in said, "agent" in said) == (True, True)
+
+
+def test_the_second_word_of_a_service_of_docker_is_its_image(capsys: pytest.CaptureFixture[str]) -> None:
+    from symphony.engine import Cluster
+
+    cluster = Cluster.new("docker")
+    exp = cluster.new_experiment("rl")
+    exp.new_process("server", "ubuntu:18.04")
+    exp.new_process_group("pack").new_process("agent", "ubuntu:16.04")
+    # The second word of a launch is `dry_run` there.
+    cluster.launch(exp, True)
+    services = yaml.safe_load(capsys.readouterr().out)["services"]
+    assert {name: one["image"] for name, one in services.items()} == {
+        "server": "ubuntu:18.04",
+        "pack--agent": "ubuntu:16.04",
+    }
 
 
 # --- 7. docker settings -----------------------------------------------------------------------------------------------

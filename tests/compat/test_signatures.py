@@ -72,9 +72,15 @@ def complaint(row: Row) -> str | None:
     several = {name for name, one in signature.parameters.items() if one.kind is one.VAR_POSITIONAL}
     words = [spelled.get(word, word) for word in (*row.positional, *row.keywords)]
     try:
+        in_order = signature.bind(*own, *row.positional, **{spelled.get(word, word): word for word in row.keywords})
         if "_" not in words:
-            signature.bind(*own, **{word: 1 for word in words if word not in several})
-        signature.bind(*own, *(1 for _ in row.positional), **{spelled.get(word, word): 1 for word in row.keywords})
+            theirs = (*row.positional, *row.keywords)
+            named = {ours: word for ours, word in zip(words, theirs, strict=True) if ours not in several}
+            signature.bind(*own, **named)
+            held = {**in_order.arguments, **in_order.kwargs}
+            # The order of what is abstract is that of each backend's own rows.
+            if row.cls != "Cluster" and any(held.get(ours) != word for ours, word in named.items()):
+                return f"another order: {signature}"
     except TypeError as error:
         return f"{error}: {signature}"
     return None

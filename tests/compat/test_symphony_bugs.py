@@ -208,7 +208,7 @@ def test_18_a_finished_agent_is_not_started_again_and_no_pod_is_bare() -> None:
 
 def test_39_a_keyword_that_nobody_knows_is_refused_with_the_nearest() -> None:
     with pytest.raises(ValueError, match="container_imag") as caught:
-        KubeProcessSpec("p", container_imag="u:1")
+        KubeProcessSpec("p", container_imag="u:1")  # type: ignore[call-arg]  # the mistake
     assert "container_image" in str(caught.value)
 
 

@@ -73,6 +73,20 @@ class Team:
         eventually(is_there, _WAIT_S, lambda: f"{app} runs {path}\n{self.state(place)}")
         return self.jobs(place, name)
 
+    def why(self, name: str) -> dict[str, Any]:
+        """What `symph status` says of an experiment in dev, and its exit status."""
+        programs, settings = self.argo.programs, self.folder / ".symph.yaml"
+        context = programs.kubectl("config", "current-context").strip()
+        settings.write_text(
+            settings.read_text().replace(f"namespace: {self.dev}}}", f"namespace: {self.dev}, context: {context}}}")
+        )
+        argv = [sys.executable, "-m", "symphony_charts", "status", name, "--env", "dev", "-o", "json"]
+        done = programs.try_run(argv, cwd=self.folder, timeout_s=60)
+        assert done.out, done.err
+        # What runs beside is of no environment.
+        (item,) = (each for each in json.loads(done.out)["items"] if each["env"])
+        return {**(item["why"] or {}), "code": done.code}
+
     def state(self, namespace: str) -> str:
         """For whoever reads a failure."""
         return f"{self.argo.describe()}\n{describe(self.argo.programs, namespace)}"
@@ -215,3 +229,36 @@ def test_a_pointer_that_aims_at_another_environments_place_runs_nothing_there(te
     )
     assert not team.argo.application("prod-ml-naps")
     assert not team.jobs(team.prod, "naps")
+    why = team.why("naps")
+    assert (why["cause"], why["code"]) == ("sync", 1), why
+    assert why["text"].startswith("Argo CD cannot apply it: application destination")
+
+
+def test_status_names_the_field_that_argo_cd_cannot_change(team: Team) -> None:
+    team.publish("naps", "one")
+    [name] = team.wait_synced("dev", "naps", "0.1.0")
+    programs = team.argo.programs
+    job = json.loads(programs.kubectl("-n", team.dev, "get", "job", name, "-o", "json"))
+    team.publish("naps", "two")
+    team.wait_synced("dev", "naps", "0.1.1")
+    # Somebody puts another Job where the rollback's is to stand.
+    job["spec"]["template"]["spec"]["containers"][0]["image"] = "busybox:1.36.0"
+    job["spec"]["template"]["metadata"]["labels"] = {"app": "theirs"}
+    del job["spec"]["selector"]
+    job["metadata"] = {"name": name, "namespace": team.dev}
+    programs.kubectl("create", "-f", "-", stdin=json.dumps(job))
+    team.symph("rollback", "naps", "--env", "dev")
+
+    is_read = lambda: team.why("naps").get("cause") == "immutable"  # noqa: E731
+    eventually(is_read, _WAIT_S, lambda: f"{team.why('naps')}\n{team.state(team.dev)}")
+    why = team.why("naps")
+    assert why == {
+        "cause": "immutable",
+        "text": f"Argo CD cannot apply it: spec.template of Job/{name} is immutable",
+        "next": f"kubectl -n {team.dev} delete job/{name}",
+        "processes": [],
+        "code": 1,
+    }
+    # The step that it names is what helps.
+    programs.kubectl(*why["next"].split()[1:])
+    assert list(team.wait_synced("dev", "naps", "0.1.0")) == [name]

@@ -73,7 +73,7 @@ def test_a_job_that_kubectl_made_is_listed_described_and_removed_by_its_kind(
     assert (learner["name"], learner["active"]) == ("learner", 2)
     refused = symph(programs, "delete", "cart", "-n", namespace, "--yes")
     assert refused.returncode == 7, refused.stderr
-    assert "symph delete dijob/cart" in refused.stderr
+    assert f"symph rm -n {namespace} dijob/cart" in refused.stderr
     assert symph(programs, "delete", "dijob/cart", "-n", namespace, "--dry-run").returncode == 0
     assert "cart" in programs.kubectl("-n", namespace, "get", "dijobs", "-o", "name")
     assert symph(programs, "delete", "dijob/cart", "-n", namespace).returncode != 0  # nobody answers the question

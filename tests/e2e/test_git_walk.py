@@ -71,8 +71,8 @@ WAYS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("purge", {"back": 1}),
         ("publish", {"name": "es", "label": "1"}),
     ],
-    "another namespace": [("settle", {"env": "dev", "values": {}, "moves": 3}), ("publish", {"label": "1"})],
-    "another cluster": [("settle", {"env": "dev", "values": {}, "moves": 4}), ("publish", {"label": "1"})],
+    "another namespace": [("settle", {"env": "dev", "values": {}, "moves": 3}), ("publish", {"label": "4"})],
+    "another cluster": [("settle", {"env": "dev", "values": {}, "moves": 4}), ("publish", {"label": "4"})],
     "one value after another": [
         ("publish", {"label": "1", "given": {"groups.nap.replicas": 3}}),
         ("publish", {"label": "1", "given": {"groups.nap.backoffLimit": 5}}),

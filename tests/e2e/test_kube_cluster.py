@@ -17,6 +17,7 @@ from symphony_charts.backend.status import LogQuery
 from symphony_charts.clusters.kubernetes import KubeCluster
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, UsageError
 from symphony_charts.kubernetes.backend import KubeWatcher
+from symphony_charts.kubernetes.client import KubeApi
 from symphony_charts.kubernetes.releases.releases import Releases
 from symphony_charts.kubernetes.releases.source import prepared_chart
 from symphony_charts.prepare import prepare_experiment
@@ -256,19 +257,72 @@ def _saying(word: str) -> dict[str, Any]:
     return {"command": ["sh", "-c", f"echo {word}; exec sleep 300"], "grace_period": 1}
 
 
-def test_a_watch_whose_place_is_forgotten_looks_again(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    watcher = KubeWatcher(namespace=namespace)
-    path = watcher.api.collection("v1", "ConfigMap", namespace)
-    whole = watcher.api._list
+def test_a_reader_that_comes_after_a_restart_reads_what_was_written_before_it(
+    namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = KubeCluster(namespace=namespace)
+    program = "echo try; test -e /mnt/tried && exit; touch /mnt/tried; exit 1"
+    kept = [{"at": "/mnt", "empty_dir": None}]
+    again = {"command": ["sh", "-c", program], "restart": "on-failure", "retries": 3, "mounts": kept}
+    cluster.launch(from_data({"name": "exp", "image": "python:3.12-slim", "processes": {"a": again}}))
+    log = KubeApi.log
+
+    def late(api: KubeApi, *arguments: Any, **options: Any) -> Any:
+        cluster.wait("exp", "succeeded", timeout_s=60)
+        return log(api, *arguments, **options)
+
+    monkeypatch.setattr(KubeApi, "log", late)
+    followed = [line.text for line in cluster.logs("exp", LogQuery(follow=True))]
+    assert (followed, [line.text for line in cluster.logs("exp")]) == (["try\n", "try\n"], ["try\n", "try\n"])
+
+
+def served(api_version: str, namespace: str) -> str | None:
+    """The path of the widgets, once the server gives them."""
+    api = KubeApi()
+    try:
+        path = api.collection(api_version, "Widget", namespace)
+        api.listed(path)
+    except NotFound:
+        return None
+    return path
+
+
+def test_a_watch_whose_place_is_forgotten_looks_again(
+    programs: Programs, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of a kind that is new, no server remembers what was before it.
+    group = f"{namespace}.example.org"
+    names = {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    spec = {
+        "group": group,
+        "names": names,
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+    }
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": spec,
+    }
+    programs.kubectl("apply", "-f", "-", stdin=json.dumps(definition))
+    programs.establish(f"widgets.{group}")
+    api = KubeWatcher(namespace=namespace).api
+    path = eventually(lambda: served(f"{group}/v1", namespace), 60, "the kind is not served")
+    whole = api._list
     asked: list[str] = []
 
     def forgotten(*args: Any, **options: Any) -> tuple[list[dict[str, Any]], str]:
         asked.append("list")
         return ([], "1") if len(asked) == 1 else whole(*args, **options)
 
-    monkeypatch.setattr(watcher.api, "_list", forgotten)
-    looks = (event for event in watcher.api.watch(path, timeout_s=30) if event is None)
-    assert len(list(itertools.islice(looks, 2))) == 2
+    monkeypatch.setattr(api, "_list", forgotten)
+    try:
+        looks = (event for event in api.watch(path, timeout_s=30) if event is None)
+        assert len(list(itertools.islice(looks, 2))) == 2
+    finally:
+        programs.kubectl("delete", f"crd/widgets.{group}")
 
 
 def test_a_change_wakes_a_watch_without_a_poll(namespace: str) -> None:

@@ -113,6 +113,8 @@ def test_after_a_loss_of_power_nobody_is_signalled_and_the_run_is_lost(
         ("lost", "its container is gone; symph down rl tidies up")
     ]
     assert "lost" in second.symph("p", "rl").stdout
+    told = second.symph("status", "rl", "-o", "json")
+    assert (told.returncode, json.loads(told.stdout)["items"][0]["why"]["cause"]) == (1, "lost")
     waited = second.symph("wait", "rl")
     assert (waited.returncode, "is lost" in waited.stderr) == (1, True)
     assert second.symph("down", "rl").returncode == 0

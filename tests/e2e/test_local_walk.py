@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,6 +22,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
+from tests.e2e.local_walk.inside import write_whole
 from tests.e2e.local_walk.walk import Step, Walk, walked
 from tests.e2e.local_walk.world import World, why_not
 
@@ -267,6 +271,30 @@ class Steps(RuleBasedStateMachine):
         with self._stack, self._noting():
             if not self.wrong:
                 self._walk.finish()
+
+
+def test_an_answer_of_a_machine_is_whole_though_children_end_while_it_is_written() -> None:
+    reader, writer = os.pipe()
+    data, heard = os.urandom(1 << 22), bytearray()
+
+    def hear() -> None:
+        while more := os.read(reader, 1 << 12):
+            heard.extend(more)
+            time.sleep(0)
+
+    listener = threading.Thread(target=hear)
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    listener.start()
+    try:
+        write_whole(writer, data)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        os.close(writer)
+        listener.join()
+        os.close(reader)
+    assert heard == data
 
 
 @pytest.mark.parametrize("number", range(_WALKS))

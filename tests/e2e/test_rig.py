@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import subprocess
@@ -24,6 +25,8 @@ from tests.e2e.rig.kubelet.logs import LogRequest, select_lines
 from tests.e2e.rig.nodes import DEFAULT_POOLS, make_node, node_names, read_pools
 from tests.e2e.tools import build
 from tests.e2e.tools.catalog import TOOLS
+from tests.pages.blocks import blocks_of
+from tests.tools import kubectl
 
 _CACHE = build.cache_folder().parent.parent
 
@@ -46,6 +49,25 @@ def _running_below(folder: Path) -> list[str]:
         if str(folder) in words:
             found.append(words)
     return found
+
+
+@pytest.mark.rig
+def test_the_cluster_for_yourself_is_started_used_and_stopped_as_its_page_says(tmp_path: Path) -> None:
+    (lines,) = [block.text for block in blocks_of(CHECKOUT / "docs/e2e.md") if block.rest == "tests/e2e/test_rig.py"]
+    program = kubectl()
+    assert program is not None
+    folders = [str(Path(sys.executable).parent), str(program.parent), os.environ["PATH"]]
+    places = {name: str(tmp_path / name.lower()) for name in ("HOME", "TMPDIR", "SYMPH_STATE_DIR")}
+    for place in places.values():
+        Path(place).mkdir()
+    env = {"PATH": os.pathsep.join(folders), "LC_ALL": "C.UTF-8", **places}
+    done = subprocess.run(
+        ["bash", "-e", "-c", lines], cwd=CHECKOUT, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in ("export KUBECONFIG=", "pod/ring-p0-", "service/ring-ring-0", "kube-apiserver", "MiB"):
+        assert words in done.stdout + done.stderr
+    assert not _running_below(tmp_path)
 
 
 @pytest.mark.rig

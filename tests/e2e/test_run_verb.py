@@ -23,6 +23,8 @@ LEARNER = {
     "env": {"CODE": "0"},
 }
 
+_TYPE = "{.metadata.labels.node\\.kubernetes\\.io/instance-type}{'\\n'}"
+
 
 def write(folder: Path, **processes: Any) -> str:
     (folder / "exp.json").write_text(json.dumps({"name": "exp", "image": "busybox:1.37.0", "processes": processes}))
@@ -40,6 +42,11 @@ def run(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=180, check=False)
 
 
+def run_verb(env: dict[str, str], *words: str) -> dict[str, Any]:
+    argv = [sys.executable, "-m", "symphony_charts", *words]
+    return dict(json.loads(subprocess.run(argv, env=env, capture_output=True, timeout=120, check=True).stdout))
+
+
 @pytest.mark.rig
 @pytest.mark.parametrize("with_helm", [True, False], ids=["helm", "objects"])
 def test_a_cluster_is_run_on_as_this_machine_is(
@@ -51,7 +58,9 @@ def test_a_cluster_is_run_on_as_this_machine_is(
         done = run(env, path, *place, "--force")
         assert done.returncode == 0, done.stderr
         assert done.stdout == "learner | step 1\nlearner | step 2\nlearner | step 3\n"
-        assert re.search(r"^exp succeeded after [0-9.]+ s   logs: symph logs exp", done.stderr, re.MULTILINE)
+        assert re.search(
+            r"^exp succeeded after [0-9.]+ s   (\S+ for 1 node   )?logs: symph logs exp", done.stderr, re.MULTILINE
+        )
         said[place[0]] = re.sub(r"\d+s", "Ns", next(line for line in done.stderr.splitlines() if " * " in line))
     assert said["-n"] == said["--on"] == "learner * succeeded after Ns"
 
@@ -94,6 +103,48 @@ def test_the_cockpit_shows_a_cluster_as_it_shows_this_machine(
         own.close()
 
 
+@pytest.mark.rig
+def test_tiles_show_a_cluster_as_they_show_this_machine(
+    programs: Programs, namespace: str, tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment(programs, True).items():
+        monkeypatch.setenv(name, value)
+    says = {"image": "busybox:1.37.0", "cmds": ["echo $SYMPHONY_ROLE $SYMPH_INDEX speaks; exec sleep 300"]}
+    path = write(tmp_path, learner={**says, "grace_period": 1}, agent={**says, "replicas": 2, "grace_period": 1})
+    assert run({**os.environ}, path, "-n", namespace, "-d").returncode == 0
+    own = Own(private_places)
+
+    def seen(*texts: str) -> None:
+        # What the client sees: a window of several panes as it is drawn.
+        def screen() -> str:
+            return own.tmux("capture-pane", "-p", "-t", "mine")
+
+        eventually(lambda: all(text in screen() for text in texts), 90, screen)
+
+    try:
+        own.type(f"env -u TMUX symph attach exp --tile -n {namespace}")
+        seen("learner  running", "agent-0  running", "agent-1  running", "agent 2/2  learner 1/1", "q: leave")
+        seen("learner 0 speaks", "agent 0 speaks", "agent 1 speaks")
+        # The key leads into the container of the chosen process, and back.
+        own.tmux("send-keys", "-t", "mine", "Right")
+        own.tmux("send-keys", "-t", "mine", "a")
+
+        def answers() -> bool:
+            # What is typed before the shell is there is nobody's.
+            own.type("echo in-$SYMPHONY_ROLE")
+            return "in-agent" in own.screen()
+
+        eventually(answers, 60, own.screen)
+        own.type("exit")
+        seen("agent-0  running", "q: leave")
+        own.tmux("send-keys", "-t", "mine", "q")
+        eventually(lambda: "q: leave" not in own.screen(), 30, own.screen)
+        jobs = programs.kubectl("-n", namespace, "get", "jobs", "-o", "name").split()
+        assert len(jobs) == 2
+    finally:
+        own.close()
+
+
 @pytest.mark.slow
 def test_no_line_is_lost_of_a_hundred_processes_that_write_ten_thousand_lines_a_second(tmp_path: Path) -> None:
     program = (
@@ -107,3 +158,32 @@ def test_no_line_is_lost_of_a_hundred_processes_that_write_ten_thousand_lines_a_
         index, _, number = line.partition(" | ")[2].partition(" ")
         got.setdefault(index, []).append(int(number))
     assert got == {str(index): list(range(500)) for index in range(100)}
+
+
+@pytest.mark.rig
+def test_what_a_run_cost_is_the_price_of_its_node_where_that_has_one(
+    programs: Programs, namespace: str, tmp_path: Path
+) -> None:
+    # A cluster's times are whole seconds.
+    learner = {**LEARNER, "cmds": [*LEARNER["cmds"], "sleep 2"]}
+    env, path = environment(programs, True), write(tmp_path, learner=learner)
+    done = run(env, path, "-n", namespace, "-o", "json")
+    assert done.returncode == 0, done.stderr
+    cost = json.loads(done.stdout.splitlines()[-1])["cost"]
+    assert (cost["source"], cost["noPrice"]) == ("for 1 node", [])
+    assert 0 < cost["total"] < cost["perHour"] / 60
+
+    def costs() -> list[object]:
+        verbs = (["ls"], ["status", "exp"], ["describe", "exp"])
+        documents = [run_verb(env, *verb, "-n", namespace, "-o", "json") for verb in verbs]
+        return [document.get("items", [document])[0]["cost"] for document in documents]
+
+    assert costs() == [cost] * 3
+    # A node of no type that anybody sells has no price, and none is made up.
+    types = programs.kubectl("get", "nodes", "-o", f"jsonpath={{range .items[*]}}{{.metadata.name}} {_TYPE}{{end}}")
+    programs.kubectl("label", "nodes", "--all", "node.kubernetes.io/instance-type-")
+    try:
+        assert costs() == [None] * 3
+    finally:
+        for name, kind in (line.split() for line in types.splitlines()):
+            programs.kubectl("label", "node", name, f"node.kubernetes.io/instance-type={kind}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from tests.e2e.charts import ExampleCharts, package_data
 from tests.e2e.programs import Programs, eventually
 from tests.e2e.release import Release, start_pod
+from tests.tools import HELM_VERSIONS, helm
 
 Releases = Callable[..., Release]
 
@@ -102,6 +105,45 @@ def test_a_service_never_leads_to_an_old_pod_after_it_led_to_a_new_one(
     eventually(lambda: heard().count("two") > 100, 30, lambda: f"answers from the second run: {heard()[-20:]}")
     answers = [word for word in heard() if word != "-"]
     assert "one" not in answers[answers.index("two") :]
+
+
+def test_over_an_upgrade_what_keeps_goes_on_and_what_is_of_the_run_begins_anew(
+    release: Releases, programs: Programs, namespace: str, tmp_path: Path
+) -> None:
+    stays = {"cmds": ["sleep 300"], "lifecycle": "service", "grace_period": 1}
+    spec: dict[str, object] = {
+        "name": "naps",
+        "image": "busybox:1.37.0",
+        "processes": {
+            "actor": {"cmds": ["sleep 300"], "env": {"LR": "1"}, "grace_period": 1},
+            "board": {**stays, "keep": True},
+            "replay": stays,
+        },
+    }
+    (tmp_path / "naps.json").write_text(json.dumps(spec))
+    run = release("naps")
+    run.install(package_data(spec, tmp_path / "chart"))
+    run.wait_ready()
+
+    def uids() -> dict[str, str]:
+        return {
+            pod["metadata"]["labels"]["symph.dev/group"]: pod["metadata"]["uid"]
+            for pod in run.pods()
+            if "deletionTimestamp" not in pod["metadata"]
+        }
+
+    before = uids()
+    argv = [sys.executable, "-m", "symphony_charts", "upgrade", str(tmp_path / "naps.json"), "-n", namespace]
+    env = {"HELM_BIN": str(helm(HELM_VERSIONS[-1]))}
+    done = programs.try_run([*argv, "--set", "groups.actor.containers.actor.env.LR=2"], more_env=env)
+    assert "; anew with it: replay (but for `keep: true`)" in done.out, done.err
+    eventually(lambda: uids().keys() == before.keys() and uids()["replay"] != before["replay"], 60, "a new replay")
+    run.wait_ready()
+    assert {group: uid == before[group] for group, uid in uids().items()} == {
+        "actor": False,
+        "board": True,
+        "replay": False,
+    }
 
 
 def test_two_releases_of_one_chart_run_side_by_side(release: Releases, charts: ExampleCharts) -> None:

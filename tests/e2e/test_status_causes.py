@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.programs import Programs, eventually
+from tests.e2e.tools.modules import SEALED_SECRETS, module_folder
+from tests.gitops.servers import commit, git
 from tests.tools import HELM_VERSIONS, helm
 
 pytestmark = pytest.mark.rig
@@ -24,6 +26,13 @@ _QUOTA = {
     "kind": "ResourceQuota",
     "metadata": {"name": "few"},
     "spec": {"hard": {"requests.cpu": "50m"}},
+}
+# What is there before the experiment, by its cause.
+_BEFORE: dict[str, tuple[tuple[str, ...], dict[str, Any] | None]] = {
+    "quota": (("apply", "-f", "-"), _QUOTA),
+    "secret without the key": (("create", "secret", "generic", "held"), None),
+    "config without the key": (("create", "configmap", "held"), None),
+    "refused": (("label", "namespace", "{}", "pod-security.kubernetes.io/enforce=restricted"), None),
 }
 _NAP = {"cmds": ["sleep 300"], "grace_period": 1}
 _CAUSES: dict[str, tuple[dict[str, Any], str, str, int]] = {
@@ -46,6 +55,42 @@ _CAUSES: dict[str, tuple[dict[str, Any], str, str, int]] = {
         "the Secret absent is missing",
         "symph secrets push SPEC -n {}",
         1,
+    ),
+    "secret without the key": (
+        {"env": {"TOKEN": {"secret": "held", "key": "token"}}},
+        "the Secret {}/held has no key token",
+        "symph secrets push SPEC -n {}",
+        1,
+    ),
+    "secret as a folder": (
+        {"mounts": [{"at": "/keys", "secret": {"secret": "absent"}}]},
+        "the Secret absent is missing",
+        "symph secrets push SPEC -n {}",
+        1,
+    ),
+    "config": (
+        {"env": {"RATE": {"config": "absent", "key": "rate"}}},
+        "the ConfigMap absent is missing",
+        "symph upgrade SPEC -n {}",
+        1,
+    ),
+    "config without the key": (
+        {"env": {"RATE": {"config": "held", "key": "rate"}}},
+        "the ConfigMap {}/held has no key rate",
+        "symph upgrade SPEC -n {}",
+        1,
+    ),
+    "refused": (
+        {},
+        'the cluster refuses its pods: violates PodSecurity "restricted:latest": ',
+        "kubectl -n {} get events --field-selector type=Warning",
+        1,
+    ),
+    "probe": (
+        {"ready": {"exec": ["sh", "-c", "echo no model yet; exit 1"]}},
+        "not ready: no model yet",
+        "symph logs nap exp --tail 50 -n {}",
+        0,
     ),
     "failed": (
         {"cmds": ["echo first; echo no module named gym; exit 3"]},
@@ -73,8 +118,12 @@ def test_each_cause_on_a_cluster_is_one_sentence_with_a_step(
     case: str, symph: Callable[..., Any], programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
     fields, text, step, code = _CAUSES[case]
-    if case == "quota":
-        programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(_QUOTA))
+    text = text.replace("{}", namespace)
+    if case in _BEFORE:
+        words, given = _BEFORE[case]
+        programs.kubectl(
+            "-n", namespace, *(word.format(namespace) for word in words), stdin=json.dumps(given) if given else None
+        )
     spec = {"name": "exp", "image": "busybox:1.37.0", "processes": {"nap": {**_NAP, **fields}}}
     (tmp_path / "exp.json").write_text(json.dumps(spec))
     started = symph("install", "exp.json", "-n", namespace)
@@ -99,6 +148,55 @@ def test_each_cause_on_a_cluster_is_one_sentence_with_a_step(
     assert text in symph("process", "exp", "-n", namespace).err
 
 
+def test_git_and_the_cluster_that_are_not_alike_are_told_apart(
+    symph: Callable[..., Any], programs: Programs, namespace: str, tmp_path: Path
+) -> None:
+    bare = tmp_path / "charts.git"
+    programs.run(["git", "init", "-q", "--bare", "-b", "main", str(bare)])
+    context = programs.kubectl("config", "current-context").strip()
+    dev = f"{{namespace: {namespace}, context: {context}}}"
+    settings = f"team: ml\nrepository: {{url: {bare}, author: A <a@b.c>}}\nenvironments: {{dev: {dev}}}\n"
+    (tmp_path / ".symph.yaml").write_text(settings)
+
+    def publish(seconds: int) -> None:
+        nap = {"cmds": [f"sleep {seconds}"], "grace_period": 1}
+        spec = {"name": "exp", "image": "busybox:1.37.0", "processes": {"nap": nap}}
+        (tmp_path / "exp.json").write_text(json.dumps(spec))
+        assert symph("publish", "exp.json", "--env", "dev").code == 0
+
+    def why() -> tuple[str, str, int]:
+        done = symph("status", "exp", "--env", "dev", "-o", "json")
+        (item,) = json.loads(done.out)["items"]
+        return item["why"]["cause"], item["why"]["text"], done.code
+
+    publish(300)
+    assert why() == ("start", f"published, and {context} runs nothing of it yet", 0)
+    assert symph("install", "exp.json", "-n", namespace).code == 0
+    publish(301)
+    assert why() == ("drift", "Git says exp-0.1.1, the cluster runs exp-0.1.0", 1)
+    pointer = "envs/dev/ml/exp.symph-app.yaml"
+    commit(bare, {pointer: git(bare, "show", f"main:{pointer}").replace("0.1.1", "0.1.9")})
+    assert why() == ("chart", "the chart that it names is not in the repository", 1)
+
+
+def test_a_job_that_somebody_suspended_is_no_fault(
+    symph: Callable[..., Any], programs: Programs, namespace: str, tmp_path: Path
+) -> None:
+    spec = {"name": "exp", "image": "busybox:1.37.0", "processes": {"nap": _NAP}}
+    (tmp_path / "exp.json").write_text(json.dumps(spec))
+    assert symph("install", "exp.json", "-n", namespace).code == 0
+    job = programs.kubectl("-n", namespace, "get", "jobs", "-o", "name").strip()
+    programs.kubectl("-n", namespace, "patch", job, "-p", '{"spec": {"suspend": true}}')
+
+    def why() -> dict[str, Any]:
+        (item,) = json.loads(symph("status", "exp", "-n", namespace, "-o", "json").out)["items"]
+        return dict(item["why"] or {})
+
+    eventually(lambda: why().get("cause") == "suspended", _WAIT_S, lambda: str(why()))
+    said = symph("status", "exp", "-n", namespace)
+    assert (said.code, "nap: suspended until somebody resumes it" in said.out) == (0, True), said
+
+
 def test_run_says_why_nothing_comes(
     symph: Callable[..., Any], namespace: str, tmp_path: Path, programs: Programs
 ) -> None:
@@ -112,3 +210,33 @@ def test_run_says_why_nothing_comes(
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=120)
     assert b"nap * the image denied.example/agent:1 cannot be pulled: pull access denied" in line
+
+
+def test_a_secret_that_its_controller_cannot_open_says_why(
+    symph: Callable[..., Any], programs: Programs, namespace: str, tmp_path: Path
+) -> None:
+    for path in sorted(module_folder(SEALED_SECRETS).glob("helm/sealed-secrets/crds/*.yaml")):
+        programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
+    programs.establish("sealedsecrets.bitnami.com")
+    (tmp_path / "token.txt").write_text("t")
+    nap = {**_NAP, "cmds": ["sleep 100"]}
+    secrets = {"secrets": ["token.txt"], "secret_source": {"source": "sealed"}}
+    spec = {"name": "exp", "image": "busybox:1.37.0", "processes": {"nap": nap}, **secrets}
+    (tmp_path / "exp.json").write_text(json.dumps(spec))
+    sealed = json.dumps({"secrets": {"source": "sealed", "encryptedData": {"token.txt": "AgB1"}}})
+    (tmp_path / "sealed.json").write_text(sealed)
+    started = symph("install", "exp.json", "-n", namespace, "-f", "sealed.json")
+    assert started.code == 0, started.err
+    # As the controller writes it.
+    condition = {"type": "Synced", "status": "False", "message": "no key could decrypt secret (token.txt)"}
+    patch = json.dumps({"status": {"conditions": [condition]}})
+    words = ("patch", "sealedsecret", "exp-secrets", "--type=merge", "--subresource=status", "-p", patch)
+    programs.kubectl("-n", namespace, *words)
+
+    def why() -> dict[str, Any]:
+        return dict(json.loads(symph("describe", "exp", "-n", namespace, "-o", "json").out)["why"] or {})
+
+    wanted = "the sealed Secret exp-secrets cannot be opened: no key could decrypt secret (token.txt)"
+    eventually(lambda: why().get("text") == wanted, _WAIT_S, lambda: str(why()))
+    assert why()["next"] == f"symph secrets seal SPEC --cert cluster -n {namespace}"
+    assert wanted in symph("status", "exp", "-n", namespace).out

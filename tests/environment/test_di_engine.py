@@ -17,10 +17,12 @@ from tests.importers.dijob_operators import MAKERS
 HOSTS = {"learner": ["l-0"], "data-collector": ["c-0", "c-1"]}
 
 
-def di_environment(job: str, pod: str, index: int, hosts: dict[str, list[str]]) -> dict[str, str]:
+def di_environment(
+    job: str, pod: str, index: int, hosts: dict[str, list[str]], types: dict[str, str] | None = None
+) -> dict[str, str]:
     """The DI_* variables of a replica, from the list of what a process is told."""
     is_node = pod in hosts
-    facts = {**dict.fromkeys(Fact, ""), **(node_facts(job, pod, index, hosts) if is_node else {})}
+    facts = {**dict.fromkeys(Fact, ""), **(node_facts(job, pod, index, hosts, types or {}) if is_node else {})}
     told = interpret(own_variables("x", ProcessRef(pod, "p"), [], is_node=is_node), facts, {})
     return {name: str(value) for name, value in told.items() if name.startswith("DI_")}
 
@@ -32,6 +34,13 @@ def test_ranks_go_on_from_pod_to_pod() -> None:
         "DI_DATA_COLLECTOR_NODES": "c-0,c-1",
         "DI_RANK": "2",
     }
+
+
+def test_a_task_of_type_none_finds_all_tasks_of_that_type() -> None:
+    hosts = {"a": ["a-0"], "learner": ["l-0"], "boss": ["b-0", "b-1"], "c": ["c-0"]}
+    told = {pod: di_environment("x", pod, 0, hosts, {"boss": "collector"}) for pod in hosts}
+    assert told["a"]["DI_A_NODES"] == told["c"]["DI_C_NODES"] == "a-0,c-0"
+    assert (told["learner"]["DI_LEARNER_NODES"], told["boss"]["DI_BOSS_NODES"]) == ("l-0", "b-0,b-1")
 
 
 def test_what_is_no_node_gets_nothing() -> None:
@@ -54,6 +63,10 @@ def test_nodes_are_what_ends_in_the_order_of_declaration() -> None:
     run = {"command": ["x"]}
     processes = {"learner": run, "board": {**run, "lifecycle": "service"}, "collector": run}
     assert nodes_of(from_data({"name": "x", "processes": processes})) == ["learner", "collector"]
+    pair = {"pair": {"processes": {"a": run, "b": run}}}
+    lone = {"learner": run}
+    assert nodes_of(from_data({"name": "x", "processes": lone, "groups": pair})) == ["learner", "pair"]
+    assert nodes_of(from_data({"name": "x", "groups": pair, "processes": lone})) == ["pair", "learner"]
 
 
 def test_a_dijob_of_the_newer_operators_has_them_unasked() -> None:

@@ -1,4 +1,8 @@
-"""A real sshd of this user's own, on a port of its own, that lets one key in to the repositories of this machine."""
+"""A real sshd of this user's own, on a port of its own, that lets one key in to the repositories of this machine.
+
+Who is let in has an empty home: a shell that a test kills halfway through the start-up files of the user's real one may
+leave a lock of theirs behind, and the next login waits for it.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 MaxStartups 500:30:500
+SetEnv HOME={folder}
 """
 
 

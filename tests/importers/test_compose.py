@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from symphony_charts.errors import SpecError
@@ -157,6 +159,13 @@ def test_forms_of_a_health_check(test: str, command: list[str] | None) -> None:
     assert (ready.exec.command if isinstance(ready, Probe) and ready.exec is not None else None) == command
 
 
+def test_a_check_begins_at_once_since_failures_count_for_nothing_before_it_was_ready() -> None:
+    imported = compose("services: {a: {image: i, healthcheck: {test: x, interval: 3s, start_period: 30s}}}")
+    check = ExecProbe(command=["sh", "-c", "x"])
+    assert imported.experiment.processes["a"].ready == Probe(exec=check, period=3, timeout=30, failures=3)
+    assert notes_of(imported) == ""
+
+
 def test_memory_is_binary_and_gpus_are_counted() -> None:
     learner = example().processes["learner"]
     assert (learner.limits, learner.gpus) == ({"cpu": "4000m", "memory": "8Gi"}, 1)
@@ -208,9 +217,83 @@ def test_a_config_is_copied_to_its_place_before_the_service_starts() -> None:
 
 
 def test_secrets_of_files_and_of_the_cluster() -> None:
-    assert example().secrets == [SecretFile(file="./token.txt", key="token", only=["learner"])]
-    places = mounted("secrets: [s]", "secrets: {s: {external: true}}")
-    assert places == {"/run/secrets": SecretVolume(secret="s")}  # noqa: S106 - the name of a Secret
+    assert example().secrets == [
+        SecretFile(file="./token.txt", key="token", only=["learner"], also_at=["/run/secrets/token"])
+    ]
+    text = """services:
+  a: {image: i, secrets: [s, {source: t, target: /etc/t.pem}, f]}
+secrets: {s: {external: true}, t: {external: true, name: other}, f: {file: f.txt}}
+"""
+    imported = compose(text)
+    mounts = {mount.at: mount for mount in imported.experiment.processes["a"].mounts}
+    for at, key, name in (("/run/secrets/s", "s", "s"), ("/etc/t.pem", "t", "other")):
+        assert (mounts[at].sub_path, mounts[at].read_only) == (key, True)
+        assert imported.experiment.volumes[mounts[at].volume] == SecretVolume(secret=name)
+        assert f'secret "{key}" is read from the key "{key}" of the Secret {name}' in str(imported.report.changed)
+    assert [secret.also_at for secret in imported.experiment.secrets] == [["/run/secrets/f"]]
+
+
+def test_a_secret_stands_where_compose_puts_it() -> None:
+    text = """services:
+  db: {image: i, secrets: [word, {source: token, target: /etc/token}, {source: token, target: t}]}
+  web: {image: i, secrets: [{source: word, target: w}]}
+secrets: {word: {file: p.txt}, token: {file: o.txt}}
+"""
+    imported = compose(text)
+    assert imported.experiment.secrets == [
+        SecretFile(file="p.txt", key="word", only=["db", "web"], also_at=["/run/secrets/word", "/run/secrets/w"]),
+        SecretFile(file="o.txt", key="token", only=["db"], also_at=["/etc/token", "/run/secrets/t"]),
+    ]
+    assert imported.report.lost == ()
+
+
+def test_a_service_that_is_built_stops_the_import_with_the_way_unless_its_image_is_given() -> None:
+    text = "services:\n  web: {build: {context: ./web}}"
+    with pytest.raises(SpecError) as caught:
+        compose(text)
+    (problem,) = caught.value.problems
+    assert problem.next.startswith("docker build -t HOST/web ./web, docker push HOST/web, then --image web=HOST/web")
+    given = compose(text, images={"web": "h/web:1"})
+    assert (given.experiment.processes["web"].image, given.report.lost) == ("h/web:1", ())
+    with pytest.raises(SpecError, match="which is no service"):
+        compose("services: {a: {image: i}}", images={"b": "h/b"})
+
+
+def test_the_home_folder_of_a_mount_is_the_users() -> None:
+    experiment = compose("services: {a: {image: i, volumes: ['~/d:/d']}}", home="/home/ada").experiment
+    assert list(experiment.volumes.values()) == [HostPathVolume(path="/home/ada/d")]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ("proxy_pass http://backend;", True),
+        ("url: http://backend:8000/x", True),
+        ("address = backend:8000", True),
+        ("postgres://u:p@backend/db", True),
+        ("redis.Redis(host='backend', db=0)", True),
+        ("dsn: host=backend port=5432", True),
+        ("upstream { server backend; }", True),
+        ("peers: http://back{x...y} http://backen{1...3}:9000", False),
+        ("the backend is here", False),
+        ("/srv/backend:1", False),
+        ("http://my-backend/", False),
+    ],
+)
+def test_a_service_that_a_mounted_file_dials_keeps_its_name(text: str, is_kept: bool) -> None:
+    body = "services: {web: {image: i, volumes: ['./conf:/conf']}, backend: {image: i, expose: [8000]}}"
+    processes = compose(body, texts_below=lambda path: [text] if path == "./conf" else []).experiment.processes
+    assert (processes["backend"].names, processes["web"].names) == (["backend"] if is_kept else [], [])
+
+
+def test_a_folder_that_is_not_there_is_made_as_compose_makes_it() -> None:
+    text = "services: {a: {image: i, volumes: ['./data:/d', './conf:/c', '/run/d.sock:/s']}}"
+    volumes = compose(text, folder="/x", is_there=lambda path: path == "/x/conf").experiment.volumes.values()
+    assert list(volumes) == [
+        HostPathVolume(path="/x/data", kind="DirectoryOrCreate"),
+        HostPathVolume(path="/x/conf"),
+        HostPathVolume(path="/run/d.sock"),
+    ]
 
 
 def test_what_extends_another_service_has_its_fields() -> None:
@@ -329,12 +412,76 @@ def test_no_key_is_dropped_without_a_word(body: str, place: str) -> None:
     assert f"services.a.{place}" in [note.path for note in report.lost]
 
 
-def test_a_name_that_others_depend_on_and_nothing_rewrote_is_lost() -> None:
+def test_a_name_that_others_depend_on_and_nothing_rewrote_is_kept() -> None:
     text = "services:\n  db: {image: i, expose: [5432]}\n  web: {image: i, depends_on: [db], links: ['db:sql']}"
-    lost = {note.path: note.what for note in compose(text).report.lost}
-    assert lost["services.web.depends_on"] == 'programs and files that dial "db" by this name do not find it'
-    assert lost["services.web.links[0]"].startswith('"sql" is another name for db')
-    assert compose(text.replace("depends_on: [db]", "command: [run, 'db:5432']").replace(":sql", "")).report.lost == ()
+    imported = compose(text)
+    assert imported.experiment.processes["db"].names == ["db", "sql"]
+    assert 'who dials "db" finds db by it' in notes_of(imported)
+    rewritten = compose(text.replace("depends_on: [db]", "command: [run, 'db:5432']").replace(":sql", ""))
+    assert rewritten.experiment.processes["db"].names == []
+    assert rewritten.report.lost == ()
+
+
+def test_a_service_whose_port_nobody_says_is_found_by_its_name_until_the_end() -> None:
+    redis = compose("services:\n  vote: {image: v, depends_on: [redis]}\n  redis: {image: r}").experiment.processes[
+        "redis"
+    ]
+    assert (redis.names, redis.lifecycle, redis.binds) == (["redis"], "service", {})
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("container_name: box", ["box"]),
+        ("hostname: box", ["box"]),
+        ("networks: {back: {aliases: [one, two]}}", ["one", "two"]),
+        ("hostname: other", []),
+    ],
+)
+def test_a_service_is_found_by_its_other_names_as_well(body: str, names: list[str]) -> None:
+    text = f"services:\n  web: {{image: i, environment: {{CACHE: box}}}}\n  redis:\n    image: r\n    {body}"
+    assert compose(text).experiment.processes["redis"].names == names
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "is_kept"),
+    [
+        ("PLAINTEXT://kafka:29092,OUTSIDE://localhost:9092", "kafka:29092", True),
+        ("server.1=0.0.0.0:2888:3888", "server.1=kafka:2888:3888;2181 server.2=0.0.0.0:2888:3888", True),
+        ("x", "other,kafka", True),
+        ("kafka", "kafka:29092", False),
+        ("x", "the kafka, other", False),
+    ],
+)
+def test_a_name_that_a_service_says_of_itself_or_that_no_variable_can_replace_is_kept(
+    own: str, others: str, is_kept: bool
+) -> None:
+    services = {"kafka": {"image": "k", "environment": {"A": own}}, "etl": {"image": "e", "environment": {"B": others}}}
+    processes = compose(json.dumps({"services": services})).experiment.processes
+    assert processes["kafka"].names == (["kafka"] if is_kept else [])
+    replaced = {"B": "$(SYMPH_KAFKA_ADDR)"} if others == "kafka:29092" else {"B": others}
+    assert processes["etl"].env == replaced
+
+
+def test_names_that_are_counted_are_spelled_out() -> None:
+    text = "services:\n  web: {image: i, command: [run, 'http://box{1...2}:90/a{1...2}']}\n" + "".join(
+        f"  box{number}: {{image: i}}\n" for number in (1, 2, 3)
+    )
+    processes = compose(text).experiment.processes
+    assert [processes[f"box{number}"].names for number in (1, 2, 3)] == [["box1"], ["box2"], []]
+
+
+@pytest.mark.parametrize("name", ["my_db", "localhost", "a" * 64])
+def test_a_name_that_no_service_can_have_is_lost(name: str) -> None:
+    text = f"services:\n  web: {{image: i, environment: {{CACHE: {name}}}}}\n  {name}: {{image: r}}"
+    assert f'others dial "{name}", which cannot be the name of a Service' in notes_of(compose(text))
+
+
+def test_a_name_of_two_services_leads_to_one_of_them() -> None:
+    body = "{image: r, networks: {back: {aliases: [cache]}}}"
+    imported = compose(f"services:\n  a: {body}\n  b: {body}")
+    assert [process.names for process in imported.experiment.processes.values()] == [["cache"], []]
+    assert '"cache" leads to a alone, not to b as well' in notes_of(imported)
 
 
 def test_what_a_restart_becomes_is_said() -> None:

@@ -364,6 +364,7 @@ def test_what_the_definition_refuses_is_refused_here(change: tuple[str, str], fa
     [
         (("{name: job}", "{name: run.v1}"), 'is called "run-v1"'),
         (("backoffLimit: 0", "backoffLimit: 0\n  minReplicas: 2"), "is what operator v1.0 reads"),
+        (("backoffLimit: 0", 'preemptible: "no"'), "taken for false; the definition refuses it in quotes"),
         (("backoffLimit: 0", "backoffLimit: 0\n  group: g"), "taken for one of v1.1.0"),
         (("backoffLimit: 0", "backoffLimit: 0\n  group: g\n  volumes: []"), "before v1.1.1 alone, and those"),
     ],

@@ -300,6 +300,15 @@ def test_what_has_no_replicas_is_no_task() -> None:
     assert [task["name"] for task in job_in(experiment, "v1.1")["spec"]["tasks"]] == ["a"]
 
 
+@pytest.mark.parametrize(("operator", "runs"), [("v0", "coordinator"), ("v1.0", "learner"), ("v1.1", "learner")])
+def test_what_has_no_replicas_counts_for_no_operator(operator: Operator, runs: str) -> None:
+    held = {"spare": {**RUN, "replicas": 0}, runs: RUN, "rest": {**RUN, "replicas": 0}}
+    types = {"dijob": {"tasks": {"spare": "learner"}}}
+    spec = job_in(from_data({"name": "e", "workload": types, "processes": held}), operator)["spec"]
+    whole = {"v0": runs, "v1.0": "template", "v1.1": "tasks"}
+    assert [key for key in spec if key in ("template", "tasks", "spare", "rest", runs)] == [whole[operator]]
+
+
 def test_without_any_replica_there_is_no_job() -> None:
     experiment = from_data({"name": "e", "processes": {"b": {**RUN, "replicas": 0}}})
     with pytest.raises(SpecError, match="no replica"):

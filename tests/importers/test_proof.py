@@ -30,6 +30,35 @@ def test_equal_pods_are_proof_that_everything_came_over() -> None:
 
 
 @pytest.mark.parametrize(
+    ("container", "pod", "process", "added"),
+    [
+        ({}, {}, {}, ["default requests"]),
+        ({"resources": {"limits": {"cpu": 1}}}, {}, {"limits": {"cpu": "1"}}, ["default requests"]),
+        (
+            {"resources": {"requests": {"cpu": 1, "memory": "1Gi"}}},
+            {},
+            {"requests": {"cpu": "1", "memory": "1Gi"}},
+            ["a limit of"],
+        ),
+        (
+            {"resources": {"limits": {"nvidia.com/gpu": 1, "memory": "1Gi", "cpu": 1}}},
+            {"tolerations": [{"key": "a", "operator": "Exists"}]},
+            {"gpus": 1, "limits": {"memory": "1Gi", "cpu": "1"}, "tolerations": [{"key": "a", "operator": "Exists"}]},
+            ["a toleration"],
+        ),
+    ],
+)
+def test_what_our_defaults_give_is_listed(
+    container: dict[str, Any], pod: dict[str, Any], process: dict[str, object], added: list[str]
+) -> None:
+    report = compared(container, pod, **process).report
+    assert report.notes == ()
+    ours = [one for one in report.added if one.startswith(("default", "a limit", "a toleration"))]
+    assert [one for one in ours if one.startswith(tuple(added))] == ours
+    assert len(ours) == len(added)
+
+
+@pytest.mark.parametrize(
     ("container", "pod", "place"),
     [
         ({"env": [{"name": "B", "value": "1"}]}, {}, "spec.containers[0].env"),

@@ -63,17 +63,21 @@ SCRIPTS = [
     "echo {1..3}; source /nowhere; echo on",
     "trap 'echo bye' EXIT\nf() { echo hi; }\nf",
     "ls /nowhere",
+    "E='false; echo x'; eval \"$E\"",
+    "[ a == b ] && echo yes || echo no\necho 'a\\tb'",
+    "set -- a b c; echo ${@:2} $OSTYPE; printf %q 'x y'",
 ]
 
 
 @pytest.mark.parametrize("text", SCRIPTS)
 @pytest.mark.parametrize("flag", ["-c", "-ec"])
-def test_a_script_says_and_ends_as_before(text: str, flag: str) -> None:
-    found = script(text, "bash", flag)
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+def test_a_script_says_and_ends_as_before(text: str, shell: str, flag: str) -> None:
+    found = script(text, shell, flag)
     fields = {"cmds": found.lines, "shell": found.shell_field}
     command, _ = entry_point(from_data({"name": "x", "processes": {"a": fields}}).processes["a"])
     assert command is not None
     runs = [
-        subprocess.run(argv, capture_output=True, timeout=20, check=False) for argv in (["bash", flag, text], command)
+        subprocess.run(argv, capture_output=True, timeout=20, check=False) for argv in ([shell, flag, text], command)
     ]
     assert (runs[0].stdout, runs[0].returncode) == (runs[1].stdout, runs[1].returncode)

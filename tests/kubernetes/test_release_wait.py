@@ -143,3 +143,30 @@ def test_pods_of_other_kinds_are_ready_when_all_of_them_are() -> None:
     assert progress_of(live, live, [ready, done]).state == "ready"
     assert progress_of(live, live, [ready, pod({"running": {}})]).state == "waiting"
     assert progress_of(live, live, []).state == "waiting"
+
+
+def of_group(index: int, state: Object, *, is_ready: bool = False) -> Object:
+    """A pod of four actors."""
+    conditions = [{"type": "Ready", "status": "True"}] if is_ready else []
+    labels = {"symph.dev/group": "actor", "batch.kubernetes.io/job-completion-index": str(index)}
+    status = {"containerStatuses": [{"name": "actor", "ready": is_ready, "state": state}], "conditions": conditions}
+    return {"metadata": {"name": f"x-{index}", "labels": labels}, "status": status}
+
+
+def test_of_several_pods_the_ready_are_counted_and_who_failed_is_named() -> None:
+    live = workload("JobSet", {})
+    pods = [of_group(index, {"running": {}}, is_ready=True) for index in (0, 2, 3)]
+    pods.append(of_group(1, {"terminated": {"exitCode": 9}}))
+    assert progress_of(live, live, pods).why == "3 of 4 pods ready; actor-1 exited with 9 (Error)"
+
+
+@pytest.mark.parametrize(("limit", "state"), [("0", "failed"), ("2", "waiting")])
+def test_an_appwrapper_whose_job_failed_for_good_has_failed_before_its_controller_says_so(
+    limit: str, state: str
+) -> None:
+    live = workload("AppWrapper", {"phase": "Running"}, components=[])
+    live["metadata"]["annotations"] = {"workload.codeflare.dev.appwrapper/retryLimit": limit}
+    job = workload("Job", held("Failed", "BackoffLimitExceeded", "too often")) | {"apiVersion": "batch/v1"}
+    job["metadata"]["name"] = "x-actor"
+    found = progress_of(live, live, [pod(FAILED_POD)], None, [job])
+    assert (found.state, "Job/x-actor: too often" in found.why) == (state, state == "failed")

@@ -9,7 +9,7 @@ import pytest
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.kubernetes.container_phase import moment_of
-from symphony_charts.kubernetes.status import event_of, status_of
+from symphony_charts.kubernetes.status import event_of, is_mute, status_of
 
 NOW = moment_of("2026-03-01T12:00:00Z")
 LABELS = {
@@ -114,6 +114,45 @@ def warning(kind: str, name: str, message: str, minute: int = 0) -> dict[str, An
 )
 def test_what_has_not_begun_says_the_last_warning_about_it(pods: Any, events: Any, said: str) -> None:
     seen = status_of("rl", [job()], pods, warnings=events, now=NOW)
+    assert only(seen).reason == said
+
+
+RUNNING = container({"running": {"startedAt": "2026-03-01T11:59:56Z"}})
+
+
+@pytest.mark.parametrize(
+    ("place", "message", "said"),
+    [
+        ("spec.containers{agent}", "Readiness probe failed: Connection refused\nmore", "not ready: Connection refused"),
+        ("", "Startup probe failed: ", "not ready: its probe failed"),
+        ("spec.containers{agent}", "Readiness probe errored and resulted in unknown state: no", "not ready: no"),
+        ("spec.containers{side}", "Readiness probe failed: of another", ""),
+        ("spec.containers{agent}", "Liveness probe failed: it starts again", ""),
+    ],
+)
+def test_what_runs_and_is_not_ready_says_what_its_probe_found(place: str, message: str, said: str) -> None:
+    found = warning("Pod", "rl-agent-r1-0-x", message)
+    found["involvedObject"]["fieldPath"] = place
+    unready = status_of("rl", [job()], [pod(**RUNNING)], now=NOW)
+    assert is_mute(unready)
+    seen = only(status_of("rl", [job()], [pod(**RUNNING)], warnings=[found], now=NOW))
+    assert (seen.state, seen.reason) == ("running: 4s", said)
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "said"),
+    [
+        ("rl-secrets", "False", "SealedSecret rl-secrets: no key could decrypt secret (token)"),
+        ("rl-secrets", "True", 'MountVolume.SetUp failed for volume "secrets" : secret "rl-secrets" not found'),
+        ("other", "False", 'MountVolume.SetUp failed for volume "secrets" : secret "rl-secrets" not found'),
+    ],
+)
+def test_a_secret_that_its_controller_cannot_open_says_why(name: str, held: str, said: str) -> None:
+    condition = {"type": "Synced", "status": held, "message": "no key could decrypt secret (token)"}
+    sealed = {"metadata": {"name": name}, "status": {"conditions": [condition]}}
+    message = 'MountVolume.SetUp failed for volume "secrets" : secret "rl-secrets" not found'
+    events = [warning("Pod", "rl-agent-r1-0-x", message)]
+    seen = status_of("rl", [job()], [pod()], warnings=events, sealed=[sealed], now=NOW)
     assert only(seen).reason == said
 
 

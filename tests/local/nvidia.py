@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["LISTING", "MIG_LISTING", "QUERY", "gpu", "install"]
+__all__ = ["LISTING", "MIG_LISTING", "QUERY", "USE", "gpu", "install"]
 
 
 def gpu(number: int) -> str:
@@ -19,6 +19,8 @@ def gpu(number: int) -> str:
 
 
 QUERY = "".join(f"{number}, {gpu(number)}, 16384 MiB\n" for number in range(4))
+# GPU 3 is one that says less, as those of desktops do.
+USE = "".join(f"{gpu(number)}, {50 * number}, {1024 * number}\n" for number in range(3)) + f"{gpu(3)}, [N/A], 12\n"
 LISTING = "".join(f"GPU {number}: Tesla V100-SXM2-16GB (UUID: {gpu(number)})\n" for number in range(4))
 MIG_LISTING = f"""\
 GPU 0: NVIDIA A100-SXM4-40GB (UUID: {gpu(0)})
@@ -34,12 +36,13 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, count: int = 4) -> No
 
     place = folder / "nvidia"
     place.mkdir()
-    for name, text in (("query", QUERY), ("listing", LISTING)):
+    for name, text in (("query", QUERY), ("listing", LISTING), ("use", USE)):
         (place / name).write_text("".join(text.splitlines(keepends=True)[:count]))
     program = place / "nvidia-smi"
     program.write_text(
         "#!/bin/sh\n"
         f"case \"$*\" in\n'--query-gpu=index,uuid,memory.total --format=csv,noheader') exec cat '{place}/query';;\n"
+        f"'--query-gpu=uuid,utilization.gpu,memory.used --format=csv,noheader,nounits') exec cat '{place}/use';;\n"
         f"-L) exec cat '{place}/listing';;\n*) echo 'Invalid combination of input arguments.' >&2; exit 2;;\nesac\n"
     )
     program.chmod(0o755)

@@ -70,6 +70,14 @@ def test_the_first_failure_stays_the_one_that_is_told() -> None:
     assert (state.failed, state.phase) == (first, "running")
 
 
+def test_what_is_ready_as_soon_as_it_runs_lets_those_start_that_wait_for_it() -> None:
+    chain = [process(ready=False), process("waiting"), process("waiting"), process("waiting")]
+    plans = [planned(), planned(0), planned(1), planned(2)]
+    state, actions = decided(events.Readiness(0, True, ""), chain, plans, {0, 1, 2, 3})
+    assert phases(state) == ["running"] * 4
+    assert [action.slot for action in actions if isinstance(action, Act) and action.do == "open gate"] == [1, 2, 3]
+
+
 def test_a_restart_waits_longer_after_each_restart_in_a_row() -> None:
     retried = planned(restart="always")
     state, actions = decided(events.Ended(0, 1, NOW), [process(in_a_row=2)], [retried], set())

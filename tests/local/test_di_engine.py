@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.spec.data import from_data
+from symphony_charts.spec.services import allocate
 from tests.local.runs import log_of, python, start, until
 
 DITASK = """
@@ -38,3 +41,12 @@ def test_every_process_finds_its_rank_and_its_peers(tmp_path: Path) -> None:
     until(lambda: run.state()["phase"] == "finished")
     assert log_of(run, "learner").strip() == "met [1, 2]"
     assert log_of(run, "collector-1").strip() == "rank 2 of 3 True"
+
+
+def test_a_plan_has_the_arguments_of_operator_v1_0(tmp_path: Path) -> None:
+    workload = {"kind": "dijob", "dijob": {"operator": "v1.0", "topology": "star"}}
+    worker = {"command": ["x"], "replicas": 2}
+    experiment = from_data({"name": "job", "processes": {"worker": worker}, "workload": workload})
+    first, second = plan_here(experiment, allocate(experiment), tmp_path, "r").processes
+    assert [one.env["DI_NODE_IDS_ARG"] for one in (first, second)] == ["--node-ids=0", "--node-ids=1"]
+    assert second.env["DI_ATTACHED_NODES_ARG"] == f"--attach-to=tcp://{first.address}:22270"

@@ -63,6 +63,14 @@ def test_names_that_no_shell_can_set_reach_the_process(tmp_path: Path) -> None:
     assert {name: log_of(run, name) for name in processes} == dict.fromkeys(processes, "True\n")
 
 
+@pytest.mark.parametrize(("shell", "notes"), [({}, 1), ({"shell": "bash"}, 0)])
+def test_lines_that_may_not_see_a_variable_are_noted(shell: dict[str, str], notes: int) -> None:
+    said = {"cmds": ["env"], "env": {"my.var": "x"}, **shell}
+    experiment = from_data({"name": "x", "processes": {"a": said}})
+    found = [note for note in plan_here(experiment, [], Path("/"), "r1").notes if "my.var to the lines of a" in note]
+    assert len(found) == notes
+
+
 def test_a_value_under_such_a_name_is_in_no_argument_list() -> None:
     experiment = from_data({"name": "x", "processes": {"a": {"command": ["c"], "env": {"my.var": "t0p", "B": "t0p"}}}})
     (process,) = plan_here(experiment, allocate(experiment), Path("/"), "r1").processes

@@ -44,6 +44,17 @@ def test_each_process_has_gpus_of_its_own_and_others_see_none(tmp_path: Path) ->
     assert [seen_by(run, name) for name in "abc"] == [f"{gpu(0)},{gpu(1)}", gpu(2), ""]
 
 
+def test_top_says_how_busy_the_gpus_of_each_process_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = start(tmp_path, processes={"a": python(SHOW, gpus=3), "odd": TRAIN, "none": python(SHOW)})
+    for name in ("a", "odd", "none"):
+        seen_by(run, name)
+    assert main(["top", "exp", "--once", "-o", "json"]) == 0
+    used = {item["name"]: (item["gpu"], item["gpuMemory"]) for item in json.loads(capsys.readouterr().out)["items"]}
+    assert used == {"a": (0.5, 3072 << 20), "odd": (None, 12 << 20), "none": (None, None)}
+    assert main(["top", "exp", "--once"]) == 0
+    assert "50% 3072 MiB" in capsys.readouterr().out
+
+
 def test_a_second_run_gets_what_the_first_left(tmp_path: Path) -> None:
     start(tmp_path, "one", processes={"a": python(SHOW, gpus=3)})
     assert seen_by(start(tmp_path, "two", processes={"a": TRAIN}), "a") == gpu(3)

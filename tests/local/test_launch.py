@@ -18,12 +18,12 @@ import pytest
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine import capacity
-from symphony_charts.local.runs import Run, live_runs, runs_of
+from symphony_charts.local.runs import Run, live_runs, runs_of, write_json
 from symphony_charts.local.supervisor.event_loop import Loop
 from symphony_charts.local.supervisor.startup import StartupChannel, attend_start
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.services import allocate
-from tests.local.runs import INTERRUPTIBLE, python, start, until
+from tests.local.runs import INTERRUPTIBLE, python, start, supervisor_pid, until
 
 MANY = 120
 
@@ -248,6 +248,21 @@ def test_up_starts_anew_what_a_killed_up_had_not_started_yet(tmp_path: Path) -> 
     run = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
     assert run.folder != cut.folder
     assert (cut.state()["cause"], run.is_live) == ("its start was cut", True)
+
+
+@pytest.mark.usefixtures("tmux")
+def test_up_waits_for_no_supervisor_that_was_killed_with_its_starter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
+    os.kill(supervisor_pid(run), signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    write_json(run.folder / "state.json", {**run.state(), "phase": "starting"})
+    # Then nobody ends the run by himself, however long one waits.
+    monkeypatch.setattr(local_run, "_ENDING_S", 3600.0)
+    monkeypatch.setattr(local_run, "_APPEARING_S", 0.1)
+    again = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
+    assert (again.folder, again.state()["phase"]) == (run.folder, "running")
 
 
 def _has_started(run: Run) -> bool:

@@ -49,6 +49,15 @@ def test_a_mount_point_stays_as_long_as_a_run_uses_it(tmp_path: Path) -> None:
     assert not at.exists()
 
 
+def test_a_folder_that_is_made_on_demand_is_made_and_stays(tmp_path: Path) -> None:
+    data = tmp_path / "their/data"
+    volumes = {"v": {"type": "host_path", "path": str(data), "kind": "DirectoryOrCreate"}}
+    writes = {"cmds": ["echo kept >/data/x"], **mounted(Path("/data"))}
+    run = start(tmp_path, volumes=volumes, processes={"a": writes}, local={"tty": False})
+    assert local_run.wait(run) == 0, log_of(run, "a")
+    assert ((data / "x").read_text(), data.stat().st_mode & 0o777) == ("kept\n", 0o755)
+
+
 def test_all_that_cannot_be_shown_is_said_before_anything_starts(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     processes = {

@@ -137,16 +137,16 @@ def test_without_user_namespaces_a_volume_is_refused_where_writes_could_be_lost(
 
 
 def test_without_user_namespaces_secrets_of_some_are_in_folders_of_their_own(person: Person) -> None:
-    show = {"cmds": ['ls "$SYMPH_SECRETS_DIR"']}
+    show = {"cmds": ['ls "$SYMPH_SECRETS_DIR"', "cat /run/secrets/word 2> /dev/null || true"]}
     spec = {
         "name": "plain",
-        "secrets": [{"file": "token", "only": ["a"]}],
+        "secrets": [{"file": "token", "only": ["a"], "also_at": "/run/secrets/word"}],
         "processes": {"a": show, "b": show},
         "local": {"tty": False},
     }
     done = person.symph("up", write(person, spec), "--wait", refusing=True)
     assert done.returncode == 0, done.stderr + log_of(person, "b")
-    assert (log_of(person, "a"), log_of(person, "b")) == ("token\n", "")
+    assert (log_of(person, "a"), log_of(person, "b")) == ("token\ns3cret\n", "")
 
 
 def test_probes_and_commands_reach_into_the_namespace(free: Person) -> None:

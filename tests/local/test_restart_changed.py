@@ -131,6 +131,21 @@ def test_a_changed_secret_restarts_only_the_processes_that_see_it(tmp_path: Path
     assert [one == other for one, other in zip(before, wrappers(run), strict=True)] == [False, True]
 
 
+def test_a_changed_secret_is_new_at_each_of_its_places(tmp_path: Path) -> None:
+    show = "print(*(open(f).read() for f in ('/etc/secrets/k', '/run/secrets/word', '/srv/x/k')), flush=True); input()"
+    blind = (
+        "import pathlib as p; f = p.Path('/run/secrets/word'); print(f.exists() and f.read_text(), flush=True); input()"
+    )
+    secrets = [{"file": "k", "only": ["a"], "also_at": ["/run/secrets/word", "/srv/x/k"]}, {"file": "all"}]
+    (tmp_path / "all").write_text("")
+    for word, seen in (("old", "old old old\n"), ("new", "old old old\nnew new new\n")):
+        (tmp_path / "k").write_text(word)
+        run = start(tmp_path, processes={"a": python(show), "b": python(blind)}, secrets=secrets)
+        until(lambda: log_of(run, "a") == seen)  # noqa: B023 - called at once
+    # What stands there for others to mount over is empty.
+    until(lambda: log_of(run, "b") in ("False\n", "\n"))
+
+
 def test_a_config_file_that_is_declared_no_more_is_gone_after_up_again(tmp_path: Path) -> None:
     show = "import os; print(sorted(os.listdir(os.environ['SYMPH_CONFIG_DIR'])), flush=True); input()"
     run = start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "1"}, "d": {"text": "2"}})

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -15,10 +16,11 @@ from types import MappingProxyType
 
 import pytest
 
+from symphony_charts.backend.why import Why, why_of
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.runs import Run, live_runs
+from symphony_charts.local.runs import Run, live_runs, write_json
 from symphony_charts.local.status import run_status
 from symphony_charts.local.supervisor import ending
 from symphony_charts.system import processes
@@ -48,6 +50,12 @@ def spec(tmp_path: Path) -> Path:
     return path
 
 
+def cause_of(run: Run) -> str:
+    """What `symph status` says is the cause."""
+    found = why_of(run_status(run))
+    return found.cause if found else ""
+
+
 @pytest.mark.parametrize("text", DAMAGE)
 @pytest.mark.parametrize("is_supervised", [True, False])
 def test_a_damaged_state_spoils_one_run_which_down_still_ends(text: str, is_supervised: bool, tmp_path: Path) -> None:
@@ -62,6 +70,7 @@ def test_a_damaged_state_spoils_one_run_which_down_still_ends(text: str, is_supe
     note = run_status(spoilt).note
     assert note.startswith('state.json of a run of "spoilt" is damaged: ')
     assert "symph down spoilt" in note
+    assert cause_of(spoilt) == "damaged"
     local_run.down(spoilt)
     assert not processes.is_alive(wrapper)
     assert live_runs() == [other]
@@ -109,6 +118,11 @@ def test_looking_at_a_run_without_a_supervisor_starts_none_and_says_so(tmp_path:
     until(lambda: LocalWatcher().describe("exp").instances[1].phase == "failed")
     status = LocalWatcher().describe("exp")
     assert status.note.startswith("its supervisor is gone: nobody restarts its processes")
+    assert why_of(status) == Why(
+        cause="supervisor",
+        text="its supervisor is gone: nobody restarts its processes",
+        next=status.note.partition("; ")[2],
+    )
     assert [instance.state.partition(" ")[0] for instance in status.instances] == ["running", "ended,"]
     assert not run.is_supervised
     local_run.ensure_supervised(run)
@@ -152,6 +166,21 @@ def test_a_stopped_supervisor_is_told_to_whoever_looks(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": SAY})
     os.kill(pid := supervisor_pid(run), signal.SIGSTOP)
     until(lambda: f"kill -CONT {pid}" in run_status(run).note)
+    assert cause_of(run) == "supervisor"
+    os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("phase", ["starting", "running"])
+def test_a_run_whose_processes_are_done_has_not_ended_before_its_logs_are_written(phase: str, tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": SAY, "b": SAY})
+    os.kill(pid := supervisor_pid(run), signal.SIGSTOP)
+    until(lambda: bool((stat := read_stat(pid)) and stat.is_stopped))
+    # What a supervisor writes while others of the run are still being started.
+    before = run.state()
+    done = [{**item, "phase": "done", "status": 0, "ended": time.time()} for item in before["processes"]]
+    write_json(run.folder / "state.json", {**before, "phase": phase, "processes": done})
+    assert run_status(run).phase == "stopping"
+    write_json(run.folder / "state.json", before)
     os.kill(pid, signal.SIGCONT)
 
 

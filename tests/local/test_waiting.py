@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from symphony_charts.backend.why import why_waiting
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.local import up
 from symphony_charts.local.machine.machine import plan_here
@@ -75,6 +76,9 @@ def test_a_long_wait_is_a_reason_and_a_warning(tmp_path: Path) -> None:
     learner = next(instance for instance in status.instances if instance.name == "learner")
     assert (learner.phase, learner.state[:36]) == ("pending", "waits for data to succeed and 1 more")
     assert learner.reason == learner.state
+    found = why_waiting(status, learner)
+    assert found
+    assert (found.cause, found.paths) == ("order", ("learner",))
     assert [(event.kind, event.about) for event in status.events if event.reason == "Waiting"] == [
         ("Warning", "Process/learner")
     ]

@@ -105,7 +105,7 @@ def git_steps(user: Journey) -> None:
 def extra_steps(user: Journey, extras: frozenset[str]) -> None:
     """What each extra adds, and what is said where it is missing."""
     terraform = user.write("cluster.tf", _TERRAFORM)
-    has = extras | ({"seal", "hcl", "argo", "top"} if "all" in extras else set())
+    has = extras | ({"seal", "hcl", "argo", "top", "optuna"} if "all" in extras else set())
     _needs(user, "hcl" in has, ("plan", "rl/experiment.yaml", "--pools", terraform), "std8")
     flows = "from symphony_charts.clusters.hera_flows import hera_flows; print(list(hera_flows('rl/experiment.yaml')))"
     user.run(
@@ -123,6 +123,11 @@ def extra_steps(user: Journey, extras: frozenset[str]) -> None:
         status=0 if "top" in has else 1,
         says="" if "top" in has else "textual",
     )
+    tune = user.write(
+        "tune.yaml", "name: tune\nprocesses: {w: {cmds: ['echo loss=$X'], env: {X: '0'}, restart: never}}\n"
+    )
+    words = ("sweep", tune, "--grid", "x=1,2", "--search", "1", "--up", "--metric", "loss")
+    _needs(user, "optuna" in has, words, "tune-x")
     _needs(user, "torchx" in has, ("import", "torchx", "dist.ddp", "--", "-j", "1x1", "--script", "main.py"), "dist")
     user.run(
         "openssl",

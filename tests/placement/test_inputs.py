@@ -129,6 +129,41 @@ def test_new_nodes_lose_what_the_daemonsets_take() -> None:
     assert (std4.system["cpu"], std4.system["memory"], std4.system["pods"]) == (384, 626 * MIB, 8)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "a"}, "spec": {}},
+        {"apiVersion": "karpenter.sh/v1alpha5", "kind": "Provisioner", "metadata": {"name": "a"}, "spec": {}},
+        {"apiVersion": "eksctl.io/v1alpha5", "kind": "ClusterConfig", "nodeGroups": [{"name": "ng"}]},
+        [{"name": "nodepool1", "count": 3, "vmSize": "Standard_D4s_v3"}],
+    ],
+    ids=["EC2NodeClass", "Provisioner", "eksctl", "az aks nodepool list"],
+)
+def test_pools_of_other_clusters_are_refused_with_the_way_in(content: object) -> None:
+    with pytest.raises(SpecError) as caught:
+        read_pools(json.dumps(content), "pools.json")
+    assert "kubectl get nodes -o json" in caught.value.problems[0].next
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("cloud.google.com/gke-nodepool", "only system pods are taken off the nodes"),
+        ("eks.amazonaws.com/nodegroup", "what GKE's system pods request is taken off"),
+        ("kubernetes.azure.com/agentpool", "what GKE's system pods request is taken off"),
+    ],
+)
+def test_nodes_without_pods_say_whose_system_pods_were_taken_off(label: str, words: str) -> None:
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": {label: "ng"}},
+        "status": {"allocatable": {"cpu": "3920m", "memory": "15Gi", "pods": "58"}},
+    }
+    [read] = read_pools(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}), "nodes.json").pools
+    assert words in read.notes[0]
+
+
 def test_live_nodes_join_the_pool_that_another_file_describes() -> None:
     described = pools_of_data({"pools": [{"name": "std4", "machine_type": "n2-standard-4", "max_nodes": 9}]}, "p.yaml")
     both = merge([described, sample("kubectl-nodes.json")]).pools[0]

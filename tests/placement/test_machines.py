@@ -8,12 +8,12 @@ import re
 import pytest
 
 from scripts import make_catalog
-from symphony_charts.placement.data import read_constant
 from symphony_charts.placement.machines.catalog import Machine, default_catalog, gpu_matches, slice_hosts
 from symphony_charts.placement.machines.prices import default_prices
+from symphony_charts.system.package_data import table
 
 CATALOG = default_catalog()
-FILE = json.loads(read_constant("machines.json"))
+FILE = json.loads(table("placement/data/machines.json"))
 
 
 def machine(name: str) -> Machine:
@@ -125,7 +125,7 @@ def test_prices_are_those_of_the_list(name: str, price: float) -> None:
     [
         ("n1-standard-8", "us-central1", 1),
         ("a4-highgpu-8g", "us-central1", 0),
-        ("ct5lp-hightpu-4t", "us-central1", 0),
+        ("tpu7x-standard-4t", "us-central1", 0),
         ("n1-standard-8", "mars-north1", 0),
         ("nonsense", "us-central1", 0),
     ],

@@ -108,11 +108,33 @@ def test_machines_of_every_family_have_a_price(machine: str, region: str, price:
     assert default_prices().price(machine, region) == pytest.approx(price, rel=0.01)
 
 
-def test_43_regions_have_prices_and_three_kinds_of_machine_have_none() -> None:
+def test_43_regions_price_machines_and_three_kinds_of_machine_have_no_price() -> None:
     table = default_prices()
-    assert len(table.regions) == 43
-    for machine in ("ct5lp-hightpu-4t", "a3-ultragpu-8g", "a4-highgpu-8g"):
+    assert sum(bool(prices.units) for prices in table.regions.values()) == 43
+    for machine in ("tpu7x-standard-4t", "a3-ultragpu-8g", "a4-highgpu-8g"):
         assert [region for region in table.regions if table.price(machine, region) is not None] == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "region", "price", "spot"),
+    [
+        ("ct5lp-hightpu-4t", "us-central1", 4.8, 0.97972),
+        ("ct6e-standard-8t", "asia-southeast1", 23.76, 3.226),
+        ("ct5p-hightpu-4t", "europe-west4", 17.01, 5.39396),
+        ("ct4p-hightpu-4t", "us-central2", 12.88, 3.686),
+        ("ct3-hightpu-4t", "us-east1", 8.0, None),
+        ("ct6e-standard-1t", "asia-east1", None, None),
+    ],
+)
+def test_tpus_have_the_price_of_their_chips(machine: str, region: str, price: float | None, spot: float | None) -> None:
+    table = default_prices()
+    assert table.price(machine, region) == (price and pytest.approx(price))
+    assert table.price(machine, region, spot=True) == (spot and pytest.approx(spot))
+
+
+def test_tpus_say_the_list_that_prices_them() -> None:
+    (pool,) = pools_of_data({"pools": [{**STD, "machine_type": "ct5lp-hightpu-4t"}]}, "pools.yaml").pools
+    assert default_prices().origins_of(pool)[0][1:] == ("2026-11-23", "SkyPilot's catalogue, v8 at 8427bbf")
 
 
 def test_local_ssds_that_are_added_have_a_price() -> None:
@@ -129,9 +151,9 @@ def test_a_commitment_costs_less() -> None:
 
 
 def test_what_has_no_price_is_a_line_of_its_own() -> None:
-    answer = plan([STD, {**V100, "zones": ["europe-west4-a"]}], 2, 1)
+    answer = plan([STD, {**V100, "zones": ["europe-west2-a"]}], 2, 1)
     lines = list(money_lines(answer))
-    assert "no price: 1 x n1-highmem-8 + 2 v100 in europe-west4 (pool v100)" in lines
+    assert "no price: 1 x n1-highmem-8 + 2 v100 in europe-west2 (pool v100)" in lines
     assert money_data(answer)["perHour"] == pytest.approx(0.38, abs=1e-5)
     assert any(line.startswith("list prices of us-central1, 2026-08-03 (") for line in lines)
 
@@ -159,7 +181,7 @@ def test_groups_share_what_their_nodes_cost() -> None:
     shares = group_prices(plan([STD, V100], 2, 1, prices=TABLE))
     assert shares["g0"] == pytest.approx(8 * 0.03 + 30 * 0.004)
     assert shares["g1"] == pytest.approx(8 * 0.03 + 52 * 0.004 + 4.0)
-    assert group_prices(plan([STD, {**V100, "zones": ["europe-west4-a"]}], 2, 1))["g1"] is None
+    assert group_prices(plan([STD, {**V100, "zones": ["europe-west2-a"]}], 2, 1))["g1"] is None
 
 
 def test_hours_and_trials_multiply() -> None:
@@ -204,10 +226,41 @@ def test_machines_that_no_units_explain_keep_their_own_prices() -> None:
     assert alone.price("m1-megamem-96", "mars") is None  # its ratio of memory is another one
 
 
-def test_own_prices_go_over_the_shipped_ones_region_by_region() -> None:
+SKYPILOT = """\
+InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,Region,AvailabilityZone,Price,SpotPrice
+a2-highgpu-1g,12.0,85.0,,,,mars,mars-a,0.94803,0.39794
+,,,A100,1,"{'Gpus': [{'MemoryInfo': {}}]}",mars,mars-a,2.9,1.4
+,,,T4,1,{'Gpus': [{'MemoryInfo': {'SizeInMiB': 16384}}]},mars,mars-a,0.35,0.1257
+,,,T4,2,{'Gpus': [{'MemoryInfo': {'SizeInMiB': 16384}}]},mars,mars-a,0.9,0.9
+,,,tpu-v5p-8,1,tpu-v5p-8,mars,mars-a,16.8,700.0
+,,,tpu-v5p-16,1,tpu-v5p-16,mars,mars-a,33.6,7.0
+,,,tpu-v6e-1,1,tpu-v6e-1,mars,mars-a,700.0,700.0
+,,,tpu-v3-8,1,tpu-v3-8,moon,moon-a,8.0,
+"""
+
+
+def test_attached_gpus_and_tpus_of_skypilot_are_read() -> None:
+    table = read_prices(SKYPILOT.encode(), "vms.csv", str, "2026-11-23")
+    assert table.origin("mars") == ("2026-11-23", "vms.csv")
+    assert table.regions["mars"].gpus == {"nvidia-tesla-t4": (0.35, 0.1257)}
+    assert table.regions["mars"].tpus == {"tpu-v5p-slice": (4.2, None)}
+    assert table.regions["moon"].tpus["tpu-v3-slice"] == (2.0, None)
+    with pytest.raises(SpecError, match="no date"):
+        read_prices(SKYPILOT.encode(), "vms.csv", str)
+    with pytest.raises(SpecError, match="no price list"):
+        read_prices(SKYPILOT.replace("0.35", "much").encode(), "vms.csv", str, "2026-11-23")
+
+
+def test_own_prices_go_over_the_shipped_ones_field_by_field() -> None:
     both = TABLE.over(default_prices())
     assert both.origin("us-central1") == ("2026-11-01", "our contract")
     assert both.origin("asia-east1")[1].startswith("karpenter-provider-gcp")
+    kept = both.regions["us-central1"]
+    assert (kept.units, kept.custom) == (
+        TABLE.regions["us-central1"].units,
+        default_prices().regions["us-central1"].custom,
+    )
+    assert (kept.origins["custom"][0], "units" in kept.origins) == ("2025-03-02", False)
 
 
 def test_what_is_no_price_list_is_refused() -> None:

@@ -122,6 +122,17 @@ def test_pod_slots_are_a_resource() -> None:
     assert check(exp, nodes("9", "9Gi", 1, max_pods=3)).verdict == "PROVEN"
 
 
+def test_of_several_pools_it_is_counted_which_keep_the_pod_out_by_what() -> None:
+    taint = {"key": "team", "value": "rl", "effect": "NoSchedule"}
+    pools = [
+        {"name": "small", "machine_type": "n2-standard-8", "max_nodes": 4},
+        {"name": "smaller", "machine_type": "n2-standard-4", "max_nodes": 4},
+        {"name": "big", "machine_type": "n2-standard-80", "max_nodes": 4, "taints": [taint]},
+    ]
+    lost = group(check(experiment({"p": asking("40")}), pools_of_data({"pools": pools})), "p")
+    assert lost.why.endswith("offers 7.51 after system pods (3 pools: 1 tainted, 2 too small)")
+
+
 def test_a_selector_that_nobody_answers_is_named() -> None:
     lost = group(check(experiment({"p": asking(node_selector={"room": "13"})}), sample()), "p")
     assert (lost.why, lost.next) == ("no pool has the label room=13", "nodes have 12")

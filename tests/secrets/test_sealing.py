@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import json
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symphony_charts.cli.main import main
 from symphony_charts.errors import SpecError
 from symphony_charts.secrets.sealing import Certificate, SealStore, label_of, read_certificate, seal, seal_all
 
@@ -92,3 +95,25 @@ def test_what_is_no_certificate_is_refused_with_the_way_to_one(pem: bytes) -> No
     with pytest.raises(SpecError, match="no certificate") as failure:
         read_certificate(pem, "cert.pem")
     assert "kubeseal --fetch-cert" in failure.value.next
+
+
+def test_what_is_not_sealed_yet_is_looked_at_and_never_printed_to_be_applied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "token.txt").write_text("hunter2-hunter2")
+    process = {"image": "a:1", "command": ["x"]}
+    data = {"name": "e", "secrets": ["token.txt"], "secret_source": {"source": "sealed"}, "processes": {"p": process}}
+    (tmp_path / "e.json").write_text(json.dumps(data))
+    for verb in (["validate", "e.json"], ["package", "e.json", "-d", "dist"]):
+        assert main(verb) == 0
+    render = ["render", "e.json", "-n", "rl"]
+    for verb in (render, ["export", "manifests", "e.json", "-n", "rl"]):
+        assert main(verb) == 3
+        assert "nothing is sealed for token.txt" in capsys.readouterr().err
+    (tmp_path / "cert.pem").write_bytes(certificate())
+    assert main(["secrets", "seal", "e.json", "-n", "rl", "--cert", "cert.pem"]) == 0
+    (tmp_path / "sealed.yaml").write_text(capsys.readouterr().out)
+    assert main([*render, "-f", "sealed.yaml"]) == 0
+    assert main(["render", "e.json", "-n", "other", "-f", "sealed.yaml"]) == 3
+    assert "opens as rl/e-secrets alone, and this is other/e-secrets" in capsys.readouterr().err

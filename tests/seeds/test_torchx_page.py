@@ -123,7 +123,7 @@ def test_the_command_of_the_page_still_reaches_torchx_s_own_scheduler() -> None:
 def test_every_option_of_the_page_is_listed_with_its_type() -> None:
     listed = dict(re.findall(r"(\w+)=[A-Z_]+ \((\w+), ", command("torchx runopts symph")))
     assert {name: listed.get(name) for name in OPTIONS} == OPTIONS
-    ours = command("symph runopts")
+    ours = command("symph import runopts")
     assert {
         name: re.search(rf"^{name} +{kind} ", ours, re.MULTILINE) is not None for name, kind in OPTIONS.items()
     } == (dict.fromkeys(OPTIONS, True))

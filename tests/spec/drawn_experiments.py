@@ -128,6 +128,8 @@ class _Cast:
         self._of = {"binds": chance.sample(["on", "svc-1", "svc-2"], 2), "exposes": chance.sample(["n", "svc-1"], 1)}
         self._current = ""
         self._places = 0
+        # No two releases of a namespace, and no two parts of an umbrella, have a name in common.
+        self._host = f"host-{chance.getrandbits(32):08x}"
         self._drawing = Drawing(_SCHEMA, chance, self._words(), apart=APART, share=SHARE, wanted=wanted)
 
     def experiment(self) -> Data:
@@ -143,6 +145,7 @@ class _Cast:
         return data
 
     def _group(self, name: str, members: list[str]) -> Data:
+        self._current = name
         made: Data = self._drawing.value({"$ref": "#/$defs/ProcessGroup"})
         processes = {member: self._process(f"{name}/{member}") for member in members}
         # What belongs to a pod stands at the group.
@@ -163,11 +166,12 @@ class _Cast:
         ports = ("TcpProbe.port", "HttpProbe.port", "Probe.tcp", "Probe.http", "Process.ready")
         words: dict[str, Any] = {**WORDS, **dict.fromkeys(refs, self._refs)}
         words |= dict.fromkeys(ports, lambda: [8080, *self._services("binds", "exposes")])
-        words |= dict.fromkeys(("Mount.at", "Inline.at"), self._place)
+        words |= dict.fromkeys(("Mount.at", "Inline.at", "SecretFile.also_at"), self._place)
         for end in ("", ".?", ".*.?"):
             words[f"Process.binds{end}"] = lambda: self._services("binds")
             words[f"Process.exposes{end}"] = lambda: self._services("exposes")
         words |= {"Process.connects": self._of["binds"], "Experiment.expose.?": self._of["exposes"]}
+        words |= dict.fromkeys(("Process.names", "ProcessGroup.names"), lambda: [f"{self._host}-{self._current}"])
         words |= {"Step.groups": pods, "DijobSettings.tasks.?": pods}
         return words
 

@@ -148,7 +148,7 @@ _FIXED: dict[str, list[Any]] = {
     "AppwrapperSettings.annotations.?": ["workload.codeflare.dev.appwrapper/retryLimit", "n"],
     "ArgoSettings.schedules.*": ["0 3 * * *", "@daily"],
     "ArgoSettings.timezone": ["Europe/Berlin"],
-    "ArgoSettings.needs!": [{}, {"first": [], "on": ["first"]}],
+    "ArgoSettings.needs!": [{}, "first", ["first", "on"], {"a": None, "on": "a"}, {"a": [], "on": ["a"]}],
     "ArgoSettings.parameters.*": ["A", "LR"],
     "ArgoSettings.service_account": ["runner"],
     "DijobSettings.group": ["g"],

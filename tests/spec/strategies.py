@@ -63,12 +63,13 @@ def _process(draw: st.DrawFn, name: str, dials: list[str], listens: list[str], v
 
 
 @st.composite
-def _pod(draw: st.DrawFn) -> dict[str, Any]:
+def _pod(draw: st.DrawFn, name: str) -> dict[str, Any]:
     optional: dict[str, st.SearchStrategy[Any]] = {
         "replicas": st.integers(0, 20),
         "restart": st.sampled_from(["never", "on-failure"]),
         "retries": st.integers(0, 3),
         "keep": st.booleans(),
+        "names": st.just([f"h-{name}", f"h-{name}-2"]),
         "node_selector": st.dictionaries(st.sampled_from(["pool", "example.org/n"]), _label_values, max_size=2),
         "tolerations": st.just([{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}]),
         "labels": st.dictionaries(st.sampled_from(["tier", "example.org/on"]), _label_values, max_size=2),
@@ -101,9 +102,9 @@ def experiments(draw: st.DrawFn) -> dict[str, Any]:
         dials = draw(st.lists(st.sampled_from(services), max_size=2, unique=True))
         process = draw(_process(name, dials, [services[index]], sorted(volumes)))
         if draw(st.booleans()):
-            data["processes"][name] = process | draw(_pod())
+            data["processes"][name] = process | draw(_pod(name))
         else:
-            data["groups"][name] = {"processes": {"main": process}} | draw(_pod())
+            data["groups"][name] = {"processes": {"main": process}} | draw(_pod(name))
     if draw(st.booleans()):
         data["configs"] = {"a.yaml": {"text": draw(texts)}, "on": {"base64": "AAE=", "mode": "0600"}}
     if draw(st.booleans()):

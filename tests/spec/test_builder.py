@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -223,10 +224,10 @@ def test_the_usual_order_is_not_written_down() -> None:
 
 
 MISTAKES: list[tuple[str, Callable[[], object], str]] = [
-    ("keyword of a process", lambda: ProcessSpec("a", contaner_image="x"), 'mean "container_image"'),
-    ("keyword of a group", lambda: ProcessGroupSpec("g", replica=2), 'mean "replicas"'),
-    ("keyword of an experiment", lambda: ExperimentSpec("x", secret=["k"]), 'mean "secrets"'),
-    ("keyword of a dispatch", lambda: ProcessSpec("a").assign_to("gpu", node_pool="x"), 'mean "node_pool_name"'),
+    ("keyword of a process", lambda: ProcessSpec("a", contaner_image="x"), 'mean "container_image"'),  # type: ignore[call-arg]  # the mistake
+    ("keyword of a group", lambda: ProcessGroupSpec("g", replica=2), 'mean "replicas"'),  # type: ignore[call-arg]  # the mistake
+    ("keyword of an experiment", lambda: ExperimentSpec("x", secret=["k"]), 'mean "secrets"'),  # type: ignore[call-arg]  # the mistake
+    ("keyword of a dispatch", lambda: ProcessSpec("a").assign_to("gpu", node_pool="x"), 'mean "node_pool_name"'),  # type: ignore[call-arg]  # the mistake
     ("no name", lambda: ExperimentSpec(""), "cannot be the name"),
     ("None as a name", lambda: ProcessSpec(None), "cannot be the name"),  # type: ignore[arg-type]  # the mistake
     ("colon in a name", lambda: ProcessGroupSpec("a:b"), "cannot be the name"),
@@ -262,7 +263,7 @@ def test_a_process_has_one_place() -> None:
 
 
 @pytest.mark.parametrize("ports", [range(7000, 7100), list(range(7000, 7100)), (7000, 7099), "7000-7099"])
-def test_ports_are_given_as_range_list_pair_or_text(ports: object) -> None:
+def test_ports_are_given_as_range_list_pair_or_text(ports: Any) -> None:
     experiment = ExperimentSpec("x", port_range=ports)
     experiment.new_process("a")
     assert experiment.finish().port_range == (7000, 7099)

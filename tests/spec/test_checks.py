@@ -409,6 +409,30 @@ def test_a_near_miss_is_named() -> None:
         lone(a={"connects": "repaly"}, b={"binds": "replay"})
 
 
+@pytest.mark.parametrize(
+    ("names", "what", "path"),
+    [
+        ({"a": ["my_db"]}, '"my_db" cannot be a name', "processes.a.names[0]"),
+        ({"a": ["db", "1db"]}, '"1db" cannot be a name', "processes.a.names[1]"),
+        ({"a": ["d" * 64]}, "has 64 characters; 63 fit", "processes.a.names[0]"),
+        ({"a": ["localhost"]}, '"localhost" is every pod itself', "processes.a.names[0]"),
+        ({"a": ["db"], "b": ["db"]}, '"db" is a name of "a" and of "b"', "processes.b.names[0]"),
+        ({"a": ["db", "db"]}, '"db" stands twice', "processes.a.names[1]"),
+    ],
+)
+def test_names_by_which_pods_are_found_are_names_of_one_service(
+    names: dict[str, list[str]], what: str, path: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        lone(**{name: {"names": said} for name, said in names.items()})
+    assert [(what in problem.what, problem.path) for problem in caught.value.problems] == [(True, path)]
+
+
+def test_names_belong_to_the_pod_and_not_to_a_process_in_it() -> None:
+    with pytest.raises(SpecError, match="`names` belongs to a pod"):
+        member(names=["db"])
+
+
 def test_names_are_sanitised_wherever_they_are_said() -> None:
     experiment = whole(
         name="My Exp",

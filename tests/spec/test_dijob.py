@@ -11,7 +11,6 @@ from symphony_charts.spec.checks.dijob import task_type, tasks_of
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.workload import DijobSettings
 
 RUN = {"image": "i", "command": ["run"]}
 SERVE = {**RUN, "lifecycle": "service"}
@@ -86,7 +85,7 @@ def test_services_are_no_tasks_but_under_operator_v0_roles_are() -> None:
 
 @pytest.mark.parametrize(("pod", "kind"), [("learner", "none"), ("collector", "collector"), ("boss", "none")])
 def test_a_task_is_of_the_type_that_is_said_or_that_its_name_is(pod: str, kind: str) -> None:
-    assert task_type(DijobSettings(tasks={"learner": "none"}), pod) == kind
+    assert task_type({"learner": "none"}, pod) == kind
 
 
 def test_names_in_the_types_are_sanitised_like_the_groups() -> None:

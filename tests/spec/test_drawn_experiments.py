@@ -19,7 +19,7 @@ from tests.spec.drawing import parts_of, reached_by
 from tests.spec.drawn_experiments import draw
 from tests.spec.drawn_words import NEVER_ALONE
 
-_CASES = 300
+_CASES = 400
 
 
 def test_every_field_form_and_word_of_the_schema_is_drawn_and_right_somewhere(tmp_path: Path) -> None:

@@ -59,6 +59,19 @@ def test_an_edit_by_item_attribute_and_set_attr_reaches_the_pod() -> None:
     assert (spec["hostNetwork"], spec["hostPID"], spec["dnsConfig"]) == (True, True, {"searches": ["a", "b"]})
 
 
+def test_the_verbs_of_symphonys_objects_are_those_of_the_builder() -> None:
+    agent = process()
+    agent.pod_yml.add_label("shard", "1")
+    agent.pod_yml.node_selector("pool", "gpu")
+    agent.container_yml.set_env("A", 1)
+    agent.container_yml.mount_shared_memory()
+    made = finished(agent).processes["agent"]
+    assert (made.labels, made.node_selector, made.env) == ({"shard": "1"}, {"pool": "gpu"}, {"A": "1"})
+    assert agent.pod_yml.yml() == str(agent.pod_yml)
+    with pytest.raises(AttributeError, match="no 'add_label' here"):
+        agent.container_yml.add_label("shard", "1")
+
+
 def test_an_edit_inside_a_list_of_named_things_changes_the_one_of_that_name() -> None:
     agent = process()
     agent.pod_yml.spec.containers[0]["stdin"] = True

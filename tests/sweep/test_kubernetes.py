@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -16,6 +16,7 @@ from symphony_charts.kubernetes.releases.wait import Progress
 from symphony_charts.prepare import Prepared
 from symphony_charts.spec.data import from_data
 from symphony_charts.sweep import kubernetes
+from symphony_charts.sweep.early_stop import Judge, Stopper
 from symphony_charts.sweep.kubernetes import Installation, install_trials
 from symphony_charts.sweep.local import TrialRun
 from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome
@@ -94,13 +95,9 @@ RUN = "the run"
 SOURCE = ReleaseSource(name="e", chart=Path())
 
 
-def outcomes_of(
-    cluster: Cluster, *names: str, again: bool = False, is_waiting: bool = True, timeout_s: float | None = None
-) -> dict[str, Outcome]:
+def outcomes_of(cluster: Cluster, *names: str, again: bool = False, **settings: Any) -> dict[str, Outcome]:
     """How the trials end there, all at once."""
-    there = Installation(
-        connect=lambda: cast("Releases", cluster), namespace="n", is_waiting=is_waiting, timeout_s=timeout_s
-    )
+    there = Installation(connect=lambda: cast("Releases", cluster), namespace="n", **settings)
     base = cast("Prepared", None)
     going = install_trials(runs(*names), base, SOURCE, there, parallel=len(names), again=again)
     return {one.trial.name: one for one in going}
@@ -171,3 +168,22 @@ def test_who_stops_is_heard_at_the_next_look_and_no_other_trial_begins() -> None
         list(stopped)
     assert cluster.installed == ["a"]
     assert time.monotonic() - began < 10
+
+
+def test_a_hopeless_trial_is_removed_is_no_failure_and_is_kept_until_all_is_asked_for_again() -> None:
+    cluster, ends = Cluster(1.0), dict[str, tuple[str, str]]()
+    judge = Judge(metric="loss", goal="min", rule="median", grace=1)
+    stopper = Stopper(judge=judge, read=lambda name: {"loss": [(1.0, 9.0 if name == "worst" else 1.0)]})
+
+    def tell(name: str, run: str, why: str) -> None:
+        ends[name] = (run, why)
+
+    outcomes = outcomes_of(cluster, "a", "b", "c", "worst", stopper=stopper, on_end=tell)
+    worst = outcomes.pop("worst")
+    assert (worst.state, worst.status, worst.is_done, cluster.removed) == ("stopped", None, True, ["worst"])
+    assert {one.state for one in outcomes.values()} == {"succeeded"}
+    assert ends == {"worst": (RUN, "stopped early: loss 9 at best by step 1, the median of 3 others is 1")}
+    kept = outcomes_of(cluster, "worst", stopped=dict(ends))["worst"]
+    assert (kept.is_kept, kept.state, kept.error) == (True, "stopped", ends["worst"][1])
+    anew = outcomes_of(cluster, "worst", again=True, stopped=dict(ends), on_end=tell)["worst"]
+    assert (anew.state, ends["worst"]) == ("succeeded", (RUN, ""))

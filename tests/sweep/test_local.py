@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.local import up
+from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.runs import live_runs
 from symphony_charts.spec import files
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.services import allocate
-from symphony_charts.sweep.local import TrialRun, look_here, prepare_trials, run_trials
+from symphony_charts.sweep.early_stop import Judge, Stopper
+from symphony_charts.sweep.local import TrialRun, look_here, metrics_of, prepare_trials, run_trials, series_here
 from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome
-from symphony_charts.sweep.record import Sweep, find_sweep, remember
+from symphony_charts.sweep.record import Sweep, find_sweep, remember, remember_end
 from symphony_charts.sweep.trials import parse_axis, trials
+from symphony_charts.system.user_folders import state_dir
+from tests.local.runs import until
 
 SAYS = "echo $X >> ran; exit $X"
 
@@ -77,6 +82,26 @@ def test_a_trial_that_runs_already_is_joined(tmp_path: Path) -> None:
     assert (tmp_path / "ran").read_text() == "0\n"
 
 
+def test_a_trial_that_was_lost_with_its_machine_runs_again(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "echo $X >> ran; until test -e go; do sleep 0.05; done")
+    (planned,) = runs_of(spec, "0")
+    run = up.up(planned.experiment, allocate(planned.experiment, spec.pins), folder=tmp_path)
+    assert run is not None
+    until((tmp_path / "ran").exists)
+    state = (run.folder / "state.json").read_bytes()
+    (tmp_path / "go").touch()
+    up.wait(run)
+    # What is left is that of a machine whose power failed while it ran.
+    identity = json.loads((run.folder / "identity.json").read_text())
+    identity["machine"]["boot_id"] = "before"
+    (run.folder / "identity.json").write_text(json.dumps(identity))
+    (run.folder / "state.json").write_bytes(state)
+    until(lambda: look_here(planned.trial).state == "lost")
+    (outcome,) = swept(spec)
+    assert (outcome.state, outcome.is_kept) == ("succeeded", False)
+    assert (tmp_path / "ran").read_text() == "0\n0\n"
+
+
 def test_a_trial_that_takes_too_long_is_ended_and_has_failed(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, "sleep 100")
     (outcome,) = swept(spec, timeout_s=0.5)
@@ -89,8 +114,41 @@ def test_a_trial_that_takes_too_long_is_ended_and_has_failed(tmp_path: Path) -> 
     assert look_here(outcome.trial).error == outcome.error
 
 
+def test_what_a_trial_measured_is_that_of_its_last_run_and_goes_with_it(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, 'echo "{\\"loss\\": $X}" >> "$SYMPH_METRICS"')
+    swept(spec)
+    swept(spec, again=True)
+    assert metrics_of("e-x0") == ['{"loss": 0}']
+    LocalWatcher().delete("e-x0")
+    assert metrics_of("e-x0") is None
+    assert not [path for path in state_dir().rglob("*") if "metrics" in path.name]
+
+
+def test_a_hopeless_trial_is_ended_is_no_failure_and_is_kept(tmp_path: Path) -> None:
+    line = 'for i in 1 2 3 4; do echo "step=$i loss=$X"; sleep 0.3; done; test $X != 9 || sleep 100'
+    spec = spec_of(tmp_path, line)
+    judge = Judge(metric="loss", goal="min", rule="median", grace=2)
+    runs = runs_of(spec, "1,2,3,9")
+    outcomes = list(run_trials(runs, spec, parallel=4, stopper=Stopper(judge=judge, read=series_here)))
+    hopeless = next(one for one in outcomes if one.trial.name == "e-x9")
+    assert (hopeless.state, hopeless.status, hopeless.is_done) == ("stopped", None, True)
+    assert hopeless.error.startswith("stopped early: loss 9 at best by step")
+    assert [one.state for one in outcomes if one is not hopeless] == ["succeeded"] * 3
+    assert all(one.is_kept for one in run_trials(runs, spec, parallel=4))
+
+
 def test_a_record_forgets_the_trials_of_which_nothing_is_left() -> None:
     first = Sweep(name="e", backend="tmux", trials={"e-x0": {"x": "0"}, "e-x1": {"x": "1"}})
     remember(first, is_left=lambda _: True)
     remember(Sweep(name="e", backend="tmux", trials={"e-x2": {"x": "2"}}), is_left=lambda name: name == "e-x1")
     assert list(find_sweep("e", "tmux").trials) == ["e-x1", "e-x2"]
+
+
+def test_a_record_says_why_a_release_was_removed_until_its_trial_begins_anew() -> None:
+    sweep = Sweep(name="e", backend="kube", trials={"e-x0": {"x": "0"}}, namespace="n")
+    remember(sweep, is_left=lambda _: True)
+    remember_end("e", "kube", "e-x0", "the run", "loss 9")
+    remember(sweep, is_left=lambda _: True)
+    assert find_sweep("e", "kube").stopped == {"e-x0": ("the run", "loss 9")}
+    remember_end("e", "kube", "e-x0", "the run", "")
+    assert find_sweep("e", "kube").stopped == {}

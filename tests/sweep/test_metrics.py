@@ -6,7 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from symphony_charts.sweep.metrics import best_of, goal_of, means_over, numbers_in, series_of
+from symphony_charts.errors import UsageError
+from symphony_charts.sweep.metrics import best_of, goal_of, means_over, numbers_in, pattern_of, series_of
 from symphony_charts.sweep.plot import plot
 
 
@@ -51,3 +52,15 @@ def test_the_picture_has_a_panel_for_the_steps_and_each_setting_and_takes_any_te
     assert len(root.findall(f"{space}g")) == 3
     assert len(root.findall(f".//{space}polyline")) == 1
     assert len(root.findall(f".//{space}circle")) == 4
+
+
+def test_a_pattern_says_alone_which_numbers_count() -> None:
+    pattern = pattern_of(r"loss is (?P<loss>\S+)(?: at (?P<step>\d+))?")
+    lines = ["x=1 loss is 0.5 at 3", "x=2", "loss is nan", "loss is soon"]
+    assert series_of(lines, pattern) == {"loss": [(3.0, 0.5)]}
+
+
+@pytest.mark.parametrize("text", ["(", "loss is (.*)"])
+def test_a_pattern_that_names_nothing_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        pattern_of(text)

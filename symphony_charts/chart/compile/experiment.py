@@ -14,6 +14,7 @@ from symphony_charts.formats import go_json
 from symphony_charts.spec.model import ChartSettings, Experiment, ExposeSettings
 from symphony_charts.spec.pods import ProcessRef, find_process, pods_of, processes_of
 from symphony_charts.spec.services import Service
+from symphony_charts.spec.sources import key_of
 
 __all__ = ["compile_values", "losses", "with_digest"]
 
@@ -137,11 +138,12 @@ def _secrets(experiment: Experiment) -> Values:
     """The keys of the existing Secret; never what they hold."""
     files: Values = {}
     for secret in experiment.secrets:
-        key = secret.key or secret.file.rstrip("/").rpartition("/")[2]
         entry: Values = {"only": [_path(experiment, name) for name in secret.only]} if secret.only else {}
+        if secret.also_at:
+            entry["alsoAt"] = list(secret.also_at)
         if secret.remote is not None:
             entry["remote"] = secret.remote
-        files[key] = entry
+        files[key_of(secret)] = entry
     source = experiment.secret_source
     values: Values = {"name": "", "files": files}
     if source.source == "sealed":

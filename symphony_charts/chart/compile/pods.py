@@ -118,6 +118,7 @@ def _settings(experiment: Experiment, pod: Pod) -> Values:
         "annotations": dict(settings.annotations),
         "serviceAccountName": settings.service_account,
         "priorityClassName": settings.priority_class,
+        "names": list(settings.names),
     }
     values = {key: value for key, value in values.items() if value}
     if settings.grace_period is not None:

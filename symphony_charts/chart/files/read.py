@@ -10,7 +10,7 @@ from pathlib import Path
 
 from symphony_charts.chart.files import archive
 from symphony_charts.chart.files.ownership import RECORD
-from symphony_charts.errors import NotFound, SpecError
+from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import load
 
 __all__ = ["PackedChart", "read_chart"]
@@ -40,13 +40,14 @@ class PackedChart:
 
 
 def read_chart(path: Path) -> PackedChart:
-    """The chart in the archive or folder `path`. Raises NotFound, or SpecError for what is no chart."""
+    """The chart in the archive or folder `path`. Raises SpecError for what is no chart, or not there."""
     if path.is_dir():
         return _from_folder(path)
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise NotFound(f"no chart at {path}: {error.strerror}", next="make one: symph package SPEC") from error
+        what = f"no chart at {path}: {error.strerror}"
+        raise SpecError.one(what, str(path), "make one: symph package SPEC") from error
     files = _unpacked(path, data)
     prov = path.with_name(f"{path.name}.prov")
     provenance = prov.read_bytes() if prov.is_file() else None

@@ -16,6 +16,7 @@ Kind = Literal[
     "env",
     "gateway",
     "host",
+    "hostNames",
     "image",
     "integer",
     "labelKey",
@@ -108,6 +109,11 @@ _POD = (
     ("backoffLimit", "integer", "How often each replica is tried again; an evicted pod has not failed.", "0"),
     ("activeDeadlineSeconds", "integer", "After how many seconds a pod that has not ended fails."),
     ("terminationGracePeriodSeconds", "integer", "Seconds between TERM and KILL.", "30"),
+    (
+        "names",
+        "hostNames",
+        "Names of Services, as they stand, that lead to the pods besides; nobody else may have them.",
+    ),
     ("keep", "bool", "Let a pod of services outlive a new run.", "false"),
     ("labels", "labels", "Labels of the pods."),
     ("annotations", "annotations", "Annotations of the pods."),
@@ -172,10 +178,12 @@ FIELDS: tuple[Field, ...] = (
         "secrets.scope", "text", "What sealed values are bound to: strict, namespace-wide or cluster-wide.", "strict"
     ),
     Field("secrets.encryptedData", "strings", "Sealed values by key; `symph secrets seal` makes them."),
+    Field("secrets.sealedFor", "text", "What they open as: namespace/Secret, or the namespace; empty: not compared."),
     Field("secrets.store.name", "name", "The SecretStore that external values come from."),
     Field("secrets.store.isCluster", "bool", "Whether it is a ClusterSecretStore.", "false"),
     Field("secrets.refreshInterval", "text", "After how long external values are read again.", "1h"),
     Field("secrets.files.*.remote", "text", "Where the store holds it, as name or name#property; empty: the key."),
+    Field("secrets.files.*.alsoAt", "texts", "Further paths at which the key is seen, as a file."),
     Field("secrets.files.*.only", "texts", "The processes that see the key, as group/process; empty: all."),
     Field("doneWhen", "words", TOP["doneWhen"]),
     Field("runKey", "scalar", TOP["runKey"]),
@@ -269,12 +277,14 @@ FIELDS: tuple[Field, ...] = (
 
 # A mistyped name in `--set groups.agnet.replicas=3` makes a new group, which lacks what every group must have.
 REQUIRED: dict[str, tuple[str, ...]] = {
+    "": ("tests",),
     "groups.*": ("containers",),
     "groups.*.containers.*": ("image",),
     "groups.*.initContainers.*": ("image",),
     "groups.*.containers.*.mounts.*": ("mountPath",),
     "groups.*.initContainers.*.mounts.*": ("mountPath",),
     "services.*": ("group", "port", "process"),
+    "tests": ("image",),
 }
 
 # What the names in a path may be: a type of the schema.

@@ -16,7 +16,7 @@ import jsonschema_rs
 from symphony_charts.chart.files.value_table import FIELDS, NAMES, REQUIRED
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.names import DNS_LABEL, FILE_KEY, LABEL_NAME, OBJECT_NAME
+from symphony_charts.formats.names import DNS_LABEL, FILE_KEY, LABEL_NAME, OBJECT_NAME, SERVICE_NAME
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.scalars import plain
 from symphony_charts.kinds.gang import GANGS_OF_PODS
@@ -51,6 +51,11 @@ _TYPES: dict[str, Values] = {
     "fileKey": {"pattern": f"^{FILE_KEY.pattern}$"},
     "gateway": {"type": "string", "pattern": f"^(?:(?:{_OBJECT}/)?{_OBJECT})?$"},
     "host": {"type": "string", "pattern": rf"^(?:(?:\*\.)?{_OBJECT})?$", "maxLength": 253},
+    "hostNames": {
+        "type": "array",
+        "items": {"type": "string", "pattern": f"^{SERVICE_NAME.pattern}$", "maxLength": 63},
+        "uniqueItems": True,
+    },
     # Argo CD's forceString and `--set-string` give digits.
     "image": {
         "anyOf": [
@@ -193,6 +198,7 @@ _WORDS = {
     "fileKey": "letters, digits, dashes, dots and underscores",
     "gateway": "a name, or namespace/name",
     "host": "a host name",
+    "hostNames": "a list of different names: lower-case letters, digits and dashes, a letter first",
     "image": "an image: a text, or a map with a repository",
     "integer": "a whole number",
     "labelKey": "the key of a label: name, or example.com/name",
@@ -241,8 +247,9 @@ def schema_faults(values: Mapping[str, object], schema: bytes | None = None) -> 
     seen: dict[Problem, None] = {}
     for error in validator.iter_errors(data):
         steps = list(error.instance_path)
-        for problem in _problems(rules, steps, _at(values, steps), error.message):
-            seen[problem] = None
+        told = list(_problems(rules, steps, values, error.message))
+        # What is refused is told, also where nothing better is known than the validator's own words.
+        seen |= dict.fromkeys(told or [Problem(what=error.message, path=".".join(map(str, steps)))])
     return list(seen)
 
 
@@ -251,10 +258,17 @@ def _validator(schema: bytes) -> jsonschema_rs.Draft7Validator:
     return jsonschema_rs.Draft7Validator(json.loads(schema))
 
 
-def _problems(rules: dict[str, object], steps: Sequence[str | int], value: object, message: str) -> Iterator[Problem]:
+def _problems(
+    rules: dict[str, object], steps: Sequence[str | int], values: Mapping[str, object], message: str
+) -> Iterator[Problem]:
     """The faults at one place: keys that are not known, keys that are missing, or a value of another type."""
-    path = ".".join(map(str, steps))
-    rule = _rule_at(rules, steps)
+    path, value = ".".join(map(str, steps)), _at(values, steps)
+    rule, covered = _rule_at(rules, steps)
+    if covered < len(steps):
+        whole = ".".join(map(str, steps[:covered]))
+        what = f"{json.dumps(value)} cannot stand in {_words(rule)}" if _words(rule) else message
+        yield Problem(what=what, path=path, next=f"{whole} is {_words(rule)}" if _words(rule) else "")
+        return
     names = _resolved(rules, rule).get("propertyNames")
     if isinstance(value, dict) and isinstance(names, dict):
         words = _words(names)
@@ -266,11 +280,15 @@ def _problems(rules: dict[str, object], steps: Sequence[str | int], value: objec
         for key in sorted(set(value) - set(properties)) if rule.get("additionalProperties") is False else ():
             near = nearest(str(key), properties)
             next_step = f'did you mean "{near}"?' if near else f"known here: {', '.join(sorted(properties)[:12])}"
+            if not path and key == "processes":
+                next_step = "what a process is told is a value of its group: groups.NAME.replicas"
             yield Problem(what=f'the chart has no value "{key}" here', path=_join(path, key), next=next_step)
         required = rule.get("required")
         for key in required if isinstance(required, list) else ():
-            if key not in value:
-                what = f"{path} needs {_article(str(key))}"
+            if key not in value and key == "containers" and steps[:-1] == ["groups"]:
+                yield _no_group(str(steps[-1]), values["groups"], path)
+            elif key not in value:
+                what = f"{path} needs {_article(str(key))}" if path else f"the chart needs the value {key}"
                 yield Problem(what=what, path=_join(path, key), next=f"set {_join(path, key)}")
     elif isinstance(rule.get("enum"), list):
         yield _not_one_of(value, [str(choice) for choice in _list(rule["enum"])], path)
@@ -278,6 +296,14 @@ def _problems(rules: dict[str, object], steps: Sequence[str | int], value: objec
         wanted = _words(rule)
         what = f"{json.dumps(value)} is not {wanted}" if wanted else message
         yield Problem(what=what, path=path, next=f"set {path} to {wanted}" if wanted else "")
+
+
+def _no_group(name: str, groups: object, path: str) -> Problem:
+    """A group that somebody set something of, and that the chart has not."""
+    others = [key for key, group in groups.items() if "containers" in group] if isinstance(groups, dict) else []
+    near = nearest(name, others)
+    next_step = f'did you mean "{near}"?' if near else f"its groups are {', '.join(others)}"
+    return Problem(what=f'the chart has no group "{name}"', path=path, next=next_step)
 
 
 def _words(rule: Mapping[str, object]) -> str:
@@ -316,14 +342,14 @@ def _at(values: object, steps: Sequence[str | int]) -> object:
     return values
 
 
-def _rule_at(rules: dict[str, object], steps: Sequence[str | int]) -> dict[str, object]:
-    """The schema of the value at a path; that of the last named type above it, where the path goes on inside one."""
-    rule = rules
-    for step in steps:
+def _rule_at(rules: dict[str, object], steps: Sequence[str | int]) -> tuple[dict[str, object], int]:
+    """The schema of the value at a path, and how many of its steps lead there: fewer inside of a named type."""
+    rule, covered = rules, 0
+    for number, step in enumerate(steps, 1):
         resolved = _resolved(rules, rule)
         properties, others = resolved.get("properties"), resolved.get("additionalProperties")
         if isinstance(properties, dict) and step in properties:
-            rule = properties[str(step)]
+            rule, covered = properties[str(step)], number
         elif isinstance(others, dict) and ("$ref" in others or "$ref" not in rule):
-            rule = others
-    return rule
+            rule, covered = others, number
+    return rule, covered

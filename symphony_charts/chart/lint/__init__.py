@@ -13,7 +13,7 @@ from symphony_charts.chart.lint.release_rules import check_release, promised_lev
 from symphony_charts.chart.lint.resource_rules import check_resources
 from symphony_charts.chart.lint.security import check_security
 from symphony_charts.chart.lint.value_rules import check_values
-from symphony_charts.chart.lint.workload_rules import check_images, check_sizes, check_workloads
+from symphony_charts.chart.lint.workload_rules import check_commands, check_images, check_sizes, check_workloads
 from symphony_charts.chart.render.model import Model
 from symphony_charts.chart.render.release import Release, render_release
 from symphony_charts.chart.render.values import Values
@@ -32,7 +32,7 @@ def lint(
     for values that helm would refuse.
     """
     values = merge(chart.values, overrides or {})
-    installed = Release(name=release or chart.name, chart_name=chart.name, chart_version=chart.version)
+    installed = Release(name=release or chart.name, chart_name=chart.name, chart_version=chart.version, is_draft=True)
     return lint_release(chart, values, *render_release(values, installed), kube_version=kube_version)
 
 
@@ -56,6 +56,7 @@ def lint_release(
         *check_references(seen, model.fullname),
         *check_workloads(seen),
         *check_images(seen),
+        *check_commands(seen),
         *check_sizes(seen, len(chart.archive)),
     ]
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))

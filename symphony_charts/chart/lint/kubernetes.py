@@ -6,20 +6,21 @@ import gzip
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import resources
+from typing import Any
 
 import jsonschema_rs
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
+from symphony_charts.system.package_data import table, tables
 
 __all__ = ["DEFAULT_VERSION", "VERSIONS", "check_schemas", "version_for"]
 
 VERSIONS = tuple(f"1.{minor}" for minor in range(29, 38))
 DEFAULT_VERSION = "1.34"
 
-_SCHEMAS = resources.files("symphony_charts.chart.lint") / "schemas"
+_SCHEMAS = "chart/lint/schemas"
 # The API groups of Kubernetes itself: no kind of theirs is unknown for lack of a schema.
 _CORE_GROUPS = frozenset(
     {"", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io"}
@@ -101,9 +102,13 @@ def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
 
 @cache
 def _schemas(version: str) -> dict[str, dict[str, object]]:
-    file = _SCHEMAS / f"v{version}.json.gz"
-    loaded: dict[str, dict[str, object]] = json.loads(gzip.decompress(file.read_bytes()))
+    loaded: dict[str, dict[str, object]] = _read(f"v{version}.json.gz")
     return loaded
+
+
+def _read(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(gzip.decompress(table(f"{_SCHEMAS}/{name}")))
+    return content
 
 
 @cache
@@ -121,7 +126,6 @@ def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator,
 def _foreign(kind: str) -> Iterator[dict[str, object]]:
     """The schemas of another project's kind, one per shape that goes by its name, the usual one first."""
     stem = kind.replace("/", "_")
-    files = {file.name.removesuffix(".json.gz"): file for file in _SCHEMAS.iterdir()}
-    for name in sorted(files):
-        if name.partition("@")[0] == stem:
-            yield json.loads(gzip.decompress(files[name].read_bytes()))["schema"]
+    for name in tables(_SCHEMAS):
+        if name.removesuffix(".json.gz").partition("@")[0] == stem:
+            yield _read(name)["schema"]

@@ -14,7 +14,7 @@ from symphony_charts.kinds.gang import GANGS_OF_PODS
 from symphony_charts.kinds.group import Group
 from symphony_charts.kinds.leftovers import runs_on
 from symphony_charts.spec import variable_names
-from symphony_charts.spec.shells import shell_script
+from symphony_charts.spec.shells import not_handed_on, shell_script
 
 __all__ = ["check_release", "promised_level"]
 
@@ -130,6 +130,9 @@ def _container(container: Values, group: Group, path: str) -> Iterator[Finding]:
     command = texts(container.get("command"))
     if (script := shell_script(command)) is not None:
         yield from _script(script, path)
+        if lost := not_handed_on(command, sub(container, "env")):
+            what = f"a sh that is dash or busybox's does not hand on {', '.join(lost)}: the lines do not see it"
+            yield _warning("cmds-env", f"{path}.command", what, "say `shell: bash`, or `command` in place of lines")
     for name, value in sorted(sub(container, "env").items()):
         text = "" if isinstance(value, dict) else scalar(value)
         if text and "$(" not in text and _SECRET_NAME.search(name):

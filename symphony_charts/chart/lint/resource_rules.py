@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from symphony_charts.chart.lint.finding import Finding, Objects, pod_of, title
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.formats.quantity import is_quantity, quantity
+from symphony_charts.formats.quantity import MIB, is_quantity, quantity
 
 __all__ = ["check_resources"]
 
@@ -35,6 +35,14 @@ def _resources(resources: dict[str, object], path: str) -> Iterator[Finding]:
         for name, amount in sorted(amounts.items()):
             if not is_quantity(str(amount)):
                 yield _error("quantity", f"{path}.{field}.{name}", f'"{amount}" is no quantity of Kubernetes')
+            elif name == "memory" and 0 < quantity(str(amount)) < MIB:
+                yield Finding(
+                    rule="little-memory",
+                    severity="warning",
+                    path=f"{path}.{field}.{name}",
+                    what=f"{amount} of memory are bytes, fewer than any program needs",
+                    next=f'say the unit, as in "{amount}Gi"' if str(amount).isdecimal() else "ask for more",
+                )
     for name in sorted(set(requests) & set(limits)):
         asked, allowed = str(requests[name]), str(limits[name])
         if is_quantity(asked) and is_quantity(allowed) and quantity(asked) > quantity(allowed):

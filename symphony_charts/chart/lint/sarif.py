@@ -32,7 +32,7 @@ def to_sarif(
                 "locations": [{"physicalLocation": location}],
             }
         )
-    driver = {"name": "symph lint", "version": version, "rules": [{"id": rule} for rule in sorted(rules)]}
+    driver = {"name": "symph validate", "version": version, "rules": [{"id": rule} for rule in sorted(rules)]}
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

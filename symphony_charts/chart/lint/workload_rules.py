@@ -13,7 +13,7 @@ from symphony_charts.kinds.appwrapper import MAX_POD_SETS
 from symphony_charts.kinds.registry import kind_for
 from symphony_charts.spec.variable_names import is_ours
 
-__all__ = ["MAX_ENV_BYTES", "check_images", "check_sizes", "check_workloads"]
+__all__ = ["MAX_ENV_BYTES", "check_commands", "check_images", "check_sizes", "check_workloads"]
 
 # Linux refuses to start a program with a single argument or variable this long (MAX_ARG_STRLEN in binfmts.h).
 MAX_ENV_BYTES = 131_072
@@ -75,6 +75,21 @@ def check_images(objects: Objects) -> Iterator[Finding]:
                 path=f"{path}.image",
                 what=f'"{image}" may be another image tomorrow, and a new one starts no new run',
                 next="give it a fixed tag or a digest",
+            )
+
+
+def check_commands(objects: Objects) -> Iterator[Finding]:
+    """Commands whose first word, the name of a program, is a whole line."""
+    for path, member in _members(objects):
+        words = member.get("command")
+        program = str(words[0]) if isinstance(words, list) and words else ""
+        if any(letter.isspace() for letter in program.strip()):
+            yield Finding(
+                rule="command-blanks",
+                severity="warning",
+                path=f"{path}.command",
+                what=f'"{program}" is looked for as one program of that name',
+                next="write a list of words, as in `command: [python3, -V]`, or a line for a shell in `cmds:`",
             )
 
 

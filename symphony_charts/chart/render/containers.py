@@ -23,7 +23,7 @@ from symphony_charts.spec.pods import ProcessRef
 from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
 from symphony_charts.spec.variable_names import ATTEMPT, DI_FIRST_RANK, DI_JOB_NAMESPACE, DI_RANK, RUN, beside_shells
 
-__all__ = ["Role", "container", "secret_volume"]
+__all__ = ["Role", "container", "resources_of", "secret_volume"]
 
 Role = Literal["main", "sidecar", "step"]
 
@@ -49,7 +49,7 @@ def container(model: Model, group: Group, name: str, values: Values, role: Role)
             *maps(values, "envFrom"),
             *([{"configMapRef": {"name": model.addresses_name}}] if model.addresses else []),
         ],
-        "resources": _resources(values, model.defaults),
+        "resources": resources_of(values, model.defaults),
         "volumeMounts": list(_mounts(model, group, name, values, role)),
         "securityContext": _security_context(model.defaults, values),
         "ports": [_port(model, service) for service in listening],
@@ -68,8 +68,7 @@ def container(model: Model, group: Group, name: str, values: Values, role: Role)
 def secret_volume(model: Model, group: Group, name: str, role: Role) -> Values | None:
     """The volume with the secret files that a container may see; None when there are none."""
     files = sub(sub(model.values, "secrets"), "files")
-    path = f"{group.name}/{name}"
-    visible = [key for key in sorted(files) if _may_see(sub(files, key).get("only"), path, role)]
+    visible = _visible_secrets(model, group, name, role)
     if not visible:
         return None
     volume = "symph-secrets" if len(visible) == len(files) else names.join("symph-secrets", name, 63)
@@ -77,8 +76,12 @@ def secret_volume(model: Model, group: Group, name: str, role: Role) -> Values |
     return {"name": volume, "secret": {"secretName": model.secret_name, "items": items}}
 
 
-def _may_see(only: object, path: str, role: Role) -> bool:
-    return not only or (role != "step" and path in texts(only))
+def _visible_secrets(model: Model, group: Group, name: str, role: Role) -> dict[str, Values]:
+    """The secret files that a container may see, by key and in that order."""
+    files = sub(sub(model.values, "secrets"), "files")
+    named = {key: sub(files, key) for key in sorted(files)}
+    path = None if role == "step" else f"{group.name}/{name}"
+    return {key: file for key, file in named.items() if not file.get("only") or path in texts(file.get("only"))}
 
 
 def _security_context(defaults: Values, values: Values) -> object:
@@ -183,7 +186,8 @@ def _facts(model: Model, group: Group) -> dict[Fact, str | Values | None]:
         facts[Fact.RUN] = _field("metadata.labels['symph.dev/run']")
     if group.is_node:
         # Of several replicas each adds its index to the rank of the first.
-        facts |= node_facts(f"$({DI_JOB_NAMESPACE})/{model.fullname}-$({RUN})", group.name, 0, model.nodes)
+        types = strings(sub(model.values, "workload", "dijob").get("tasks"))
+        facts |= node_facts(f"$({DI_JOB_NAMESPACE})/{model.fullname}-$({RUN})", group.name, 0, model.nodes, types)
     return facts
 
 
@@ -191,8 +195,8 @@ def _field(path: str) -> Values:
     return {"fieldRef": {"fieldPath": path}}
 
 
-def _resources(values: Values, defaults: Values) -> Values:
-    """Default requests where there are none; memory and devices are limited to what was asked for."""
+def resources_of(values: Values, defaults: Values) -> Values:
+    """What a container requests (by default where it says nothing) and its limits: memory and devices as asked for."""
     resources = sub(values, "resources")
     fallback = sub(defaults, "resources") if resources or "resources" not in values else {}
     requests, limits = strings(resources.get("requests")), strings(resources.get("limits"))
@@ -219,6 +223,9 @@ def _mounts(model: Model, group: Group, name: str, values: Values, role: Role) -
     secrets = secret_volume(model, group, name, role)
     if secrets is not None:
         yield {"name": secrets["name"], "mountPath": SECRETS_DIR, "readOnly": True}
+        for key, file in _visible_secrets(model, group, name, role).items():
+            for path in texts(file.get("alsoAt")):
+                yield {"name": secrets["name"], "mountPath": path, "subPath": key, "readOnly": True}
 
 
 def _probes(values: Values, services: Mapping[str, LiveService]) -> Values:

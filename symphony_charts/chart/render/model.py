@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from symphony_charts.chart.render import names
 from symphony_charts.chart.render.names import Release
-from symphony_charts.chart.render.values import Values, integer, is_true, normalise, ordered, scalar
+from symphony_charts.chart.render.sealing import check_sealed
+from symphony_charts.chart.render.values import Values, integer, is_true, normalise, ordered, scalar, texts
 from symphony_charts.environment.variables import Address, shared_environment
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats import go_json
@@ -104,6 +105,9 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     clean = normalise(values)
     check_workload(clean)
     full = names.fullname(clean, release)
+    secret_name = scalar(sub(clean, "secrets").get("name") or names.join(full, "secrets", 63))
+    if not release.is_draft:
+        check_sealed(sub(clean, "secrets"), secret_name, release.namespace)
     kind, row = KINDS[kind_name(clean)], row_of(clean)
     unit = names.fit(full, row.unit_length)
     account = _account(clean, full)
@@ -111,6 +115,7 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     groups = _groups(clean, full, unit, row)
     _refuse(kind.faults([group for group in groups.values() if group.is_finite or group.in_unit], clean))
     services = _services(clean, full, groups)
+    _check_names(groups, services)
     told = shared_environment({name: service.address for name, service in services.items()})
     addresses = {name: told[name] for name in sorted(told)}
     digest = names.sha256(go_json.dumps(addresses))[:8]
@@ -126,7 +131,7 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
         experiment=scalar(clean.get("experiment") or release.chart_name),
         identity=names.identity(clean, release),
         labels=names.labels(clean, release),
-        secret_name=scalar(sub(clean, "secrets").get("name") or names.join(full, "secrets", 63)),
+        secret_name=secret_name,
         account=account,
         groups=groups,
         services=services,
@@ -260,6 +265,17 @@ def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[st
             values=service,
         )
     return services
+
+
+def _check_names(groups: Mapping[str, Group], services: Mapping[str, LiveService]) -> None:
+    """Raises SpecError where a name of a pod's own is that of another Service of the release."""
+    taken = {service.host for service in services.values()} | {group.pods for group in groups.values()}
+    for group in groups.values():
+        for name in texts(group.values.get("names")):
+            if name in taken:
+                path = f"groups.{group.name}.names"
+                raise SpecError.one(f"{path}: another Service of the release is called {name}", path, "rename one")
+            taken.add(name)
 
 
 def _replica_hosts(group: Group) -> tuple[str, ...]:

@@ -13,13 +13,17 @@ __all__ = ["Release", "fit", "fullname", "identity", "join", "labels", "sha256"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What helm knows of a release beside its values."""
+    """What helm knows of a release beside its values.
+
+    One that `is_draft` is only looked at, so what is to be sealed for it may be missing; helm refuses that.
+    """
 
     name: str
     namespace: str = "default"
     chart_name: str
     chart_version: str = "0.1.0"
     service: str = "Helm"
+    is_draft: bool = False
 
 
 def fit(text: str, limit: int) -> str:

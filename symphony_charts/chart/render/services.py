@@ -13,9 +13,12 @@ __all__ = ["exposure_objects", "service_objects"]
 
 
 def service_objects(model: Model, run: str) -> Iterator[dict[str, object]]:
-    """The Service of each name, then the headless ones that give replicas their own."""
+    """The Service of each service, then those of pods' own names, then the headless ones that give replicas theirs."""
     for service in model.services.values():
         yield _service(model, service, run)
+    for group in model.groups.values():
+        for name in texts(group.values.get("names")):
+            yield _named(model, group, name, run)
     with_services = {service.group for service in model.services.values()}
     for group in model.groups.values():
         dialled = group.name in with_services
@@ -39,7 +42,7 @@ def _service(model: Model, service: LiveService, run: str) -> dict[str, object]:
     metadata: Values = {"name": service.host, "labels": labels}
     if service.expose in ("LoadBalancer", "NodePort", "ClusterIP") and service.values.get("annotations"):
         metadata["annotations"] = strings(service.values["annotations"])
-    port: Values = {"name": service.name, "port": service.port, "targetPort": service.port, "protocol": "TCP"}
+    port = _port(service)
     spec: Values = {
         "type": kind,
         "selector": _run_selector(model, model.groups[service.group], run),
@@ -58,6 +61,20 @@ def _service(model: Model, service: LiveService, run: str) -> dict[str, object]:
     if kind == "LoadBalancer" and ranges:
         spec["loadBalancerSourceRanges"] = ranges
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+
+def _named(model: Model, group: Group, name: str, run: str) -> dict[str, object]:
+    """The Service called `name`: with the ports of the group's services, or for any port where it has none."""
+    ports = [_port(service) for service in model.services.values() if service.group == group.name]
+    selector = _run_selector(model, group, run)
+    spec: Values = {"selector": selector, "publishNotReadyAddresses": True}
+    spec |= {"type": "ClusterIP", "ports": ports} if ports else {"clusterIP": "None"}
+    labels = {**model.labels, "symph.dev/group": group.name}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": labels}, "spec": spec}
+
+
+def _port(service: LiveService) -> Values:
+    return {"name": service.name, "port": service.port, "targetPort": service.port, "protocol": "TCP"}
 
 
 def _headless(model: Model, group: Group, run: str) -> dict[str, object]:

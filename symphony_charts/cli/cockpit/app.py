@@ -17,19 +17,19 @@ from textual.widgets import Input, OptionList, Static
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.cli.cockpit.look import Looker, Picture, Wish
 from symphony_charts.cli.cockpit.panes import Lines, Table
-from symphony_charts.cli.cockpit.rows import head_of, rows_of
+from symphony_charts.cli.cockpit.rows import head_of, rows_of, why_text
 
 __all__ = ["Cockpit"]
 
 _KEYS = " r restart  s stop  a attach  x exec  o open  c copy  / search  ? keys  q leave"
 _ALL_KEYS = """\
-up, down, j, k   another process             r   restart it (on this machine)
-pgup, pgdn       scroll its lines            s   end the experiment, after asking
-/  n             search its lines, again     a   attach to it (on this machine)
-f                only lines with a pattern   x   a shell where it runs
-F                follow its end or stay      o   open a service in the browser
-tab              the next experiment         c   copy the address of a service
-q                leave; everything runs on"""
+up, down, j, k  another process         r  restart it (on this machine)
+home, end       the first, the last     s  end the experiment (it asks)
+pgup, pgdn      scroll its lines        a  attach to it (on this machine)
+/  n            search them, again      x  a shell where it runs
+f               only with a pattern     o  open a service in the browser
+F               follow the end or stay  c  copy the address of a service
+tab             the next experiment     q  leave; everything runs on"""
 
 
 class _Choice(ModalScreen[int | None]):
@@ -62,6 +62,7 @@ class Cockpit(App[None]):
     #head {height: 1; text-style: bold;}
     #table {height: 1fr; overflow-x: hidden;}
     #title {height: 1; color: $text-muted;}
+    #why {height: auto; max-height: 4; color: $text-warning; display: none;}
     #lines {height: 1fr; overflow-x: hidden;}
     #keys {height: 1; color: $text-muted;}
     #ask {height: 1; border: none; padding: 0; display: none;}
@@ -70,6 +71,8 @@ class Cockpit(App[None]):
         Binding("q", "quit", "leave"),
         Binding("up,k", "move(-1)", "up"),
         Binding("down,j", "move(1)", "down"),
+        Binding("home", "move(-1_000_000)", "first"),
+        Binding("end", "move(1_000_000)", "last"),
         Binding("pageup", "scroll(-1)", "up"),
         Binding("pagedown", "scroll(1)", "down"),
         Binding("slash", "ask('search')", "search"),
@@ -97,12 +100,13 @@ class Cockpit(App[None]):
         self._looker = Looker(watcher, self._wish, self._shown, interval_s)
 
     def compose(self) -> ComposeResult:
-        """Head, table, lines, and one line for keys or a question."""
+        """Head, table, why the chosen one does not run, lines, and one line for keys or a question."""
         yield Static(id="head", markup=False)
         table = Table()
         table.id = "table"
         yield table
         yield Static(id="title", markup=False)
+        yield Static(id="why", markup=False)
         lines = Lines()
         lines.id = "lines"
         yield lines
@@ -113,6 +117,10 @@ class Cockpit(App[None]):
         """Begin to look."""
         self.query_one(Table).focus()
         self._looker.start()
+
+    def on_resize(self) -> None:
+        """Draw the title in the new width; the panes see to themselves."""
+        self.call_after_refresh(self._title)
 
     def on_unmount(self) -> None:
         """Look no more."""
@@ -131,7 +139,11 @@ class Cockpit(App[None]):
             self._say(picture.fault)
             return
         self.query_one("#head", Static).update(f" {head_of(picture.status, picture.usage, picture.now)}")
-        self.query_one(Table).show(rows_of(picture.status, picture.usage, picture.last, picture.now))
+        table = self.query_one(Table)
+        table.show(rows_of(picture.status, picture.usage, picture.last, picture.now))
+        why = self.query_one("#why", Static)
+        why.update(text := why_text(picture.status, table.chosen))
+        why.display = bool(text)
         self.query_one(Lines).show(picture.lines)
         self._title()
 
@@ -141,7 +153,8 @@ class Cockpit(App[None]):
         searched = f"  /{lines.searched.pattern}/" if lines.searched else ""
         mode = "follows" if lines.follows else "stays"
         said = f"  {self._said}" if self._said else ""
-        text = f" {self.query_one(Table).chosen}{only}{searched}  {mode}{said} "
+        chosen = self.query_one(Table).chosen or "no process"
+        text = f" {chosen}{only}{searched}  {mode}{said} "
         self.query_one("#title", Static).update(f"──{text}".ljust(self.size.width, "─"))
 
     def _say(self, text: str) -> None:

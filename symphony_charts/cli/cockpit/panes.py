@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from symphony_charts.cli.cockpit.rows import TITLES, Row, layout
+from symphony_charts.cli.cockpit.rows import Row, cut, layout, titles_of
 from symphony_charts.formats.printable import printable_line
 
 __all__ = ["Lines", "Table"]
@@ -31,7 +31,8 @@ _COLORS = {
 _TITLE, _FOUND = Style(bold=True, color="bright_black"), Style(reverse=True)
 
 
-class Table(ScrollView, can_focus=True):
+# Keys are the screen's own: those of a `ScrollView` would scroll what is too high, where another row is to be chosen.
+class Table(ScrollView, can_focus=True, inherit_bindings=False):
     """Rows below fixed titles, one of them chosen."""
 
     class Chosen(Message):
@@ -49,11 +50,15 @@ class Table(ScrollView, can_focus=True):
 
     def show(self, rows: Sequence[Row]) -> None:
         """Show these rows; the chosen one stays where it is there."""
-        self._rows, self._widths = rows, layout(rows, self.size.width)
+        self._rows, self._widths = rows, layout(rows, self.size.width - 1)
         self.virtual_size = Size(self.size.width, len(rows) + 1)
         if rows and self.chosen not in [row.path for row in rows]:
             self._choose(0)
         self.refresh()
+
+    def on_resize(self) -> None:
+        """Lay out the rows for the new width."""
+        self.show(self._rows)
 
     def move(self, by: int) -> None:
         """Choose another row."""
@@ -66,7 +71,7 @@ class Table(ScrollView, can_focus=True):
         self.chosen = self._rows[place].path
         top, height = int(self.scroll_offset.y), max(self.size.height - 1, 1)
         if not top <= place < top + height:
-            self.scroll_to(y=place if place < top else place - height + 1, animate=False)
+            self.scroll_to(y=place if place < top else place - height + 1, animate=False, force=True)
         self.refresh()
         self.post_message(self.Chosen(self.chosen))
 
@@ -75,7 +80,7 @@ class Table(ScrollView, can_focus=True):
         width = self.size.width
         place = y - 1 + int(self.scroll_offset.y)
         if y == 0:
-            return Strip([Segment(self._text(TITLES), _TITLE)]).adjust_cell_length(width)
+            return Strip([Segment(self._text(titles_of(self._rows)), _TITLE)]).adjust_cell_length(width)
         if place >= len(self._rows):
             return Strip.blank(width)
         row = self._rows[place]
@@ -86,7 +91,7 @@ class Table(ScrollView, can_focus=True):
         )
 
     def _text(self, cells: Sequence[str], mark: str = " ") -> str:
-        texts = [cell[:width].ljust(width) for cell, width in zip(cells, self._widths, strict=False)]
+        texts = [cut(cell, width).ljust(width) for cell, width in zip(cells, self._widths, strict=False)]
         return mark + "  ".join(texts)
 
     async def on_click(self, event: object) -> None:
@@ -96,7 +101,7 @@ class Table(ScrollView, can_focus=True):
             self._choose(place)
 
 
-class Lines(ScrollView, can_focus=True):
+class Lines(ScrollView, can_focus=False):
     """Lines of a log, at the end of which it stays while it follows; what is searched for is marked."""
 
     def __init__(self) -> None:
@@ -110,8 +115,13 @@ class Lines(ScrollView, can_focus=True):
         self._lines = lines
         self.virtual_size = Size(self.size.width, len(lines))
         if self.follows:
-            self.scroll_end(animate=False, immediate=True)
+            # Without force it does not scroll before it has drawn that there is more than fits.
+            self.scroll_end(animate=False, immediate=True, force=True)
         self.refresh()
+
+    def on_resize(self) -> None:
+        """Stay at the end in the new height too."""
+        self.show(self._lines)
 
     def search(self, pattern: str) -> bool:
         """Mark what `pattern` finds and go to the last line with it; whether there is one. Raises re.error."""
@@ -122,11 +132,11 @@ class Lines(ScrollView, can_focus=True):
         """Go to the line above with what is searched for, and from the first one to the last."""
         if self.searched is None:
             return False
-        found = [place for place, line in enumerate(self._lines) if self.searched.search(line)]
+        found = [place for place, line in enumerate(self._lines) if self.searched.search(printable_line(line))]
         here = len(self._lines) if from_end else int(self.scroll_offset.y)
         if found:
             self.follows = False
-            self.scroll_to(y=max([place for place in found if place < here] or found), animate=False)
+            self.scroll_to(y=max([place for place in found if place < here] or found), animate=False, force=True)
         self.refresh()
         return bool(found)
 

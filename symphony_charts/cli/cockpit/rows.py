@@ -6,21 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Usage
+from symphony_charts.backend.why import why_waiting
 from symphony_charts.formats.age import age
 from symphony_charts.formats.printable import printable_line
 
-__all__ = ["TITLES", "Row", "head_of", "layout", "rows_of", "size"]
+__all__ = ["TITLES", "Row", "cut", "head_of", "layout", "rows_of", "size", "titles_of", "why_text"]
 
 TITLES = ("PROCESS", "STATE", "READY", "RESTARTS", "AGE", "CPU", "MEM", "LAST LINE")
+_WITH_GPUS = (*TITLES[:-1], "GPU", TITLES[-1])
 # What is never shorter than its title, and what gets the rest of the width.
-_WIDEST_STATE = 28
+_WIDEST_STATE = 24
 _UNITS = ("", "K", "M", "G", "T")
 _COUNTED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One instance: its path and phase, and the texts of its cells in the order of `TITLES`."""
+    """One instance: its path and phase, and the texts of its cells in the order of `titles_of`."""
 
     path: str
     phase: str
@@ -38,14 +40,21 @@ def size(count: int) -> str:
 def rows_of(
     status: ExperimentStatus, usage: Mapping[str, Usage], last: Mapping[str, str], now: float
 ) -> tuple[Row, ...]:
-    """A row for each instance at `now`, in order of declaration."""
+    """A row for each instance at `now`, in order of declaration; with a cell for GPUs where any are measured."""
+    has_gpus = any(map(_gpu_of, usage.values()))
     return tuple(
-        _row(instance, usage.get(instance.path, Usage()), last.get(instance.path, ""), now)
+        _row(instance, usage.get(instance.path, Usage()), last.get(instance.path, ""), now, has_gpus=has_gpus)
         for instance in status.instances
     )
 
 
-def _row(instance: InstanceStatus, usage: Usage, last: str, now: float) -> Row:
+def _gpu_of(usage: Usage) -> str:
+    """``74% 12G``, or what of that is known."""
+    busy = "" if usage.gpu is None else f"{usage.gpu:.0%}"
+    return f"{busy} {'' if usage.gpu_memory is None else size(usage.gpu_memory)}".strip()
+
+
+def _row(instance: InstanceStatus, usage: Usage, last: str, now: float, *, has_gpus: bool) -> Row:
     until = instance.ended if instance.ended is not None else now
     cells = (
         instance.path,
@@ -55,6 +64,7 @@ def _row(instance: InstanceStatus, usage: Usage, last: str, now: float) -> Row:
         age(until - instance.started) if instance.started is not None else "-",
         "-" if usage.cpu is None else f"{usage.cpu:.2f}",
         "-" if usage.memory is None else size(usage.memory),
+        *([_gpu_of(usage) or "-"] if has_gpus else []),
         printable_line(last),
     )
     return Row(path=instance.path, phase=instance.phase, cells=cells)
@@ -72,13 +82,39 @@ def head_of(status: ExperimentStatus, usage: Mapping[str, Usage], now: float) ->
     memories = [used.memory for used in usage.values() if used.memory is not None]
     if cpus or memories:
         parts.append(f"cpu {sum(cpus):.1f}  mem {size(sum(memories))}")
+    gpus = [used.gpu for used in usage.values() if used.gpu is not None]
+    if gpus:
+        parts[-1] += f"  gpu {sum(gpus) / len(gpus):.0%}"
     return "   ".join(part for part in parts if part)
+
+
+def why_text(status: ExperimentStatus, path: str) -> str:
+    """Why the instance at `path` does not run or is not ready, and the step to take; empty where there is no need."""
+    why = next((why_waiting(status, instance) for instance in status.instances if instance.path == path), None)
+    if why is None or why.cause == "start":
+        return ""
+    return f" why:  {printable_line(why.text)}" + (f"\n next: {why.next}" if why.next else "")
+
+
+def titles_of(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The titles of the cells of these rows."""
+    return _WITH_GPUS if rows and len(rows[0].cells) == len(_WITH_GPUS) else TITLES
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or as much of it as `width` cells hold, with a sign that there is more."""
+    return text if len(text) <= width else f"{text[: width - 1]}…" if width else ""
 
 
 def layout(rows: Sequence[Row], width: int) -> tuple[int, ...]:
     """The widths of the columns in a screen of `width` cells: each as wide as it must be, and the last has the rest."""
-    widest = [max([len(title), *(len(row.cells[place]) for row in rows)]) for place, title in enumerate(TITLES)]
+    titles = titles_of(rows)
+    widest = [max([len(title), *(len(row.cells[place]) for row in rows)]) for place, title in enumerate(titles)]
     widest[1] = min(widest[1], _WIDEST_STATE)
     widest[0] = min(widest[0], max(len(TITLES[0]), width // 3))
+    for place in (1, 0):
+        # Whoever looks wants to read a state whole, and a name even more.
+        beyond = sum(widest[:-1]) + 2 * len(widest[:-1]) - width
+        widest[place] = max(len(titles[place]), widest[place] - max(0, beyond))
     left = width - sum(widest[:-1]) - 2 * len(widest[:-1])
     return (*widest[:-1], max(left, 0))

@@ -1,45 +1,68 @@
 """The `add_...` functions add options that several verbs share, under one spelling each.
 
-`-v` and `--color` are taken by every verb, before or after its name; the rest is added by the verbs that need it.
+`-v`, `-q` and `--color` are taken by every verb, before or after its name; the rest is added by the verbs that need it.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 
+from symphony_charts.cli.options.defaults import typed
 from symphony_charts.errors import UsageError
+from symphony_charts.system.entry_points import entry_points
 
 __all__ = [
     "BACKENDS",
     "FINDING_FORMATS",
     "FORMATS",
+    "SPEC_HELP",
+    "add_all_namespaces",
     "add_backend",
     "add_cluster",
     "add_component",
     "add_dry_run",
     "add_examples",
     "add_experiment",
+    "add_force",
     "add_global_options",
     "add_on",
     "add_output",
     "add_placement",
+    "add_selector",
     "add_specs",
     "add_volumes",
     "add_yes",
     "backend_of",
     "cluster_flags",
     "parse_assignments",
+    "selector",
+    "spec_of",
 ]
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
 FINDING_FORMATS = ("table", "json", "yaml", "sarif")
-BACKENDS = ("tmux", "kube")
+
+
+class _Backends(tuple[str, ...]):
+    """The backends of this package; those that others add are among them, too, and looked for when they are named."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in entry_points("symph.backends")
+
+
+BACKENDS = _Backends(("tmux", "kube"))
+# How the spec of a folder is called, and what is said of the word that names one.
+SPEC_NAMES = ("experiment.yaml", "experiment.yml", "experiment.json", "experiment.py")
+SPEC_HELP = "experiment file (YAML, JSON or Python), its folder, or `-` for stdin (default: ./experiment.yaml)"
 
 
 def add_global_options(parser: argparse.ArgumentParser, *, is_verb: bool = False) -> None:
-    """Add `-v` and `--color`; a verb's copy keeps what was given before the verb."""
+    """Add `-v`, `-q` and `--color`; a verb's copy keeps what was given before the verb."""
     absent: object = argparse.SUPPRESS if is_verb else None
     parser.add_argument(
         "-v",
@@ -47,6 +70,13 @@ def add_global_options(parser: argparse.ArgumentParser, *, is_verb: bool = False
         action="store_true",
         default=argparse.SUPPRESS if is_verb else False,
         help="say more; show the output of programs that failed",
+    )
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        default=argparse.SUPPRESS if is_verb else False,
+        help="print only the answer: lists as names, no notes and next steps",
     )
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default=absent, help="when to colour (default: on a terminal)"
@@ -74,6 +104,12 @@ def add_yes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask; needed where there is no terminal")
 
 
+def add_force(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add `--force` (args.force), also under Symphony's `-f`, which no help shows: elsewhere that is values."""
+    parser.add_argument("--force", action="store_true", help=help)
+    parser.add_argument("-f", dest="force", action="store_true", help=argparse.SUPPRESS)
+
+
 def add_volumes(parser: argparse.ArgumentParser) -> None:
     """Add `--volumes`, for verbs that remove experiments."""
     text = "on this machine: also the volumes that outlive runs, with all their files"
@@ -82,9 +118,7 @@ def add_volumes(parser: argparse.ArgumentParser) -> None:
 
 def add_on(parser: argparse.ArgumentParser) -> None:
     """Add `--on tmux|kube` (args.on), read by `backend_of`."""
-    parser.add_argument(
-        "--on", choices=BACKENDS, default=None, help="where the experiment runs (default: $SYMPH_ON, else tmux)"
-    )
+    parser.add_argument("--on", choices=BACKENDS, default=None, help="where the experiment runs (default: tmux)")
 
 
 def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
@@ -95,14 +129,34 @@ def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
 
 
 def cluster_flags(args: argparse.Namespace) -> list[str]:
-    """Which of the flags of `add_cluster` were given: any of them means a cluster."""
-    return [name for name in ("namespace", "context", "kubeconfig") if getattr(args, name, None)]
+    """Which flags of a cluster were typed: any of them means one."""
+    names = ("namespace", "all_namespaces", "context", "kubeconfig")
+    return [name.replace("_", "-") for name in names if typed(args, name)]
 
 
-def add_backend(parser: argparse.ArgumentParser) -> None:
-    """Add `--on`, and for a cluster `-n/--namespace`, `--context`, `--kubeconfig`, each of which means `--on kube`."""
+def add_backend(parser: argparse.ArgumentParser, *, is_one: bool = False) -> None:
+    """Add `--on`, and for a cluster `-n`, `-A`, `--context` and `--kubeconfig`, each of which means `--on kube`.
+
+    `is_one`: for a verb that starts an experiment, which is in one namespace.
+    """
     add_on(parser)
+    if is_one:
+        add_cluster(parser, "of the cluster (default: the spec's, else the context's)")
+        return
     add_cluster(parser, "of the cluster (default: all that may be read)")
+    add_all_namespaces(parser)
+
+
+def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
+    """Add `-A`, for verbs that look for experiments; those that make or end a release have one namespace."""
+    text = "all of the cluster that may be read, whatever else says which namespace is meant"
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help=text)
+
+
+def add_selector(parser: argparse.ArgumentParser) -> None:
+    """Add `-l/--selector` (args.selector: what says whether labels fit, or None), for verbs that mean several."""
+    text = "only those with these labels: KEY=VALUE, KEY!=VALUE, KEY or !KEY, all of a list with commas"
+    parser.add_argument("-l", "--selector", metavar="LABELS", type=selector, default=None, help=text)
 
 
 def backend_of(args: argparse.Namespace) -> str:
@@ -116,15 +170,17 @@ def backend_of(args: argparse.Namespace) -> str:
 def add_experiment(parser: argparse.ArgumentParser, *, required: bool = False, positional: bool = True) -> None:
     """Add the experiment's name (args.experiment_name), as a word or as `-e/--exp`."""
     text = "the experiment; part of a name is enough when it fits only one"
+    flags = ("-e", "--exp", "--experiment", "--experiment-name")
     if not positional:
-        flags = ("-e", "--exp", "--experiment", "--experiment-name")
         parser.add_argument(*flags, dest="experiment_name", required=required, default=None, help=text)
     elif required:
         parser.add_argument("experiment_name", metavar="EXPERIMENT", help=text)
     else:
-        parser.add_argument(
-            "experiment_name", metavar="EXPERIMENT", nargs="?", default=None, help=f"{text} (default: the current one)"
-        )
+        # A word that is not there must not undo what the flag said.
+        text = f"{text} (default: the current one); also as -e EXPERIMENT"
+        absent = argparse.SUPPRESS
+        parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", default=absent, help=text)
+        parser.add_argument(*flags, dest="experiment_name", default=None, help=absent)
 
 
 def add_component(parser: argparse.ArgumentParser) -> None:
@@ -133,12 +189,20 @@ def add_component(parser: argparse.ArgumentParser) -> None:
 
 
 def add_specs(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
-    """Add the experiment files (args.specs, a list) or the one file (args.spec)."""
-    text = "experiment file: YAML, JSON or Python"
+    """Add the experiment files (args.specs, a list) or the one file (args.spec), by default the one of this folder."""
     if many:
-        parser.add_argument("specs", metavar="SPEC", nargs="+", help=text)
+        parser.add_argument("specs", metavar="SPEC", nargs="*", type=spec_of, default=[spec_of(".")], help=SPEC_HELP)
     else:
-        parser.add_argument("spec", metavar="SPEC", help=text)
+        parser.add_argument("spec", metavar="SPEC", nargs="?", type=spec_of, default=".", help=SPEC_HELP)
+
+
+def spec_of(text: str) -> str:
+    """The spec file that a word means: the one of a folder; as it is where a folder has none, which its reader says."""
+    is_file, join = os.path.isfile, os.path.join  # pathlib takes 5 ms to import, which help has not
+    if not os.path.isdir(text) or is_file(join(text, "Chart.yaml")):  # noqa: PTH112 - likewise
+        return text
+    paths = [os.path.normpath(join(text, name)) for name in SPEC_NAMES]
+    return next((path for path in paths if is_file(path)), SPEC_NAMES[0] if text == "." else text)
 
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
@@ -164,6 +228,25 @@ def parse_assignments(texts: Sequence[str], flag: str = "--set") -> dict[str, st
             raise UsageError(f'{flag} takes KEY=VALUE, got "{text}"')
         assignments[key] = value
     return assignments
+
+
+def selector(text: str) -> Callable[[Mapping[str, str]], bool]:
+    """What says whether labels are those of `text`: ``team=rl,stage!=old,gpu,!draft``, as kubectl writes them."""
+    terms = [re.fullmatch(r"(!?)([\w./-]+)(?:(!?==?)([\w.-]*))?", term.strip(), re.ASCII) for term in text.split(",")]
+    if not all(term and not (term[1] and term[3]) for term in terms):
+        raise argparse.ArgumentTypeError(f"{text!r} selects no labels: write KEY=VALUE,KEY!=VALUE,KEY,!KEY")
+
+    def fits(labels: Mapping[str, str]) -> bool:
+        return all(_has(labels, term) for term in terms if term)
+
+    return fits
+
+
+def _has(labels: Mapping[str, str], term: re.Match[str]) -> bool:
+    absent, key, operator, value = term.groups()
+    if operator:
+        return (labels.get(key) == value) is not operator.startswith("!")
+    return (key in labels) is not bool(absent)
 
 
 def add_system(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,8 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 def add_source(parser: argparse.ArgumentParser) -> None:
     """Add what is installed, its name, and the values over its own."""
-    parser.add_argument("source", metavar="SPEC|CHART", help="experiment file, chart folder, or .tgz archive")
+    text = "experiment file, its folder or `-` for stdin; chart folder or .tgz archive (default: ./experiment.yaml)"
+    parser.add_argument("source", metavar="SPEC|CHART", nargs="?", type=common.spec_of, default=".", help=text)
     parser.add_argument("--name", default=None, help="the release (default: the experiment's name)")
     add_values(parser)
     common.add_placement(parser)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import time
 from datetime import datetime
@@ -24,5 +25,8 @@ def moment(text: str) -> float | None:
     try:
         ago = seconds(text)
     except ValueError:
-        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+        try:
+            return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is no time: write 10m, 2h, or 2026-03-01T12:00:00Z") from None
     return time.time() - ago if ago else None

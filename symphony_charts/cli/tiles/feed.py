@@ -46,6 +46,9 @@ class Feed:
                     _write(descriptor, terminal_line(line.text.removesuffix("\n")))
             except SymphError as error:
                 _write(descriptor, f"symph: {error.what}")
+            except Exception as error:
+                # Nobody sees what a thread prints as it dies: the terminal is full of tiles.
+                _write(descriptor, f"symph: {type(error).__name__}: {error}")
 
 
 def _write(descriptor: int, text: str) -> None:

@@ -94,9 +94,9 @@ class Tiles:
 
 def on_own_server(socket: Path, pipes: Mapping[str, Path], left_out: int, width: int, height: int) -> Tiles:
     """Tiles in the only window of a new server, which ends with them, for a terminal of that size."""
-    server = libtmux.Server(socket_path=str(socket), config_file="/dev/null")
+    server = _server(socket, config_file="/dev/null")
     first, *_ = pipes.values()
-    with _errors(), ExitStack() as undo:
+    with ExitStack() as undo, _errors():
         session = server.new_session("tiles", window_command=_command(first), x=width, y=height)
         # Panes of half a window would wait for ever for who writes to their pipes.
         undo.callback(server.kill)
@@ -123,9 +123,9 @@ def on_own_server(socket: Path, pipes: Mapping[str, Path], left_out: int, width:
 
 def in_session(socket: Path, pane: str, pipes: Mapping[str, Path], left_out: int) -> Tiles:
     """Tiles in a new window of the session of a pane of that server, which is shown there."""
-    server = libtmux.Server(socket_path=str(socket))
+    server = _server(socket)
     first, *_ = pipes.values()
-    with _errors(), ExitStack() as undo:
+    with ExitStack() as undo, _errors():
         session = libtmux.Pane.from_pane_id(server, pane).session
         window = session.new_window("symph", window_shell=_command(first), attach=True)
         undo.callback(window.kill)
@@ -137,10 +137,18 @@ def in_session(socket: Path, pane: str, pipes: Mapping[str, Path], left_out: int
 def size_of(socket: Path, pane: str) -> tuple[int, int]:
     """Width and height of the window of a pane."""
     with _errors():
-        server = libtmux.Server(socket_path=str(socket))
+        server = _server(socket)
         words = _do(server, "display-message", "-p", "-t", pane, "#{window_width} #{window_height}")
     width, height = words.split()
     return int(width), int(height)
+
+
+def _server(socket: Path, *, config_file: str | None = None) -> libtmux.Server:
+    """The server, asked as one who reads UTF-8: others get _ for the sign by which libtmux tells fields apart."""
+    said = next((os.environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(name)), "")
+    if "utf" not in said.lower():
+        os.environ["LC_ALL"] = "C.UTF-8"
+    return libtmux.Server(socket_path=str(socket), config_file=config_file)
 
 
 def _fill(window: libtmux.Window, pipes: Mapping[str, Path], left_out: int) -> Tiles:
@@ -175,4 +183,7 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except LibTmuxException as error:
-        raise ToolFailed(f"tmux could not show the tiles: {error}") from error
+        # The first argument is what tmux said, as text or lines; behind it libtmux puts all that it knows of the pane.
+        said = error.args[0] if error.args else error
+        words = "; ".join(said) if isinstance(said, list) else str(said)
+        raise ToolFailed(f"tmux could not show the tiles: {words}", next="name the processes after --tile") from error

@@ -70,7 +70,7 @@ class Published:
         values = load((seen.read(path) or b"").decode())
         if not isinstance(values, dict):
             raise SpecError.one("values.yaml holds no map", at=path)
-        release = Release(name=self.name, namespace=namespace, chart_name=chart.split("/")[2])
+        release = Release(name=self.name, namespace=namespace, chart_name=chart.split("/")[2], is_draft=True)
         _, objects = render_release(merge(values, env_values), release, schema=seen.read(schema))
         return Side(title=title, objects=tuple(objects), notes=self._notes(title, seen, chart))
 

@@ -15,14 +15,22 @@ from symphony_charts.gitops.operations.pointer import Pointer, move_of, parse_po
 from symphony_charts.gitops.operations.snapshot import Snapshot
 from symphony_charts.settings.project import Destination
 
-__all__ = ["deploy_edits", "deploy_folders", "deploy_warnings", "destinations_in_use", "pointer_or_none"]
+__all__ = [
+    "deploy_edits",
+    "deploy_folders",
+    "deploy_warnings",
+    "destinations_in_use",
+    "new_beside",
+    "pointer_or_none",
+]
 
 _FLUX_MARK = "bootstrap/flux-source.yaml"
 
 
 def deploy_folders(env: str, team: str, name: str) -> list[str]:
     """The folders that deploying looks into."""
-    return [layout.pointer_folder(env, team), "bootstrap", layout.flux_path(env, team, name).rpartition("/")[0]]
+    flux = layout.flux_path(env, team, name).rpartition("/")[0]
+    return [layout.pointer_folder(env, team), "envs", "bootstrap", flux]
 
 
 def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
@@ -30,6 +38,12 @@ def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | 
     path = layout.pointer_path(env, team, name)
     content = tip.read(path)
     return None if content is None else parse_pointer(content, path)
+
+
+def new_beside(tip: Snapshot, env: str | None) -> list[str] | None:
+    """Where the repository has no environment `env` yet: those that it has; None where it has it."""
+    known = [name for name, entry in tip.folder("envs").items() if entry.is_folder]
+    return None if env is None or env in known else sorted(known)
 
 
 def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, bytes | None]:

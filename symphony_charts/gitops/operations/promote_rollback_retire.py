@@ -27,6 +27,7 @@ from symphony_charts.gitops.operations.pointer_files import (
     deploy_edits,
     deploy_folders,
     deploy_warnings,
+    new_beside,
     pointer_or_none,
 )
 from symphony_charts.gitops.operations.snapshot import Snapshot
@@ -264,11 +265,15 @@ def _opens_everywhere(tip: Snapshot, source: Pointer) -> bool:
     return _secrets(tip.read(chart_files(source.chart)[0]), source.values).get("scope") == "cluster-wide"
 
 
+# What of the values is one namespace's own.
+_SEALED = ("encryptedData", "sealedFor")
+
+
 def _with_ciphertext_of(values: Values, own: Values) -> Values:
     """`values` with what is sealed in `own`: the ciphertext of one namespace is none in another."""
-    rest = {key: value for key, value in sub(values, "secrets").items() if key != "encryptedData"}
-    sealed = sub(own, "secrets", "encryptedData")
-    return {**values, "secrets": {**rest, "encryptedData": sealed}}
+    rest = {key: value for key, value in sub(values, "secrets").items() if key not in _SEALED}
+    sealed = {key: value for key, value in sub(own, "secrets").items() if key in _SEALED}
+    return {**values, "secrets": {**rest, "encryptedData": {}, **sealed}}
 
 
 def _sealed_faults(after: Pointer, content: bytes | None) -> list[Problem]:
@@ -290,7 +295,7 @@ def _change(
     chart = f"{after.team}/{after.name}@{after.version}"
     facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
     facts |= {"digest": after.digest, "was": before.version if before else None, "moves": move_of(before, after)}
-    facts |= {"warnings": deploy_warnings(tip, before, after)}
+    facts |= {"warnings": deploy_warnings(tip, before, after), "newBeside": new_beside(tip, after.env)}
     return Change(
         subject=subject,
         edits=deploy_edits(tip, before, after),

@@ -20,6 +20,7 @@ from symphony_charts.gitops.operations.pointer_files import (
     deploy_edits,
     deploy_folders,
     deploy_warnings,
+    new_beside,
     pointer_or_none,
 )
 from symphony_charts.gitops.operations.publish_version import Decision, decide_version, newest
@@ -95,6 +96,7 @@ class Publish:
         facts |= {"change": decision.change, "was": before.version if before else None}
         facts |= {"wasBy": before.by or None if before else None, "moves": move_of(before, after)}
         facts |= {"run": self._run(tip, before, after), "warnings": deploy_warnings(tip, before, after)}
+        facts |= {"newBeside": new_beside(tip, self.env)}
         return Change(
             subject=f"publish {self.team}/{self._release} {chart.version}{environment}",
             edits=edits,
@@ -151,7 +153,7 @@ class Publish:
 
     def _hash(self, values: Values) -> str | None:
         try:
-            return run_of(build_model(values, Release(name=self._release, chart_name=self.name))).hash
+            return run_of(build_model(values, Release(name=self._release, chart_name=self.name, is_draft=True))).hash
         except SpecError:
             return None  # Those of an older chart, which ours does not read.
 

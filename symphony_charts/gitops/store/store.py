@@ -24,7 +24,6 @@ from symphony_charts.gitops.store.load import graft, load, load_more
 from symphony_charts.gitops.store.push_result import PushResult, Run, all_edits, with_lost_answer, with_seconds
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.objects import find_commit, history, read_objects, write_pack
-from symphony_charts.system.git.program import git_version
 from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_since, fetch_tip, is_reachable, push
 
 __all__ = ["Author", "PushResult", "Store"]
@@ -61,7 +60,7 @@ class Store:
         A branch that is not there yet begins where the branch `base` is, or empty where that is ``-``.
         """
         self.cache = Cache(root, url, branch, base)
-        self._author = author
+        self.author = author
         self._guard = guard
         self._trailers = tuple(trailers)
         self._timeout_s = timeout_s
@@ -76,7 +75,6 @@ class Store:
         Raises what an operation raises when asked about the newest tip, and ToolFailed when the server keeps refusing.
         """
         started = time.monotonic()
-        git_version()
         run = Run(deadline=started + self._timeout_s, time=now)
         with self.cache.member(self._timeout_s):
             result = self._together(operations, run)
@@ -172,7 +170,6 @@ class Store:
 
     def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
         """What the operations would change at the newest tip; nothing is written."""
-        git_version()
         with self.cache.locked(self._timeout_s):
             return self._ask(operations, self._newest())
 
@@ -182,7 +179,6 @@ class Store:
 
     def at_tip(self) -> Callable[[Iterable[str], Callable[[Snapshot], Iterable[str]]], Snapshot]:
         """What reads folders and files of the tip as it is now, however often, without asking for a newer one."""
-        git_version()
         with self.cache.locked(self._timeout_s):
             tip = self._newest()
 
@@ -327,14 +323,14 @@ class Store:
             commit_object,
             tree=tree,
             parents=parents,
-            author=self._author.name,
-            committer=self._author.committer,
+            author=self.author.name,
+            committer=self.author.committer,
             time=when,
             message=message,
             hash_name=self.cache.hash_name,
         )
         commit = make()
-        return commit if self._author.sign is None else make(signature=self._author.sign(commit.data))
+        return commit if self.author.sign is None else make(signature=self.author.sign(commit.data))
 
     def _reread(self, run: Run) -> str:
         """The tip, asked for until the server answers or patience ends.

@@ -36,7 +36,8 @@ _ADDED = {
     "envFrom": "the addresses of its services (SYMPH_*)",
     "ports": "the ports that it binds",
     "readinessProbe": "a readiness probe on the ports that it binds",
-    "resources": "default requests",  # of a container that asked for nothing
+    "requests": "default requests of what asks for none (`requests`)",
+    "limits": "a limit of memory where some is asked for (`limits`)",
     "tolerations": "a toleration of the taint that GPUs have",
     "initContainers": "steps before it starts (prepare)",
 }
@@ -164,6 +165,8 @@ class _Comparison:
         for part, own in _OWN_AMOUNTS.items():
             wanted, held = (_amounts(side, part) for side in (theirs, ours))
             self._entries(wanted, held, join(place, f"resources.{part}"), own)
+            if any(name in own and "/" not in name for name in held.keys() - wanted.keys()):
+                self.added.append(_ADDED[part])
 
     def _entries(self, theirs: Object, ours: Object, place: str, own: tuple[str, ...]) -> None:
         """Compare two maps; what only ours has is a change, unless it begins as `own` says."""
@@ -186,7 +189,7 @@ class _Comparison:
             elif not _holds(value, ours[key]):
                 self._note(join(place, key), f"`{key}` differs from {self._tool}'s")
         for key in ours:
-            if key in theirs:
+            if key in theirs and (key != "tolerations" or _holds(ours[key], theirs[key])):
                 continue
             if key in _ADDED:
                 self.added.append(_ADDED[key])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from symphony_charts.formats.paths import join
 from symphony_charts.importers.common.field_reader import Fields, show, text_of
 from symphony_charts.importers.common.names import UniqueNames, Volumes
 from symphony_charts.importers.common.report import Log
 from symphony_charts.importers.compose.interpolation import size_of
-from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR
+from symphony_charts.spec.sources import CONFIG_DIR
 
 __all__ = ["ComposeFiles"]
 
@@ -21,13 +21,23 @@ _WINDOWS = re.compile(r"[A-Za-z]:(?:\\|/[^:]*:/)")
 class ComposeFiles:
     """Turns what services mount into volumes, `configs`, `secrets` and copying `steps` of the experiment."""
 
-    def __init__(self, root: Fields, folder: str, read_text: Callable[[str], str | None]) -> None:
+    def __init__(
+        self,
+        root: Fields,
+        folder: str,
+        read_text: Callable[[str], str | None],
+        *,
+        home: str = "",
+        texts_below: Callable[[str], Sequence[str]] = lambda _: (),
+        is_there: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self.volumes = Volumes()
         self.configs: dict[str, str] = {}
         self.secrets: list[object] = []
         self.steps: dict[str, object] = {}
         self.read_text = read_text
-        self._folder = folder
+        self._folder, self._home, self._texts_below, self._is_there = folder, home, texts_below, is_there
+        self._mounted: dict[str, None] = {}
         self._named = root.map("volumes")
         self._configs = root.map("configs")
         self._secrets = root.map("secrets")
@@ -59,13 +69,15 @@ class ComposeFiles:
         mounts += self._secret_mounts(service, process)
         return [mount for mount in mounts if self._has_place(mount, service)]
 
-    def note_unresolved(self, names: list[str], log: Log) -> None:
-        """Note configuration files that name services as hosts: nothing rewrites them."""
-        for config, text in self.configs.items():
-            named = [name for name in names if re.search(rf"(?<![\w.-]){re.escape(name)}:[0-9]", text)]
-            if named:
-                what = f"config {config} names {', '.join(named)} as hosts, which do not resolve by that name"
-                log.lost(self._configs.path, what, "use the SYMPH_<SERVICE>_HOST and _PORT variables there")
+    def look_into(self, source: str) -> None:
+        """Remember files beside the compose file, which may name services as hosts."""
+        if source.startswith("."):
+            self._mounted.setdefault(source)
+
+    def texts(self) -> list[str]:
+        """The texts of configs, and of the small files beside the compose file that are mounted or built from."""
+        below = [text for source in self._mounted for text in self._texts_below(source)]
+        return [*self.configs.values(), *below]
 
     def _has_place(self, mount: dict[str, object], service: Fields) -> bool:
         path = str(mount["at"])
@@ -119,11 +131,18 @@ class ComposeFiles:
         if not source:
             return self.volumes.declare(f"scratch-{target}", {"type": "empty_dir"})
         if source.startswith(("/", ".", "~")):
-            host = source if source.startswith(("/", "~")) else posixpath.normpath(posixpath.join(self._folder, source))
+            self.look_into(source)
+            is_beside = source.startswith(".")
+            if source == "~" or source.startswith("~/"):
+                source = f"{self._home}{source[1:]}"
+            host = posixpath.normpath(posixpath.join(self._folder, source))
             log.lost(
                 path, f"{source} is a path of this machine; in a cluster it is the node's", "use a claim or NFS there"
             )
-            return self.volumes.find({"type": "host_path", "path": host}, f"host-{posixpath.basename(host)}")
+            # Compose makes a folder of what is not there; in place of the machine's docker.sock that helps nobody.
+            is_made = is_beside and not self._is_there(host)
+            kind = {"kind": "DirectoryOrCreate"} if is_made else {}
+            return self.volumes.find({"type": "host_path", "path": host, **kind}, f"host-{posixpath.basename(host)}")
         return self._named_volume(source, path, log)
 
     def _named_volume(self, name: str, path: str, log: Log) -> str:
@@ -217,25 +236,28 @@ class ComposeFiles:
             fields = self._secrets.map(name)
             where = target if target and target.startswith("/") else f"/run/secrets/{target or name}"
             if "file" in fields:
-                self._add_secret(name, fields.text("file") or "", process)
-                what = f'secret "{name}" stands at {SECRETS_DIR}/{name}, not at {where}'
-                service.log.lost(path, what, "read it from $SYMPH_SECRETS_DIR")
+                self._add_secret(name, fields.text("file") or "", process, where)
             elif fields.flag("external"):
                 secret = UniqueNames.label(fields.text("name") or name, 60)
                 volume = self.volumes.declare(f"secret-{name}", {"type": "secret", "secret": secret})
-                mounts.append({"volume": volume, "at": where.rpartition("/")[0] or "/run/secrets", "read_only": True})
+                # A file each: nothing could stand beside or below a Secret that is mounted as the folder.
+                mounts.append({"volume": volume, "at": where, "sub_path": name, "read_only": True})
+                what = f'secret "{name}" is read from the key "{name}" of the Secret {secret}'
+                service.log.changed(path, what, f"kubectl create secret generic {secret} --from-file={name}=FILE")
             else:
                 what = f'secret "{name}" has no file and is not external; it is not carried over'
                 service.log.lost(path, what, "push it with `symph secrets`")
         return mounts
 
-    def _add_secret(self, name: str, file: str, process: str) -> None:
+    def _add_secret(self, name: str, file: str, process: str, where: str) -> None:
+        """Let a process see a secret; who sees it sees it at all places where somebody does."""
         for secret in self.secrets:
             if isinstance(secret, dict) and secret["key"] == name:
-                if process not in secret["only"]:
-                    secret["only"].append(process)
+                for part, value in (("only", process), ("also_at", where)):
+                    if value not in secret[part]:
+                        secret[part].append(value)
                 return
-        self.secrets.append({"file": file, "key": name, "only": [process]})
+        self.secrets.append({"file": file, "key": name, "only": [process], "also_at": [where]})
 
 
 _MEMORY: dict[str, object] = {"type": "empty_dir", "memory": True}

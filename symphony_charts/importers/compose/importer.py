@@ -1,13 +1,14 @@
 """A compose file becomes an experiment: a process per service.
 
 Compose services find each other by name; processes do so by environment variables. Where a service's name stands as
-an address in an environment value or an argument, the variable takes its place.
+an address in an environment value or an argument, the variable takes its place. Names that only programs or files dial
+stay names of the process.
 Source: compose-spec/compose-spec.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from symphony_charts.importers.common.field_reader import Fields
@@ -33,14 +34,20 @@ def _read_nothing(path: str) -> str | None:
 class ComposeContext:
     """What surrounds a compose file: the name to use where it has none, its folder, variables, active profiles.
 
-    `read_text` gives the text of a file that the compose file names (path as it stands there), or None.
+    `images` name the images of services, as of those that are built. `read_text` gives the text of a file that the
+    compose file names (path as it stands there), or None; `texts_below` those of a file or folder that it mounts,
+    and `is_there` says of such a path of this machine whether there is something.
     """
 
     name: str = "compose"
     folder: str = "/"
     variables: Mapping[str, str] = field(default_factory=dict)
     profiles: Collection[str] = ()
+    images: Mapping[str, str] = field(default_factory=dict)
     read_text: Callable[[str], str | None] = _read_nothing
+    texts_below: Callable[[str], Sequence[str]] = lambda _: ()
+    is_there: Callable[[str], bool] = lambda _: True
+    home: str = "/root"
 
 
 def import_compose(source: Source, context: ComposeContext) -> Imported:
@@ -54,10 +61,16 @@ def import_compose(source: Source, context: ComposeContext) -> Imported:
         log.lost(source.prefix(1), "only the first document is read")
     data = interpolate(source.documents[0].data, context.variables, log, prefix)
     root = Fields(data, prefix, log)
-    files = ComposeFiles(root, context.folder, context.read_text)
+    files = ComposeFiles(
+        root,
+        context.folder,
+        context.read_text,
+        home=context.home,
+        texts_below=context.texts_below,
+        is_there=context.is_there,
+    )
     services = _services(root, files, context)
-    links = link(services, log)
-    files.note_unresolved(list(services), log)
+    links = link(services, files, log)
     for key in ("name", "version", "services", "volumes", "configs", "secrets"):
         root.skip(key)
     if isinstance(networks := root.get("networks"), dict) and networks != {"default": None}:
@@ -94,7 +107,10 @@ def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dic
             fields.skip(*fields.keys())
             root.log.lost(fields.path, what, f"--profile {sorted(profiles)[0]}")
             continue
-        services[key] = read_service(fields, key, names.give(key, fields.path), files)
+        services[key] = read_service(fields, key, names.give(key, fields.path), files, context.images)
+    for key in [key for key in context.images if key not in services]:
+        known = ", ".join(services) or "none"
+        root.log.fault(inner.path, f'an image is given for "{key}", which is no service', f"the services: {known}")
     for service in services.values():
         service.drop_absent(services, root.log)
     return services

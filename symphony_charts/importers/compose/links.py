@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from symphony_charts.importers.common.report import Log
+from symphony_charts.importers.compose.files import ComposeFiles
 from symphony_charts.importers.compose.interpolation import Port
-from symphony_charts.importers.compose.service import Service
+from symphony_charts.importers.compose.names import keep_names
+from symphony_charts.importers.compose.service import DONE, Service
 from symphony_charts.spec.variable_names import service_variable
 
 __all__ = ["link"]
-
-_DONE = "service_completed_successfully"
 
 
 @dataclass(slots=True)
@@ -24,8 +24,11 @@ class _Listener:
     names: dict[int, str] = field(default_factory=dict)
 
 
-def link(services: Mapping[str, Service], log: Log) -> dict[str, dict[str, object]]:
-    """The finished processes by name: ports are services, addresses are variables, dependencies are `after`."""
+def link(services: Mapping[str, Service], files: ComposeFiles, log: Log) -> dict[str, dict[str, object]]:
+    """The finished processes by name: ports are services, addresses are variables, dependencies are `after`.
+
+    Where `files` or programs dial a service by its name, it keeps that.
+    """
     listeners = {key: _Listener(service) for key, service in services.items()}
     for key, listener in listeners.items():
         _name_ports(key, listener, listeners, log)
@@ -33,22 +36,8 @@ def link(services: Mapping[str, Service], log: Log) -> dict[str, dict[str, objec
         _rewrite(service, listeners, log)
     for key, service in services.items():
         _depend(key, service, services, log)
-    for service in services.values():
-        _note_names(service, listeners, log)
+    keep_names(services, files, log)
     return {service.name: _finish(key, service, services, log) for key, service in services.items()}
-
-
-def _note_names(service: Service, listeners: Mapping[str, _Listener], log: Log) -> None:
-    """Say of which services the name, by which compose finds them, stands in no value that could be rewritten."""
-    for key, condition in service.depends.items():
-        if condition == _DONE or key in service.rewritten or listeners[key].service is service:
-            continue
-        what = f'programs and files that dial "{key}" by this name do not find it'
-        if names := listeners[key].names:
-            hint = f"use ${service_variable(next(iter(names.values())), 'ADDR')} there"
-        else:
-            hint = f"say the port that {key} listens on (`expose: [PORT]`), and use its SYMPH_ variables there"
-        log.lost(f"{service.path}.depends_on", what, hint)
 
 
 def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener], log: Log) -> None:
@@ -56,7 +45,7 @@ def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener
     service = listener.service
     numbers: dict[int, Port | None] = {port.target: port for port in service.ports}
     for other in listeners.values():
-        for text in _values(other.service):
+        for text in other.service.texts():
             for match in re.finditer(rf"(?<![\w.-]){re.escape(key)}:([0-9]{{1,5}})(?![0-9])", text):
                 if 0 < int(match[1]) < 65536:
                     numbers.setdefault(int(match[1]), None)
@@ -72,7 +61,7 @@ def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener
                 log.changed(f"{service.path}.ports", what)
         if port is not None and port.published and not port.is_open:
             what = f"port {number} of {key} is for the other processes alone, at no address of this machine's own"
-            log.changed(f"{service.path}.ports", what, "list it in `exposes`, or use `symph visit`")
+            log.changed(f"{service.path}.ports", what, "list it in `exposes`, or use `symph open`")
         binds[name] = number
     if exposes:
         service.process["exposes"] = exposes
@@ -84,19 +73,7 @@ def _is_dialled(key: str, listeners: Mapping[str, _Listener]) -> bool:
     """Whether another service speaks of `key` or waits for it."""
     pattern = re.compile(rf"(?<![\w.-]){re.escape(key)}(?![\w.-])")
     others = (listener.service for other, listener in listeners.items() if other != key)
-    return any(key in other.depends or any(pattern.search(text) for text in _values(other)) for other in others)
-
-
-def _values(service: Service) -> list[str]:
-    """The texts of a service that may hold addresses of others."""
-    texts: list[str] = []
-    for part in ("command", "args"):
-        held = service.process.get(part)
-        texts += [text for text in held if isinstance(text, str)] if isinstance(held, list) else []
-    env = service.process.get("env")
-    if isinstance(env, dict):
-        texts += [text for text in env.values() if isinstance(text, str)]
-    return texts
+    return any(key in other.depends or any(pattern.search(text) for text in other.texts()) for other in others)
 
 
 def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> None:
@@ -136,7 +113,8 @@ def _replaced(
             continue
         before = result
         for number, name in listener.names.items():
-            pattern = rf"(?<![\w.-]){re.escape(key)}:{number}(?![0-9])"
+            # `zoo1:2888:3888` is a host with two ports, which no address is.
+            pattern = rf"(?<![\w.-]){re.escape(key)}:{number}(?!:?[0-9])"
             result = _put(result, pattern, f"$({service_variable(name, 'ADDR')})", name, connects)
         first = next(iter(listener.names.values()))
         pattern = rf"(?<=//){re.escape(key)}(?=[/?#]|\Z)|(?<=@){re.escape(key)}(?=[/?#]|\Z)"
@@ -164,7 +142,7 @@ def _depend(key: str, service: Service, services: Mapping[str, Service], log: Lo
     connects = service.process.setdefault("connects", [])
     for name, condition in service.depends.items():
         binds = services[name].process.get("binds")
-        if condition != _DONE and isinstance(binds, dict) and isinstance(connects, list):
+        if condition != DONE and isinstance(binds, dict) and isinstance(connects, list):
             connects += [bound for bound in binds if bound not in connects]
     if not connects:
         del service.process["connects"]
@@ -173,10 +151,10 @@ def _depend(key: str, service: Service, services: Mapping[str, Service], log: Lo
 def _finish(key: str, service: Service, services: Mapping[str, Service], log: Log) -> dict[str, object]:
     """Whether the process serves the others until the end, or ends by itself."""
     conditions = [other.depends[key] for other in services.values() if key in other.depends]
-    listens = "binds" in service.process or "exposes" in service.process
+    listens = "binds" in service.process or "exposes" in service.process or bool(service.kept)
     serves = service.restart in ("always", "unless-stopped") or listens or service.has_healthcheck
-    serves = serves or any(condition != _DONE for condition in conditions)
-    if serves and _DONE not in conditions:
+    serves = serves or any(condition != DONE for condition in conditions)
+    if serves and DONE not in conditions:
         service.process["lifecycle"] = "service"
         counted = [service.process.pop(part, None) for part in ("restart", "retries")]
         if any(part is not None for part in counted):
@@ -184,4 +162,4 @@ def _finish(key: str, service: Service, services: Mapping[str, Service], log: Lo
     elif service.restart in ("always", "unless-stopped"):
         what = "another service waits for its end, so it is not started again after it"
         log.changed(f"{service.path}.restart", what, "`restart: on-failure`")
-    return service.process
+    return {**service.process, "names": service.kept} if service.kept else service.process

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from types import MappingProxyType
 
 from symphony_charts.formats.paths import join
 from symphony_charts.importers.common.field_reader import Fields, show, text_of
@@ -20,12 +22,23 @@ from symphony_charts.importers.compose.interpolation import (
 )
 from symphony_charts.importers.compose.resources import read_resources
 
-__all__ = ["NETWORKS", "Service", "read_service"]
+__all__ = ["DONE", "NETWORKS", "Alias", "Service", "read_service"]
 
 NETWORKS = "`security.network_policy: true` allows only what `connects` says"
 
 _PULL = {"always": "Always", "never": "Never", "missing": "IfNotPresent", "if_not_present": "IfNotPresent"}
-_CONDITIONS = ("service_started", "service_healthy", "service_completed_successfully")
+DONE = "service_completed_successfully"
+_CONDITIONS = ("service_started", "service_healthy", DONE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """Another name of a service, said at `path`; where nobody dials it and it `is_wanted` by nobody, that is noted."""
+
+    path: str
+    what: str = ""
+    next: str = ""
+    is_wanted: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,7 +46,8 @@ class Service:
     """A service: `name` of its process, the process's data so far, its ports, and what it depends on.
 
     `depends` maps the compose names of services to the condition waited for, `rewritten` holds those whose name
-    became a variable in its values; `restart` is compose's word.
+    became a variable in its values; `restart` is compose's word. `aliases` are its other names, `links` its own names
+    of other services, and `kept` the names by which others find the process.
     """
 
     name: str
@@ -44,6 +58,20 @@ class Service:
     rewritten: set[str] = field(default_factory=set)
     restart: str = "no"
     has_healthcheck: bool = False
+    aliases: dict[str, Alias] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    kept: list[str] = field(default_factory=list)
+
+    def texts(self) -> list[str]:
+        """What may hold addresses of others: its command, arguments and variables."""
+        texts: list[str] = []
+        for part in ("command", "args"):
+            held = self.process.get(part)
+            texts += [text for text in held if isinstance(text, str)] if isinstance(held, list) else []
+        env = self.process.get("env")
+        if isinstance(env, dict):
+            texts += [text for text in env.values() if isinstance(text, str)]
+        return texts
 
     def drop_absent(self, services: Mapping[str, Service], log: Log) -> None:
         """Forget dependencies on services that are not there."""
@@ -52,8 +80,10 @@ class Service:
             del self.depends[name]
 
 
-def read_service(fields: Fields, key: str, name: str, files: ComposeFiles) -> Service:
-    """The service called `key` as data of the process `name`."""
+def read_service(
+    fields: Fields, key: str, name: str, files: ComposeFiles, images: Mapping[str, str] = MappingProxyType({})
+) -> Service:
+    """The service called `key` as data of the process `name`; `images` take the place of what it is built to."""
     log = fields.log
     command = words_of(fields.get("entrypoint"), log, fields.at("entrypoint"))
     for part in ("entrypoint", "command"):
@@ -62,7 +92,7 @@ def read_service(fields: Fields, key: str, name: str, files: ComposeFiles) -> Se
     args = words_of(fields.get("command"), log, fields.at("command"))
     ready = _ready(fields.map("healthcheck")) if "healthcheck" in fields else None
     process: dict[str, object] = {
-        "image": _image(fields, key),
+        "image": _image(fields, key, images, files),
         "image_pull_policy": _pull_policy(fields),
         "command": command or None,
         "args": args or None,
@@ -84,24 +114,34 @@ def read_service(fields: Fields, key: str, name: str, files: ComposeFiles) -> Se
         depends=_depends(fields),
         restart=_restart(fields, process),
         has_healthcheck=ready is not None,
+        aliases=_aliases(fields, key),
+        links={
+            alias: target
+            for target, _, alias in (link.partition(":") for link in fields.texts("links"))
+            if alias not in ("", target)
+        },
     )
     service.process.update({part: process[part] for part in ("retries", "restart") if part in process})
     for part in [part for part in fields.unread() if part.startswith("x-")]:
         fields.skip(part)
-    if fields.text("container_name") != key:
-        fields.drop("container_name", "containers are called after their processes; nobody finds them by this name")
-    fields.drop("networks", "networks are not carried over: every process can reach every service", NETWORKS)
-    fields.drop("hostname", "a pod is called after its process", "`pod_overlay: {spec: {hostname: NAME}}`")
     fields.note_unread("of a service is not carried over")
     return service
 
 
-def _image(fields: Fields, key: str) -> str | None:
-    image = fields.text("image")
+def _image(fields: Fields, key: str, images: Mapping[str, str], files: ComposeFiles) -> str | None:
+    image = images.get(key) or fields.text("image")
     if "build" in fields:
-        fields.get("build")
+        context = fields.get("build")
+        if isinstance(context, dict):
+            context = context.get("context", ".")
+        files.look_into(f"./{context}".replace("././", "./"))
         what = f'service "{key}" is built from source; nothing here builds images'
-        fields.log.lost(fields.at("build"), what, "build and push it, and set `image` to what you pushed")
+        tag = image or f"HOST/{key}"
+        step = f"docker build -t {tag} {shlex.quote(str(context))}, docker push {tag}"
+        if image is None:
+            fields.log.fault(fields.at("build"), what, f"{step}, then --image {key}={tag} (here, any name will do)")
+        elif key not in images:
+            fields.log.lost(fields.at("build"), what, step)
     elif image is None:
         fields.log.fault(fields.at("image"), f'service "{key}" has neither image nor build', "name its image")
     return image
@@ -191,15 +231,28 @@ def _long_port(fields: Fields) -> list[Port]:
     return [Port(target=target, published=published, is_open=host not in ("127.0.0.1", "::1"), name=name)]
 
 
+def _aliases(fields: Fields, key: str) -> dict[str, Alias]:
+    """The other names by which compose finds a service: of its container, of its host, and on networks."""
+    aliases: dict[str, Alias] = {}
+    if isinstance(fields.get("networks"), dict):
+        networks = fields.map("networks")
+        for network in networks.keys():  # noqa: SIM118 - not a dict
+            of_network = networks.map(network)
+            said = Alias(path=of_network.at("aliases"), is_wanted=True)
+            aliases |= dict.fromkeys(of_network.texts("aliases"), said)
+    fields.drop("networks", "networks are not carried over: every process can reach every service", NETWORKS)
+    what = "containers are called after their processes; nobody dials this name"
+    for part, next_step in (("container_name", ""), ("hostname", "`pod_overlay: {spec: {hostname: NAME}}`")):
+        if (name := fields.text(part)) and name != key:
+            aliases.setdefault(name, Alias(path=fields.at(part), what=what, next=next_step))
+    return aliases
+
+
 def _depends(fields: Fields) -> dict[str, str]:
     value = fields.get("depends_on")
     conditions: dict[str, str] = {}
-    for index, link in enumerate(fields.texts("links")):
-        service, _, alias = link.partition(":")
-        conditions[service] = "service_started"
-        if alias not in ("", service):
-            what = f'"{alias}" is another name for {service}, which nothing finds here'
-            fields.log.lost(join(fields.at("links"), index), what, "use the SYMPH_<SERVICE>_HOST variable")
+    for link in fields.texts("links"):
+        conditions[link.partition(":")[0]] = "service_started"
     if not isinstance(value, dict):
         return conditions | dict.fromkeys(fields.texts("depends_on"), "service_started")
     inner = fields.map("depends_on")
@@ -255,17 +308,13 @@ def _ready(check: Fields) -> dict[str, object] | None:
             return None
         words = rest if kind == "CMD" else ["sh", "-c", " ".join(rest)]
     ready: dict[str, object] = {"exec": {"command": words}}
-    for theirs, ours, default in (
-        ("interval", "period", 30),
-        ("timeout", "timeout", 30),
-        ("start_period", "initial_delay", 0),
-    ):
+    for theirs, ours in (("interval", "period"), ("timeout", "timeout")):
         value = check.get(theirs)
-        seconds = seconds_of(value, check.log, check.at(theirs)) if value is not None else default
-        ready[ours] = max(seconds or 0, 0 if ours == "initial_delay" else 1)
-    if ready["initial_delay"]:
-        what = "the check begins after that time; compose begins at once and does not count failures until then"
-        check.log.changed(check.at("start_period"), what)
+        seconds = seconds_of(value, check.log, check.at(theirs)) if value is not None else 30
+        ready[ours] = max(seconds or 0, 1)
+    # Before it was ready once, a failed check counts for nothing: what these ask for.
+    for spared in ("start_period", "start_interval"):
+        check.get(spared)
     ready["failures"] = max(check.integer("retries", 0, 2**31 - 1) or 3, 1)
     check.note_unread("of a health check is not carried over")
     return ready

@@ -160,7 +160,7 @@ def _template_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -
 def _tasks_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter, *, job_volumes: bool = True) -> _Spec:
     tasks: list[object] = []
     for pod in pods:
-        kind = task_type(experiment.workload.dijob, pod.name)
+        kind = task_type(experiment.workload.dijob.tasks, pod.name)
         template = writer.template(pod)
         body = writer.with_own_volumes(template, pod) if job_volumes else writer.with_volumes(template, pod)
         tasks.append({"name": pod.name, "type": kind, "replicas": pod.settings.replicas, "template": {"spec": body}})

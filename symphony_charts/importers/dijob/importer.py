@@ -206,7 +206,11 @@ def _read_common(spec: Fields, draft: Draft) -> None:
             what = f"`cleanPodPolicy: {policy}` holds on workload.kind dijob only; elsewhere finished pods stay"
             draft.log.changed(spec.at("cleanPodPolicy"), what)
     draft.say("clean_pod_policy", policy if policy != "Running" else None)
-    if spec.flag("preemptible"):
+    is_preemptible = spec.flag("preemptible")
+    if isinstance(spec.raw("preemptible"), str):  # `no` without quotes is a text to our reader, too
+        what = f"`preemptible` is taken for {str(is_preemptible).lower()}; the definition refuses it in quotes"
+        draft.log.changed(spec.at("preemptible"), what, "write true or false, without quotes")
+    if is_preemptible:
         what = "`preemptible: true` makes no released operator create pods; it is not carried over"
         draft.log.note(spec.at("preemptible"), what)
     priority = spec.text("priority")

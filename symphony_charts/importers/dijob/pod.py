@@ -66,7 +66,7 @@ def _place(name: str, parts: PodParts, template: Fields, draft: Draft) -> AddedP
         container, process = next(iter(parts.processes.items()), ("", {}))
         process |= parts.settings
         draft.processes[name] = process
-        draft.origins[f"processes.{name}"] = next(iter(parts.paths.values()), template.path)
+        draft.origins[f"processes.{name}"] = next((parts.paths[one] for one in parts.processes), template.path)
         draft.place(name, container or CONTAINER, CONTAINER)
         return AddedPod(name=name, settings=process, processes={container: process}, parts=parts)
     names = UniqueNames(draft.log)

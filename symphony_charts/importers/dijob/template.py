@@ -22,7 +22,7 @@ from symphony_charts.spec.checks.dijob import Operator, container_name
 from symphony_charts.spec.model import Experiment, Probe, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef, pods_of
 from symphony_charts.spec.services import Service
-from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR, EnvSource, EnvValue, Mount
+from symphony_charts.spec.sources import CONFIG_DIR, SECRETS_DIR, EnvSource, EnvValue, Mount, key_of
 
 __all__ = ["PodWriter", "TaskAddresses"]
 
@@ -197,6 +197,11 @@ class PodWriter:
             mounts.append(mount_object(Mount(volume=_CONFIG_VOLUME, at=CONFIG_DIR, read_only=True)))
         if self._experiment.secrets:
             mounts.append(mount_object(Mount(volume=_SECRETS_VOLUME, at=SECRETS_DIR, read_only=True)))
+        mounts += [
+            mount_object(Mount(volume=_SECRETS_VOLUME, at=at, sub_path=key_of(secret), read_only=True))
+            for secret in self._experiment.secrets
+            for at in secret.also_at
+        ]
         resources = {
             key: dict(value) for key, value in (("requests", process.requests), ("limits", process.limits)) if value
         }

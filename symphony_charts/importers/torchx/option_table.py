@@ -13,7 +13,7 @@ __all__ = ["OPTIONS", "SCHEDULER_OPTIONS", "Option"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option as `symph runopts` lists it; `becomes` is the field of the experiment that it sets.
+    """One option as `symph import runopts` lists it; `becomes` is the field of the experiment that it sets.
 
     `default` is what happens when it is not said; `value` is what the scheduler declares as its default.
     """

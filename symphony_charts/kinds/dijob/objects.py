@@ -16,6 +16,7 @@ from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.group import Group, Member, Unit
 from symphony_charts.kinds.table import rows
 from symphony_charts.spec.checks.dijob import CONTAINER, ROLES, TASK_TYPES
+from symphony_charts.spec.checks.dijob import task_type as task_type_of
 
 __all__ = ["GROUP", "faults_of", "in_order", "longest_task", "objects", "operator_of", "task_type"]
 
@@ -99,8 +100,7 @@ def in_order(members: Sequence[Member], settings: Mapping[str, object]) -> list[
 
 def task_type(group: str, own: Mapping[str, object]) -> str:
     """The type of the task of a group: as said, else its own name if that is one."""
-    said = sub(own, "tasks").get(group)
-    return str(said) if said else group if group in TASK_TYPES else "none"
+    return task_type_of({name: str(said or "") for name, said in sub(own, "tasks").items()}, group)
 
 
 def _tasks(members: Sequence[Member], own: Mapping[str, object]) -> dict[str, object]:

@@ -13,7 +13,15 @@ from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
 from symphony_charts.kubernetes.ownership import refuse_protected
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
 from symphony_charts.kubernetes.releases.rehearsal import judge
-from symphony_charts.kubernetes.releases.wait import Progress, is_finite, look, run_in, wait_for, wait_gone
+from symphony_charts.kubernetes.releases.wait import (
+    Progress,
+    is_finite,
+    look,
+    run_in,
+    services_of_run,
+    wait_for,
+    wait_gone,
+)
 
 __all__ = ["Releases", "Removed", "Revision", "Target"]
 
@@ -47,10 +55,12 @@ class Releases:
     """The releases of experiments on one cluster.
 
     Raises ToolMissing without helm, ToolFailed without a cluster. `namespace` is the context's own; `sent_run` the run
-    of what was last sent, or would have been by a dry run, `warnings` what the cluster said of it.
+    of what was last sent, or would have been by a dry run, `sent_services` its services that begin anew with a run,
+    `warnings` what the cluster said of it.
     """
 
     sent_run = ""
+    sent_services: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __init__(self, target: Target | None = None, *, timeout_s: float = 300.0) -> None:
@@ -239,7 +249,7 @@ class Releases:
             namespace,
             is_there=is_there,
         )
-        self.sent_run = run_in(objects)
+        self.sent_run, self.sent_services = run_in(objects), services_of_run(objects)
         if dry_run:
             return None
         if not is_there:

@@ -12,16 +12,18 @@ from typing import Any
 
 from symphony_charts.chart.render.assemble import Release
 from symphony_charts.chart.render.names import fullname, join
+from symphony_charts.chart.render.sealing import unsealed
 from symphony_charts.chart.render.values import Values
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.package import template
 from symphony_charts.prepare import Prepared, prepare
-from symphony_charts.secrets.existing import key_of, secret_object
+from symphony_charts.secrets.existing import secret_object
 from symphony_charts.secrets.files import read_secret_files
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_tree
 
 __all__ = ["ReleaseSource", "chart_of", "prepared_chart"]
@@ -53,8 +55,8 @@ class ReleaseSource:
             return None
         source = chosen.get("source") or self.experiment.secret_source.source
         sealed = sub(chosen, "encryptedData")
-        lacking = [key for key in map(key_of, self.experiment.secrets) if not sealed.get(key)]
-        if source == "sealed" and lacking and (sealed or not chosen.get("name")):
+        lacking = unsealed(chosen, map(key_of, self.experiment.secrets))
+        if source == "sealed" and lacking:
             what = f"the secrets are to be sealed, and the values have nothing sealed for {', '.join(lacking)}"
             step = f"symph secrets seal SPEC -n {namespace} --cert cluster > sealed.yaml, then -f sealed.yaml"
             raise SpecError.one(what, "secrets.encryptedData", next=step)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
+from symphony_charts.kinds.base import Restartable, is_pod_ready
 from symphony_charts.kinds.dijob.pods import KINDS as DIJOBS
 from symphony_charts.kinds.dijob.pods import selectors_of
 from symphony_charts.kinds.outcome import is_whole, word_of
@@ -16,9 +17,10 @@ from symphony_charts.kubernetes import kueue, watches
 from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.container_phase import end_of_job, reason_unscheduled, reason_waiting
 from symphony_charts.kubernetes.experiments import PLAIN, POD, KubeExperiments, selector_of
+from symphony_charts.kubernetes.status import replica_of
 from symphony_charts.kubernetes.watches import Kind
 
-__all__ = ["Progress", "is_finite", "look", "progress_of", "run_in", "wait_for", "wait_gone"]
+__all__ = ["Progress", "is_finite", "look", "progress_of", "run_in", "services_of_run", "wait_for", "wait_gone"]
 
 State = Literal["queued", "waiting", "ready", "finished", "failed"]
 
@@ -61,7 +63,7 @@ def wait_for(
             missing = _missing(look(experiments, manifest, name), name, namespace, finished)
     if missing:
         what = "; ".join(f"{workload.title}: {workload.why or workload.state}" for workload in missing)
-        next_step = f"wait longer with --timeout, or look: symph p {name}"
+        next_step = f"wait longer with --timeout, or look: symph ps {name}"
         raise ToolFailed(f"not ready after {timeout_s:g} s: {what}", namespace, next_step)
 
 
@@ -78,6 +80,13 @@ def run_in(manifest: Sequence[Object]) -> str:
     """The run that the objects of a release are of, as its workloads say; empty where none does."""
     labels = (item["metadata"].get("labels") or {} for item in manifest if workload_kind(item))
     return next((str(label["symph.dev/run"]) for label in labels if "symph.dev/run" in label), "")
+
+
+def services_of_run(manifest: Sequence[Object]) -> tuple[str, ...]:
+    """The groups of services in a release that begin anew with each run; those that keep are of no run."""
+    workloads = [item for item in manifest if workload_kind(item) and not is_finite(item)]
+    labels = (item["metadata"].get("labels") or {} for item in workloads)
+    return tuple(sorted(str(label["symph.dev/group"]) for label in labels if "symph.dev/run" in label))
 
 
 def is_finite(item: Object) -> bool:
@@ -115,12 +124,13 @@ def wait_gone(
 
 def look(experiments: KubeExperiments, manifest: Sequence[Object], name: str) -> list[Progress]:
     """How far each workload of the manifest of release `name` is."""
-    workloads = experiments.of_kinds(_workload_kinds(manifest), name)
+    kinds = dict.fromkeys([*_workload_kinds(manifest), *KINDS["jobs"].gvks])
+    workloads = experiments.of_kinds(kinds, name)
     live = {(item["kind"], item["metadata"]["name"]): item for item in workloads}
     pods = experiments.pods(name)
     waits = kueue.reasons_of(workloads, experiments.queue(workloads))
     return [
-        progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods), waits)
+        progress_of(item, live.get((item["kind"], item["metadata"]["name"])), _pods_of(item, pods), waits, workloads)
         for item in manifest
         if workload_kind(item)
     ]
@@ -133,11 +143,15 @@ def _workload_kinds(manifest: Sequence[Object]) -> list[Kind]:
 
 
 def progress_of(
-    wanted: Object, live: Object | None, pods: Sequence[Object], waits: Mapping[str, str] | None = None
+    wanted: Object,
+    live: Object | None,
+    pods: Sequence[Object],
+    waits: Mapping[str, str] | None = None,
+    workloads: Sequence[Object] = (),
 ) -> Progress:
     """How far the workload `wanted` (from the manifest) is, given the cluster's copy of it and its pods.
 
-    `waits` says by uid why a suspended one waits.
+    `waits` says by uid why a suspended one waits; `workloads` are those of the release, as a Job that `wanted` made.
     """
     title = f"{wanted['kind']}/{wanted['metadata']['name']}"
     if live is None:
@@ -150,6 +164,10 @@ def progress_of(
     # MCAD calls a run complete whose Jobs have ended, whichever way, and may count failures that were made good.
     if kind.ends_either_way and word_of(live) == "Completed" and pods:
         end = "failed" if _bad_exits(_newest(pods)) else "succeeded"
+    if end is None and isinstance(kind, Restartable) and not kind.restarts(live):
+        # Its controller may wait for minutes before it says so.
+        condition = next((held for job in _jobs_of(live, workloads) if (held := _failure_of(job))), {})
+        end = "failed" if condition else None
     if end == "failed":
         why = _text_of(condition) or _text_of(_state_of(live)) or word_of(live)
         return Progress(title=title, state="failed", why="; ".join([why, *exits]), status=_bad_status(pods))
@@ -160,7 +178,18 @@ def progress_of(
     if kueue.is_suspended(live):
         queued = (waits or {}).get(live["metadata"].get("uid"))
         return Progress(title=title, state="queued" if queued else "waiting", why=queued or _SUSPENDED)
-    return Progress(title=title, state="waiting", why="; ".join(_pending_reasons(pods)) or "no pod yet")
+    return Progress(title=title, state="waiting", why=_standing(pods))
+
+
+def _standing(pods: Sequence[Object]) -> str:
+    """How far the pods of a workload are that is not ready: of several how many are, and what keeps the others."""
+    newest = _newest(pods)
+    if not newest:
+        return "no pod yet"
+    ready = sum(map(is_pod_ready, newest))
+    counted = [f"{ready} of {len(newest)} pods ready"] if len(newest) > 1 else []
+    reasons = [*_pending_reasons(newest), *_bad_exits(newest)]
+    return "; ".join([*counted, *reasons]) or "its pod is not ready"
 
 
 def _state_of(live: Object) -> Object:
@@ -200,38 +229,53 @@ def _is_of_run(pod: Object, run: str | None) -> bool:
     )
 
 
+def _jobs_of(live: Object, workloads: Sequence[Object]) -> Iterator[Object]:
+    """The Jobs of the run that a workload is."""
+    run = (live["metadata"].get("labels") or {}).get("symph.dev/run")
+    for item in workloads:
+        if kind_for(item) is KINDS["jobs"] and (item["metadata"].get("labels") or {}).get("symph.dev/run") == run:
+            yield item
+
+
+def _failure_of(job: Object) -> Object:
+    """The condition by which a Job has failed for good, with its name; empty where it has not."""
+    end, condition = end_of_job(job)
+    return {**condition, "reason": f"Job/{job['metadata']['name']}"} if end == "failed" else {}
+
+
 def _newest(pods: Sequence[Object]) -> list[Object]:
-    """The last pod of each replica of a Job."""
-    last: dict[tuple[str, str], Object] = {}
+    """The last pod of each replica."""
+    last: dict[tuple[str, int], Object] = {}
     for pod in sorted(pods, key=lambda item: str(item["metadata"].get("creationTimestamp", ""))):
-        labels, notes = pod["metadata"].get("labels") or {}, pod["metadata"].get("annotations") or {}
-        last[labels.get("symph.dev/group", ""), notes.get("batch.kubernetes.io/job-completion-index", "")] = pod
+        last[replica_of(pod)] = pod
     return list(last.values())
 
 
 def _bad_exits(pods: Sequence[Object]) -> list[str]:
     """The containers that ended badly, each with its exit status."""
     exits = []
-    for container, ended in _bad_ends(pods):
+    groups = [group for group, _ in {replica_of(pod) for pod in pods}]
+    for pod, container, ended in _bad_ends(pods):
+        group, index = replica_of(pod)
+        name = f"{container['name']}-{index}" if groups.count(group) > 1 else container["name"]
         lines = (ended.get("message") or "").strip().splitlines()
         last = f": {lines[-1]}" if lines else ""
-        reason = ended.get("reason") or "Error"
-        exits.append(f"{container['name']} exited with {ended['exitCode']} ({reason}){last}")
+        exits.append(f"{name} exited with {ended['exitCode']} ({ended.get('reason') or 'Error'}){last}")
     return list(dict.fromkeys(exits))
 
 
 def _bad_status(pods: Sequence[Object]) -> int | None:
-    return next((int(ended["exitCode"]) for _, ended in _bad_ends(pods)), None)
+    return next((int(ended["exitCode"]) for _, _, ended in _bad_ends(pods)), None)
 
 
-def _bad_ends(pods: Sequence[Object]) -> Iterator[tuple[Object, Object]]:
-    """The containers that ended badly, each with how it did."""
+def _bad_ends(pods: Sequence[Object]) -> Iterator[tuple[Object, Object, Object]]:
+    """The containers that ended badly, each with its pod and how it did."""
     for pod in pods:
         for container in _containers(pod):
             states = (container.get(key) or {} for key in ("state", "lastState"))
             ended = next((state["terminated"] for state in states if state.get("terminated")), None)
             if ended and ended.get("exitCode"):
-                yield container, ended
+                yield pod, container, ended
 
 
 def _pending_reasons(pods: Sequence[Object]) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import resource
+import sys
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
 
 __all__ = ["free_terminals", "make_room_for"]
+
+if sys.platform != "win32":
+    import resource
 
 # What stays open in a tmux server besides one terminal and one log pipe per pane.
 _SPARE_FDS = 64

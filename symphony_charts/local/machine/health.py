@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import resource
 import shutil
 import sys
 import tempfile
@@ -21,14 +20,18 @@ from symphony_charts.local.machine.limits import find_limiter
 from symphony_charts.local.machine.machine import namespace_prefix
 from symphony_charts.system import subprocess_runner
 from symphony_charts.system.file_locks import is_locked_across_machines
+from symphony_charts.system.platforms import elsewhere, runs_experiments, system_name
 from symphony_charts.system.user_folders import check_private, runtime_dir, state_dir
 
 __all__ = ["examine"]
 
+if sys.platform != "win32":
+    import resource
+
 # program, its version's argument list, oldest version that works, what it is for
 _TOOLS = (
     ("tmux", ("tmux", "-V"), (3, 2), "symph up"),
-    ("helm", ("helm", "version", "--template", "{{.Version}}"), (3, 14), "install by hand, symph lint --helm"),
+    ("helm", ("helm", "version", "--template", "{{.Version}}"), (3, 14), "install by hand, symph validate --helm"),
     ("kubectl", ("kubectl", "version", "--client"), (1, 29), "symph secrets push"),
     ("git", ("git", "--version"), (2, 30), "publishing to a repository"),
 )
@@ -37,8 +40,11 @@ _TOOLS = (
 def examine() -> list[Capability]:
     """Programs with their versions, then what the kernel and the file system allow."""
     version = ".".join(map(str, sys.version_info[:3]))
+    always = [_system(), Capability(name="python", status="ok", detail=version)]
+    if not runs_experiments():
+        return [*always, *(_tool(*tool) for tool in _TOOLS if tool[0] != "tmux")]
     return [
-        Capability(name="python", status="ok", detail=version),
+        *always,
         *(_tool(*tool) for tool in _TOOLS),
         _namespaces(),
         _limits(),
@@ -50,6 +56,15 @@ def examine() -> list[Capability]:
         *_logs(),
         *_linger(),
     ]
+
+
+def _system() -> Capability:
+    """Which system this is, and what it is good for."""
+    if runs_experiments():
+        return Capability(name="system", status="ok", detail=system_name())
+    refusal = elsewhere()
+    detail = f"{system_name()}: charts, plans, publishing, clusters; experiments run here under Linux alone"
+    return Capability(name="system", status="warning", detail=detail, next=refusal.next)
 
 
 def _tool(name: str, argv: tuple[str, ...], oldest: tuple[int, int], use: str) -> Capability:

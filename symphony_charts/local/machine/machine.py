@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -10,18 +11,19 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from symphony_charts.errors import SpecError
+from symphony_charts.errors import Problem, SpecError
 from symphony_charts.local.di_server.plan import with_replicas, with_server
 from symphony_charts.local.machine.addresses import places_now, places_of_run
 from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
 from symphony_charts.local.machine.limits import find_limiter
 from symphony_charts.local.plan.environment import FROM_CALLER
-from symphony_charts.local.plan.mounts import key_of
+from symphony_charts.local.plan.host_names import HOSTS, HOSTS_FILE, of_machine
 from symphony_charts.local.plan.plan import make_plan
 from symphony_charts.local.plan.records import Gpus, Limiter, LocalPlan, Machine
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.services import Service
+from symphony_charts.spec.sources import key_of
 from symphony_charts.system import subprocess_runner
 from symphony_charts.system.user_folders import state_dir
 
@@ -54,7 +56,8 @@ def plan_here(
         try:
             contents[key_of(secret)] = path.read_bytes()
         except OSError as error:
-            problems.append(SpecError.one(f"secret file {path}: {error.strerror}", f"secrets[{number}]").problems[0])
+            step = "make it, or mend the path, which counts from the folder of the spec"
+            problems.append(Problem(what=f"secret file {path}: {error.strerror}", path=f"secrets[{number}]", next=step))
     if problems:
         raise SpecError(problems)
     private = str(run_dir or state_dir() / "local" / experiment.name / run_id)
@@ -75,6 +78,7 @@ def plan_here(
         moved=addresses.moved,
         notes=(*addresses.notes, *caller_notes),
         has_namespace=bool(prefix),
+        hosts=_hosts(of_run),
         enter=_without_rights() if "--user" in prefix else (),
         caller_env=caller,
         secrets=contents,
@@ -97,6 +101,14 @@ def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
     text = f"{names} of {run.experiment} stay as they were when it was started, and differ here"
     notes = (f"{text}; to start it with yours: symph up --force",) if differing else ()
     return {**{name: value for name, value in os.environ.items() if name not in kept}, **then}, notes
+
+
+def _hosts(run: Run | None) -> str:
+    """The machine's own file of host names, as a run has it whose processes see another in its place."""
+    for path in (*([run.folder / HOSTS_FILE] if run else []), Path(HOSTS)):
+        with contextlib.suppress(OSError):
+            return of_machine(path.read_text(encoding="utf-8", errors="replace"))
+    return ""
 
 
 @cache

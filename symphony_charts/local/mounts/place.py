@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
+import sys
 import time
 from collections.abc import Iterator, Sequence
 
@@ -21,6 +21,9 @@ from symphony_charts.local.mounts.points import Journal, is_locked_point
 from symphony_charts.local.mounts.sources import open_beneath, remount_read_only
 
 __all__ = ["Placer", "RefusedError", "Target"]
+
+if sys.platform != "win32":
+    import fcntl
 
 _AUTOFS = 0x187
 # Each entry of a skeleton is a mount; a folder of thousands (homes of a whole institute) would be no skeleton any more.

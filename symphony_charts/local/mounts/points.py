@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import stat
+import sys
 from collections.abc import Iterator
 
 __all__ = ["Journal", "Point", "is_locked_point", "remove_points"]
+
+if sys.platform != "win32":
+    import fcntl
 
 Point = dict[str, "str | int"]
 

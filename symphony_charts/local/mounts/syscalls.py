@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import sys
 
 __all__ = [
     "AT_FDCWD",
@@ -46,7 +47,8 @@ _OPEN_TREE_CLONE, _FROM_EMPTY_PATH = 1, 4
 _ATTR_RDONLY = 1
 _NO_MAGICLINKS, _BENEATH = 2, 8
 
-_libc = ctypes.CDLL(None, use_errno=True)
+if sys.platform != "win32":
+    _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _MountAttr(ctypes.Structure):

@@ -120,7 +120,9 @@ class Environments:
         }
         if is_node:
             job = f"{self._experiment.namespace or 'default'}/{self._experiment.name}"
-            facts |= node_facts(job, replica.pod.name, replica.index, self._nodes)
+            facts |= node_facts(
+                job, replica.pod.name, replica.index, self._nodes, self._experiment.workload.dijob.tasks
+            )
         return facts
 
     def _gpus(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from symphony_charts.spec.variable_names import is_ours
 __all__ = ["MASK", "secret_names", "secret_texts", "with_secrets", "without_secrets"]
 
 MASK = "********"
-# What variables that hold secrets are usually called; `symph lint` warns of the same names in charts.
+# What variables that hold secrets are usually called; `symph validate` warns of the same names in charts.
 _NAME = re.compile(r"(?:^|_)(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|CREDENTIALS)(?:_|$)", re.IGNORECASE)
 # A shorter secret is likely to be part of other words, and hiding those would tell what it is.
 _SHORTEST = 4

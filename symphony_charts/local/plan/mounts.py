@@ -29,6 +29,7 @@ from symphony_charts.spec.sources import (
     NfsVolume,
     SecretFile,
     SecretVolume,
+    key_of,
 )
 
 __all__ = [
@@ -36,9 +37,9 @@ __all__ = [
     "Layout",
     "checkouts_of",
     "config_dir",
-    "key_of",
     "layout",
     "lost_writes",
+    "made_on_demand",
     "mount_binds",
     "note_of",
     "original",
@@ -68,7 +69,8 @@ def config_dir(machine: Machine) -> str:
 def secrets_dir(machine: Machine, own: Sequence[Bind]) -> str:
     """Where a process finds the experiment's secret files; `own` are its own of them."""
     shared = f"{machine.run_dir}/files/secrets"
-    return SECRETS_DIR if machine.has_namespace else next((bind.source for bind in own), shared)
+    folder = next((bind.source for bind in own if bind.target == SECRETS_DIR), shared)
+    return SECRETS_DIR if machine.has_namespace else folder
 
 
 def layout(experiment: Experiment, machine: Machine) -> Layout:
@@ -105,6 +107,12 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
             yield Bind(source=source, target=mount.at, read_only=mount.read_only, sub_path=sub_path)
 
 
+def made_on_demand(experiment: Experiment) -> set[str]:
+    """The folders of this machine that are to be made where they are not there."""
+    paths = (volume for volume in experiment.volumes.values() if isinstance(volume, HostPathVolume))
+    return {volume.path for volume in paths if volume.kind == "DirectoryOrCreate"}
+
+
 def lost_writes(experiment: Experiment, mounts: Sequence[Mount], machine: Machine) -> Iterator[Problem]:
     """The volumes of a process that it would miss where nothing can be mounted, and lose what it wrote.
 
@@ -138,29 +146,32 @@ def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, mach
 
 
 def own_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
-    """The secrets folder of one process, where some secrets are for chosen processes only."""
-    if not any(secret.only for secret in experiment.secrets):
-        return ()
-    return (
-        Bind(source=f"{machine.run_dir}/files/secrets.{ref.pod}.{ref.process}", target=SECRETS_DIR, read_only=True),
+    """The secrets folder of one process, where some secrets are for chosen ones only, and its files at other places."""
+    is_own = any(secret.only for secret in experiment.secrets)
+    folder = f"{machine.run_dir}/files/secrets{f'.{ref.pod}.{ref.process}' if is_own else ''}"
+    files = (
+        Bind(source=f"{folder}/{key_of(secret)}", target=at.rstrip("/"), read_only=True)
+        for secret in experiment.secrets
+        if key_of(secret) in machine.secrets and _may_see(secret, ref)
+        for at in secret.also_at
     )
+    return (*([Bind(source=folder, target=SECRETS_DIR, read_only=True)] if is_own else []), *files)
+
+
+def _may_see(secret: SecretFile, ref: ProcessRef) -> bool:
+    return not secret.only or bool({str(ref), ref.process} & set(secret.only))
 
 
 def _secret_files(experiment: Experiment, machine: Machine) -> Iterator[File]:
-    chosen = {key_of(secret): secret.only for secret in experiment.secrets if secret.only}
+    chosen = {key_of(secret): secret for secret in experiment.secrets if secret.only}
     for key, content in machine.secrets.items():
         if key not in chosen:
             yield File(path=f"files/secrets/{key}", content=content, mode=0o644)
     if chosen:
         for ref, _ in processes_of(experiment):
             for key, content in machine.secrets.items():
-                if key not in chosen or {str(ref), ref.process} & set(chosen[key]):
+                if key not in chosen or _may_see(chosen[key], ref):
                     yield File(path=f"files/secrets.{ref.pod}.{ref.process}/{key}", content=content, mode=0o644)
-
-
-def key_of(secret: SecretFile) -> str:
-    """The file name under which processes see a secret."""
-    return secret.key or PurePosixPath(secret.file).name
 
 
 def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: str) -> str | None:

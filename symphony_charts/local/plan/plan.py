@@ -13,11 +13,13 @@ from symphony_charts.environment.expansion import expand
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.local.plan.environment import FROM_CALLER, Environments
+from symphony_charts.local.plan.host_names import host_names
 from symphony_charts.local.plan.limits import limits_note, limits_of, scope_words
 from symphony_charts.local.plan.mounts import (
     checkouts_of,
     layout,
     lost_writes,
+    made_on_demand,
     mount_binds,
     note_of,
     own_secrets,
@@ -41,8 +43,9 @@ from symphony_charts.local.plan.records import (
 from symphony_charts.local.plan.replicas import Replica, replicas_of, steps_of
 from symphony_charts.spec.checks.amounts import UNLIMITED
 from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import Pod, ProcessRef, find_process, retries_of
+from symphony_charts.spec.pods import Pod, ProcessRef, find_process, processes_of, retries_of
 from symphony_charts.spec.services import Service
+from symphony_charts.spec.shells import not_handed_on, shell_argv
 from symphony_charts.spec.sources import SECRETS_DIR
 
 __all__ = ["make_plan"]
@@ -57,36 +60,49 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     Raises SpecError with every process that cannot run on one machine, and why.
     """
     replicas = list(replicas_of(experiment, machine))
-    files = layout(experiment, machine)
+    files, names = layout(experiment, machine), host_names(replicas, machine)
     context = _Context(experiment, tuple(services), machine, replicas, files.binds)
     planned = context.plan_all()
     binds = [*files.binds, *(bind for process in planned for bind in process.binds)]
     ours = (f"{machine.run_dir}/", f"{machine.claims_dir}/")
     folders = {bind.volume for bind in binds if bind.volume.startswith(ours)}
+    folders -= {f"{machine.run_dir}/{file.path}" for file in files.files}
+    folders |= {bind.volume for bind in binds if bind.volume in made_on_demand(experiment)}
     limits = limits_note(experiment, machine.limiter) if experiment.local.limits else ()
     return LocalPlan(
         experiment=experiment.name,
         processes=tuple(planned),
         done_when=tuple(_done_when(experiment, planned)),
-        files=files.files,
+        files=(*files.files, *names.files),
         folders=tuple(sorted(folders)),
         checkouts=tuple(_checkouts(experiment, replicas, machine)),
-        binds=files.binds,
+        binds=(*files.binds, *names.binds),
         has_namespace=machine.has_namespace,
         base_address=machine.addresses.address(0),
         ports={service.name: service.port for service in services},
         moved=dict(machine.moved),
         is_sharing_gpus=machine.gpus.is_shared,
+        labels=dict(experiment.labels),
         caller={name: machine.caller_env[name] for name in (*FROM_CALLER, "TERM") if name in machine.caller_env},
         notes=(
             *machine.notes,
             *files.notes,
+            *names.notes,
             *_relocations(planned, machine),
             *limits,
             *machine.gpus.notes,
             *overlay_notes(experiment),
+            *_line_notes(experiment),
         ),
     )
+
+
+def _line_notes(experiment: Experiment) -> Iterator[str]:
+    """One note for each process whose lines may not see a variable that is its own."""
+    for ref, process in processes_of(experiment):
+        lost = not_handed_on(shell_argv(process.shell), process.env) if process.cmds else []
+        if lost:
+            yield f"a sh that is dash does not hand on {', '.join(lost)} to the lines of {ref}; `shell: bash` does"
 
 
 class _Context:

@@ -70,8 +70,8 @@ class Machine:
     `caller_env` is the environment of the person who starts the run; `run_dir` the run's private folder, `claims_dir`
     that of the volumes which outlive it; `secrets` the content of each declared secret file by key. `has_namespace`
     says whether private mounts are possible, `enter` is the command through which a process then becomes an ordinary
-    one. `moved` has for services whose port is another here the port at each replica; `notes` is what users must know
-    of the machine.
+    one. `hosts` is the text of the machine's own file of host names. `moved` has for services whose port is another
+    here the port at each replica; `notes` is what users must know of the machine.
     """
 
     run_id: str
@@ -84,6 +84,7 @@ class Machine:
     caller_env: Mapping[str, str]
     moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    hosts: str = ""
     secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     gpus: Gpus = field(default_factory=Gpus)
     enter: tuple[str, ...] = ()
@@ -212,6 +213,7 @@ class LocalPlan:
 
     `ports` are the pod's; services in `moved` have others here, one for each replica.
     `caller` is what every process has of the environment of whoever started the run, whatever the experiment says.
+    `labels` are the experiment's own.
     `folders` are private folders to make and `binds` the paths that all processes see in place; both are absolute.
     """
 
@@ -228,4 +230,5 @@ class LocalPlan:
     moved: dict[str, tuple[int, ...]]
     is_sharing_gpus: bool
     caller: dict[str, str]
+    labels: dict[str, str]
     notes: tuple[str, ...]

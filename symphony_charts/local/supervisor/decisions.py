@@ -225,17 +225,22 @@ class _Turn:
         """Start what waits for nothing any more; end the run when what it is for is done."""
         if self._phase != "running":
             return
-        for slot in startable(self._processes, self._planned):
-            if self._processes[slot].get("is_fresh_start"):
-                self._note(slot, is_fresh_start=False, phase="backoff")
-                self._act("respawn", slot)
-            else:
-                self._start(slot)
-                self._act("open gate", slot)
+        # What is ready as soon as it runs lets others start, which may be such, too.
+        while slots := startable(self._processes, self._planned):
+            for slot in slots:
+                self._let_go(slot)
         for slot in hopeless(self._processes, self._planned):
             self._note(slot, phase="stopped")
         if verdict(self._processes, self._planned, self._aims) is not None:
             self._stop("failed" if self._failed else "finished")
+
+    def _let_go(self, slot: int) -> None:
+        if self._processes[slot].get("is_fresh_start"):
+            self._note(slot, is_fresh_start=False, phase="backoff")
+            self._act("respawn", slot)
+        else:
+            self._start(slot)
+            self._act("open gate", slot)
 
     def _start(self, slot: int) -> None:
         self._note_start(slot)

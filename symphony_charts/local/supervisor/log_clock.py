@@ -24,7 +24,8 @@ _IN_MODIFY = 0x2
 # struct inotify_event: watch, mask, cookie, length of the name (inotify(7)); a full queue is told as watch -1.
 _EVENT = struct.Struct("iIII")
 _OVERFLOW = -1
-_LIBC = ctypes.CDLL(None, use_errno=True)
+if sys.platform != "win32":
+    _LIBC = ctypes.CDLL(None, use_errno=True)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 

@@ -50,7 +50,7 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
                 )
             if has_waited and (why := full_disk(run.folder)):
                 what = f"nobody can note what comes of the restart: the disk is full ({why})"
-                raise ToolFailed(what, str(run.folder), f"make room, then look: symph process {run.experiment}")
+                raise ToolFailed(what, str(run.folder), f"make room, then look: symph ps {run.experiment}")
             watched.wait(min(remaining, _LOOK_S))
             has_waited = True
 

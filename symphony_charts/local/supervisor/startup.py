@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +16,9 @@ from pathlib import Path
 from symphony_charts.local.supervisor.event_loop import Loop
 
 __all__ = ["StartupChannel", "attend_start", "make_room", "say"]
+
+if sys.platform != "win32":
+    import resource
 
 # Besides a pidfd for each process: state, logs, probes, what Python itself has open.
 _SPARE_FDS = 64

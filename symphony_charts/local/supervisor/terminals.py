@@ -10,6 +10,7 @@ import ctypes
 import functools
 import os
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,7 +22,8 @@ _FOLDER = "/dev/pts"
 _IN_DELETE = 0x200
 # struct inotify_event: watch, mask, cookie, length of the name (inotify(7)).
 _HEAD = struct.Struct("iIII")
-_LIBC = ctypes.CDLL(None, use_errno=True)
+if sys.platform != "win32":
+    _LIBC = ctypes.CDLL(None, use_errno=True)
 # A tmux that is killed closes its terminals a moment before it is gone, and should be known as the cause, in seconds.
 _PAUSE_S = 0.2
 

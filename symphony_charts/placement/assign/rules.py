@@ -199,9 +199,12 @@ def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Deci
     """The pool whose machines are used up best by this request; a process without GPUs stays off GPU pools."""
     kind = assignment.gpu_type
     gpus = assignment.gpu_count if assignment.gpu_count is not None else (1 if kind else 0)
-    if kind is not None and not any(gpu_matches(kind, pool.gpu_type) for pool in pools.pools if pool.gpus):
-        choices = {pool.gpu_type for pool in pools.pools if pool.gpus} | set(GPU_ALIASES)
-        near = nearest(kind.lower(), choices)
+    types = {pool.gpu_type for pool in pools.pools if pool.gpus}
+    if kind is not None and not any(gpu_matches(kind, each) for each in types):
+        # Only what some pool has: else the nearest to a known type is that type itself.
+        near = nearest(
+            kind.lower(), types | {name for name in GPU_ALIASES for each in types if gpu_matches(name, each)}
+        )
         raise SpecError.one(
             f'no pool has GPUs of type "{kind}"',
             "gpu_type",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
 from symphony_charts.placement.fit.demand import Shape
@@ -16,6 +19,7 @@ from symphony_charts.placement.pools.pool import Amounts, Pool
 
 __all__ = ["amount_text", "obstacles", "why_left_over", "why_not"]
 
+_KINDS = {"label": "with other labels", "taint": "tainted", "size": "too small"}
 _WORDS = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "ephemeral storage", "nvidia.com/gpu": "GPUs"}
 
 
@@ -55,7 +59,19 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
 
 
 def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
-    """The smallest reason why no node can ever hold a pod of `demand`, and the nearest fix."""
+    """The smallest reason why no node can ever hold a pod of `demand`, with how many pools have which, and a fix."""
+    why, fix = _smallest_reason(cluster, demand, catalog)
+    return why + _counts(cluster.demands[demand].shape, cluster.pools), fix
+
+
+def _counts(shape: Shape, pools: Sequence[Pool]) -> str:
+    """How many pools keep the pod out by what, where not all do by the same: by the first obstacle of each."""
+    kinds = Counter(kind for pool in pools for kind, _ in obstacles(shape, pool)[:1])
+    counted = ", ".join(f"{kinds[kind]} {words}" for kind, words in _KINDS.items() if kinds[kind])
+    return f" ({len(pools)} pools: {counted})" if len(kinds) > 1 else ""
+
+
+def _smallest_reason(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
     shape = cluster.demands[demand].shape
     open_pools = {cluster.classes[node].pool for node in cluster.allowed[demand]}
     for number in sorted(open_pools):
@@ -151,7 +167,7 @@ def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
     ]
     if tainted:
         pool, taint = min(tainted, key=lambda pair: pair[0].name)
-        others = f" (and {len(tainted) - 1} more pools)" if len(tainted) > 1 else ""
+        others = f" (and {len(tainted) - 1} more pools)" if 1 < len(tainted) == len(pools) else ""
         return f"does not tolerate {taint} of {pool.name}{others}", f"add a toleration of {taint.key}, or use assign_to"
     if not pools:
         return "there are no node pools", "give a file that describes some"

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import msgspec
 
-from symphony_charts.placement.data import read_constant
+from symphony_charts.system.package_data import table
 
 __all__ = ["GPU_ALIASES", "Catalog", "Machine", "default_catalog", "gpu_matches", "slice_hosts"]
 
@@ -73,7 +73,7 @@ class Catalog:
 @lru_cache(maxsize=1)
 def default_catalog() -> Catalog:
     """The catalogue that ships with the package."""
-    file = msgspec.json.decode(read_constant("machines.json"), type=_File)
+    file = msgspec.json.decode(table("placement/data/machines.json"), type=_File)
     return Catalog({machine.name: machine for machine in file.machines}, file.date)
 
 

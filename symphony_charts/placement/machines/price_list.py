@@ -1,4 +1,4 @@
-"""Price lists of others become a table: apache-libcloud's, karpenter-provider-gcp's, or one in our own form.
+"""Price lists of others become a table: those of apache-libcloud, karpenter-provider-gcp, SkyPilot, or our own form.
 
 karpenter-provider-gcp (Apache-2.0) holds the price of each machine by region, on demand and on spot. A family whose
 machines all cost so much for a vCPU and so much for a GiB is told by these two numbers, as Google's own list does; what
@@ -6,10 +6,16 @@ does not follow from them (accelerators, local SSDs, shared cores) keeps its own
 
 apache-libcloud (Apache-2.0) holds Google's unit prices by region: vCPU and GiB of predefined and custom machines, local
 SSDs, commitments. Its spot prices are older than its date and are left out, and so are prices of 0.
+
+SkyPilot's catalogue (Apache-2.0; gcp/vms.csv) has a row for so many accelerators in a zone. GPUs that are attached to
+n1 and TPUs are taken from it. Its machines are not: those with newer GPUs have the price of a flexible start in some
+regions and the one on demand in others, and the row does not say which.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable
 
 import msgspec
@@ -23,6 +29,18 @@ __all__ = ["read_prices"]
 _FAMILIES = ("n1", "n2", "n2d", "e2", "c2", "m1")
 _CUSTOM = ("n1", "n2", "n2d", "e2")
 _Prices = dict[str, dict[str, object]]
+_CSV_HEAD = "InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,"
+_ATTACHED = {name: f"nvidia-tesla-{name.lower()}" for name in ("K80", "P4", "P100", "T4", "V100")}
+# The smallest slice of each generation: its chips, and what GKE calls the kind.
+_SLICES = {
+    "tpu-v3-8": (4, ("tpu-v3-device", "tpu-v3-slice")),
+    "tpu-v4-8": (4, ("tpu-v4-podslice",)),
+    "tpu-v5litepod-1": (1, ("tpu-v5-lite-device", "tpu-v5-lite-podslice")),
+    "tpu-v5p-8": (4, ("tpu-v5p-slice",)),
+    "tpu-v6e-1": (1, ("tpu-v6e-slice",)),
+}
+# What SkyPilot writes where it knows no price of a TPU.
+_NO_PRICE = 700.0
 
 
 class _Price(msgspec.Struct, frozen=True):
@@ -66,6 +84,8 @@ def read_prices(text: bytes, name: str, day_of: Callable[[int], str], date: str 
 
     Raises SpecError for any other text.
     """
+    if text.startswith(_CSV_HEAD.encode()):
+        return _of_skypilot(text, name, date)
     try:
         if b'"gce_instances"' in text:
             return _of_libcloud(msgspec.json.decode(text, type=_Libcloud), name, day_of)
@@ -73,7 +93,7 @@ def read_prices(text: bytes, name: str, day_of: Callable[[int], str], date: str 
             return _of_karpenter(msgspec.json.decode(text, type=_Karpenter), name, date)
         table = msgspec.json.decode(text, type=PriceTable)
     except msgspec.MsgspecError as error:
-        hint = "a table as docs/placement.md shows it, or pricing.json of the package apache-libcloud"
+        hint = "a table as docs/placement.md shows it, pricing.json of apache-libcloud, or SkyPilot's gcp/vms.csv"
         raise SpecError.one(f"no price list: {error}", at=name, next=hint) from error
     return table if table.source else msgspec.structs.replace(table, source=name)
 
@@ -116,10 +136,34 @@ def _put(
                 rows[family] = row
 
 
-def _of_karpenter(listed: _Karpenter, name: str, date: str) -> PriceTable:
+def _of_skypilot(text: bytes, name: str, date: str) -> PriceTable:
+    _check_date(name, date)
+    regions: dict[str, dict[str, dict[str, tuple[float, float | None]]]] = {}
+    try:
+        for row in csv.DictReader(io.StringIO(text.decode())):
+            kind, count = row["AcceleratorName"], row["AcceleratorCount"]
+            if row["InstanceType"] or (kind not in _ATTACHED and kind not in _SLICES) or float(count) != 1:
+                continue
+            price, spot = (float(row[key] or _NO_PRICE) for key in ("Price", "SpotPrice"))
+            if price == _NO_PRICE:
+                continue
+            chips, names = _SLICES.get(kind, (1, (_ATTACHED.get(kind, ""),)))
+            each = round(price / chips, 6), None if spot == _NO_PRICE else round(spot / chips, 6)
+            listed = regions.setdefault(row["Region"], {}).setdefault("tpus" if kind in _SLICES else "gpus", {})
+            listed |= dict.fromkeys(names, each)
+    except (KeyError, ValueError, TypeError, csv.Error) as error:
+        raise SpecError.one(f"no price list: {error}", at=name, next="download the file again") from error
+    return msgspec.convert({"date": date, "source": name, "regions": dict(sorted(regions.items()))}, PriceTable)
+
+
+def _check_date(name: str, date: str) -> None:
     if not date:
         hint = "scripts/make_prices.py takes the date beside it; a table as docs/placement.md shows it says its own"
         raise SpecError.one("this price list says no date", at=name, next=hint)
+
+
+def _of_karpenter(listed: _Karpenter, name: str, date: str) -> PriceTable:
+    _check_date(name, date)
     regions: dict[str, object] = {}
     for region, prices in sorted(listed.prices.items()):
         units: dict[str, object] = {}

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import msgspec
 
-from symphony_charts.placement.data import read_constant
 from symphony_charts.placement.machines.catalog import Machine, default_catalog, gpu_matches
+from symphony_charts.system.package_data import table
 
 __all__ = ["PriceTable", "RegionPrices", "default_prices", "is_plain"]
 
@@ -38,6 +38,9 @@ class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
     committed_1yr: dict[str, tuple[float, float]] = {}
     committed_3yr: dict[str, tuple[float, float]] = {}
     origins: dict[str, tuple[str, str]] = {}
+
+
+_FIGURES = tuple(field for field in RegionPrices.__struct_fields__ if field not in ("date", "source", "origins"))
 
 
 class Priced(Protocol):
@@ -91,9 +94,12 @@ class PriceTable(msgspec.Struct, frozen=True):
         if prices is None:
             return []
         rest, own = self.origin(region), prices.origins
-        is_listed = pool.machine_type in prices.machines
-        is_custom = "custom" in pool.machine_type and not is_listed
-        parts = [(f"list prices of {region}", own.get("custom", rest) if is_custom else rest)]
+        machine, is_listed = default_catalog().get(pool.machine_type), pool.machine_type in prices.machines
+        is_tpu = machine is not None and bool(machine.chips)
+        field = (
+            "machines" if is_listed else "tpus" if is_tpu else "custom" if "custom" in pool.machine_type else "units"
+        )
+        parts = [(f"list prices of {region}", own.get(field, rest))]
         if pool.attached_gpus:
             parts.append((f"attached GPUs in {region}", own.get("gpus", rest)))
         if pool.local_ssds and not is_listed:
@@ -142,13 +148,21 @@ class PriceTable(msgspec.Struct, frozen=True):
         return None if units is None else round(described.vcpu * units[0] + described.memory_mib / 1024 * units[1], 6)
 
     def over(self, other: PriceTable) -> PriceTable:
-        """This table over another one, region by region; each keeps its own date and source."""
-        kept = {
-            region: msgspec.structs.replace(prices, date=table.origin(region)[0], source=table.origin(region)[1])
-            for table in (other, self)
-            for region, prices in table.regions.items()
-        }
-        return msgspec.structs.replace(self, regions=kept)
+        """This table over another one, field by field of each region; each field keeps its own date and source."""
+        regions = sorted(self.regions.keys() | other.regions.keys())
+        return msgspec.structs.replace(self, regions={region: self._over(other, region) for region in regions})
+
+    def _over(self, other: PriceTable, region: str) -> RegionPrices:
+        fields: dict[str, object] = {}
+        origins: dict[str, tuple[str, str]] = {}
+        for listed in (other, self):
+            prices = listed.regions.get(region, RegionPrices())
+            for field in _FIGURES:
+                if value := getattr(prices, field):
+                    fields[field], origins[field] = value, prices.origins.get(field, listed.origin(region))
+        date, source = self.origin(region) if region in self.regions else other.origin(region)
+        others = {field: origin for field, origin in origins.items() if origin != (date, source)}
+        return RegionPrices(date=date, source=source, origins=others, **fields)  # type: ignore[arg-type]
 
 
 def _machine(prices: RegionPrices, name: str, machine: Machine | None, *, spot: bool) -> float | None:
@@ -206,4 +220,4 @@ def is_plain(machine: Machine) -> bool:
 @lru_cache(maxsize=1)
 def default_prices() -> PriceTable:
     """The table that ships with the package."""
-    return msgspec.json.decode(read_constant("prices.json"), type=PriceTable)
+    return msgspec.json.decode(table("placement/data/prices.json"), type=PriceTable)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from os.path import normpath
 from pathlib import Path
 
 import msgspec
@@ -20,7 +19,6 @@ from symphony_charts.placement.pools.system_option import with_system_amounts, w
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = [
-    "pools_of_spec",
     "read_pool_files",
     "read_pools_file",
     "user_catalog",
@@ -103,24 +101,3 @@ def with_system(pools: Pools, said: str | None) -> Pools:
     if said is None or "=" in said or not Path(said).expanduser().is_file():
         return pools if said is None else with_system_amounts(pools, said)
     return with_system_objects(pools, load(Path(said).expanduser().read_text(encoding="utf-8-sig")), said)
-
-
-def pools_of_spec(
-    spec: Path,
-    named: str | None,
-    given: Sequence[str] = (),
-    *,
-    variables: Mapping[str, object] | None = None,
-    system: str | None = None,
-) -> Pools | None:
-    """The pools an experiment is planned on: the files given, else its `placement.pools` beside the spec file.
-
-    None when neither says any.
-    """
-    if given:
-        return with_system(read_pool_files(given, variables=variables), system)
-    if named is None:
-        return None
-    path = Path(named).expanduser()
-    # normpath, not resolve: errors and plans name the file as the user would, not where a link leads.
-    return with_system(read_pools_file(normpath(spec.parent / path), variables=variables), system)

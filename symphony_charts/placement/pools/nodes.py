@@ -158,7 +158,17 @@ def _make_pool(
         selector=(label, name) if label else None,
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
         is_load_known=knows_load,
-        notes=() if knows_load else ("pods were not given: only system pods are taken off the nodes",),
+        notes=() if knows_load else (_note_without_pods(is_of_gke=bool(daemons) or label == GKE_POOL_LABEL),),
+    )
+
+
+def _note_without_pods(*, is_of_gke: bool) -> str:
+    """What is taken off the nodes where nobody says which pods are on them."""
+    if is_of_gke:
+        return "pods were not given: only system pods are taken off the nodes"
+    return (
+        "pods were not given: what GKE's system pods request is taken off the nodes, though they are none of GKE's;"
+        " give `kubectl get nodes,pods -A -o json`, or --system"
     )
 
 

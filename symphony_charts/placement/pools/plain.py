@@ -18,6 +18,7 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Fields
+from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.machines.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import PoolFacts, make_pool, read_taints
@@ -67,7 +68,14 @@ def read_plain(top: Fields, catalog: Catalog) -> Pools:
 
 def _refuse_unknown(item: Fields, known: Set[str]) -> None:
     for key in sorted(item.data.keys() - known):
-        item.fault(f'unknown key "{key}"', key, f"known are {', '.join(sorted(known))}")
+        meant = next(
+            (name for name in sorted(known) if name.startswith(key) or name.endswith(key)), nearest(key, known)
+        )
+        item.fault(
+            f'unknown key "{key}"',
+            key,
+            f'did you mean "{meant}"?' if meant else f"known are {', '.join(sorted(known))}",
+        )
 
 
 def _count(item: Fields) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from symphony_charts.placement.machines.prices import PriceTable, default_prices
 from symphony_charts.placement.machines.system_pods import memory_margin
 
 __all__ = [
+    "ELSEWHERE",
     "GKE_POOL_LABEL",
     "Accuracy",
     "Amounts",
@@ -25,6 +26,8 @@ __all__ = [
     "Weight",
 ]
 
+# The way in for clusters whose pools no reader knows.
+ELSEWHERE = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"
 GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
 
 # Amounts of one node or pod: cpu in millicores, memory and ephemeral-storage in bytes, pods and devices by number.
@@ -148,6 +151,11 @@ class Pool:
             return label
         zone = self.zones[0]
         return zone.rsplit("-", 1)[0] if zone.count("-") >= 2 else zone
+
+    @property
+    def is_spot(self) -> bool:
+        """Whether its nodes are those that may be taken back, which cost less."""
+        return self.provisioning in ("spot", "preemptible")
 
     @property
     def is_multi_host(self) -> bool:

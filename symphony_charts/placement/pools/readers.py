@@ -23,7 +23,7 @@ from symphony_charts.placement.pools.known_keys import MACHINE_CONFIG, MACHINE_T
 from symphony_charts.placement.pools.machine_list import read_machine_configs, read_machine_types
 from symphony_charts.placement.pools.nodes import read_nodes
 from symphony_charts.placement.pools.plain import read_plain
-from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
 from symphony_charts.placement.pools.terraform_config import hcl_line_of, parse_hcl, read_config
 from symphony_charts.placement.pools.terraform_state import read_show, read_state
 from symphony_charts.placement.pools.toolkit import read_blueprint
@@ -103,8 +103,7 @@ def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, obje
     kind = _detect(data, name)
     result = _read(kind, data, faults, catalog, variables)
     if kind in ("terraform-plan", "terraform-state", "tfstate") and not result.pools and not faults.problems:
-        hint = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"
-        faults.add("it holds no node pools of GKE; those of EKS and AKS are not documented well enough", "", hint)
+        faults.add("it holds no node pools of GKE; those of EKS and AKS are not documented well enough", "", ELSEWHERE)
     faults.check()
     names = [pool.name for pool in result.pools]
     for twice in sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):
@@ -119,8 +118,11 @@ def _detect(data: object, name: str = "") -> str:
         first = data[0] if data and isinstance(data[0], dict) else {}
         if "guestCpus" in first:
             return "machine-types"
-        is_kubernetes = any(isinstance(item, dict) and "kind" in item and "metadata" in item for item in data)
-        return "kubernetes" if is_kubernetes else "gcloud-pools"
+        if any(isinstance(item, dict) and "kind" in item and "metadata" in item for item in data):
+            return "kubernetes"
+        if not first or "config" in first:
+            return "gcloud-pools"
+        raise SpecError.one("these are no node pools of GKE", at=name, next=ELSEWHERE)
     if isinstance(data, dict):
         for keys, kind in (
             (("planned_values",), "terraform-plan"),
@@ -142,7 +144,7 @@ def _detect(data: object, name: str = "") -> str:
     raise SpecError.one(
         "this file describes no node pools",
         at=name,
-        next="a Terraform file, plan or state, gcloud's or kubectl's JSON, or a pools.yaml; see docs/placement.md",
+        next="give a Terraform file, plan or state, gcloud's or kubectl's JSON, or a pools.yaml (symph init)",
     )
 
 
@@ -256,15 +258,14 @@ def _kubernetes(data: object, faults: Faults, catalog: Catalog) -> Pools:
             pools += read.pools
             wanted += read.wanted
         elif item.text("apiVersion").startswith("karpenter.") and item.text("kind") == "NodePool":
-            hint = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"
-            item.fault(
-                "Karpenter chooses the machines of a NodePool itself, so what a node offers is open", "spec", hint
-            )
+            what = "Karpenter chooses the machines of a NodePool itself, so what a node offers is open"
+            item.fault(what, "spec", ELSEWHERE)
     if "Node" in kinds:
         live = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]
         pools += read_nodes(live, faults, catalog)
     if not kinds & {"Node", "NodePool", "ComputeClass", "MachineConfig"}:
-        faults.add(f"no Node, ComputeClass or MachineConfig among {', '.join(sorted(kinds)) or 'nothing'}", "")
+        found = ", ".join(sorted(kinds)) or "nothing"
+        faults.add(f"no Node, ComputeClass or MachineConfig among {found}", "", ELSEWHERE)
     return Pools(pools=tuple(pools), wanted=tuple(wanted), catalog=catalog, notes=notes)
 
 

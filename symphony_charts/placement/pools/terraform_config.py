@@ -16,7 +16,7 @@ import msgspec
 from symphony_charts.errors import ToolMissing
 from symphony_charts.formats.field_reader import Faults, Fields, as_text
 from symphony_charts.placement.machines.catalog import Catalog
-from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
 from symphony_charts.placement.pools.terraform import (
     CLUSTER,
     NODE_POOL,
@@ -157,7 +157,7 @@ def _say_why_nothing(data: dict[str, object], growing: list[str], faults: Faults
         faults.add(
             f"{others[0]}: what its nodes offer is not documented well enough to be computed",
             "",
-            "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`",
+            ELSEWHERE,
         )
     elif growing:
         faults.add(

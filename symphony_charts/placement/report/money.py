@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from symphony_charts.placement.machines.prices import PriceTable
 from symphony_charts.placement.plan import Plan, PoolUse
+from symphony_charts.placement.pools.pool import Pool
 
-__all__ = ["group_prices", "money_data", "money_lines", "priced_total", "unpriced"]
+__all__ = ["group_prices", "money_data", "money_lines", "no_price", "priced_total", "unpriced"]
 
 
 def priced_total(plan: Plan) -> float:
@@ -16,18 +18,18 @@ def priced_total(plan: Plan) -> float:
 
 def unpriced(plan: Plan) -> list[str]:
     """What has no price, a text for each pool."""
-    return [_unpriced(plan, use) for use in plan.uses if use.price is None]
+    return [no_price(use.pool, use.nodes, plan.prices) for use in plan.uses if use.price is None]
 
 
-def _unpriced(plan: Plan, use: PoolUse) -> str:
-    pool = use.pool
+def no_price(pool: Pool, nodes: int, prices: PriceTable) -> str:
+    """That so many nodes of a pool have no price, as a text that says what they are."""
     parts = [pool.machine_type or "a machine of no known type"]
     parts += [f"{pool.attached_gpus} {pool.gpu_type}"] if pool.attached_gpus else []
     if not pool.region:
         where = "of no known region"
     else:
-        where = f"in {pool.region}" + ("" if pool.region in plan.prices.regions else ", a region without prices")
-    return f"{use.nodes} x {' + '.join(parts)} {where} (pool {pool.name})"
+        where = f"in {pool.region}" + ("" if pool.region in prices.regions else ", a region without prices")
+    return f"{nodes} x {' + '.join(parts)} {where} (pool {pool.name})"
 
 
 def group_prices(plan: Plan) -> dict[str, float | None]:

@@ -12,6 +12,14 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.names import prefix_owner, sanitize
 from symphony_charts.formats.yaml_text import load
 from symphony_charts.spec.builder.common import Data, clean_name, known_fields
+from symphony_charts.spec.builder.keywords import (
+    ConfigFields,
+    ExperimentFields,
+    ExperimentKeywords,
+    GroupKeywords,
+    ProcessKeywords,
+    Unpack,
+)
 from symphony_charts.spec.builder.pods import ProcessGroupSpec, ProcessSpec, find_named
 from symphony_charts.spec.builder.views import alone
 from symphony_charts.spec.data import from_data, to_data, to_json, to_record, to_yaml
@@ -35,16 +43,12 @@ class ExperimentSpec:
     group_class: type[ProcessGroupSpec] = ProcessGroupSpec
     renderer: Renderer | None = None
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        port_range: object = None,
-        preamble_cmds: str | Iterable[str] | None = None,
-        start_dir: str | None = None,
-        **fields: Any,
-    ) -> None:
-        fields = known_fields(fields, Experiment, f"experiment {name!r}")
+    def __init__(self, name: str, **keywords: Unpack[ExperimentKeywords]) -> None:
+        given: dict[str, Any] = dict(keywords)
+        port_range, preamble_cmds, start_dir = (
+            given.pop(name, None) for name in ("port_range", "preamble_cmds", "start_dir")
+        )
+        fields = known_fields(given, Experiment, f"experiment {name!r}")
         for field in ("processes", "groups", "order"):
             if field in fields:
                 raise SpecError.one(f'an experiment is not made with "{field}"', field, "add them, or use load_dict")
@@ -64,15 +68,22 @@ class ExperimentSpec:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def set(self, **fields: Any) -> None:
+    def set(self, **fields: Unpack[ExperimentFields]) -> None:
         """Set fields of the experiment by name; None leaves a field as it is."""
         self._data.update({key: _builtins(value) for key, value in known_fields(fields, Experiment, self.name).items()})
 
     # --- processes ---------------------------------------------------------------------------------------------------
 
-    def new_process(self, name: str, *args: Any, **fields: Any) -> ProcessSpec:
+    def new_process(
+        self,
+        name: str,
+        cmds: str | Iterable[str] | None = None,
+        *,
+        standalone: bool = True,
+        **fields: Unpack[ProcessKeywords],
+    ) -> ProcessSpec:
         """A new lone process, a pod of its own; arguments are those of `ProcessSpec`."""
-        process = self.process_class(name, *args, **fields)
+        process = self.process_class(name, cmds, standalone=standalone, **fields)
         self.add_process(process)
         return process
 
@@ -93,9 +104,11 @@ class ExperimentSpec:
             for process in [item] if isinstance(item, ProcessSpec) else item:
                 self.add_process(process)
 
-    def new_process_group(self, name: str, **fields: Any) -> ProcessGroupSpec:
+    def new_process_group(
+        self, name: str, processes: Iterable[ProcessSpec] = (), **fields: Unpack[GroupKeywords]
+    ) -> ProcessGroupSpec:
         """A new, empty group; arguments are those of `ProcessGroupSpec`."""
-        group = self.group_class(name, **fields)
+        group = self.group_class(name, processes, **fields)
         self.add_process_group(group)
         return group
 
@@ -150,19 +163,21 @@ class ExperimentSpec:
         if volumes.setdefault(name, data := _builtins(volume)) != data:
             raise SpecError.one(f'the volume "{name}" has two contents', f"volumes.{name}", "use another name")
 
-    def add_config(self, name: str, text: str | ConfigFile | None = None, **fields: Any) -> None:
+    def add_config(self, name: str, text: str | ConfigFile | None = None, **fields: Unpack[ConfigFields]) -> None:
         """Put a configuration file at /etc/symph/config/`name` of every process.
 
         Its content is `text`, or that of `file` (a path), or `base64`; `mode` is octal text.
         """
-        if isinstance(text, str):
-            fields["text"] = text
-        given = _builtins(text) if isinstance(text, ConfigFile) else known_fields(fields, ConfigFile, "add_config")
+        said = {**fields, "text": text} if isinstance(text, str) else fields
+        given = _builtins(text) if isinstance(text, ConfigFile) else known_fields(said, ConfigFile, "add_config")
         cast("Data", self._data.setdefault("configs", {}))[name] = given
 
-    def add_secret(self, file: str, key: str | None = None, only: Iterable[str] = ()) -> None:
-        """Put a local file at /etc/secrets/`key` of every process, or of those that `only` names."""
+    def add_secret(
+        self, file: str, key: str | None = None, only: Iterable[str] = (), also_at: Iterable[str] = ()
+    ) -> None:
+        """Put a local file at /etc/secrets/`key` of every process, or of those that `only` names, and at `also_at`."""
         secret: Data = {"file": file, **({"key": key} if key is not None else {}), "only": list(only)}
+        secret |= {"also_at": list(also_at)} if also_at else {}
         secrets = self._data.setdefault("secrets", [])
         self._data["secrets"] = [*(secrets if isinstance(secrets, list) else [secrets]), secret]
 
@@ -215,12 +230,12 @@ class ExperimentSpec:
         data: dict[str, Any] = to_data(experiment)
         parts = {field: data.pop(field, {}) for field in ("groups", "processes", "order")}
         spec = cls(str(data.pop("name")), **data)
-        for name, fields in cast("dict[str, Data]", parts["groups"]).items():
-            processes = cast("dict[str, Data]", fields.pop("processes"))
+        for name, fields in cast("dict[str, dict[str, Any]]", parts["groups"]).items():
+            processes: dict[str, dict[str, Any]] = fields.pop("processes")
             group = spec.new_process_group(name, **fields)
             for process, process_fields in processes.items():
                 group.new_process(process, **process_fields)
-        for name, fields in cast("dict[str, Data]", parts["processes"]).items():
+        for name, fields in cast("dict[str, dict[str, Any]]", parts["processes"]).items():
             spec.new_process(name, **fields)
         places = {ref: place for place, ref in enumerate(cast("list[str]", parts["order"] or []))}
         spec._declared.sort(key=lambda process: places.get(_ref(process), len(places)))

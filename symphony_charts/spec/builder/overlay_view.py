@@ -16,6 +16,30 @@ from symphony_charts.formats.yaml_write import dump
 __all__ = ["OverlayView", "ViewedList"]
 
 
+# Symphony's verbs of the objects themselves, which the builder has as well.
+_VERBS = {
+    "container": frozenset(
+        (
+            "image_pull_policy",
+            "mount_empty_dir",
+            "mount_git_repo",
+            "mount_host_path",
+            "mount_nfs",
+            "mount_secret",
+            "mount_shared_memory",
+            "mount_volume",
+            "resource_limit",
+            "resource_request",
+            "set_args",
+            "set_command",
+            "set_env",
+            "set_envs",
+        )
+    ),
+    "pod": frozenset(("add_label", "add_labels", "add_toleration", "mount_volume", "node_selector", "restart_policy")),
+}
+
+
 class Recorder(Protocol):
     """The builder that a view reads from and writes to."""
 
@@ -52,6 +76,10 @@ class OverlayView:
             self._set_deep((*self._path, key), value)
 
     update = set_attr
+
+    def yml(self) -> str:
+        """The object as YAML."""
+        return str(self)
 
     def get(self, key: str, default: object = None) -> object:
         """The value of `key`, or `default`."""
@@ -91,6 +119,8 @@ class OverlayView:
     def __getattr__(self, key: str) -> Any:
         if key.startswith("_"):
             raise AttributeError(key)
+        if not self._path and key in _VERBS[self._kind]:
+            return getattr(self._recorder, key)
         try:
             return self[key]
         except KeyError:

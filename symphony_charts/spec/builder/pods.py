@@ -11,6 +11,14 @@ import msgspec
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.paths import nearest
 from symphony_charts.spec.builder.common import Data, MountVerbs, PodVerbs, clean_name, known_fields
+from symphony_charts.spec.builder.keywords import (
+    AssignmentFields,
+    GroupKeywords,
+    PodFields,
+    ProcessFields,
+    ProcessKeywords,
+    Unpack,
+)
 from symphony_charts.spec.builder.overlay_view import OverlayView
 from symphony_charts.spec.builder.views import ExperimentBuilder, Viewed
 from symphony_charts.spec.model import Assignment, PodSettings, Process, ProcessGroup
@@ -27,7 +35,14 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
     argument. `standalone=False` says that the process is meant for a group.
     """
 
-    def __init__(self, name: str, cmds: str | Iterable[str] | None = None, *, standalone: bool = True, **fields: Any):
+    def __init__(
+        self,
+        name: str,
+        cmds: str | Iterable[str] | None = None,
+        *,
+        standalone: bool = True,
+        **fields: Unpack[ProcessKeywords],
+    ):
         self.name = clean_name(name, "a process")
         self.standalone = standalone
         self.group: ProcessGroupSpec | None = None
@@ -38,7 +53,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def set(self, **fields: Any) -> None:
+    def set(self, **fields: Unpack[ProcessFields]) -> None:
         """Set fields of the process by name; None leaves a field as it is."""
         settings = known_fields(fields, Process, f'process "{self.name}"')
         for field in settings:
@@ -160,7 +175,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         if gpu is not None:
             self._data["gpus"] = gpu
 
-    def assign_to(self, assign_to: str | Assignment, **settings: Any) -> None:
+    def assign_to(self, assign_to: str | Assignment, **settings: Unpack[AssignmentFields]) -> None:
         """Leave the choice of machine to the dispatcher; arguments are those of Symphony's `assign_to`."""
         if isinstance(assign_to, Assignment):
             self._data["assign_to"] = msgspec.to_builtins(assign_to)
@@ -248,14 +263,15 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
 
     process_class: type[ProcessSpec] = ProcessSpec
 
-    def __init__(self, name: str, processes: Iterable[ProcessSpec] = (), **fields: Any) -> None:
+    def __init__(self, name: str, processes: Iterable[ProcessSpec] = (), **fields: Unpack[GroupKeywords]) -> None:
         self.name = clean_name(name, "a process group")
         self.experiment: ExperimentBuilder | None = None
         self._processes: dict[str, ProcessSpec] = {}
         self._for_all: list[Callable[[ProcessSpec], None]] = []
         self._data: Data = {}
-        preamble, start_dir = fields.pop("preamble_cmds", None), fields.pop("start_dir", None)
-        self.set(**fields)
+        given: dict[str, Any] = dict(fields)
+        preamble, start_dir = given.pop("preamble_cmds", None), given.pop("start_dir", None)
+        self.set(**given)
         if preamble is not None or start_dir is not None:
             self._each(lambda process: process.set(preamble=preamble, cwd=start_dir))
         self.add_processes(processes)
@@ -263,15 +279,17 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def set(self, **fields: Any) -> None:
+    def set(self, **fields: Unpack[PodFields]) -> None:
         """Set pod-level fields by name; None leaves a field as it is."""
         if "processes" in fields:
             raise SpecError.one("processes are added by new_process or add_process", self.name)
         self._data.update(deepcopy(known_fields(fields, ProcessGroup, f'process group "{self.name}"')))
 
-    def new_process(self, name: str, *args: Any, **fields: Any) -> ProcessSpec:
+    def new_process(
+        self, name: str, cmds: str | Iterable[str] | None = None, **fields: Unpack[ProcessKeywords]
+    ) -> ProcessSpec:
         """A new process in this group; arguments are those of `ProcessSpec`."""
-        process = self.process_class(name, *args, standalone=False, **fields)
+        process = self.process_class(name, cmds, standalone=False, **fields)
         self.add_process(process)
         return process
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 from symphony_charts.formats.overlay import merge_overlay
 from symphony_charts.spec.builder.common import Data
+from symphony_charts.spec.builder.keywords import ExperimentFields, Unpack
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlay_fields import ADDED, container_fields, pod_fields
 
@@ -21,7 +22,7 @@ class ExperimentBuilder(Protocol):
 
     name: str
 
-    def set(self, **fields: Any) -> None:
+    def set(self, **fields: Unpack[ExperimentFields]) -> None:
         """Set fields of the experiment by name; None leaves a field as it is."""
 
     def to_data(self) -> Data:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from symphony_charts.errors import Problem
-from symphony_charts.formats.paths import join
+from symphony_charts.formats.paths import join, nearest
 from symphony_charts.formats.quantity import MOST, QuantityOverflowError, amount_of, is_quantity, quantity
 from symphony_charts.spec.checks.entries import ProcessEntry
 from symphony_charts.spec.checks.pods import is_label_key
@@ -16,8 +17,11 @@ __all__ = ["UNLIMITED", "amount_faults", "resource_faults"]
 # The word for a log of which nothing is given up, and the smallest size that can be held to.
 UNLIMITED = "unlimited"
 LEAST_LOG = 1 << 16
+_UNITS = {"": "", "k": "k", "ki": "Ki", "m": "M", "mi": "Mi", "g": "G", "gi": "Gi", "t": "T", "ti": "Ti"}
 
 _FORM = 'write it as Kubernetes does: "500m", "1.5", "2Gi"'
+# Resources without a domain that Kubernetes knows, beside hugepages-SIZE: pkg/apis/core/helper, IsStandardResourceName.
+_STANDARD = ("cpu", "memory", "ephemeral-storage", "storage")
 
 
 def resource_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
@@ -47,13 +51,24 @@ def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
             next=f"at most {MOST // 1000 if resource == 'cpu' else MOST}",
         )
     except ValueError:
-        yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_FORM)
+        yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_meant(amount))
     else:
         # Kubernetes takes a suffix alone for zero; whoever writes one has forgotten the number.
         if not any(character.isdigit() for character in amount):
             yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_FORM)
         elif _is_counted(resource) and quantity(amount).denominator != 1:
             yield Problem(what=f'"{amount}" of {resource}, of which there are whole ones', path=path, next="1, 2, ...")
+
+
+def _meant(amount: str) -> str:
+    """The amount that was probably meant, as Kubernetes writes it: no blanks, a point for a comma, `G` for `GB`."""
+    match = re.fullmatch(r"\s*(\d+)([.,]\d+)?\s*([a-zA-Z]*)\s*", amount, re.ASCII)
+    if match is None:
+        return _FORM
+    unit = match[3].lower().removesuffix("b").removesuffix("ytes")
+    unit = "" if match[3].lower() in ("core", "cores", "cpu", "cpus") else _UNITS.get(unit, "?")
+    meant = f"{match[1]}{(match[2] or '').replace(',', '.')}{unit}"
+    return f'did you mean "{meant}"?' if is_quantity(meant) else _FORM
 
 
 def _log_faults(size: str, path: str) -> Iterator[Problem]:
@@ -100,6 +115,14 @@ def _container_faults(overlay: object, path: str) -> Iterator[Problem]:
             yield from _map_faults(resources.get(field), f"{path}.resources.{field}")
 
 
+def _known(name: str) -> str:
+    """The resource that was probably meant by a name without a domain."""
+    if name.startswith("gpu"):
+        return "count GPUs in `gpus`, a field beside `requests`"
+    meant = "memory" if name in ("ram", "mem") else nearest(name, _STANDARD)
+    return f'did you mean "{meant}"?' if meant else "cpu, memory, ephemeral-storage, or vendor.com/name"
+
+
 def _map_faults(amounts: object, path: str) -> Iterator[Problem]:
     if not isinstance(amounts, Mapping):
         return
@@ -107,5 +130,7 @@ def _map_faults(amounts: object, path: str) -> Iterator[Problem]:
         here = join(path, str(name))
         if not is_label_key(str(name)):
             yield Problem(what=f'"{name}" cannot be a resource', path=here, next="cpu, memory, vendor.com/name")
+        elif "/" not in str(name) and str(name) not in _STANDARD and not str(name).startswith("hugepages-"):
+            yield Problem(what=f'Kubernetes knows no resource "{name}"', path=here, next=_known(str(name)))
         else:
             yield from amount_faults(str(name), str(amount), here)

@@ -5,7 +5,7 @@ Source: opendilab/DI-orchestrator at v0.2.2, v1.0.0, v1.1.0 and v1.1.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem
@@ -50,9 +50,9 @@ def tasks_of(experiment: Experiment) -> list[Pod]:
     return [pod for pod in pods_in_order(experiment) if (pod.name in ROLES if is_role else pod.is_finite)]
 
 
-def task_type(settings: DijobSettings, pod: str) -> str:
-    """The type of the task that runs `pod`: as said, else its own name if that is one."""
-    return settings.tasks.get(pod) or (pod if pod in TASK_TYPES else "none")
+def task_type(said: Mapping[str, str], pod: str) -> str:
+    """The type of the task that runs `pod`: as said of it, else its own name if that is one."""
+    return said.get(pod) or (pod if pod in TASK_TYPES else "none")
 
 
 def container_name(settings: DijobSettings, pod: Pod, process: str) -> str:
@@ -68,12 +68,12 @@ def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
     if not tasks:
         what = "a DIJob runs what ends by itself, and nothing here does"
         yield Problem(what=what, path="processes", next="use another `workload.kind`")
-    yield from _role_faults(experiment, tasks)
+    yield from _role_faults(experiment, [pod for pod in tasks if pod.settings.replicas > 0])
     types: dict[str, str] = {}
     for pod in tasks:
         yield from _container_faults(experiment, pod)
         yield from _pod_faults(pod, is_role=experiment.workload.dijob.operator == "v0")
-        kind = task_type(experiment.workload.dijob, pod.name)
+        kind = task_type(experiment.workload.dijob.tasks, pod.name) if pod.settings.replicas > 0 else "none"
         if kind != "none" and types.setdefault(kind, pod.name) != pod.name:
             what = f'an operator takes one task of type {kind}; "{types[kind]}" and "{pod.name}" are two'
             next_step = f"say `workload.dijob.tasks: {{{pod.name}: none}}`"
@@ -106,6 +106,7 @@ def _job_faults(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _role_faults(experiment: Experiment, tasks: list[Pod]) -> Iterator[Problem]:
+    """Roles that the operator has not; what no replica runs of is no task, as in the object."""
     operator = experiment.workload.dijob.operator
     if operator == "v1.0" and len(tasks) > 1:
         names = ", ".join(pod.name for pod in tasks)
@@ -114,7 +115,7 @@ def _role_faults(experiment: Experiment, tasks: list[Pod]) -> Iterator[Problem]:
     if operator != "v0":
         return
     for pod in pods_of(experiment).values():
-        if pod.is_finite and pod.name not in ROLES:
+        if pod.is_finite and pod.settings.replicas > 0 and pod.name not in ROLES:
             what = f'operator v0 knows the roles {", ".join(ROLES)}, not "{pod.name}"'
             yield Problem(what=what, path=pod.path, next="rename it, or use a newer operator")
     if "coordinator" not in {pod.name for pod in tasks}:

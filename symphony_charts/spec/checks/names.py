@@ -11,6 +11,7 @@ from symphony_charts.errors import Problem
 from symphony_charts.formats.names import DNS_LABEL, SERVICE_NAME, prefix_owner, sanitize, shorten
 from symphony_charts.formats.paths import join
 from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.pods import pods_of
 
 __all__ = ["name_faults", "with_clean_names"]
 
@@ -85,6 +86,23 @@ def name_faults(experiment: Experiment) -> Iterator[Problem]:
         yield from _label_faults(step, f"prepare.{step}", _LABEL_LENGTH)
     for volume in experiment.volumes:
         yield from _label_faults(volume, f"volumes.{volume}", _LABEL_LENGTH)
+    yield from _host_name_faults(experiment)
+
+
+def _host_name_faults(experiment: Experiment) -> Iterator[Problem]:
+    """Faults of the `names` of pods, which stand as they are for one pod each."""
+    named: dict[str, str] = {}
+    for pod in pods_of(experiment).values():
+        for index, name in enumerate(pod.settings.names):
+            path = f"{pod.path}.names[{index}]"
+            yield from _label_faults(name, path, _LABEL_LENGTH, starts_with_letter=True)
+            if name == "localhost":
+                yield Problem(what='"localhost" is every pod itself', path=path, next="choose another name")
+            if (other := named.setdefault(name, pod.name)) != pod.name:
+                what = f'"{name}" is a name of "{other}" and of "{pod.name}"'
+                yield Problem(what=what, path=path, next="let it lead to one of them")
+            elif name in pod.settings.names[:index]:
+                yield Problem(what=f'"{name}" stands twice', path=path, next="drop one of them")
 
 
 def _clean(named: Mapping[str, _Value], path: str, problems: list[Problem]) -> dict[str, _Value]:

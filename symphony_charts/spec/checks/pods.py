@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from symphony_charts.errors import Problem
@@ -51,6 +52,12 @@ def is_in_domain(key: str, domains: Iterable[str]) -> bool:
 
 def image_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """What only a cluster needs: an image for everything that runs, and restarts that its controllers can do."""
+    images = [("image", experiment.image)] + [(f"{entry.path}.image", entry.process.image) for entry in entries]
+    images += [(f"prepare.{name}.image", step.image) for name, step in experiment.prepare.items()]
+    for path, image in images:
+        if image and (re.search(r"\s|://", image)):
+            step_out = "write it as [registry/]name[:tag][@digest], without blanks and https://"
+            yield Problem(what=f'"{image}" is no image', path=path, next=step_out)
     if not experiment.image:
         for entry in entries:
             if not entry.process.image:

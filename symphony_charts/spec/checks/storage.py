@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from symphony_charts.errors import Problem
@@ -29,6 +29,7 @@ from symphony_charts.spec.sources import (
     Mount,
     NfsVolume,
     SecretVolume,
+    key_of,
 )
 
 __all__ = ["storage_faults"]
@@ -45,6 +46,7 @@ def storage_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Itera
     ours = {CONFIG_DIR} if experiment.configs else set()
     if experiment.secrets:
         ours.add(SECRETS_DIR)
+    ours |= {at.rstrip("/") for secret in experiment.secrets for at in secret.also_at}
     for entry in entries:
         if entry.process.mounts:
             yield from _mount_faults(entry.process.mounts, experiment.volumes, f"{entry.path}.mounts", ours)
@@ -66,20 +68,25 @@ def _mount_faults(
             meant = nearest(mount.volume, volumes)
             next_step = f'did you mean "{meant}"?' if meant else "declare it under `volumes:`, or say it at the mount"
             yield Problem(what=f'no volume is called "{mount.volume}"', path=f"{here}.volume", next=next_step)
-        at = mount.at.rstrip("/")
-        if not _is_absolute(mount.at) or ":" in mount.at:
-            what = f'"{mount.at}" is no absolute path'
-            yield Problem(what=what, path=f"{here}.at", next="write it from / on, without .. and colons")
-        elif not at:
-            what = "a volume cannot be the root of a machine"
-            yield Problem(what=what, path=f"{here}.at", next="mount it at a folder below /")
-        elif at in seen:
-            owner = " by symph itself" if at in ours else ""
-            yield Problem(what=f'"{at}" is mounted already{owner}', path=f"{here}.at", next="choose another path")
-        seen.add(at)
+        yield from _place_faults(mount.at, f"{here}.at", seen, ours)
         if mount.sub_path is not None and not _stays_inside(mount.sub_path):
             next_step = "write it relative to the volume, without .."
             yield Problem(what=f'"{mount.sub_path}" leads out of the volume', path=f"{here}.sub_path", next=next_step)
+
+
+def _place_faults(place: str, path: str, seen: set[str], ours: Collection[str] = ()) -> Iterator[Problem]:
+    """Faults of where something is mounted, which is `seen` from then on."""
+    at = place.rstrip("/")
+    if not _is_absolute(place) or ":" in place:
+        what = f'"{place}" is no absolute path'
+        yield Problem(what=what, path=path, next="write it from / on, without .. and colons")
+    elif not at:
+        what = "a volume cannot be the root of a machine"
+        yield Problem(what=what, path=path, next="mount it at a folder below /")
+    elif at in seen:
+        owner = " by symph itself" if at in ours else ""
+        yield Problem(what=f'"{at}" is mounted already{owner}', path=path, next="choose another path")
+    seen.add(at)
 
 
 def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
@@ -137,6 +144,7 @@ def _config_faults(config: ConfigFile, path: str) -> Iterator[Problem]:
 
 def _secret_faults(experiment: Experiment) -> Iterator[Problem]:
     seen: dict[str, int] = {}
+    places: set[str] = set()
     source = experiment.secret_source
     if source.source == "external" and not source.store:
         what = "external secrets come from a SecretStore, and none is named"
@@ -144,12 +152,18 @@ def _secret_faults(experiment: Experiment) -> Iterator[Problem]:
             what=what, path="secret_source.store", next="name it; is_cluster_store: true for a ClusterSecretStore"
         )
     for index, secret in enumerate(experiment.secrets):
-        key = secret.key or PurePosixPath(secret.file).name
+        key = key_of(secret)
         yield from _key_faults(key, f"secrets[{index}]", "key of a Secret")
         first = seen.setdefault(key, index)
         if first != index:
             what = f'"{key}" would be the key of two files, "{experiment.secrets[first].file}" and "{secret.file}"'
             yield Problem(what=what, path=f"secrets[{index}]", next="give one of them another `key:`")
+        for number, at in enumerate(secret.also_at):
+            path = f"secrets[{index}].also_at[{number}]"
+            yield from _place_faults(at, path, places)
+            if any(f"{at.rstrip('/')}/".startswith(f"{folder}/") for folder in (CONFIG_DIR, SECRETS_DIR)):
+                what = f'"{at}" lies in a folder of symph itself'
+                yield Problem(what=what, path=path, next="choose another path, or read it where it stands already")
 
 
 def _key_faults(name: str, path: str, what: str) -> Iterator[Problem]:

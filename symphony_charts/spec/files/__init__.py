@@ -10,7 +10,9 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -18,6 +20,7 @@ import msgspec
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_text import line_of, load
 from symphony_charts.spec.data import from_data
+from symphony_charts.spec.files.mistaken import SUFFIXES, absent, mistaken_for
 from symphony_charts.spec.files.python import refuse_words, run_file
 from symphony_charts.spec.lockfile import Lock, parse
 from symphony_charts.spec.model import Experiment
@@ -27,9 +30,11 @@ __all__ = ["SpecFile", "is_lock", "lock_path_of", "read", "read_lock", "with_fil
 
 # What a chart's values cannot carry as text (chart traps, rule 14); such a file travels as base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
-_HINT = "give the path of a .yaml, .json or .py experiment"
+_HINT = "give a .yaml, .json or .py that you may read"
 _LOCK = ".lock.yaml"
-_SUFFIXES = (".yaml", ".yml", ".json", ".py")
+# The spec that comes in: its paths count from the current folder, where its lock file is called like the experiment.
+_STDIN = Path("-")
+_LINE_SAID = re.compile(r" \(line (\d+)\)\Z")
 _MAX_CONFIG_BYTES = 1024 * 1024
 
 
@@ -56,10 +61,10 @@ def read(path: str | Path) -> SpecFile:
     path = Path(path).expanduser()
     if is_lock(path) and path.is_file():
         stem = path.name.removesuffix(_LOCK)
-        spec = next((name for suffix in _SUFFIXES if (path.parent / (name := stem + suffix)).is_file()), stem + ".yaml")
+        spec = next((name for suffix in SUFFIXES if (path.parent / (name := stem + suffix)).is_file()), stem + ".yaml")
         raise SpecError.one("this is the lock file of an experiment", str(path), f"give {path.with_name(spec)}")
     experiment = _read_python(path) if path.suffix == ".py" else _read_text(path)
-    lock_path = lock_path_of(path)
+    lock_path = Path(f"{experiment.name}{_LOCK}") if path == _STDIN else lock_path_of(path)
     return SpecFile(path=path, experiment=experiment, lock_path=lock_path, lock=read_lock(lock_path))
 
 
@@ -94,7 +99,7 @@ def _read_text(path: Path) -> Experiment:
         experiment = from_data(_json(text) if path.suffix == ".json" else load(text))
         return with_files(experiment, path.parent)
     except SpecError as error:
-        raise with_location(error, path, text) from error
+        raise mistaken_for(path, text) or with_location(error, path, text) from error
 
 
 def _read_python(path: Path) -> Experiment:
@@ -115,15 +120,22 @@ def _experiment_of(result: object) -> Experiment:
     return result if isinstance(result, Experiment) else from_data(result)
 
 
+@cache
+def _stdin() -> str:
+    """What comes in; a verb may read the spec twice."""
+    return sys.stdin.buffer.read().decode("utf-8-sig")
+
+
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise SpecError.one(f"no such file: {path}", next=_HINT) from error
+        return _stdin() if path == _STDIN else path.read_text(encoding="utf-8-sig")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        raise absent(path) from error
     except UnicodeDecodeError as error:
-        raise SpecError.one("the file is not UTF-8 text", at=str(path), next="save it as UTF-8") from error
+        fault = mistaken_for(path, "") or SpecError.one("the file is not UTF-8 text", str(path), "save it as UTF-8")
+        raise fault from error
     except OSError as error:
-        raise SpecError.one(f"cannot read {path}: {error.strerror}", next=_HINT) from error
+        raise SpecError.one(f"cannot read {path}: {error.strerror}", str(path), _HINT) from error
 
 
 def _json(text: str) -> object:
@@ -139,21 +151,46 @@ def _json(text: str) -> object:
     try:
         data: object = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
-        raise SpecError.one(f"not valid JSON: {error.msg}", f"line {error.lineno}") from error
+        what, step = _json_fault(error, text)
+        raise SpecError.one(f"not valid JSON: {what}", f"line {error.lineno}, column {error.colno}", step) from error
     except RecursionError as error:
         raise SpecError.one("nested too deeply") from error
     return data
 
 
+def _json_fault(error: json.JSONDecodeError, text: str) -> tuple[str, str]:
+    """What people get wrong in JSON, and what helps."""
+    rest, before = text[error.pos :], text[: error.pos].rstrip()
+    if not text.strip():
+        return "the file is empty", "begin with a `name` and `processes`"
+    if rest.startswith(("//", "/*", "#")):
+        return "JSON has no comments", "leave them out, or write the experiment in YAML"
+    if rest.startswith(("}", "]")) and before.endswith(","):
+        return "a comma stands before the closing bracket", "leave it out"
+    if rest.startswith("'"):
+        return "texts stand in double quotes", "write them so"
+    if rest.startswith('"') and not before.endswith((",", "{", "[", ":")):
+        return "a comma is missing before this", "write one"
+    return error.msg, "look at this place, and at what stands before it"
+
+
 def with_location(error: SpecError, path: Path, text: str) -> SpecError:
     """`error` with the file and line of each fault before its path."""
-    return SpecError(
-        Problem(what=problem.what, path=_place(path, text, problem.path), next=problem.next)
-        for problem in error.problems
-    )
+    return SpecError(_located(problem, path, text) for problem in error.problems)
+
+
+def _located(problem: Problem, path: Path, text: str) -> Problem:
+    match = _LINE_SAID.search(problem.what)
+    if match is None:
+        return problem.moved_to(_place(path, text, problem.path))
+    # Text that is not read yet has no lines for its paths; the reader says them in words.
+    where = ", ".join(part for part in (f"{path}:{match[1]}", problem.path) if part)
+    return Problem(what=problem.what[: match.start()], path=where, next=problem.next)
 
 
 def _place(path: Path, text: str, inside: str) -> str:
+    if (match := re.fullmatch(r"line (\d+), column (\d+)", inside)) is not None:
+        return f"{path}:{match[1]}:{match[2]}"
     line = line_of(text, inside) if inside else None
     file = f"{path}:{line}" if line is not None else str(path)
     return file if not inside or inside.startswith("line ") else f"{file}, {inside}"

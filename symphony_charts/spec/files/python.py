@@ -101,6 +101,7 @@ def _made_by(module: ModuleType, path: Path) -> object:
     next_step = "name the experiment `experiment`, or define `def experiment():` that returns it"
     if module.__name__ != "__main__":
         next_step += "; a script with arguments of its own takes them after --"
+        next_step += "; a program to be run is named in a spec: symph init NAME"
     raise SpecError.one("the file defines no experiment", at=str(path), next=next_step)
 
 

@@ -7,20 +7,24 @@ at a time uses it; whoever is killed leaves it usable.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import random
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.system.files import write_file
-from symphony_charts.system.git.program import check_branch, check_url, git
+from symphony_charts.system.git.program import check_branch, check_url, git, git_version
+from symphony_charts.system.platforms import HAS_FILE_LOCKS
 
 __all__ = ["TIP_REF", "Cache", "bare_repository"]
+
+if sys.platform != "win32":
+    import fcntl
 
 TIP_REF = "refs/symph/tip"
 
@@ -41,7 +45,8 @@ class Cache:
         self.begins_empty = base == "-"
         self.base = check_branch(base) if base and not self.begins_empty else ""
         key = hashlib.sha256(f"{self.url}\0{branch}".encode()).hexdigest()[:20]
-        self.folder = root / key
+        # Without locks of files each process has a cache of its own.
+        self.folder = root / (key if HAS_FILE_LOCKS else f"{key}-{os.getpid()}")
         self.repo = self.folder / "repo.git"
 
     def locked(self, timeout_s: float) -> contextlib.AbstractContextManager[None]:
@@ -61,7 +66,8 @@ class Cache:
                 self.queue(None)
                 if self._is_overgrown():
                     self.drop()
-            fcntl.flock(handle, fcntl.LOCK_SH)
+            if HAS_FILE_LOCKS:
+                fcntl.flock(handle, fcntl.LOCK_SH)
         try:
             yield
         finally:
@@ -88,17 +94,22 @@ class Cache:
     def _open(self, name: str) -> int:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         except OSError as error:
             what = f"cannot write the cache of the repository: {error.strerror}"
             raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
 
     def prepare(self) -> None:
-        """Make the repository if it is not there, or has grown too much; needs the lock."""
+        """Make the repository if it is not there, or has grown too much; needs the lock.
+
+        Raises ToolFailed where it cannot be made, and ToolMissing without git, or with one that is too old for it.
+        """
         if self.repo.is_dir() and self._is_overgrown() and not self.has_members:
             self.drop()
         if (self.folder / "made").is_file() and self._is_whole():
             return
+        # A git that made a cache is asked no more how old it is: that would take each command 5 ms.
+        git_version()
         self.drop()
         try:
             bare_repository(self.repo, self.url, self.branch, self.hash_name)
@@ -224,6 +235,8 @@ def bare_repository(folder: Path, url: str, branch: str, hash_name: str) -> None
 
 def _is_free(handle: int) -> bool:
     """Whether nobody else holds the lock; if so, `handle` does."""
+    if not HAS_FILE_LOCKS:
+        return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -233,7 +246,7 @@ def _is_free(handle: int) -> bool:
 
 def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:
     deadline = time.monotonic() + timeout_s
-    while True:
+    while HAS_FILE_LOCKS:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.system.git.failures import reason_of
 from symphony_charts.system.git.program import git, git_version
 from symphony_charts.system.subprocess_runner import run
@@ -19,10 +19,10 @@ _MAX_BYTES = 8 * 1024 * 1024
 def read_checkout(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The files below `folder` by relative path, and the paths of symbolic links; files over 8 MiB are left empty.
 
-    Raises NotFound without such a folder, ToolFailed where it cannot be read.
+    Raises SpecError without such a folder, ToolFailed where it cannot be read.
     """
     if not folder.is_dir():
-        raise NotFound(f"no folder {folder}", next="give a checkout of the repository")
+        raise SpecError.one(f"no folder {folder}", str(folder), "give a checkout of the repository")
     files: dict[str, bytes] = {}
     links: list[str] = []
     try:

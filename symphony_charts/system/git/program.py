@@ -6,7 +6,7 @@ Transports and credentials stay git's own: its settings for them, its helpers an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -46,6 +46,7 @@ def git(
     timeout_s: float = 60.0,
     check: bool = True,
     env: Mapping[str, str] | None = None,
+    give_up: Callable[[], str] | None = None,
 ) -> Completed:
     """Run git on the bare repository `folder` (None: on none), with `env` over what it usually gets.
 
@@ -53,7 +54,7 @@ def git(
     """
     options = () if folder is None else (f"--git-dir={folder}",)
     argv = ["git", *options, *_OPTIONS, *args]
-    return run(argv, input=input, timeout_s=timeout_s, env={**_ENV, **(env or {})}, check=check)
+    return run(argv, input=input, timeout_s=timeout_s, env={**_ENV, **(env or {})}, check=check, give_up=give_up)
 
 
 @lru_cache(maxsize=1)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.printable import printable_line, printable_lines
+from symphony_charts.system.git.addresses import silence_of
 from symphony_charts.system.git.cache import TIP_REF, Cache
 from symphony_charts.system.git.failures import reason_of
 from symphony_charts.system.git.merge import merge_base
 from symphony_charts.system.git.objects import history
 from symphony_charts.system.git.program import git
+from symphony_charts.system.patience import waiting_for
 from symphony_charts.system.subprocess_runner import Completed
 
 __all__ = [
@@ -94,13 +97,36 @@ def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float
 def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
     """Fetch; where the remote names objects by another hash, make the cache anew for that, and fetch again."""
     argv = ("fetch", "--quiet", "--no-tags", *words)
-    ended = git(cache.repo, *argv, timeout_s=timeout_s, check=False)
+    ended = _ask(cache, *argv, timeout_s=timeout_s)
     other = _OTHER_HASH.search(ended.error_text) if ended.status else None
     if other is not None and other[1] != cache.hash_name:
         cache.begin_anew(other[1])
-        ended = git(cache.repo, *argv, timeout_s=timeout_s, check=False)
+        ended = _ask(cache, *argv, timeout_s=timeout_s)
     cache.note_depth()
     return ended
+
+
+def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Completed:
+    """Run git where it asks the remote, whatever the answer.
+
+    Raises ToolFailed where there is none in time, or the host takes no connection.
+    """
+    silence = ""
+
+    def give_up() -> str:
+        nonlocal silence
+        silence = silence_of(cache.url)
+        return silence
+
+    with waiting_for(cache.url):
+        try:
+            return git(cache.repo, *argv, timeout_s=timeout_s, check=False, give_up=give_up, **options)
+        except ToolFailed as error:
+            if error.status is not None:
+                late = f"{cache.url} gave git no answer within {timeout_s:.0f} s"
+                error.what = f"cannot reach {cache.url}: {silence}" if silence else late
+                error.next = "check the address, and that this machine reaches it: git ls-remote"
+            raise
 
 
 def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, str] | None:
@@ -174,7 +200,7 @@ def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> 
     argv = ["-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]
     argv += ["--filter=blob:none", "--stdin", "origin"]
     text = "".join(f"{oid}\n" for oid in sorted(wanted)).encode()
-    ended = git(cache.repo, *argv, input=text, timeout_s=timeout_s, check=False)
+    ended = _ask(cache, *argv, input=text, timeout_s=timeout_s)
     if ended.status:
         raise _failed(ended, f"cannot read files from {cache.url}")
     cache.note_blobs(wanted)
@@ -189,7 +215,7 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
     ref = f"refs/heads/{cache.branch}"
     argv = ["push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{lease}", "origin", f"{commit}:{ref}"]
     try:
-        ended = git(cache.repo, *argv, timeout_s=timeout_s, check=False)
+        ended = _ask(cache, *argv, timeout_s=timeout_s)
     except ToolFailed as error:
         # It took too long and was stopped; the server may still be at it.
         late = Completed(argv=tuple(error.argv), status=-1, stdout=b"", stderr=b"", seconds=error.seconds)
@@ -219,7 +245,7 @@ def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
 
 def _has_branches(cache: Cache, timeout_s: float) -> bool:
     argv = ("ls-remote", "--quiet", "--heads", "origin")
-    ended = git(cache.repo, *argv, timeout_s=timeout_s, check=False, env={"GIT_TRACE_PACKET": "1"})
+    ended = _ask(cache, *argv, timeout_s=timeout_s, env={"GIT_TRACE_PACKET": "1"})
     # A repository without branches says by what it names objects in its greeting alone, which git keeps to itself.
     greeting = _GREETING.search(ended.error_text)
     if greeting and greeting[1] != cache.hash_name:
@@ -252,6 +278,8 @@ def _way_out(ended: Completed) -> str:
     """What helps where the server refused for good."""
     if _WANTS_SIGNATURE.search(ended.error_text):
         return "sign the commit: --sign KEY, or git config commit.gpgsign true with a user.signingkey"
+    if "currently checked out" in ended.error_text + ended.text:
+        return "give a bare repository (git clone --bare makes one), or another branch: --branch NAME"
     return "if the branch is protected, push a branch for review: --branch NAME"
 
 

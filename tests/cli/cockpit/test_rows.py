@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Usage
-from symphony_charts.cli.cockpit.rows import TITLES, Row, head_of, layout, rows_of, size
+from symphony_charts.cli.cockpit.rows import TITLES, Row, head_of, layout, rows_of, size, titles_of
 
 
 def test_rows_and_head_say_who_runs_who_is_ready_and_what_they_use() -> None:
@@ -43,10 +43,24 @@ def test_rows_and_head_say_who_runs_who_is_ready_and_what_they_use() -> None:
     ]
 
 
+def test_gpus_have_a_cell_where_somebody_measures_them() -> None:
+    two = [InstanceStatus(name=name, process=name, phase="running", state="running") for name in ("a", "b")]
+    status = ExperimentStatus(
+        name="rl", experiment="rl", backend="tmux", phase="running", started=0.0, instances=tuple(two)
+    )
+    usage = {"a": Usage(cpu=0.5, memory=0, gpu=0.74, gpu_memory=12 << 30), "b": Usage(cpu=0.5, memory=0)}
+    rows = rows_of(status, usage, {}, 9.0)
+    assert [row.cells[7] for row in rows] == ["74% 12G", "-"]
+    assert titles_of(rows)[7] == "GPU"
+    assert head_of(status, usage, 9.0).endswith("cpu 1.0  mem 0  gpu 74%")
+    assert len(layout(rows, 80)) == len(titles_of(rows)) == 9
+
+
 @given(
     st.lists(st.lists(st.text(max_size=60), min_size=len(TITLES), max_size=len(TITLES)), max_size=5),
     st.integers(80, 300),
 )
+@example([["n" * 30, "s" * 40, "1/1", "10", "59m", "12.50", "100.5M", "x"]], 80)
 def test_a_table_fits_its_screen(cells: list[list[str]], width: int) -> None:
     rows = [Row(path=str(place), phase="running", cells=tuple(row)) for place, row in enumerate(cells)]
     widths = layout([row for row in rows if all(len(cell) < 10 for cell in row.cells[2:7])], width)

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from symphony_charts.chart.files.chart import Chart
 from symphony_charts.errors import SymphError
+from symphony_charts.formats.data import sub
 from symphony_charts.package import template
 from symphony_charts.prepare import Prepared, Rendering, prepare
 from symphony_charts.spec.files import read
+from symphony_charts.spec.sources import key_of
 from tests.chart.harness import Objects, index, objects_in, run_helm, write_chart
 from tests.chart.test_umbrella import objects_of, umbrella
 from tests.e2e.fuzz.values import Said, say
@@ -39,7 +41,10 @@ class Judge:
         self._number += 1
         folder = self.folder / str(self._number)
         folder.mkdir()
-        prepared = prepare(read(drawn.write(folder)), force=True)
+        spec = read(drawn.write(folder))
+        sealed = {"encryptedData": {key_of(secret): "AgB1" for secret in spec.experiment.secrets}}
+        is_sealed = bool(spec.experiment.secrets) and spec.experiment.secret_source.source == "sealed"
+        prepared = prepare(spec, overrides={"secrets": sealed} if is_sealed else None, force=True)
         chart = prepared.chart(template())
         where = write_chart(chart, folder / "chart")
         schema = json.loads(chart.files["values.schema.json"])
@@ -54,7 +59,7 @@ class Judge:
         return [f"{fault}\n  of {json.dumps(drawn.data)}" for fault in found]
 
     def _compared(self, where: Path, prepared: Prepared, said: Said, *, is_own: bool = False) -> Iterable[str]:
-        rendering = _or_refusal(lambda: prepared.own if is_own else prepared.under(said.values))
+        rendering = _or_refusal(lambda: prepared.under(said.values, is_draft=False))
         release = prepared.own.release
         told = said.told or "its own values"
         for version in HELM_VERSIONS:
@@ -71,8 +76,10 @@ class Judge:
                 yield from _differences(objects_in(ended.stdout), _objects(rendering), f"helm {version} with {told}")
 
     def _umbrella(self, folder: Path, one: Chart, other: Chart) -> Iterable[str]:
-        """Two experiments as dependencies of one chart, one of them twice."""
-        names = {one.name: one, other.name: other, "again": one}
+        """Two experiments as dependencies of one chart, one of them twice unless it has names of its own."""
+        names = {one.name: one, other.name: other}
+        if not any(isinstance(group, dict) and group.get("names") for group in sub(one.values, "groups").values()):
+            names["again"] = one
         wanted: Objects = {}
         for name, chart in names.items():
             wanted |= objects_of(chart, name)

@@ -286,7 +286,14 @@ def main(role: str, words: list[str]) -> None:
         line, buffer = buffer.split(b"\n", 1)
         request = json.loads(line)
         answer = (machine or world).answer(request)  # type: ignore[union-attr]  # one of them is there
-        os.write(1, (json.dumps(answer) + "\n").encode())
+        write_whole(1, (json.dumps(answer) + "\n").encode())
+
+
+def write_whole(descriptor: int, data: bytes) -> None:
+    """Write all of `data`: a signal, as every end of a child is one, cuts a write that has to wait for its reader."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
 
 
 if __name__ == "__main__":

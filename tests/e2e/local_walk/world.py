@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 import uuid
@@ -99,7 +100,11 @@ class World:
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.close()
-        self._process.wait(60)
+        try:
+            self._process.wait(60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._process.stdout.close()
 
     def boot(self, machine: str, *, boot_id: str = "", pids: Sequence[int] = (), canaries: int = 5) -> None:
@@ -184,6 +189,9 @@ class World:
         assert self._process.stdout
         self._process.stdin.write(json.dumps({"machine": machine, "do": verb, **more}) + "\n")
         self._process.stdin.flush()
+        # It never answers half a line and goes on, so nothing is in the buffer that would not be seen here.
+        ready, _, _ = select.select([self._process.stdout], [], [], 2 * _PATIENCE_S)
+        assert ready, f"the machine {machine} does not answer: {verb} {more}"
         line = self._process.stdout.readline()
         assert line, "the world has ended"
         return json.loads(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,3 +76,19 @@ def test_all_starts_again_as_often_as_a_pod_would_have(release: Releases, symph:
     assert waited.code == 1, waited.err
     eventually(lambda: status(run).get("phase") == "Failed", 20, lambda: str(status(run)))
     assert status(run)["resettingCount"] == 1
+
+
+def test_a_job_that_failed_for_good_is_told_while_the_controller_still_waits(
+    release: Releases, symph: Symph, tmp_path: Path
+) -> None:
+    data = failing("early")
+    patience = {f"{_PREFIX}failureGracePeriodDuration": "5m"}
+    data["workload"] = {"kind": "appwrapper", "appwrapper": {"annotations": patience}}
+    run = release("early")
+    run.install(package_data(data, tmp_path))
+    waited = symph("wait", "early", "--on", "kube", "--timeout", "60s")
+    assert (waited.code, "has failed" in waited.err) == (1, True), waited.err
+    assert status(run).get("phase") == "Running"
+    shown = symph("status", "early", "-o", "json")
+    (item,) = json.loads(shown.out)["items"]
+    assert (shown.code, item["phase"]) == (1, "failed"), shown.out

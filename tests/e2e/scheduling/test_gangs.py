@@ -114,3 +114,5 @@ def test_a_gang_that_lacks_a_pod_says_so(symph: Symph, programs: Programs, names
     programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(pod))
     said = symph("p", "lone", "--on", "kube")
     assert "pending: its gang is not complete" in said.out, said.err
+    (there,) = json.loads(symph("status", "lone", "-o", "json").out)["items"]
+    assert there["why"]["cause"] == "gang"

@@ -26,7 +26,7 @@ def end_of(run: Release) -> str:
 
 
 def states(symph: Symph, name: str) -> dict[str, str]:
-    """The state of each process, as ``symph p`` tells it; ``symph describe`` has to agree."""
+    """The state of each process, as ``symph ps`` tells it; ``symph describe`` has to agree."""
     said, described = (symph(verb, name, "--on", "kube", "-o", "json") for verb in ("p", "describe"))
     assert (said.code, described.code) == (0, 0), said.err + described.err
     found = json.loads(said.out)["items"]
@@ -92,3 +92,18 @@ def test_all_of_a_set_begin_again_when_one_has_failed(release: Releases, symph: 
     waited = symph("wait", "again", "--on", "kube", "--timeout", "60s")
     assert (waited.code, waited.out.strip()) == (0, "again succeeded"), waited.err
     assert run.log("worker") == "attempt 1\n"
+
+
+def test_who_waits_is_told_how_many_are_ready_and_who_failed(release: Releases, symph: Symph, tmp_path: Path) -> None:
+    actor = {"cmds": ['test "$SYMPH_INDEX" != 1 || exit 9', "sleep 600"], "replicas": 4, "retries": 3}
+    data: dict[str, object] = {
+        "name": "few",
+        "image": "busybox:1.37.0",
+        "processes": {"actor": {**actor, "grace_period": 1}},
+    }
+    chart = package_data(data, tmp_path)
+    waited = symph("install", str(chart), *AS_SET, "--wait", "--timeout", "15s")
+    assert (waited.code, "3 of 4 pods ready; actor-1 exited with 9" in waited.err) == (6, True), waited.err
+    shown = symph("status", "few")
+    assert "no pod yet" not in shown.out
+    assert "actor-1" in shown.out, shown.out

@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["DRIVER", "VERSION", "symphony_folder"]
+__all__ = ["CONFTEST", "DRIVER", "VERSION", "kept", "pip", "symphony_folder", "symphony_tests"]
 
 VERSION = "0.10"
 DRIVER = Path(__file__).with_name("driver.py")
+CONFTEST = Path(__file__).with_name("conftest_of_tests.py")
 # What it imports, as of its time where a later version no longer has what it calls.
 _NEEDS = (
     "libtmux==0.8.5",
@@ -29,18 +32,46 @@ _COMMON = ("pygments", "pyyaml", "requests", "urllib3", "idna", "certifi", "char
 
 def symphony_folder() -> Path | None:
     """The folder to go first on PYTHONPATH; None where the registry is out of reach."""
+
+    def install(beside: Path) -> bool:
+        argv = ["install", "--no-deps", "--target", str(beside), f"symphony=={VERSION}", *_NEEDS, *_COMMON]
+        return pip(*argv)
+
+    return kept(f"symphony-{VERSION}", install)
+
+
+def symphony_tests() -> Path | None:
+    """The folder of Symphony's own tests, which its source package holds; None where the registry is out of reach."""
+
+    def unpack(beside: Path) -> bool:
+        sources = beside.with_name("sources")
+        if not pip("download", "--no-deps", "--no-binary", ":all:", "--dest", str(sources), f"symphony=={VERSION}"):
+            return False
+        (archive,) = sources.glob("*.tar.gz")
+        with tarfile.open(archive) as packed:
+            packed.extractall(sources, filter="data")
+        (sources / f"symphony-{VERSION}" / "test").rename(beside)
+        return True
+
+    return kept(f"symphony-{VERSION}-tests", unpack)
+
+
+def pip(*words: str) -> bool:
+    """Run pip; whether it succeeded."""
+    argv = [sys.executable, "-m", "pip", *words, "--quiet"]
+    return subprocess.run(argv, capture_output=True, timeout=600, check=False).returncode == 0
+
+
+def kept(name: str, make: Callable[[Path], bool]) -> Path | None:
+    """The folder `name` of the cache, made where it is missing; None where it cannot be made."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "symphony-charts"
-    place = cache / f"symphony-{VERSION}"
+    place = cache / name
     if place.exists():
         return place
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix="symphony-") as folder:
-        beside = Path(folder) / "symphony"
-        argv = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(beside)]
-        done = subprocess.run(
-            [*argv, f"symphony=={VERSION}", *_NEEDS, *_COMMON], capture_output=True, timeout=600, check=False
-        )
-        if done.returncode:
+        beside = Path(folder) / "made"
+        if not make(beside):
             return None
         try:
             beside.rename(place)

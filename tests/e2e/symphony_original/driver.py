@@ -40,7 +40,10 @@ def readable(dump: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    """Answer every case: its dump, or that of what was loaded from `load`, and its address book before and after."""
+    """Answer every case: its dump, or that of what was loaded from `load`, and its address book before and after.
+
+    With `pods` Symphony's own are in the answer, as it sends them to a cluster.
+    """
     answers = []
     for case in json.load(sys.stdin):
         with contextlib.redirect_stdout(sys.stderr):
@@ -48,7 +51,11 @@ def main() -> None:
             again = type(exp).load_dict(readable(case["load"])) if "load" in case else exp
             answer = {"dump": json.loads(json.dumps(again.dump_dict())), "before": dict(exp.address_book.entries)}
             if case["backend"] == "kube" and "secrets" not in case["experiment"]:
-                exp.compile()
+                if case.get("pods"):
+                    made = exp._compile()
+                    answer["pods"] = [text for name, text in made.items() if name.startswith("process")]
+                else:
+                    exp.compile()
             answer["ports"] = [[name, entry["port"]] for name, entry in exp.address_book.entries.items()]
             answers.append(answer)
     json.dump(answers, sys.stdout)

@@ -117,6 +117,14 @@ _ALL = (
         oldest=(8, 30),
         below=(8, 31),
     ),
+    Tool(
+        name="actionlint",
+        group="actionlint",
+        package="github.com/rhysd/actionlint/cmd/actionlint",
+        stamp={"github.com/rhysd/actionlint.version": "1.7.12"},
+        asks=("-version",),
+        oldest=(1, 7),
+    ),
     Tool(name="sops", group="sops", package="github.com/getsops/sops/v3/cmd/sops", asks=("--version",), oldest=(3, 8)),
 )
 

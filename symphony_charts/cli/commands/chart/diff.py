@@ -18,6 +18,7 @@ from symphony_charts.cli.commands.chart.comparison_text import (
     shown_fields,
 )
 from symphony_charts.cli.commands.gitops import git_repository
+from symphony_charts.cli.options.defaults import typed
 from symphony_charts.cli.values import prepared_of
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.gitops.diff.comparison import Comparison, Side, compare_sides
@@ -46,7 +47,7 @@ _COLORS = {
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; with --exit-code the status is 1 when something differs."""
-    is_spec = Path(args.what).is_file()
+    is_spec = args.what == "-" or Path(args.what).is_file()
     settings = git_repository.settings_of(args, Path(args.what).absolute().parent if is_spec else None)
     pool_files = args.pools or settings.pools
     pools: Pools | None = read_pool_files(pool_files) if pool_files else None
@@ -72,7 +73,7 @@ def _sides_of_spec(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
     published = Published(
         _reader(args, settings), team_of(spec, args.team, settings.team), prepared.experiment.name, template()
     )
-    if args.versions and not args.env:
+    if args.versions and not typed(args, "env"):
         before = published.version(args.versions[0], {}, prepared.own.release.namespace)
         return before, Side(title=str(spec.path), objects=_objects(prepared, {}, ""))
     env = settings.environment(args.env)
@@ -110,7 +111,7 @@ def _sides_of_name(args: argparse.Namespace, settings: Settings) -> tuple[Side, 
         raise UsageError("compare what with what?", next="two VERSIONs, or --from ENV --to ENV, or a spec file")
     env = settings.environment(args.env) if args.env else next(iter(settings.environments), "")
     published = Published(_reader(args, settings), _team(args, settings, env), args.experiment_name, template())
-    if not args.env:
+    if not typed(args, "env"):
         return tuple(published.version(version, {}, "default") for version in args.versions)  # type: ignore[return-value]  # two of them, as checked
     pointer = published.pointer(env)
     namespace = pointer.destination.namespace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -96,7 +97,11 @@ def _write(item: Packaged) -> int:
 
 
 def _destination(args: argparse.Namespace) -> str:
+    """The folder to write to; earlier versions took it with `-o`, where a mistyped format is none."""
     if args.output not in common.FORMATS:
+        if os.sep not in args.output and not Path(args.output).is_dir():
+            what = f'-o takes {", ".join(common.FORMATS[:-1])} or {common.FORMATS[-1]}, not "{args.output}"'
+            raise UsageError(what, next=f"-d {args.output} is a folder to write to")
         folder, args.output = args.output, "table"
         return str(args.dest or folder)
     return str(args.dest or "dist")
@@ -115,7 +120,20 @@ def _prepare_all(args: argparse.Namespace, paths: Sequence[str], dest: Path, ima
 
     packaged = each_spec(paths, prepare)
     refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
+    for item in packaged:
+        _say_missing(item)
     return packaged
+
+
+def _say_missing(item: Packaged) -> None:
+    """Say which secret files are not here: the chart only names them, and its pods wait for the Secret."""
+    experiment, folder = item.spec.experiment, item.spec.path.parent
+    missing = [each.file for each in experiment.secrets if not (folder / Path(each.file).expanduser()).is_file()]
+    # What an external store holds is read from there.
+    if missing and experiment.secret_source.source != "external":
+        verb = "seal" if experiment.secret_source.source == "sealed" else "push"
+        step = f"symph secrets {verb} {item.spec.path}, where they are: the pods wait for them"
+        output.note(f"not here, and not needed for the chart: secret files {', '.join(missing)}\n  next: {step}")
 
 
 def _record(item: Packaged, touched: int, images: Images) -> dict[str, object]:

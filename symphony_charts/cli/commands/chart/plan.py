@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the plan; raises PlacementError (exit 4) when a group cannot be scheduled."""
     spec = files.read(args.spec)
     if not args.pools and spec.experiment.placement.pools is None:
-        hint = "add --pools FILE, or placement.pools to the spec; examples/pools shows what FILE can be"
+        hint = "add --pools FILE, or placement.pools to the spec; symph init makes a pools.yaml to begin with"
         raise UsageError("no node pools are known", str(spec.path), hint)
     prepared = prepared_of(args, spec, force=True)
     plan = prepared.plan
@@ -142,4 +142,4 @@ def _explain(args: argparse.Namespace, plan: Plan, pod: str) -> None:
         output.Column("PER NODE", "perNode"),
         output.Column("WHY NOT", lambda row: "; ".join(output.texts(row["obstacles"]))),
     ]
-    output.line(output.format_table(rows, columns))
+    output.line(output.format_table(rows, columns, room=output.room_of(args.output)))

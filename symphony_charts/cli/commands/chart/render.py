@@ -22,7 +22,8 @@ def run(args: argparse.Namespace) -> int:
     spec = files.read(args.spec)
     # Whether it fits is for `plan` and `package` to say; the objects are the same either way.
     prepared = prepared_of(args, spec, force=True)
-    objects = list(prepared.under({}, release=args.release or "", namespace=args.namespace).objects)
+    there = prepared.under({}, release=args.release or "", namespace=args.namespace, is_draft=False)
+    objects = list(there.objects)
     if args.helm:
         objects = _by_helm(args, prepared.chart(template(), spec.lock.version))
     if args.no_tests:

@@ -12,6 +12,7 @@ import msgspec
 
 from symphony_charts.cli import output
 from symphony_charts.errors import NotFound, SpecError, UsageError
+from symphony_charts.formats.paths import nearest
 from symphony_charts.formats.printable import printable_line
 from symphony_charts.gitops.layout import POINTER_SUFFIX, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.operations.base import REASON, Change, Operation
@@ -28,6 +29,7 @@ from symphony_charts.system.user_folders import state_dir
 __all__ = [
     "Target",
     "author_name",
+    "author_of_change",
     "branch_of",
     "carry_out",
     "find_team",
@@ -35,6 +37,7 @@ __all__ = [
     "now_text",
     "open_store",
     "print_changes",
+    "say_what_is_new",
     "settings_of",
     "store_or_none",
 ]
@@ -65,14 +68,15 @@ def open_store(
     settings: Settings,
     guard: Guard | None = None,
     *,
+    author: Author | None = None,
     reads_only: bool = False,
     begins_empty: bool = False,
 ) -> Store:
-    """The store of the repository; with `--branch` a change goes to that branch.
+    """The store of the repository, to which `author` commits (default: `author_of_change`).
 
-    What goes out is looked through by `guard`, or at least for private keys and tokens. A branch that is new begins at
-    the usual one, or with `begins_empty` holds nothing but the change. One that is only read from needs nobody who
-    signs for commits.
+    With `--branch` a change goes to that branch; one that is new begins at the usual one, or with `begins_empty` holds
+    nothing but the change. What goes out is looked through by `guard`, or at least for private keys and tokens. A
+    repository that is only read from needs nobody who signs for commits.
     """
     repository = settings.repository
     assert repository is not None  # noqa: S101 - settings_of has seen to it
@@ -86,7 +90,7 @@ def open_store(
         review or repository.branch,
         base=("-" if begins_empty else repository.branch) if review else "",
         root=state_dir() / "git",
-        author=Author(name="") if reads_only else author_of(repository, getattr(args, "sign", None)),
+        author=author or (Author(name="") if reads_only else author_of_change(args, settings)),
         guard=guard.refuse,
         trailers=[(REASON, reason)] if reason else (),
         notice=output.note,
@@ -101,8 +105,19 @@ def _reason(args: argparse.Namespace, guard: Guard) -> str:
     return reason
 
 
-def author_name(settings: Settings) -> str:
-    """Who makes the change, as pointers write it; empty where nobody knows, and a commit by hand will say."""
+def author_of_change(args: argparse.Namespace, settings: Settings) -> Author:
+    """Who commits the change, as git and the flags say: see `author_of`."""
+    assert settings.repository is not None  # noqa: S101 - settings_of has seen to it
+    return author_of(settings.repository, getattr(args, "sign", None))
+
+
+def author_name(settings: Settings, author: Author | None) -> str:
+    """Who makes the change, as pointers write it: the `author` of the commit, or who that would be without one.
+
+    Empty where nobody knows, and a commit by hand will say.
+    """
+    if author is not None:
+        return author.name
     configured = settings.repository.author if settings.repository else ""
     try:
         return configured or identity().author
@@ -263,6 +278,17 @@ def print_changes(
     output.note(_ending(args, receipt, sum(len(change.edits) for change in changes), branch.branch))
     if link:
         output.note(f"review: {link}")
+
+
+def say_what_is_new(settings: Settings, facts: Mapping[str, object]) -> None:
+    """Say that a change makes a new environment, which may be a misspelt one where no settings list it."""
+    env, others = str(facts["env"]), facts["newBeside"]
+    if not isinstance(others, list) or env in settings.environments:
+        return
+    near = nearest(env, others)
+    meant = f" (did you mean {near}?)" if near else ""
+    beside = f"a new one beside {', '.join(others)}{meant}" if others else "the first one"
+    output.note(f"environment {env} of the repository is {beside}; .symph.yaml lists none")
 
 
 def _ending(args: argparse.Namespace, receipt: PushResult | None, paths: int, branch: str) -> str:

@@ -1,4 +1,4 @@
-"""`symph gitops`: begin a repository of charts, check it, render what it says, tidy it."""
+"""`symph gitops`: begin a repository of charts, check it, render what it says, tidy it; review a change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from symphony_charts.cli import findings, output
-from symphony_charts.cli.commands.gitops import git_repository, init
+from symphony_charts.cli.commands.gitops import git_repository, init, review_specs
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.gitops.lint.repository import RepositoryFiles, check_repository, holds_anything, size_findings
 from symphony_charts.gitops.operations.garbage_collect import Tidy
@@ -19,7 +19,14 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Do what was asked for."""
-    verbs = {"init": init.run, "lint": _lint, "doctor": _lint, "render": _render, "gc": _tidy}
+    verbs = {
+        "init": init.run,
+        "lint": _lint,
+        "doctor": _lint,
+        "render": _render,
+        "gc": _tidy,
+        "review": review_specs.run,
+    }
     return verbs[args.action](args)
 
 

@@ -117,10 +117,15 @@ def _text(facts: Mapping[str, object]) -> str:
 
 
 def _requirement(args: argparse.Namespace) -> str:
-    """What the check of the repository installs. Raises UsageError where nobody else could install the same."""
+    """What the check of the repository installs; empty without a CI of ours, where that is not known.
+
+    Raises UsageError where nobody else could install the same.
+    """
     if args.install_from is not None:
         return installation.requirement(installation.check_pinned(args.install_from))
     where = installation.pinned_source()
+    if where is None and args.ci == "none":
+        return ""
     if where is None:
         what = "what shall the repository's check install? This symph did not come from where others find the same"
         raise UsageError(what, "", f"--install-from WHERE: {installation.FORMS}")

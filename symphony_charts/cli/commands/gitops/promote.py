@@ -30,11 +30,12 @@ def run(args: argparse.Namespace) -> int:
         version=args.version,
         expect=args.expect,
         at=git_repository.now_text(now),
-        by=git_repository.author_name(settings),
+        by=git_repository.author_name(settings, store.author if store else None),
     )
     changes, receipt = git_repository.carry_out(args, store, [operation], now)
     facts = changes[0].facts
     text = f"{facts['name']} {facts['version']} {before} -> {after}   was {facts['was'] or 'not there'}"
     text += git_repository.move_text(facts)
+    git_repository.say_what_is_new(settings, facts)
     git_repository.print_changes(args, changes, receipt, text, branch=git_repository.branch_of(args, settings))
     return 0

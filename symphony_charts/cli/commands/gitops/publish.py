@@ -19,11 +19,11 @@ from symphony_charts.gitops.operations.environment_values import Given
 from symphony_charts.gitops.prepare import Candidate, prepare_publish, team_of
 from symphony_charts.oci.images import with_images
 from symphony_charts.package import template
-from symphony_charts.secrets.existing import key_of
 from symphony_charts.secrets.files import guard_of, secret_keys, secret_name
 from symphony_charts.settings.project import Settings
 from symphony_charts.settings.values_files import read_values
 from symphony_charts.spec import files as specfile
+from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_file
 
 __all__ = ["publish", "run"]
@@ -48,17 +48,19 @@ def publish(
         raise UsageError(what, next="symph package, and publish the folder by your own means")
     env = None if args.chart_only else settings.environment(args.env)
     now = int(time.time())
-    by = git_repository.author_name(settings)
+    author = None if args.into is not None else git_repository.author_of_change(args, settings)
+    by = git_repository.author_name(settings, author)
     candidates = _candidates(args, settings, paths, overrides, env, now, images or {}, by)
     if env is not None:
         _check_secrets(candidates, settings, env)
     guard = guard_of([candidate.spec for candidate in candidates], settings.allowed_leaks)
-    store = None if args.into is not None else git_repository.open_store(args, settings, guard)
+    store = None if author is None else git_repository.open_store(args, settings, guard, author=author)
     operations = [candidate.operation for candidate in candidates]
     changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
     if not args.dry_run and args.branch is None:
         _write_locks(candidates, changes)
     texts = [_text(change, env, by) for change in changes]
+    git_repository.say_what_is_new(settings, changes[0].facts)
     git_repository.print_changes(args, changes, receipt, *texts, branch=git_repository.branch_of(args, settings))
     if args.output == "table" and not args.dry_run and args.into is None:
         # What waits for review is shown without an environment: it runs in none yet.

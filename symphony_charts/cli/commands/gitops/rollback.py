@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         version=args.to,
         expect=args.expect,
         at=git_repository.now_text(now),
-        by=git_repository.author_name(settings),
+        by=git_repository.author_name(settings, store.author if store else None),
         retired=retired,
     )
     changes, receipt = git_repository.carry_out(args, store, [operation], now)

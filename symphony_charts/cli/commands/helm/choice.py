@@ -7,6 +7,7 @@ from pathlib import Path
 
 from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.options import common
+from symphony_charts.cli.options.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.gitops.store.pointers import pointers
 from symphony_charts.settings.project import find_settings
@@ -32,11 +33,11 @@ def _means_helm(args: argparse.Namespace) -> bool:
     the one is taken that is there. Raises UsageError, listing them, where both are, and NotFound where neither is.
     """
     if common.cluster_flags(args):
-        if args.env:
+        if typed(args, "env"):
             raise UsageError("--env means Git, and -n, --context and --kubeconfig mean a release", next="choose one")
         return True
-    has_repository = _has_repository(args) or find_settings(Path.cwd()).repository is not None
-    if args.env or _has_repository(args) or (has_repository and not args.experiment_name):
+    has_repository = bool(_has_repository(args) or args.repo) or find_settings(Path.cwd()).repository is not None
+    if typed(args, "env") or _has_repository(args) or (has_repository and not args.experiment_name):
         return False
     if not args.experiment_name:
         return True
@@ -62,8 +63,9 @@ def _find_release(args: argparse.Namespace) -> tuple[str | None, SymphError | No
 
     try:
         with open_releases(args) as there:
-            there.current(args.experiment_name, there.namespace)
-            return there.namespace, None
+            namespace = args.namespace or there.namespace
+            there.current(args.experiment_name, namespace)
+            return namespace, None
     except SymphError as error:
         return None, error
 
@@ -73,7 +75,7 @@ def _reason(why: SymphError | None) -> str:
 
 
 def _has_repository(args: argparse.Namespace) -> bool:
-    return any(getattr(args, name, None) for name in ("repo", "into", "team", "branch", "expect"))
+    return any(typed(args, name) for name in ("repo", "into", "team", "branch", "expect"))
 
 
 def _environments(args: argparse.Namespace) -> list[str]:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from symphony_charts.cli import output
+from symphony_charts.cli.next_steps import placed
 from symphony_charts.cli.values import user_values_of
 from symphony_charts.errors import UsageError
 from symphony_charts.kubernetes.releases.releases import Releases, Revision, Target
@@ -51,7 +52,9 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
             )
         for text in there.warnings:
             output.warn(text)
-        run = {"run": there.sent_run, "wasRun": before} if there.sent_run and before else {}
+        run: dict[str, object] = {"run": there.sent_run, "wasRun": before} if there.sent_run and before else {}
+        if run and there.sent_run != before:
+            run["restartedServices"] = list(there.sent_services)
         if made is None:
             return _print_dry_run(args, name, namespace, run)
         _print_made(args, made, has_secret=secret is not None, run=run)
@@ -61,7 +64,7 @@ def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
     return 0
 
 
-def _print_dry_run(args: argparse.Namespace, name: str, namespace: str, run: dict[str, str]) -> int:
+def _print_dry_run(args: argparse.Namespace, name: str, namespace: str, run: dict[str, object]) -> int:
     record = {"name": name, "namespace": namespace, "dryRun": True, **run}
     text = f"{name} in {namespace}: the cluster takes every object{_effect(run)}"
     output.print_record(args, "Release", record, text)
@@ -71,7 +74,7 @@ def _print_dry_run(args: argparse.Namespace, name: str, namespace: str, run: dic
     return 0
 
 
-def _print_made(args: argparse.Namespace, made: Revision, *, has_secret: bool, run: dict[str, str]) -> None:
+def _print_made(args: argparse.Namespace, made: Revision, *, has_secret: bool, run: dict[str, object]) -> None:
     text = f"{made.name} revision {made.revision} in {made.namespace}   {made.chart}   {made.status}{_effect(run)}"
     output.print_record(args, "Release", {**_item(made), "secretPushed": has_secret, **run}, text)
     if args.output == "name":
@@ -79,14 +82,18 @@ def _print_made(args: argparse.Namespace, made: Revision, *, has_secret: bool, r
     if args.output == "table":
         if has_secret:
             output.note("its secrets were pushed first")
-        output.next_step(f"symph status {made.name} -n {made.namespace}", f"symph logs {made.name} --on kube")
+        steps = (f"symph {verb} {made.name} -n {made.namespace}" for verb in ("status", "logs"))
+        output.next_step(*(placed(step, args) for step in steps))
 
 
-def _effect(run: dict[str, str]) -> str:
+def _effect(run: dict[str, object]) -> str:
     """What an upgrade is to what runs; empty for an install."""
     if not run:
         return ""
-    return "   in place: the run goes on" if run["run"] == run["wasRun"] else f"   a new run, {run['run']}"
+    if run["run"] == run["wasRun"]:
+        return "   in place: the run goes on"
+    services = ", ".join(output.texts(run["restartedServices"]))
+    return f"   a new run, {run['run']}" + (f"; anew with it: {services} (but for `keep: true`)" if services else "")
 
 
 def helm_history(args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery
 from symphony_charts.cli import experiments, output
 from symphony_charts.cli.commands.look.describe import record_of
+from symphony_charts.cli.costs import with_costs
 from symphony_charts.errors import SymphError
 from symphony_charts.system.files import write_file
 
@@ -22,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     A finished container gives its log alone: its files are gone from where anybody could read them.
     """
     watcher = experiments.watcher_of(args)
-    status = experiments.find_status(args, watcher, events=True)
+    (status,) = with_costs(watcher, [experiments.find_status(args, watcher, events=True)])
     folder = Path(args.to or f"{status.name}-{status.run or 'run'}")
     chosen = [instance for word in args.process for instance in experiments.some_instances(status, word)] or list(
         status.instances
@@ -47,7 +48,8 @@ def _collect(
     for path in paths:
         target = place / (path.strip("/").rpartition("/")[2] or "root")
         try:
-            watcher.copy_out(status.name, one, path, target)
+            # Into the folder, where an earlier one is copied over.
+            watcher.copy_out(status.name, one, path, place)
             items.append({"name": one.path, "what": path, "result": str(target), "done": True})
         except SymphError as error:
             items.append({"name": one.path, "what": path, "result": error.what, "done": False})

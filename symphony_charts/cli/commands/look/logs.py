@@ -77,8 +77,9 @@ def _of_ended(watcher: Watcher, word: str) -> NotFound:
     ended = watcher.experiments(ended=True)
     names = [status.name for status in ended if _knows(status, word)]
     if not names:
-        known = ", ".join(status.name for status in ended) or "none"
-        return NotFound(f'there is no experiment "{word}", and nothing runs', next=f"with logs there are: {known}")
+        known = ", ".join(status.name for status in ended)
+        step = f"with logs there are: {known}" if known else "symph up SPEC starts an experiment, which has logs"
+        return NotFound(f'there is no experiment "{word}", and nothing runs', next=step)
     is_are = f"{names[0]}, which has" if len(names) == 1 else f"{', '.join(names)}, which have"
     return NotFound(f'"{word}" is a process of {is_are} ended', next=f"symph logs {word} {names[0]}")
 

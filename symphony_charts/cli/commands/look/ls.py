@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
+from symphony_charts.backend.cost import sum_of, to_data
 from symphony_charts.backend.current_experiment import chosen_at
-from symphony_charts.backend.status import age_since
+from symphony_charts.backend.status import Phase, age_since
 from symphony_charts.cli import experiments, output
+from symphony_charts.cli.costs import used_columns, with_costs
+from symphony_charts.errors import UsageError
+from symphony_charts.sweep.record import sweeps_of
 
 __all__ = ["run"]
 
 
+# As many trials of a sweep are listed one by one.
+_FEW = 3
+
+
 def run(args: argparse.Namespace) -> int:
-    """List them by name."""
+    """List them by name; in the table many trials of a sweep are one line, unless they are asked for."""
     watcher = experiments.watcher_of(args)
+    sweeps = {trial: sweep.name for sweep in sweeps_of(watcher.backend) for trial in sweep.trials}
+    phases = [phase for text in args.phase for phase in text.split(",")]
+    unknown = [phase for phase in phases if phase not in get_args(Phase)]
+    if unknown:
+        raise UsageError(f"no experiment is ever {', '.join(unknown)}", next=f"one of {', '.join(get_args(Phase))}")
     listed = [
         experiment
         for experiment in watcher.experiments(ended=args.all)
         if (args.experiment_name or "") in experiment.name
+        and (not args.selector or args.selector(experiment.labels))
+        and (not phases or experiment.phase in phases)
+        and args.sweep in (None, sweeps.get(experiment.name))
     ]
+    listed = with_costs(watcher, listed)
     chosen = chosen_at(watcher.place)
     items: list[dict[str, object]] = [
         {
@@ -27,19 +47,27 @@ def run(args: argparse.Namespace) -> int:
             "phase": experiment.phase,
             "age": age_since(experiment.started),
             "started": experiment.started,
+            "ended": experiment.ended,
+            "seconds": experiment.seconds,
+            "cost": to_data(experiment.cost),
             "processes": sum(not each.is_step for each in experiment.instances),
             "namespace": experiment.namespace,
             "heldBy": list(experiment.held_by),
             "run": experiment.run,
+            "labels": dict(experiment.labels),
             "note": experiment.note,
+            "sweep": sweeps.get(experiment.name, ""),
             "current": experiment.name == chosen,
         }
         for experiment in listed
     ]
+    if args.output in ("table", "wide") and not (args.experiment_name or args.sweep or phases):
+        items = _grouped(items, watcher.backend)
     columns = [
         output.Column("NAME", "name"),
         output.Column("PHASE", "phase", state=experiments.phase_color),
         output.Column("AGE", "age"),
+        *used_columns(items),
         *([output.Column("NOTE", "note")] if any(item["note"] for item in items) else []),
         output.Column("PROCESSES", "processes", is_wide=True),
         output.Column("NAMESPACE", "namespace", is_wide=True),
@@ -48,3 +76,38 @@ def run(args: argparse.Namespace) -> int:
     ]
     output.print_items(args, "Experiment", items, columns, empty="no experiment runs here")
     return 0
+
+
+def _grouped(items: Sequence[dict[str, object]], backend: str) -> list[dict[str, object]]:
+    """The items, those of a sweep that has many as one, at the place of its first."""
+    counts = Counter(str(item["sweep"]) for item in items if item["sweep"])
+    groups: dict[str, list[dict[str, object]]] = {}
+    for item in items:
+        sweep = str(item["sweep"])
+        key = f"sweep {sweep}" if counts[sweep] > _FEW else f"{item['namespace']}/{item['name']}"
+        groups.setdefault(key, []).append(item)
+    return [held[0] if len(held) == 1 else _as_one(held, backend) for held in groups.values()]
+
+
+def _cost_of(item: Mapping[str, object]) -> dict[str, Any] | None:
+    cost = item["cost"]
+    return cost if isinstance(cost, dict) else None
+
+
+def _as_one(trials: Sequence[dict[str, object]], backend: str) -> dict[str, object]:
+    """The trials of a sweep as one item: how many are how."""
+    sweep, first = str(trials[0]["sweep"]), min(trials, key=lambda item: float(str(item["started"])))
+    phases = Counter(str(item["phase"]) for item in trials)
+    on = " --on kube" if backend == "kube" else ""
+    return {
+        **first,
+        "name": f"{sweep}-* ({len(trials)} trials)",
+        "phase": ", ".join(f"{count} {phase}" for phase, count in phases.most_common()),
+        "note": f"symph sweep show {sweep}{on}",
+        "ended": None,
+        "seconds": None,
+        "cost": sum_of(_cost_of(item) for item in trials),
+        "processes": sum(int(str(item["processes"])) for item in trials),
+        "heldBy": [],
+        "run": "",
+    }

@@ -27,8 +27,10 @@ from symphony_charts.cli.commands.look.status_sources import (
     ask_git,
     ask_here,
 )
-from symphony_charts.cli.concurrent_parts import Part, ask_all, git_address
+from symphony_charts.cli.concurrent_parts import Part, ask_all
+from symphony_charts.cli.costs import used_columns
 from symphony_charts.cli.options import common
+from symphony_charts.cli.options.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.printable import printable_line
 from symphony_charts.gitops.argocd.objects import app_name
@@ -36,6 +38,7 @@ from symphony_charts.gitops.argocd.sync import why_unsynced
 from symphony_charts.gitops.review_links import review_link
 from symphony_charts.gitops.store.pointers import Placed
 from symphony_charts.settings.project import Settings, find_settings
+from symphony_charts.system.git.addresses import git_address
 
 __all__ = ["run"]
 
@@ -48,7 +51,8 @@ _REPOSITORY = "no repository is configured: --repo URL, or `repository:` in .sym
 class _Question:
     """What is asked: one experiment or all, of which places.
 
-    Flags may have named a cluster, or the repository; what was named has to answer.
+    Flags may have named a cluster, or the repository; what was named has to answer. `left_out` says why of environments
+    that are not asked since a default names another one.
     """
 
     name: str
@@ -60,6 +64,7 @@ class _Question:
     names_cluster: bool
     names_git: bool
     places: tuple[Place, ...]
+    left_out: Mapping[str, str]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,6 +73,9 @@ def run(args: argparse.Namespace) -> int:
     screen = Screen()
     while True:
         rows, silent = _ask(args, question)
+        if args.selector:
+            # What runs nowhere has no labels.
+            rows = [row for row in rows if row.live is not None and args.selector(row.live.labels)]
         _check(args, question, rows, silent)
         if args.watch and args.output in ("table", "wide"):
             screen.show(_text(args, question, rows) or "nothing is known")
@@ -81,42 +89,52 @@ def run(args: argparse.Namespace) -> int:
 def _question(args: argparse.Namespace) -> _Question:
     """What the arguments mean. Raises UsageError for flags that contradict each other."""
     flags = common.cluster_flags(args)
-    if flags and args.env:
+    named = typed(args, "env")
+    if flags and named:
         raise UsageError("--env names an environment, and -n, --context and --kubeconfig a cluster", next="choose one")
     team, _, name = (args.experiment_name or "").rpartition("/")
     try:
         settings = git_repository.settings_of(args)
     except UsageError:
-        if args.env:
+        if named:
             raise
         settings = find_settings(Path.cwd())
-    env = settings.environment(args.env) if args.env else None
+    # An environment that a default names is the only one asked; this machine is asked all the same.
+    env = settings.environment(args.env) if args.env and not flags else None
     kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
     places = tuple(
         Place(context=each.context, namespace=each.namespace, env=label)
         for label, each in settings.environments.items()
         if each.context and env in (None, label)
     )
-    if flags:
-        places = (Place(context=args.context, namespace=args.namespace, kubeconfig=kubeconfig),)
-    elif not places and env is None:
-        places = (Place(),)
+    if flags or not (places or named):
+        namespace = None if args.all_namespaces else args.namespace
+        places = (Place(context=args.context, namespace=namespace, kubeconfig=kubeconfig),)
     return _Question(
         name=name,
         team=team or args.team or "",
         settings=settings,
         env=env,
-        is_here=not flags and env is None,
+        is_here=not flags and not named,
         is_git=not flags and settings.repository is not None,
-        names_cluster=bool(flags or env),
-        names_git=bool(env or args.repo),
+        names_cluster=bool(flags or named),
+        names_git=bool(named or typed(args, "repo")),
         places=places,
+        left_out=_left_out(settings, named or flags, env, args.env),
     )
+
+
+def _left_out(settings: Settings, is_named: object, env: str | None, default: object) -> dict[str, str]:
+    """The environments beside the one that a default names, which whoever typed nothing may look for here."""
+    if is_named or env is None:
+        return {}
+    why = f"{getattr(default, 'source', 'a default')} says {env}; --env NAME asks another"
+    return {label: why for label in settings.environments if label != env}
 
 
 def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[Row], dict[str, str]]:
     """The rows, and what could not be asked with its reason; raises that where flags named the place."""
-    silent: dict[str, str] = {}
+    silent = dict(question.left_out)
     here = Part(name="here", ask=partial(ask_here, question.name))
     clusters: dict[Place, Part[Live]] = {}
     for place in question.places:
@@ -223,8 +241,8 @@ def _check(args: argparse.Namespace, question: _Question, rows: Sequence[Row], s
         return
     what = f"nothing is known of {args.experiment_name}"
     asked = {name: why for name, why in silent.items() if why != _REPOSITORY and not why.startswith("no cluster is")}
-    for name, why in silent.items():
-        output.note(f"not asked: {name}: {why}")
+    asked = {name: why for name, why in asked.items() if question.left_out.get(name) != why}
+    _note_silent(silent)
     if asked:
         raise ToolFailed(f"{what}, and {', '.join(asked)} did not answer", next="symph status, when it does again")
     raise NotFound(
@@ -248,8 +266,12 @@ def _print(args: argparse.Namespace, question: _Question, rows: Sequence[Row], s
             what = f"the pointer of {row.team}/{row.name} in {row.where} cannot be read: {row.placed.fault}"
             output.warn(what)
     if args.output not in ("json", "yaml"):
-        for name, why in silent.items():
-            output.note(f"not asked: {name}: {why}")
+        _note_silent(silent)
+
+
+def _note_silent(silent: Mapping[str, str]) -> None:
+    for why in dict.fromkeys(silent.values()):
+        output.note(f"not asked: {', '.join(name for name in silent if silent[name] == why)}: {why}")
 
 
 def _text(args: argparse.Namespace, question: _Question, rows: Sequence[Row]) -> str:
@@ -260,8 +282,9 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[Row]) ->
         return ""
     if args.output == "wide" or not question.name:
         columns = _columns(args, items)
-        return output.format_table(items, columns, headers=not args.no_headers, color=color)
-    table = output.format_table(items, _LEADING, headers=not args.no_headers, color=color)
+        return output.format_table(items, columns, headers=not args.no_headers, color=color, room=None)
+    columns, room = [*_LEADING, *used_columns(items)], output.room_of(args.output)
+    table = output.format_table(items, columns, headers=not args.no_headers, color=color, room=room)
     return "\n".join([table, *(line for row in rows for line in _below(row))])
 
 
@@ -314,14 +337,15 @@ def _columns(args: argparse.Namespace, items: Sequence[Mapping[str, object]]) ->
     """All of it for `-o wide`, else what fits: the reason has what the rest leaves of the width."""
     why = output.Column("WHY", "sentence")
     if args.output == "wide":
-        return [output.Column("NAME", "name"), *_LEADING, *_WIDE, why]
+        return [output.Column("NAME", "name"), *_LEADING, *used_columns(items), *_WIDE, why]
     columns = [
         output.Column("NAME", _cut(20, "name")),
         output.Column("WHERE", _cut(12, "where")),
         output.Column("VERSION", _cut(10, "version")),
         output.Column("STATE", _cut(24, "state"), state=_color),
         output.Column("READY", _ready),
+        *used_columns(items),
     ]
     width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
-    rest = width - 2 - max(map(len, output.format_table(items, columns).splitlines()))
+    rest = width - 2 - max(map(len, output.format_table(items, columns, room=None).splitlines()))
     return [*columns, output.Column("WHY", _cut(max(rest, _LEAST), "sentence"))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from symphony_charts.backend.cost import to_data as cost_data
 from symphony_charts.backend.status import FINAL, ExperimentStatus, age_since
 from symphony_charts.backend.why import Why, to_data
 from symphony_charts.gitops.store.pointers import Placed
@@ -58,6 +59,16 @@ class Row:
         return self.placed.pointer.version if self.placed and self.placed.pointer else self.running
 
     @property
+    def phase(self) -> str:
+        """How it is, in a word that programs may rely on: a phase as of `ls` and `ps`, else what Git alone knows."""
+        if self.live is not None:
+            return self.live.phase
+        if self.waiting:
+            return "proposed"
+        is_whole = self.placed is None or (self.placed.pointer is not None and self.placed.has_chart)
+        return "published" if is_whole else "damaged"
+
+    @property
     def state(self) -> str:
         """How it is, in a few words."""
         if self.waiting:
@@ -103,11 +114,13 @@ class Row:
             "version": self.version,
             "running": self.running,
             "state": self.state,
-            "phase": live.phase if live else None,
+            "phase": self.phase,
             "ready": ready,
             "processes": wanted,
             "started": live.started if live else None,
             "ended": live.ended if live else None,
+            "seconds": live.seconds if live else None,
+            "cost": cost_data(live.cost) if live else None,
             "run": live.run or None if live else None,
             "heldBy": list(live.held_by) if live else [],
             "why": to_data(self.why),

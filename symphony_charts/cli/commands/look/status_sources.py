@@ -12,7 +12,7 @@ from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.backend.why import Why, why_of
 from symphony_charts.cli.commands.gitops import git_repository
-from symphony_charts.cli.concurrent_parts import direct_address
+from symphony_charts.cli.costs import with_costs
 from symphony_charts.cli.diagnosis import diagnose
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.gitops.store.pointers import Placed, pointers
@@ -20,6 +20,7 @@ from symphony_charts.gitops.store.review import Waiting, find_waiting, is_done
 from symphony_charts.kubernetes.kubeconfig import read_context
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.settings.project import Settings
+from symphony_charts.system.git.addresses import direct_address
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["Live", "Place", "Published", "address_of", "ask_cluster", "ask_git", "ask_here"]
@@ -103,6 +104,8 @@ def ask_cluster(place: Place, name: str) -> Live:
         except SymphError:
             # Whoever may not read them is told of what runs alone.
             applications = []
+    priced = with_costs(watcher, [status for status, _ in found])
+    found = [(status, why) for status, (_, why) in zip(priced, found, strict=True)]
     return Live(
         found=found, applications={item["metadata"]["name"]: item for item in applications}, context=api.context
     )

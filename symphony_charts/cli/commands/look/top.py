@@ -6,6 +6,7 @@ import argparse
 import importlib.util
 import sys
 import time
+from collections.abc import Mapping, Sequence
 
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus
@@ -25,7 +26,8 @@ def run(args: argparse.Namespace) -> int:
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher)
     if args.once or args.output != "table" or not sys.stdout.isatty():
-        output.print_items(args, "Process", _items(watcher, status), _COLUMNS)
+        items = _items(watcher, status)
+        output.print_items(args, "Process", items, _columns(items))
         return 0
 
     if not args.plain and importlib.util.find_spec("textual"):
@@ -40,7 +42,9 @@ def run(args: argparse.Namespace) -> int:
     while True:
         color = output.use_color(sys.stdout, getattr(args, "color", None))
         head = f"{status.name}   {status.phase}   {time.strftime('%H:%M:%S')}"
-        screen.show(f"{head}\n{output.format_table(_items(watcher, status), _COLUMNS, color=color)}")
+        items = _items(watcher, status)
+        table = output.format_table(items, _columns(items), color=color, room=output.room_of("table"))
+        screen.show(f"{head}\n{table}")
         if status.is_final:
             return 0
         time.sleep(args.interval or _SELDOM_S)
@@ -60,6 +64,8 @@ def _items(watcher: Watcher, status: ExperimentStatus) -> list[dict[str, object]
                 "restarts": instance.restarts,
                 "cpu": used.cpu if used else None,
                 "memory": used.memory if used else None,
+                "gpu": used.gpu if used else None,
+                "gpuMemory": used.gpu_memory if used else None,
                 "lastLine": last.get(instance.path, ""),
             }
         )
@@ -74,11 +80,20 @@ def _memory(item: object) -> str:
     return f"{item / _MIB:.0f} MiB" if isinstance(item, int) else ""
 
 
-_COLUMNS = (
-    output.Column("PROCESS", "name"),
-    output.Column("STATE", "state", state=experiments.phase_color),
-    output.Column("RESTARTS", "restarts"),
-    output.Column("CPU", lambda item: _cpu(item["cpu"])),
-    output.Column("MEMORY", lambda item: _memory(item["memory"])),
-    output.Column("LAST LINE", lambda item: str(item["lastLine"])[:100]),
-)
+def _gpu(item: Mapping[str, object]) -> str:
+    busy = item["gpu"]
+    parts = [f"{busy:.0%}" if isinstance(busy, float) else "", _memory(item["gpuMemory"])]
+    return " ".join(part for part in parts if part)
+
+
+def _columns(items: Sequence[Mapping[str, object]]) -> list[output.Column]:
+    """The columns; that of GPUs where somebody measures any."""
+    return [
+        output.Column("PROCESS", "name"),
+        output.Column("STATE", "state", state=experiments.phase_color),
+        output.Column("RESTARTS", "restarts"),
+        output.Column("CPU", lambda item: _cpu(item["cpu"])),
+        output.Column("MEMORY", lambda item: _memory(item["memory"])),
+        *([output.Column("GPU", _gpu)] if any(map(_gpu, items)) else []),
+        output.Column("LAST LINE", lambda item: str(item["lastLine"])[:100]),
+    ]

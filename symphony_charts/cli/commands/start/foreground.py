@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import termios
-import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -15,6 +13,10 @@ from symphony_charts.cli import output
 from symphony_charts.cli.failures import INTERRUPTED
 
 __all__ = ["stay"]
+
+if sys.platform != "win32":
+    import termios
+    import tty
 
 _KEYS = "d: leave it running   ctrl-c: end it   any other key: go on looking"
 

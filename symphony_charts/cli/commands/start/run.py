@@ -7,9 +7,11 @@ import contextlib
 import time
 
 from symphony_charts.cli.options import common
+from symphony_charts.cli.options.defaults import typed
 from symphony_charts.errors import UsageError
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.tmux_client import need_tmux
+from symphony_charts.system.platforms import refuse_elsewhere
 
 __all__ = ["run"]
 
@@ -20,17 +22,25 @@ def run(args: argparse.Namespace) -> int:
     if args.no_color:
         args.color = "never"
     flags = common.cluster_flags(args)
-    if flags and args.on == "tmux":
+    if flags and typed(args, "on") == "tmux":
         raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
-    if flags or common.backend_of(args) == "kube":
+    backend = common.backend_of(args)
+    if flags or backend == "kube":
         # The client of Kubernetes takes 100 ms to import, which no run on this machine has.
         from symphony_charts.cli.commands.start.run_kube import run_kube
 
         return run_kube(args, began)
-    if not args.dry_run:
+    is_here = backend == "tmux"
+    if is_here:
+        refuse_elsewhere()
+    if is_here and not args.dry_run:
         need_tmux()
-    with contextlib.nullcontext() if args.dry_run else contextlib.closing(SupervisorProcess.ahead()) as spare:
+    with (
+        contextlib.nullcontext()
+        if args.dry_run or not is_here
+        else contextlib.closing(SupervisorProcess.ahead()) as spare
+    ):
         # As in `symph up`: meanwhile the supervisor imports the same.
-        from symphony_charts.cli.commands.start.run_here import run_here
+        from symphony_charts.cli.commands.start.run_here import run_here, run_there
 
-        return run_here(args, spare, began)
+        return run_here(args, spare, began) if is_here else run_there(args)

@@ -11,6 +11,7 @@ from symphony_charts.backend.why import named
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.start.foreground import stay
 from symphony_charts.cli.commands.start.run_output import follow, left_running, say_end
+from symphony_charts.cli.costs import with_costs
 from symphony_charts.cli.diagnosis import diagnose
 from symphony_charts.cli.following import Follower
 from symphony_charts.cli.values import prepared_of, user_values_of
@@ -44,7 +45,8 @@ def run_kube(args: argparse.Namespace, began: float) -> int:
     if not is_over:
         left_running(args, name)
         return code
-    say_end(args, follower.last, name, code, began)
+    last = with_costs(watcher, [follower.last])[0] if follower.last else None
+    say_end(args, last, name, code, began)
     _fail_if_failed(watcher, follower.last, code)
     return code
 

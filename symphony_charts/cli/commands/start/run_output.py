@@ -6,6 +6,7 @@ import argparse
 import json
 import time
 
+from symphony_charts.backend.cost import to_data
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogQuery
 from symphony_charts.cli import experiments, output
@@ -35,22 +36,24 @@ def follow(
 
 
 def say_end(args: argparse.Namespace, status: ExperimentStatus | None, name: str, code: int, began: float) -> None:
-    """One line: how it ended, how long that took, and where more is to be read."""
+    """One line: how it ended, how long that took, what it cost where that is known, and where more is to be read."""
     took = (status.ended if status and status.ended else time.time()) - (status.started if status else began)
     phase = status.phase if status else "deleted"
     if args.output == "json":
-        record = {"time": time.time(), "name": name, "phase": phase, "status": code, "seconds": round(took, 3)}
+        record: dict[str, object] = {"time": time.time(), "name": name, "phase": phase, "status": code}
+        record |= {"seconds": round(took, 3), "cost": to_data(status.cost if status else None)}
         output.line(json.dumps(record, ensure_ascii=False))
         return
     where = "" if args.backend == "tmux" else " --on kube"
     logs = f"   logs: symph logs {name}{where}" if status else ""
-    output.note(f"{name} {phase} after {_span(took)}{logs}")
+    cost = f"   {status.cost.sentence}" if status and status.cost and status.cost.sentence else ""
+    output.note(f"{name} {phase} after {_span(took)}{cost}{logs}")
 
 
 def left_running(args: argparse.Namespace, name: str) -> None:
     """Say how to come back to an experiment that runs on."""
     where = "" if args.backend == "tmux" else " --on kube"
-    end = f"symph down {name}" if args.backend == "tmux" else f"symph delete {name}{where}"
+    end = f"symph down {name}" if args.backend == "tmux" else f"symph rm {name}{where}"
     output.note(f"{name} runs on")
     output.next_step(f"symph logs -f {name}{where}", end)
 

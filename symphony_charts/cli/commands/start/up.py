@@ -10,12 +10,14 @@ from symphony_charts.errors import UsageError
 from symphony_charts.local.reload import parse_watched
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.tmux_client import need_tmux
+from symphony_charts.system.platforms import refuse_elsewhere
 
 __all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
     """Start it, say where, and with --wait how it ended; with --watch follow its files until interrupted."""
+    refuse_elsewhere()
     if args.watch and (args.wait or args.dry_run):
         raise UsageError("--watch stays until it is interrupted", next="leave --wait or --dry-run out")
     for text in args.watch:

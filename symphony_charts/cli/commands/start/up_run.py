@@ -13,6 +13,7 @@ from symphony_charts.cli.commands.tools.local_volumes import say_what_is_kept
 from symphony_charts.cli.following import Follower
 from symphony_charts.cli.local_specs import spec_here
 from symphony_charts.cli.log_lines import LinePrinter
+from symphony_charts.cli.rates import keep_rate
 from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.kinds.leftovers import failure_difference
 from symphony_charts.local import up as local_run
@@ -67,10 +68,11 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     limited = f"   limits by {' and '.join(limits)}" if limits else ""
     text = f"{name}   {plan['base_address']}   {count} {plural} up in {took:.2f} s{limited}"
     output.print_record(args, "Run", record, text)
+    keep_rate(args, started, spec)
     if args.watch:
         return follow(args, started, spec.path)
     if not args.wait:
-        output.next_step(f"symph process {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
+        output.next_step(f"symph ps {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
         return 0
     names = [path_of(process) for process in plan["processes"]]
     printer = LinePrinter(names, color=getattr(args, "color", None))

@@ -56,9 +56,8 @@ def _secret_notes(spec: SpecFile) -> tuple[Note, ...]:
 
 def _kustomize(spec: SpecFile, args: argparse.Namespace) -> Exported:
     """A kustomization with a file for each object; the namespace stands in it once."""
-    namespace, args.namespace = args.namespace, None
-    objects, notes = _chart_objects(spec, args)
-    return Exported(files=kustomize_files(objects, namespace=namespace), notes=(*notes, *_secret_notes(spec)))
+    objects, notes = _chart_objects(spec, args, is_placed=False)
+    return Exported(files=kustomize_files(objects, namespace=args.namespace), notes=(*notes, *_secret_notes(spec)))
 
 
 def _appwrapper(spec: SpecFile, args: argparse.Namespace) -> Exported:
@@ -88,20 +87,21 @@ def _dijob(spec: SpecFile, args: argparse.Namespace) -> Exported:
 
 
 def _chart_objects(
-    spec: SpecFile, args: argparse.Namespace, values: Mapping[str, object] | None = None
+    spec: SpecFile, args: argparse.Namespace, values: Mapping[str, object] | None = None, *, is_placed: bool = True
 ) -> tuple[list[dict[str, object]], list[Note]]:
     """The objects of the chart of `spec` under the values of the command line and `values` over them, without tests.
 
-    Beside them stands what of the spec no chart carries.
+    Where they are `is_placed` each says its namespace. Beside them stands what of the spec no chart carries.
 
     Raises SpecError for what cannot be packaged.
     """
     prepared = prepared_of(args, spec, force=True)
     # What is applied by hand is not Helm's.
     over = merge({"tests": {"enabled": False}}, values or {})
-    rendering = prepared.under(over, release=args.release or "", service="symph")
+    place = args.namespace or ""
+    rendering = prepared.under(over, release=args.release or "", namespace=place, service="symph", is_draft=False)
     lost = [Note(path=problem.path, what=problem.what, next=problem.next) for problem in prepared.losses]
-    return [_placed(item, args.namespace) for item in rendering.objects], lost
+    return [_placed(item, args.namespace if is_placed else None) for item in rendering.objects], lost
 
 
 def _placed(item: dict[str, object], namespace: str | None) -> dict[str, object]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from symphony_charts.cli import output
+from symphony_charts.cli.commands.study import runopts
 from symphony_charts.errors import CheckFailed, SpecError, UsageError
 from symphony_charts.formats.yaml_text import dump
-from symphony_charts.importers.common.hardening import taken_away
+from symphony_charts.importers.common.hardening import of_our_defaults
 from symphony_charts.importers.common.input_file import Source, from_data, read
 from symphony_charts.importers.common.report import Imported, Log
 from symphony_charts.importers.compose.importer import ComposeContext, import_compose
@@ -27,11 +30,16 @@ from symphony_charts.system.files import write_file
 
 __all__ = ["run"]
 
+# Of what a compose file mounts: enough for configuration, and no data.
+_MOST_FILES, _MOST_BYTES = 200, 65_536
 _STRICT = "change the input, or go without --strict"
 
 
 def run(args: argparse.Namespace) -> int:
     """Read the input, print or write the experiment, and report on stderr; a loss under `--strict` writes nothing."""
+    if args.format == "runopts":
+        return runopts.run(args)
+    _take_file_of_output(args)
     if args.format == "torchx" and (args.scheduler or args.compat):
         return _print_objects(args)
 
@@ -46,9 +54,18 @@ def run(args: argparse.Namespace) -> int:
     output.print_report(report)
     if is_refused:
         raise CheckFailed(f"{len(report.lost)} things of {args.source} are lost, so nothing was written", next=_STRICT)
-    if args.output not in ("", "json", "yaml") and not args.dry_run:
-        output.next_step(f"symph up {args.output} (here)", f"symph package {args.output}")
+    if args.file and not args.output and not args.dry_run:
+        output.next_step(f"symph up {args.file} (here)", f"symph package {args.file}")
     return 0
+
+
+def _take_file_of_output(args: argparse.Namespace) -> None:
+    """Earlier versions wrote to the file that `-o` named; a mistyped format is none."""
+    if args.output in ("", "json", "yaml"):
+        return
+    if Path(args.output).suffix not in (".yaml", ".yml", ".json"):
+        raise UsageError(f'-o takes json or yaml, not "{args.output}"', next=f"--to {args.output} writes a file")
+    args.file, args.output = args.file or args.output, ""
 
 
 def _import(args: argparse.Namespace) -> Imported:
@@ -59,7 +76,7 @@ def _import(args: argparse.Namespace) -> Imported:
     except SpecError as error:
         raise source.with_location(error) from error
     report = source.located(imported.report)
-    return imported.with_report(replace(report, notes=(*report.notes, *taken_away(imported.experiment))))
+    return imported.with_report(replace(report, notes=(*report.notes, *of_our_defaults(imported.experiment))))
 
 
 def _print_objects(args: argparse.Namespace) -> int:
@@ -93,6 +110,9 @@ def _source(args: argparse.Namespace) -> Source:
 
 
 def _dispatch(args: argparse.Namespace, source: Source) -> Imported:
+    if hasattr(args, "importer"):
+        imported: Imported = args.importer.run(source, args)
+        return imported
     if args.format == "torchx":
         return import_torchx(source, args.cfg, args.kind)
     if args.format == "dijob":
@@ -112,6 +132,15 @@ def _compose(args: argparse.Namespace, source: Source) -> Imported:
         except (OSError, UnicodeError, ValueError, RuntimeError):
             return None  # the importer says which name could not be read, and where it stands
 
+    def texts_below(name: str) -> list[str]:
+        try:
+            found = islice((path for path in (folder / name).rglob("*") if path.is_file()), _MOST_FILES)
+            paths = [folder / name] if (folder / name).is_file() else sorted(found)
+            small = [str(path) for path in paths if path.stat().st_size <= _MOST_BYTES]
+        except (OSError, ValueError):
+            return []
+        return [text for path in small if (text := read_text(path)) is not None]
+
     texts = [_read_text(name) for name in args.env_file] or [read_text(".env") or ""]
     variables = {name: value for text in texts for name, value in parse_env_file(text).items()}
     context = ComposeContext(
@@ -119,16 +148,33 @@ def _compose(args: argparse.Namespace, source: Source) -> Imported:
         folder=str(folder),
         variables=variables,
         profiles=args.profile,
+        images=_images(args.image),
         read_text=read_text,
+        texts_below=texts_below,
+        is_there=os.path.lexists,
+        home=os.path.expanduser("~"),  # noqa: PTH111 - Path.home raises where there is none
     )
     return import_compose(source, context)
+
+
+def _images(given: list[str]) -> dict[str, str]:
+    """The images by service."""
+    images: dict[str, str] = {}
+    for text in given:
+        service, equals, image = text.partition("=")
+        if not (service and equals and image):
+            raise UsageError(f'--image takes SERVICE=IMAGE, got "{text}"', next="for example: --image web=host/web:1")
+        images[service] = image
+    return images
 
 
 def _read_text(name: str) -> str:
     try:
         return Path(name).read_text("utf-8")
     except OSError as error:
-        raise SpecError.one(f"cannot read {name}: {error.strerror or error}") from error
+        raise SpecError.one(
+            f"cannot read {name}: {error.strerror or error}", name, "give a file that is there"
+        ) from error
     except UnicodeError as error:
         raise SpecError.one(f"{name} is not UTF-8 text", next="save it as UTF-8") from error
 
@@ -148,22 +194,24 @@ def _read(name: str, *, is_legacy: bool) -> Source:
     try:
         content = Path(name).read_bytes()
     except OSError as error:
-        raise SpecError.one(f"cannot read {name}: {error.strerror or error}") from error
+        raise SpecError.one(
+            f"cannot read {name}: {error.strerror or error}", name, "give a file that is there"
+        ) from error
     return read(content, name, python_tags=is_legacy)
 
 
 def _write(args: argparse.Namespace, imported: Imported) -> None:
     """Write the experiment to the file that was named, or to stdout; nothing in a dry run."""
     if args.dry_run:
-        if args.output:
-            output.note(f"would write {args.output}")
+        if args.file:
+            output.note(f"would write {args.file}")
         return
-    text = to_json(imported.experiment) if args.output.endswith(".json") else to_yaml(imported.experiment)
-    if not args.output:
+    text = to_json(imported.experiment) if args.file.endswith(".json") else to_yaml(imported.experiment)
+    if not args.file:
         output.line(text.rstrip("\n"))
         return
-    has_changed = write_file(Path(args.output), text.encode())
-    output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.output}")
+    has_changed = write_file(Path(args.file), text.encode())
+    output.note(f"{'wrote' if has_changed else 'unchanged:'} {args.file}")
 
 
 def _title(args: argparse.Namespace, imported: Imported) -> str:

@@ -1,4 +1,4 @@
-"""`symph runopts`: TorchX's run options, with types, defaults, and the field of an experiment that each one is."""
+"""`symph import runopts`: TorchX's run options, with types, defaults, and the field that each one sets."""
 
 from __future__ import annotations
 

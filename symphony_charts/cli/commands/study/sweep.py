@@ -14,8 +14,9 @@ from symphony_charts.chart.values.merge import merge
 from symphony_charts.cli import output
 from symphony_charts.cli.commands.gitops import git_repository
 from symphony_charts.cli.commands.study.sweep_kube import write_or_submit
-from symphony_charts.cli.commands.study.sweep_run import columns_of, record_of, run_all, show_plan
+from symphony_charts.cli.commands.study.sweep_run import columns_of, judge_of, record_of, run_all, show_plan
 from symphony_charts.cli.commands.study.sweep_show import show
+from symphony_charts.cli.options.defaults import typed
 from symphony_charts.cli.values import prepared_of, user_values_of
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.gitops.operations.environment_values import Given
@@ -27,7 +28,7 @@ from symphony_charts.secrets.files import guard_of
 from symphony_charts.spec import files
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.sweep.local import TrialRun, prepare_trials, write_trials
-from symphony_charts.sweep.trials import Trial, parse_axis, parse_points, parse_span, trials
+from symphony_charts.sweep.trials import Axis, Span, Trial, parse_axis, parse_points, parse_span, trials
 
 __all__ = ["run"]
 
@@ -40,9 +41,12 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             f'there is a word too many: "{args.sweep_name}"', next="symph sweep SPEC, or symph sweep show NAME"
         )
+    judge_of(args)
     spec = files.read(args.spec)
+    if args.search is not None:
+        return _search(args, spec)
     trials = _trials(args, spec.experiment.name)
-    if args.env and args.up:
+    if typed(args, "env") and args.up:
         raise _clash("--env publishes the trials, and --up runs them")
     if args.up and args.on == "tmux":
         spec = under_values(spec, user_values_of(args))
@@ -59,22 +63,35 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.up:
         return run_all(args, spec, base, runs)
-    return _publish(args, spec, runs) if args.env else _write(args, spec, base, runs)
+    return _publish(args, spec, runs) if typed(args, "env") else _write(args, spec, base, runs)
 
 
 def _trials(args: argparse.Namespace, base: str) -> tuple[Trial, ...]:
     for flag, number in (("--parallel", args.parallel), ("--random", args.random)):
         if number is not None and number < 1:
             raise UsageError(f"{flag} takes a number of at least 1, got {number}")
+    axes, spans = _space(args)
+    points = parse_points(_text_of(args.list), args.list) if args.list else ()
+    chance = random.Random(args.seed)  # noqa: S311 - draws trials, guards nothing
+    return trials(base, axes, spans, points, draw=args.random, chance=chance)
+
+
+def _space(args: argparse.Namespace) -> tuple[list[Axis], list[Span]]:
+    """What is varied: settings with their values, and those that are drawn between two numbers."""
     spans = [parse_span(text, is_log=False) for text in args.uniform]
     spans += [parse_span(text, is_log=True) for text in args.loguniform]
     axes = [parse_axis(text) for text in args.grid]
     for axis in axes:
         if axis.equal:
             output.note(f"{axis.key}: {', '.join(axis.equal)} equals a value before it, which is one trial")
-    points = parse_points(_text_of(args.list), args.list) if args.list else ()
-    chance = random.Random(args.seed)  # noqa: S311 - draws trials, guards nothing
-    return trials(base, axes, spans, points, draw=args.random, chance=chance)
+    return axes, spans
+
+
+def _search(args: argparse.Namespace, spec: SpecFile) -> int:
+    # optuna takes half a second to import, which a grid has not.
+    from symphony_charts.cli.commands.study.sweep_search import search
+
+    return search(args, spec, *_space(args))
 
 
 def _text_of(file: str) -> str:
@@ -145,12 +162,12 @@ def _publish(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun])
 
 
 def _argo(args: argparse.Namespace, spec: SpecFile, base: Prepared, runs: Sequence[TrialRun]) -> int:
-    if args.env:
+    if typed(args, "env"):
         raise _clash("--env publishes releases, and --on argo makes a Workflow")
     if args.timeout is not None:
         raise UsageError("a Workflow is not waited for, so --timeout ends none of its trials", next="set `deadline`")
-    if args.again:
-        raise UsageError("a Workflow runs every trial, so --again has nothing to add", next="leave it out")
+    if args.again and not args.up:
+        raise UsageError("a Workflow in a file has every trial, so --again has nothing to add", next="leave it out")
     columns = columns_of(runs[0].trial)
     return write_or_submit(args, spec, base, runs, [record_of(run.trial) for run in runs], columns)
 

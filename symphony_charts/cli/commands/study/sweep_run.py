@@ -7,18 +7,34 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 
 from symphony_charts.cli import output
-from symphony_charts.cli.commands.study.sweep_kube import installed
+from symphony_charts.cli.commands.study.sweep_kube import installed, reader_of
 from symphony_charts.cli.experiments import phase_color
-from symphony_charts.errors import CheckFailed
+from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.local.runs import runs_of
 from symphony_charts.prepare import Prepared
 from symphony_charts.spec.files import SpecFile
+from symphony_charts.sweep.early_stop import Judge, Stopper
 from symphony_charts.sweep.local import TrialRun, done_here, look_here, run_trials
+from symphony_charts.sweep.metrics import goal_of
 from symphony_charts.sweep.outcomes import Outcome
 from symphony_charts.sweep.record import Sweep, remember
 from symphony_charts.sweep.trials import Trial
+from symphony_charts.system.platforms import refuse_elsewhere
 
-__all__ = ["columns_of", "outcome_record", "record_of", "removal", "run_all", "show_plan"]
+__all__ = [
+    "columns_of",
+    "is_waited_for",
+    "judge_of",
+    "outcome_record",
+    "print_outcomes",
+    "record_of",
+    "remember_trials",
+    "removal",
+    "run_all",
+    "show_plan",
+    "stopper_here",
+    "words_of",
+]
 
 
 def show_plan(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun]) -> int:
@@ -40,44 +56,94 @@ def run_all(args: argparse.Namespace, spec: SpecFile, base: Prepared | None, run
         outcomes[trial.name] = Outcome(trial=trial, state="running")
         output.note(f"start {trial.name}")
 
+    if base is not None and len(runs) > _MANY:
+        output.note(f"{len(runs)} releases cost helm half a second of a processor each; --on argo makes one Workflow")
     with ExitStack() as stack:
         namespace = ""
         if base is not None:
-            going, namespace = installed(args, spec, base, runs, stack, started)
+            # helm is a process for each release: more at a time only wait for each other.
+            parallel = args.parallel or min(len(runs), _INSTALLED_AT_A_TIME if args.no_wait else _AT_A_TIME)
+            going, namespace = installed(
+                args, spec, base, runs, stack, started, parallel=parallel, judge=judge_of(args)
+            )
         else:
-            parallel = args.parallel or 1
+            refuse_elsewhere()
             going = run_trials(
-                runs, spec, parallel=parallel, again=args.again, timeout_s=args.timeout, on_start=started
+                runs,
+                spec,
+                parallel=args.parallel or 1,
+                again=args.again,
+                timeout_s=args.timeout,
+                on_start=started,
+                stopper=stopper_here(args),
             )
         stack.enter_context(closing(going))
-        _remember(args, spec, runs, namespace)
+        remember_trials(args, spec, [run.trial for run in runs], namespace)
         count = 0
         try:
             for outcome in going:
                 outcomes[outcome.trial.name] = outcome
                 count += 1
                 if not outcome.is_kept:
-                    output.note(f"{count}/{len(runs)} {outcome.trial.name} {_words(outcome)}")
+                    output.note(f"{count}/{len(runs)} {outcome.trial.name} {words_of(outcome)}")
         except KeyboardInterrupt:
             going.close()
             _print_interrupted(args, runs, outcomes, namespace)
             raise
     ordered = [outcomes[run.trial.name] for run in runs]
-    output.print_items(args, "Trial", list(map(outcome_record, ordered)), columns_of(runs[0].trial, ordered))
-    kept = sum(outcome.is_kept for outcome in ordered)
+    return print_outcomes(args, ordered, namespace)
+
+
+# From how many trials on a Workflow is cheaper, and how many releases are worked at by default.
+_MANY, _INSTALLED_AT_A_TIME, _AT_A_TIME = 50, 8, 64
+
+
+def stopper_here(args: argparse.Namespace) -> Stopper | None:
+    """What ends hopeless trials of this machine, if that is asked for."""
+    judge = judge_of(args)
+    return Stopper(judge=judge, read=reader_of(args)) if judge is not None else None
+
+
+def print_outcomes(args: argparse.Namespace, outcomes: Sequence[Outcome], namespace: str) -> int:
+    """Print how all trials ended; raises CheckFailed where one failed."""
+    columns = columns_of(outcomes[0].trial, outcomes) if outcomes else []
+    output.print_items(args, "Trial", list(map(outcome_record, outcomes)), columns)
+    kept = sum(outcome.is_kept for outcome in outcomes)
     if kept:
-        output.note(f"{kept} of {len(runs)} trials had been done before and were kept; --again runs them anew")
-    bad = [outcome for outcome in ordered if not outcome.is_done and not (args.no_wait and outcome.state != "failed")]
+        output.note(f"{kept} of {len(outcomes)} trials had been done before and were kept; --again runs them anew")
+    early = sum(outcome.is_early for outcome in outcomes)
+    if early:
+        output.note(f"{early} of {len(outcomes)} trials were stopped early")
+    bad = [outcome for outcome in outcomes if not outcome.is_done and not (args.no_wait and outcome.state != "failed")]
     if bad:
         step = f"symph logs {bad[0].trial.name}{_target(args, namespace)}; the same command runs them again"
-        raise CheckFailed(f"{len(bad)} of {len(ordered)} trials failed", next=step)
+        raise CheckFailed(f"{len(bad)} of {len(outcomes)} trials failed", next=step)
     return 0
 
 
-def _remember(args: argparse.Namespace, spec: SpecFile, runs: Sequence[TrialRun], namespace: str) -> None:
+def is_waited_for(args: argparse.Namespace) -> bool:
+    """Whether the command runs the trials and sees each end, as a Workflow's are not."""
+    return args.up and args.on in ("tmux", "kube") and not args.no_wait
+
+
+def judge_of(args: argparse.Namespace) -> Judge | None:
+    """Who finds trials hopeless, if that is asked for; raises UsageError where nobody could end them."""
+    if not args.early_stop:
+        return None
+    if not args.metric:
+        raise UsageError("--early-stop needs to know what to compare", next="add --metric KEY, as --metric loss")
+    if not is_waited_for(args):
+        what = "--early-stop ends trials that this command itself runs and waits for"
+        raise UsageError(what, next="leave it out, or use --up, here or with --on kube")
+    if args.grace < 0:
+        raise UsageError(f"--grace takes a number of steps, got {args.grace:g}")
+    return Judge(metric=args.metric, goal=args.goal or goal_of(args.metric), rule=args.early_stop, grace=args.grace)
+
+
+def remember_trials(args: argparse.Namespace, spec: SpecFile, trials: Sequence[Trial], namespace: str) -> None:
     """Write down which trials the sweep has, before the first of them starts."""
-    trials = {run.trial.name: run.trial.settings for run in runs}
-    sweep = Sweep(name=spec.experiment.name, backend=args.on, trials=trials, namespace=namespace)
+    settings = {trial.name: trial.settings for trial in trials}
+    sweep = Sweep(name=spec.experiment.name, backend=args.on, trials=settings, namespace=namespace)
     # What is gone here is forgotten; a cluster is not asked about each of them.
     remember(sweep, is_left=lambda name: args.on != "tmux" or bool(runs_of(name)))
 
@@ -101,7 +167,7 @@ def removal(names: Sequence[str], target: str = "") -> str:
     """The command that removes what is left of trials."""
     first, last = min(names), max(names)
     same = next((at for at, letter in enumerate(first) if letter != last[at]), len(first))
-    return f"symph db '{first[:same]}.*'{target}"
+    return f"symph rm --match '{first[:same]}.*'{target}"
 
 
 def _target(args: argparse.Namespace, namespace: str) -> str:
@@ -111,7 +177,7 @@ def _target(args: argparse.Namespace, namespace: str) -> str:
     return "".join(flags)
 
 
-def _words(outcome: Outcome) -> str:
+def words_of(outcome: Outcome) -> str:
     """How a trial ended, in one line."""
     status = f" ({outcome.status})" if outcome.status else ""
     after = f" after {outcome.seconds:.1f} s" if outcome.seconds is not None else ""

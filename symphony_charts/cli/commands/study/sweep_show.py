@@ -9,17 +9,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from symphony_charts.backend.protocol import Watcher
-from symphony_charts.backend.status import LogQuery
 from symphony_charts.cli import output
-from symphony_charts.cli.commands.helm.release import open_releases
+from symphony_charts.cli.commands.study.sweep_kube import outcomes_of, reader_of
 from symphony_charts.cli.commands.study.sweep_run import columns_of, outcome_record
-from symphony_charts.cli.experiments import watcher_of
 from symphony_charts.errors import NotFound, UsageError
-from symphony_charts.sweep.kubernetes import look_there
-from symphony_charts.sweep.local import look_here, metrics_file
-from symphony_charts.sweep.metrics import Series, best_of, goal_of, means_over, series_of
-from symphony_charts.sweep.outcomes import Outcome
+from symphony_charts.sweep.metrics import best_of, goal_of, means_over
 from symphony_charts.sweep.plot import plot
 from symphony_charts.sweep.record import Sweep, find_sweep
 from symphony_charts.system.files import write_file
@@ -36,8 +30,8 @@ def show(args: argparse.Namespace) -> int:
     sweep = find_sweep(args.sweep_name, args.on)
     if args.on == "kube":
         args.namespace = args.namespace or sweep.namespace
-    outcomes, watcher = _outcomes(args, sweep), watcher_of(args)
-    series = {outcome.trial.name: _series(watcher, outcome) for outcome in outcomes}
+    outcomes, read = outcomes_of(args, sweep), reader_of(args)
+    series = {outcome.trial.name: read(outcome.trial.name) for outcome in outcomes}
     # Programs say their settings, too.
     given = {key.rpartition(".")[2].lower() for settings in sweep.trials.values() for key in settings}
     names = list(dict.fromkeys(name for each in series.values() for name in each if name.lower() not in given))
@@ -69,25 +63,6 @@ def show(args: argparse.Namespace) -> int:
         word = "highest" if goal == "max" else "lowest"
         output.note(f"best: {best}, {metric} {last[best]:g} ({word}, of {len(last)} trials; --metric, --goal choose)")
     return 0
-
-
-def _outcomes(args: argparse.Namespace, sweep: Sweep) -> list[Outcome]:
-    if sweep.backend == "tmux":
-        return [look_here(trial) for trial in sweep.all_trials()]
-    with open_releases(args, 300.0) as releases:
-        return [look_there(releases, trial, args.namespace) for trial in sweep.all_trials()]
-
-
-def _series(watcher: Watcher, outcome: Outcome) -> Series:
-    """What a trial measured: by its file where it has written one, else by what it printed."""
-    name = outcome.trial.name
-    file = metrics_file(name)
-    if watcher.backend == "tmux" and file.is_file():
-        return series_of(file.read_text(encoding="utf-8", errors="replace").splitlines())
-    try:
-        return series_of(line.text for line in watcher.logs(name, LogQuery()))
-    except NotFound:
-        return {}
 
 
 def _metric(name: str) -> Callable[[Mapping[str, object]], object]:

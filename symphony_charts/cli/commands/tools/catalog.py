@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 import urllib.request
 from datetime import datetime, timezone
 from importlib import metadata
@@ -172,8 +173,8 @@ def _refresh(args: argparse.Namespace) -> int:
 
 
 def _refresh_prices(args: argparse.Namespace) -> int:
-    text, name = _price_list(args.prices)
-    table = read_prices(text, name, _day_of)
+    text, name, read_at = _price_list(args.prices)
+    table = read_prices(text, name, _day_of, _day_of(read_at))
     path = user_prices_path()
     if not args.dry_run:
         write_file(path, msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n")
@@ -184,18 +185,19 @@ def _refresh_prices(args: argparse.Namespace) -> int:
     return 0
 
 
-def _day_of(moment: int) -> str:
+def _day_of(moment: float) -> str:
     return datetime.fromtimestamp(moment, timezone.utc).date().isoformat()
 
 
-def _price_list(where: str) -> tuple[bytes, str]:
-    """The text of a price list, and what to call its source."""
+def _price_list(where: str) -> tuple[bytes, str, float]:
+    """The text of a price list, what to call its source, and when it came here (the date of one that says none)."""
     if where == "libcloud":
-        return _of_libcloud()
+        return (*_of_libcloud(), time.time())
     if where.startswith("https://"):
-        return _download(where), where
+        return _download(where), where, time.time()
     try:
-        return Path(where).expanduser().read_bytes(), where
+        path = Path(where).expanduser()
+        return path.read_bytes(), where, path.stat().st_mtime
     except OSError as error:
         raise SpecError.one(f"cannot read the price list: {error}", at=where) from error
 

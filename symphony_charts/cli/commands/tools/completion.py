@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import shtab
 
+from symphony_charts.cli.verbs import VERBS
+
 __all__ = ["run"]
 
 # The arguments whose values are asked for at the prompt, and what `symph __complete` is asked.
@@ -33,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
     args.symphony.load_all()
     parser = args.symphony.master_parser
     prog = parser.prog
+    _leave_out_aliases(args.symphony.subparsers)
     for action in _actions(parser):
         if action.dest in _NAMES:
             what = _NAMES[action.dest]
@@ -51,6 +54,14 @@ def run(args: argparse.Namespace) -> int:
     }
     sys.stdout.write(shtab.complete(parser, shell=args.shell, preamble=preamble.get(args.shell, "")))
     return 0
+
+
+def _leave_out_aliases(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Take our verbs' other names out of `verbs`; a name that a project gave to a verb of its own stays."""
+    for verb in VERBS:
+        for alias in verb.aliases:
+            if verbs.choices.get(alias) is verbs.choices[verb.name]:
+                del verbs.choices[alias]
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

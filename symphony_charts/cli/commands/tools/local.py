@@ -53,7 +53,7 @@ def _replay(args: argparse.Namespace) -> int:
     record = {"name": started.experiment, "run": started.run_id, "replays": past.run_id}
     output.print_record(args, "Run", record, f"{started.experiment}   run {started.run_id} replays {past.run_id}")
     if not args.wait:
-        output.next_step(f"symph process {started.experiment}", f"symph logs -f {started.experiment}")
+        output.next_step(f"symph ps {started.experiment}", f"symph logs -f {started.experiment}")
         return 0
     return up.wait(started)
 
@@ -86,7 +86,7 @@ def _gc(args: argparse.Namespace) -> int:
     rest = [str(path) for path in remover.trash(home())]
     if not args.dry_run and (items or rest):
         if items and not args.yes:
-            output.note(output.format_table(items, _COLUMNS))
+            output.note(output.format_table(items, _COLUMNS, room=output.room_of(args.output)))
         output.confirm(args, f"Remove {_what(items, rest)}?")
         removed = [item for run, item in zip(runs, items, strict=True) if _is_removed(run, refusals)]
         items = removed

@@ -24,7 +24,7 @@ from symphony_charts.local.plan.overrides import overridden
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.run_folder import make_sub_paths
 from symphony_charts.local.show_environment import plan_items, shell_text
-from symphony_charts.placement.pools.files import pools_of_spec
+from symphony_charts.placement.pools.of_spec import pools_of_spec
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.services import allocate

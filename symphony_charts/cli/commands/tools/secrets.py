@@ -13,11 +13,12 @@ from symphony_charts.cli import output
 from symphony_charts.errors import CheckFailed, NotFound, SpecError, ToolFailed, UsageError
 from symphony_charts.formats.yaml_text import dump
 from symphony_charts.secrets.certificate import fetch_certificate
-from symphony_charts.secrets.existing import key_of, secret_object
-from symphony_charts.secrets.files import read_secrets, sealed_values, secret_keys, secret_name
+from symphony_charts.secrets.existing import secret_object
+from symphony_charts.secrets.files import cluster_options, read_secrets, sealed_values, secret_keys, secret_name
 from symphony_charts.secrets.sealing import Certificate, read_certificate
 from symphony_charts.spec import files as specfile
 from symphony_charts.spec.files import SpecFile
+from symphony_charts.spec.sources import key_of
 from symphony_charts.system.subprocess_runner import run as start
 
 __all__ = ["certificate_of", "run"]
@@ -48,7 +49,7 @@ def _push(args: argparse.Namespace, spec: SpecFile) -> int:
     if args.dry_run:
         _print(args, made)
         return 0
-    _apply(made)
+    _apply(args, made)
     output.line(f"secret/{args.name} pushed{f' to {args.namespace}' if args.namespace else ''}")
     return 0
 
@@ -68,7 +69,7 @@ def _seal(args: argparse.Namespace, spec: SpecFile) -> int:
 def _check(args: argparse.Namespace, spec: SpecFile) -> int:
     """Ask the cluster for the Secret's keys."""
     where = f" in {args.namespace}" if args.namespace else ""
-    keys = secret_keys(args.name, args.namespace)
+    keys = secret_keys(args.name, args.namespace, args.context, args.kubeconfig)
     if keys is None:
         raise NotFound(f"there is no Secret {args.name}{where}", next=f"symph secrets push {args.spec}")
     lacking = sorted({key_of(file) for file in spec.experiment.secrets} - keys)
@@ -91,9 +92,10 @@ def _print(args: argparse.Namespace, made: dict[str, object]) -> None:
         sys.stdout.write(json.dumps(made, indent=2) + "\n" if args.output == "json" else dump(made))
 
 
-def _apply(made: dict[str, object]) -> None:
+def _apply(args: argparse.Namespace, made: dict[str, object]) -> None:
     """By kubectl, through stdin: a secret in an argv can be read by every user of the machine."""
-    argv = ["kubectl", "apply", "--server-side", "--field-manager=symph", "-f", "-"]
+    argv = ["kubectl", "apply", *cluster_options(args.context, args.kubeconfig)]
+    argv += ["--server-side", "--field-manager=symph", "-f", "-"]
     ended = start(argv, input=json.dumps(made).encode(), timeout_s=30, check=False)
     if ended.status:
         said = ended.error_text.strip().splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from symphony_charts.cli.options import common, repository
 from symphony_charts.cli.options.values import add_values
@@ -12,7 +13,8 @@ __all__ = ["configure"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph diff`."""
-    parser.add_argument("what", metavar="SPEC|EXPERIMENT", help="an experiment file, or the name of a published one")
+    text = "an experiment file or its folder as a path, or the name of a published one (default: ./experiment.yaml)"
+    parser.add_argument("what", metavar="SPEC|EXPERIMENT", nargs="?", type=_what, default=".", help=text)
     parser.add_argument("versions", metavar="VERSION", nargs="*", help="one or two published versions")
     repository.add_env(parser, text="the environment to compare with, or whose values both versions get")
     parser.add_argument(
@@ -34,3 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph diff rl --from dev --to prod           # two environments",
         "symph diff rl.yaml --env dev -o markdown     # for a pull request",
     )
+
+
+def _what(text: str) -> str:
+    """A path is a spec; a bare word is a name, also where a folder is called so."""
+    return common.spec_of(text) if text == "." or os.sep in text else text

@@ -13,14 +13,14 @@ __all__ = ["configure"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph package`."""
     common.add_specs(parser)
+    parser.add_argument("-d", "--dest", metavar="DIR", default=None, help="folder to write to (default: dist)")
     parser.add_argument(
         "-o",
         "--output",
-        metavar="DIR|FORMAT",
+        metavar="FORMAT",
         default="table",
-        help=f"folder to write to (default: dist), or a format of the answer: {', '.join(common.FORMATS)}",
+        help=f"format of the answer: {', '.join(common.FORMATS)} (default: table)",
     )
-    parser.add_argument("-d", "--dest", metavar="DIR", default=None, help="folder to write to, whatever it is called")
     parser.add_argument("--version", metavar="V", default=None, help="the chart's version (default: by what changed)")
     parser.add_argument(
         "-t",
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser,
         "symph package experiment.yaml",
         "symph package experiment.yaml --pools cluster.tf.json",
-        "symph package experiments/*.yaml -o charts",
+        "symph package experiments/*.yaml -d charts",
         "symph package rl.yaml --set groups.agent.replicas=32 --version 1.0.0",
         "symph package rl.yaml --dry-run -o json",
         "symph package rl.yaml --push --env dev",

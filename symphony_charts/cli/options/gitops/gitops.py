@@ -23,6 +23,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         check.add_argument("--base", metavar="COMMIT", default=None, help="refuse edits of published charts since then")
         check.add_argument("--strict", action="store_true", help="exit with 1 for warnings, too")
         common.add_output(check, common.FINDING_FORMATS, headers=False)
+    review = actions.add_parser("review", help="what a change of experiments means, as a comment of its pull request")
+    common.add_specs(review)
+    review.add_argument(
+        "--env",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="compare with what runs in this environment; may be repeated (default: each of .symph.yaml)",
+    )
+    review.add_argument("--pools", metavar="FILE", action="append", default=[], help="node pools to plan on")
+    review.add_argument("--strict", action="store_true", help="let warnings of `symph validate` say no, too")
+    review.add_argument(
+        "--post",
+        action="store_true",
+        help="leave it at the pull request that GitHub Actions or GitLab CI runs this for, with $GITHUB_TOKEN or "
+        "$GITLAB_TOKEN, in place of an earlier one",
+    )
+    common.add_output(review, ("markdown", "json"), default="markdown")
+    common.add_dry_run(review, "with --post: say what would be done and leave nothing")
     render = actions.add_parser("render", help="write the manifests of what an environment runs, for reviews")
     repository.add_env(render)
     repository.add_repository(render)
@@ -37,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph gitops init --repo git@example.org:team/charts.git --destination dev=rl-dev --destination prod=big/rl",
         "symph gitops init --flux --into ~/charts --destination dev=rl-dev --dry-run",
         "symph gitops lint ~/charts --base origin/main -o sarif",
+        "symph gitops review rl.yaml --env dev --post",
         "symph gitops render --env prod --branch env/prod-next",
         "symph gitops gc --keep 5 --dry-run",
     )

@@ -1,10 +1,11 @@
-"""The options of `symph delete-batch`."""
+"""The options of `symph delete-batch`, the earlier name of `symph rm --match`."""
 
 from __future__ import annotations
 
 import argparse
 
 from symphony_charts.cli.options import common
+from symphony_charts.cli.options.inside.rm import add_removal
 
 __all__ = ["configure"]
 
@@ -13,10 +14,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph delete-batch`."""
     text = "a regular expression that fits the whole name; quote it"
     parser.add_argument("experiment_names", metavar="PATTERN", nargs="+", help=text)
-    common.add_backend(parser)
-    common.add_output(parser, ("table", "json", "yaml", "name"))
-    common.add_yes(parser)
-    parser.add_argument("-f", "--force", action="store_true", help="the same as --yes")
-    common.add_volumes(parser)
-    common.add_dry_run(parser)
-    common.add_examples(parser, "symph delete-batch 'sweep-.*' --dry-run", "symph db 'rl-[0-9]+' --yes --on kube")
+    add_removal(parser)
+    common.add_examples(parser, "symph rm --match 'sweep-.*' --dry-run", "symph rm --match 'rl-[0-9]+' --yes --on kube")

@@ -21,6 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     repository.add_env(parser, text="only this environment")
     repository.add_repository(parser)
     release.add_target(parser)
+    common.add_all_namespaces(parser)
+    common.add_selector(parser)
     parser.add_argument("-w", "--watch", action="store_true", help="go on until nothing changes by itself any more")
     common.add_output(parser)
     common.add_examples(
@@ -30,4 +32,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph status rl --watch",
         "symph status --env prod -o wide",
         "symph status rl -n ml -o json",
+        "symph status -l team=rl",
     )

@@ -22,9 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"{' or '.join(_TEMPLATES)}, or the folder of a cookiecutter template of your own (default: yaml)",
     )
     parser.add_argument("-d", "--dest", metavar="DIR", default=".", help="where to make the folder (default: here)")
-    parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], help="an answer for your own template; may repeat"
-    )
+    text = "an answer to a question of your own template; may be repeated"
+    parser.add_argument("--answer", dest="set", metavar="KEY=VALUE", action="append", default=[], help=text)
+    parser.add_argument("--set", action="append", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     common.add_output(parser, ("table", "json", "yaml"), headers=False)
     common.add_dry_run(parser)
     common.add_examples(

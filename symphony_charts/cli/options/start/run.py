@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--share-gpus", action="store_true", help="here: let processes have the same GPUs in turn, not each alone"
     )
-    common.add_backend(parser)
+    common.add_backend(parser, is_one=True)
     add_values(parser)
     common.add_placement(parser)
     common.add_output(parser, ("table", "json"), headers=False)

@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--share-gpus", action="store_true", help="let processes have the same GPUs in turn, and not hold them alone"
     )
     add_values(parser)
-    common.add_output(parser, ("table", "json", "yaml"))
+    common.add_output(parser, ("table", "json", "yaml"), headers=False)
     common.add_dry_run(parser, "print what would be started, without values of variables")
     common.add_examples(
         parser,

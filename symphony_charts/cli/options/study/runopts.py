@@ -1,4 +1,4 @@
-"""The options of `symph runopts`."""
+"""The options of `symph import runopts`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["configure"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `symph runopts`."""
+    """Add the arguments of `symph import runopts`."""
     parser.add_argument(
         "scheduler",
         nargs="?",
@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_output(parser)
     common.add_examples(
         parser,
-        "symph runopts",
-        "symph runopts kubernetes_mcad -o wide",
+        "symph import runopts",
+        "symph import runopts kubernetes_mcad -o wide",
         "symph import torchx app.json --cfg namespace=ml,coscheduler_name=gang,priority=5",
     )

@@ -12,4 +12,10 @@ __all__ = ["configure"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph schema`."""
     parser.add_argument("--install-hint", action="store_true", help="say how to make an editor use the schema")
-    common.add_examples(parser, "symph schema > experiment.schema.json", "symph schema --install-hint")
+    parser.add_argument("--settings", action="store_true", help="the schema of .symph.yaml in place of an experiment's")
+    common.add_examples(
+        parser,
+        "symph schema > experiment.schema.json",
+        "symph schema --settings > settings.schema.json",
+        "symph schema --install-hint",
+    )

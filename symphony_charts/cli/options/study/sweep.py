@@ -12,7 +12,7 @@ __all__ = ["configure"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `symph sweep`."""
-    common.add_specs(parser, many=False)
+    parser.add_argument("spec", metavar="SPEC", nargs="?", type=_spec, default=".", help=common.SPEC_HELP)
     parser.add_argument(
         "sweep_name",
         metavar="NAME",
@@ -23,6 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shown = parser.add_argument_group("show", "`symph sweep show NAME`: trials and what they measured, at any time")
     shown.add_argument("--metric", metavar="KEY", default=None, help="the metric to judge by (default: the first)")
     shown.add_argument("--goal", choices=("min", "max"), default=None, help="what is best (default: by the name)")
+    shown.add_argument(
+        "--pattern",
+        metavar="REGEX",
+        default=None,
+        help="what gives metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)",
+    )
     shown.add_argument("--sort", metavar="KEY", default=None, help="order by a metric, a setting, state or seconds")
     shown.add_argument("--mean", metavar="KEYS", default=None, help="means over these settings, as seed")
     shown.add_argument("--csv", metavar="FILE", default=None, help="write the table as CSV; `-` is standard output")
@@ -48,6 +54,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--random", metavar="N", type=int, default=None, help="draw N trials instead of taking all")
     parser.add_argument("--seed", type=int, default=0, help="of --random (default: 0); the same seed, the same trials")
+    parser.add_argument(
+        "--search",
+        metavar="N",
+        type=int,
+        default=None,
+        help="with --up --metric, here or on kube: N trials, each proposed by optuna out of what those before measured"
+        " (extra `optuna`)",
+    )
     parser.add_argument("--up", action="store_true", help="run the trials that are not done yet, and wait for them")
     parser.add_argument(
         "--again", action="store_true", help="with --up: run those anew, too, that are done with what they are now"
@@ -74,6 +88,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="how long a trial may take before it is ended: 90, 90s, 5m, 2d (default: as long as it does)",
     )
+    parser.add_argument(
+        "--early-stop",
+        choices=("median", "halving"),
+        default=None,
+        help="with --up --metric, here or on kube: end trials that are worse than the median of the others by the same"
+        " step, or that are not in the best third at the steps GRACE, 3 GRACE, 9 GRACE...",
+    )
+    parser.add_argument(
+        "--grace", metavar="STEPS", type=float, default=1.0, help="of --early-stop: none ends before this step (1)"
+    )
     repository.add_env(parser, text="publish every trial to this environment, in one commit")
     repository.add_repository(parser)
     repository.add_change_options(parser, is_alone=False)
@@ -87,6 +111,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph sweep experiment.yaml --grid lr=1e-3,1e-4 --grid seed=0..9      # one chart, a values file a trial",
         "symph sweep experiment.yaml --grid seed=0..9 --up --parallel 4        # here, four at a time",
         "symph sweep experiment.yaml --list points.csv --up --timeout 2h       # points; again: the rest",
+        "symph sweep experiment.yaml --loguniform lr=1e-5..1e-1 --search 30 --up --metric loss   # optuna proposes",
+        "symph sweep experiment.yaml --grid lr=1,0.1,0.01 --up --metric loss --early-stop median --grace 10",
         "symph sweep experiment.yaml --grid seed=0..9 --on argo --parallel 4   # one Argo Workflow, as a file",
         "symph sweep experiment.yaml --grid seed=0..9 --on kube --up --parallel 4   # a Helm release each",
         "symph sweep experiment.yaml --loguniform lr=1e-5..1e-2 --random 20 --dry-run",
@@ -95,3 +121,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph sweep show descent --mean seed                                  # means and deviations over seeds",
         "symph sweep experiment.yaml --grid processes.agent.replicas=2,4,8",
     )
+
+
+def _spec(text: str) -> str:
+    """`show` is a word of the command, also where a folder is called so."""
+    return text if text == "show" else common.spec_of(text)

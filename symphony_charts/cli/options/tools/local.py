@@ -34,7 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _add_env(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("component_name", metavar="PROCESS", nargs="?", help="default: the only one there is")
     common.add_experiment(parser)
-    parser.add_argument("--spec", metavar="SPEC", default=None, help="of this experiment file, which need not run")
+    parser.add_argument(
+        "--spec", metavar="SPEC", type=common.spec_of, default=None, help="of this experiment file, which need not run"
+    )
     parser.add_argument("--show-secrets", action="store_true", help="print secret values, too")
     common.add_output(parser, ("shell", "json", "yaml"), default="shell", headers=False)
 

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     common.add_specs(parser, many=False)
     parser.add_argument("--release", metavar="NAME", default=None, help="the release (default: the experiment's name)")
-    parser.add_argument("-n", "--namespace", default=None, help="the namespace (default: the experiment's)")
+    common.add_cluster(parser, "the namespace (default: the experiment's)")
     parser.add_argument("--name", default=None, help="the Secret's name (default: <release>-secrets)")
     parser.add_argument("--cert", metavar="FILE|URL|cluster", default=None, help="seal: the controller's certificate")
     common.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)

@@ -147,7 +147,7 @@ class Container:
             return ended
         self.state.run(f"process://{uuid.uuid4().hex}")
         self.host.event("Started", f"Started container {self.name}")
-        self._start_probes(self.run.pid)
+        self._start_probes()
         self.host.changed()
         ended = await self.run.wait()
         self._end_probes()
@@ -191,40 +191,34 @@ class Container:
 
     # --- probes ---
 
-    def _start_probes(self, pid: int) -> None:
-        startup = self.spec.get("startupProbe")
-        if startup:
-            self._watch(startup, pid, self._on_startup, starts_as=None)
+    def _start_probes(self) -> None:
+        if self.spec.get("startupProbe"):
+            self._watch("Startup", self._on_startup, starts_as=None)
         else:
-            self._on_startup(True, "")
+            self._on_startup(passed=True)
 
-    def _on_startup(self, passed: bool, said: str) -> None:
+    def _on_startup(self, passed: bool) -> None:
         if not passed:
-            return self._kill("Startup", said)
-        pid = self.run.pid if self.run else 0
+            return self._kill()
         self.state.is_started = True
         self.has_started.set()
-        readiness, liveness = self.spec.get("readinessProbe"), self.spec.get("livenessProbe")
-        self.state.is_ready = readiness is None
-        if readiness:
-            self._watch(readiness, pid, self._on_readiness, starts_as=False)
-        if liveness:
-            self._watch(liveness, pid, self._on_liveness, starts_as=True)
+        self.state.is_ready = "readinessProbe" not in self.spec
+        if "readinessProbe" in self.spec:
+            self._watch("Readiness", self._on_readiness, starts_as=False)
+        if "livenessProbe" in self.spec:
+            self._watch("Liveness", self._on_liveness, starts_as=True)
         self.host.changed()
         return None
 
-    def _on_readiness(self, passed: bool, said: str) -> None:
+    def _on_readiness(self, passed: bool) -> None:
         self.state.is_ready = passed
-        if not passed:
-            self.host.event("Unhealthy", f"Readiness probe failed: {said}", is_warning=True)
         self.host.changed()
 
-    def _on_liveness(self, passed: bool, said: str) -> None:
+    def _on_liveness(self, passed: bool) -> None:
         if not passed:
-            self._kill("Liveness", said)
+            self._kill()
 
-    def _kill(self, kind: str, said: str) -> None:
-        self.host.event("Unhealthy", f"{kind} probe failed: {said}", is_warning=True)
+    def _kill(self) -> None:
         self._probes.append(asyncio.ensure_future(self._end_unhealthy()))
 
     async def _end_unhealthy(self) -> None:
@@ -236,14 +230,20 @@ class Container:
             except asyncio.TimeoutError:
                 run.send("KILL")
 
-    def _watch(self, probe: Object, pid: int, report: Callable[[bool, str], None], *, starts_as: bool | None) -> None:
-        run = self.run
+    def _watch(self, kind: str, report: Callable[[bool], None], *, starts_as: bool | None) -> None:
+        run, probe, told = self.run, self.spec[f"{kind.lower()}Probe"], ""
 
-        async def check() -> str:
+        async def check() -> bool:
+            nonlocal told
             # asyncio.wait_for may swallow the cancellation of a probe, before Python 3.12.
             if run is None or not run.is_running:
                 raise asyncio.CancelledError
-            return await probe_once(probe, self.spec, self.host.sandbox_pid, self.host.address, self.execute)
+            said = await probe_once(probe, self.spec, self.host.sandbox_pid, self.host.address, self.execute)
+            if said not in ("", told):
+                # The kubelet says each failure; the same words again would only be counted.
+                self.host.event("Unhealthy", f"{kind} probe failed: {said}", is_warning=True)
+            told = said
+            return not said
 
         self._probes.append(asyncio.ensure_future(watch_probe(probe, check, report, starts_as=starts_as)))
 

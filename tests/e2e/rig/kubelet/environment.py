@@ -127,7 +127,9 @@ def _one_key(reference: Object, kind: str, lookup: Lookup) -> str | None:
         return None
     if found is None:
         raise ConfigMissing(f'{kind[:-1]} "{reference["name"]}" not found')
-    raise ConfigMissing(f'couldn\'t find key {reference["key"]} in {kind[:-1]} "{reference["name"]}"')
+    title = {"configmaps": "ConfigMap", "secrets": "Secret"}[kind]
+    place = (found.get("metadata") or {}).get("namespace", "")
+    raise ConfigMissing(f"couldn't find key {reference['key']} in {title} {place}/{reference['name']}")
 
 
 def _texts(found: Object) -> dict[str, str]:

@@ -21,23 +21,22 @@ Execute = Callable[[list[str], float], Awaitable[tuple[int, str]]]
 
 async def watch_probe(
     probe: Object,
-    check: Callable[[], Awaitable[str]],
-    report: Callable[[bool, str], None],
+    check: Callable[[], Awaitable[bool]],
+    report: Callable[[bool], None],
     *,
     starts_as: bool | None,
 ) -> None:
-    """Check again and again; `report` each change of verdict, beginning with `starts_as`, and what was wrong."""
+    """Check again and again; `report` each change of verdict, beginning with `starts_as`."""
     await asyncio.sleep(probe.get("initialDelaySeconds", 0))
     verdict, in_a_row, last = starts_as, 0, None
     while True:
-        said = await check()
-        passed = said == ""
+        passed = await check()
         in_a_row = in_a_row + 1 if passed == last else 1
         last = passed
         needed = probe.get("successThreshold", 1) if passed else probe.get("failureThreshold", 3)
         if in_a_row >= needed and passed != verdict:
             verdict = passed
-            report(verdict, said)
+            report(verdict)
         period = probe.get("periodSeconds", 10)
         # Where failures change nothing (not ready stays not ready), asking more often only spares the tests a wait.
         await asyncio.sleep(min(1, period) if verdict is False else period)
@@ -49,7 +48,7 @@ async def probe_once(probe: Object, container: Object, pid: int, address: str, e
     try:
         if "exec" in probe:
             code, output = await execute(probe["exec"]["command"], timeout)
-            return "" if code == 0 else f"command exited with {code}: {output[-200:]}"
+            return "" if code == 0 else output.strip()[-200:] or f"command exited with {code}"
         if "tcpSocket" in probe:
             place = probe["tcpSocket"]
             port = port_number(place["port"], container)

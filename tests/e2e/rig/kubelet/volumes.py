@@ -91,7 +91,11 @@ def _keys(source: Object, kind: str, name: str, lookup: Lookup) -> list[File]:
     items = source.get("items") or [{"key": key, "path": key} for key in sorted(data)]
     absent = [item["key"] for item in items if item["key"] not in data]
     if absent and not source.get("optional"):
-        raise VolumeMissing(f'{kind[:-1]} "{name}" references non-existent key: {absent[0]}')
+        words = {
+            "configmaps": "configmap references non-existent config key",
+            "secrets": "references non-existent secret key",
+        }
+        raise VolumeMissing(f"{words[kind]}: {absent[0]}")
     return [
         File(path=item["path"], data=data[item["key"]], mode=item.get("mode", mode))
         for item in items

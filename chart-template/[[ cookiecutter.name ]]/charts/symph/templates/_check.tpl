@@ -38,3 +38,31 @@
 {{- end -}}
 {{- $isSo -}}
 {{- end -}}
+
+{{- /*
+symph.checkSealed (dict "secrets" "name" "namespace"): stops a release whose Secret is to be sealed where values are not,
+or were sealed for another one; its pods would wait for ever.
+*/ -}}
+{{- define "symph.checkSealed" -}}
+{{- if eq (.secrets.source | toString) "sealed" -}}
+{{- $step := printf "symph secrets seal SPEC -n %s --cert cluster > sealed.yaml, then -f sealed.yaml" .namespace -}}
+{{- $sealed := .secrets.encryptedData | default dict -}}
+{{- $lacking := list -}}
+{{- if or $sealed (not .secrets.name) -}}
+{{- range $key, $file := .secrets.files -}}
+{{- if not (index $sealed $key) -}}
+{{- $lacking = append $lacking $key -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $lacking -}}
+{{- fail (printf "\n\nsecrets.encryptedData: nothing is sealed for %s\n%s\n" (join ", " $lacking) $step) -}}
+{{- end -}}
+{{- $scope := .secrets.scope | default "strict" -}}
+{{- $own := ternary (printf "%s/%s" .namespace .name) (ternary .namespace "" (eq $scope "namespace-wide")) (eq $scope "strict") -}}
+{{- $said := .secrets.sealedFor | default "" -}}
+{{- if and $said $own (ne $said $own) -}}
+{{- fail (printf "\n\nsecrets.sealedFor: what is sealed opens as %s alone, and this is %s\n%s\n" $said $own $step) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

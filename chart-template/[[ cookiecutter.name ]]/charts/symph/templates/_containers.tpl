@@ -259,7 +259,14 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- $out = append $out (dict "name" "symph-config" "mountPath" "/etc/symph/config" "readOnly" true) -}}
 {{- end -}}
 {{- with (include "symph.secretVolume" . | fromJson) -}}
-{{- $out = append $out (dict "name" .name "mountPath" "/etc/secrets" "readOnly" true) -}}
+{{- $volume := .name -}}
+{{- $out = append $out (dict "name" $volume "mountPath" "/etc/secrets" "readOnly" true) -}}
+{{- range .secret.items -}}
+{{- $key := .key -}}
+{{- range (include "symph.list" (index $.model.values.secrets.files $key).alsoAt | fromJsonArray) -}}
+{{- $out = append $out (dict "name" $volume "mountPath" . "subPath" $key "readOnly" true) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- toJson $out -}}
 {{- end -}}

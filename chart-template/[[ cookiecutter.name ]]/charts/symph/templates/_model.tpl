@@ -19,11 +19,13 @@ What fills in a part of the model sets it in place, since a round trip through J
 {{- $_ := set $model "row" (include "symph.kind" (dict "kinds" (.Files.Get "files/kinds.yaml") "workload" $values.workload) | fromJson) -}}
 {{- include "symph.checkWorkload" (dict "model" $model "checks" (required "the chart has lost files/checks.yaml" (.Files.Get "files/checks.yaml"))) -}}
 {{- $_ := set $model "scripts" (dict "rank" (.Files.Get "files/scripts/rank.sh") "hold" (.Files.Get "files/scripts/hold.sh") "attempt" (.Files.Get "files/scripts/attempt.sh")) -}}
+{{- include "symph.checkSealed" (dict "secrets" $values.secrets "name" $model.secretName "namespace" .Release.Namespace) -}}
 {{- include "symph.setGroups" $model -}}
 {{- if eq $model.kind "dijob" -}}
 {{- include "symph.checkDijob" $model -}}
 {{- end -}}
 {{- include "symph.setServices" $model -}}
+{{- include "symph.checkNames" $model -}}
 {{- include "symph.setAddresses" $model -}}
 {{- include "symph.setNodes" $model -}}
 {{- include "symph.setConfigs" $model -}}
@@ -160,21 +162,44 @@ its processes as `listening`.
 {{- $_ := set . "services" $services -}}
 {{- end -}}
 
-{{- /* symph.hosts (dict "group" "port"): the addresses of a group's replicas by index, each with `port` behind it. */ -}}
-{{- define "symph.hosts" -}}
-{{- $hosts := list -}}
-{{- $pattern := printf "%s.%s%s" .group.podPattern .group.domainPattern .port | replace "{run}" "$(SYMPH_RUN)" -}}
-{{- range $index := until .group.replicas -}}
-{{- $hosts = append $hosts ($pattern | replace "{index}" (toString $index)) -}}
+{{- /* symph.checkNames: stops a name of a pod's own that is that of another Service of the release. */ -}}
+{{- define "symph.checkNames" -}}
+{{- $taken := dict -}}
+{{- range .services -}}
+{{- $_ := set $taken .host true -}}
 {{- end -}}
-{{- join "," $hosts -}}
+{{- range .groups -}}
+{{- $_ := set $taken .pods true -}}
+{{- end -}}
+{{- range $group, $own := .groups -}}
+{{- range $own.values.names -}}
+{{- if hasKey $taken . -}}
+{{- fail (printf "groups.%s.names: another Service of the release is called %s" $group .) -}}
+{{- end -}}
+{{- $_ := set $taken . true -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
-{{- /* symph.setNodes: the groups whose replicas are told their ranks, in order of them, each with its first rank and hosts. */ -}}
+{{- /* symph.hosts (dict "group" "port"): the addresses of a group's replicas by index, each with `port` behind it. */ -}}
+{{- define "symph.hosts" -}}
+{{- /* Written as they come: a list that grows is copied for each of them. */ -}}
+{{- $pattern := printf "%s.%s%s" .group.podPattern .group.domainPattern .port | replace "{run}" "$(SYMPH_RUN)" -}}
+{{- range $index := until .group.replicas -}}
+{{- ternary "," "" (gt $index 0) -}}{{- $pattern | replace "{index}" (toString $index) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /*
+symph.setNodes: the groups whose replicas are told their ranks, in order of them, each with its first rank and its hosts; those
+of type `none` have the hosts of them all, as tasks of a DIJob do.
+*/ -}}
 {{- define "symph.setNodes" -}}
 {{- $nodes := dict -}}
 {{- $rank := 0 -}}
 {{- $all := list -}}
+{{- $untyped := list -}}
+{{- $own := .values.workload.dijob | default dict -}}
 {{- range $name := (include "symph.ordered" (dict "map" .groups "order" .values.workload.order) | fromJsonArray) -}}
 {{- $group := index $.groups $name -}}
 {{- if $group.isNode -}}
@@ -182,7 +207,17 @@ its processes as `listening`.
 {{- $_ := set $nodes $name (dict "rank" (toString $rank) "hosts" $hosts) -}}
 {{- $rank = add $rank $group.replicas -}}
 {{- $all = append $all $hosts -}}
+{{- if eq (include "symph.dijobType" (dict "own" $own "name" $name)) "none" -}}
+{{- $untyped = append $untyped $name -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $theirs := list -}}
+{{- range $untyped -}}
+{{- $theirs = append $theirs (index $nodes .).hosts -}}
+{{- end -}}
+{{- range $untyped -}}
+{{- $_ := set (index $nodes .) "hosts" (join "," $theirs) -}}
 {{- end -}}
 {{- $_ := set . "nodes" $nodes -}}
 {{- $_ := set . "nodeHosts" (join "," $all) -}}

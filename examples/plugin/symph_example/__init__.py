@@ -1,0 +1,1 @@
+"""What a package can add to symph: a verb, an importer, a backend and a kind."""

@@ -1,0 +1,191 @@
+"""Experiments of this machine are known by the names that a launcher wrote, as tmux knew them for Symphony.
+
+A run has names of Kubernetes (`empty_exp` is `empty-exp` there); what its launcher wrote stands in its folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
+from symphony_charts.errors import NotFound
+from symphony_charts.formats.names import sanitize
+from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.run_files import read_json, write_json
+from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs
+from symphony_charts.local.shown_sessions import DEFAULT_WINDOW, show
+from symphony_charts.local.status import run_status
+from symphony_charts.spec.builder.experiment import ExperimentSpec
+
+__all__ = ["WrittenNames", "WrittenWatcher", "is_there"]
+
+_FILE = "written.json"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenNames:
+    """What a launcher called the experiment of a run, its groups by their names in the run, and processes by paths.
+
+    What it wrote as the run has it need not stand here. With `is_kept` the experiment is there until it is deleted.
+    """
+
+    experiment: str = ""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    processes: Mapping[str, str] = field(default_factory=dict)
+    is_kept: bool = False
+
+    @classmethod
+    def of(cls, run: Run) -> WrittenNames:
+        """Those of a run; of one that no launcher of Symphony's started, none."""
+        try:
+            data = read_json(run.folder / _FILE)
+        except NotFound:
+            data = {}
+        return cls(**{"experiment": run.experiment, **data})
+
+    @classmethod
+    def of_spec(cls, spec: ExperimentSpec) -> WrittenNames:
+        """Those of what is to be launched."""
+        groups = {sanitize(group.name): group.name for group in spec.list_process_groups()}
+        processes = {
+            sanitize(f"{one.group.name}/{one.name}" if one.group else one.name): one.name
+            for one in spec.list_all_processes()
+        }
+        return cls(spec.name, groups, processes)
+
+    def save(self, run: Run, server: str = "") -> None:
+        """Keep them with the run, and show it on a tmux server that the launcher named."""
+        write_json(run.folder / _FILE, asdict(self))
+        if server:
+            show(server, self.experiment, run, self._windows(run))
+
+    def _windows(self, run: Run) -> Iterator[tuple[str, Path]]:
+        for item in run.plan()["processes"]:
+            process = self.process(item["group"], item["process"])
+            name = process + item["name"].removeprefix(item["process"])
+            if process != DEFAULT_WINDOW:
+                title = f"{self.group(item['group'])}:{name}" if item["group"] else name
+                yield title, run.process_dir(item["slot"]) / "log"
+
+    def group(self, group: str) -> str:
+        """What the group is called that the run calls so."""
+        return self.groups.get(group, group)
+
+    def process(self, group: str, process: str) -> str:
+        """What a process of a group of the run (empty: a lone one) is called."""
+        return self.processes.get(f"{group}/{process}" if group else process, process)
+
+    def instance(self, one: InstanceStatus) -> InstanceStatus:
+        """The instance under those names; a replica's number stays behind its process."""
+        process = self.process(one.group, one.process)
+        return replace(
+            one, name=process + one.name.removeprefix(one.process), process=process, group=self.group(one.group)
+        )
+
+    def status(self, status: ExperimentStatus) -> ExperimentStatus:
+        """The status under those names."""
+        instances = tuple(map(self.instance, status.instances))
+        paths = {old.path: new.path for old, new in zip(status.instances, instances, strict=True)}
+        events = tuple(replace(event, about=paths.get(event.about, event.about)) for event in status.events)
+        return replace(status, name=self.experiment, experiment=self.experiment, instances=instances, events=events)
+
+    def paths(self, run: Run) -> dict[str, str]:
+        """The paths of the run's instances, and what they are under those names."""
+        every = run_status(run, events=False).instances
+        return {one.path: self.instance(one).path for one in every}
+
+
+def is_there(run: Run) -> bool:
+    """Whether Symphony would have a session of it: it runs, or was left for whoever deletes it."""
+    return run.is_live or WrittenNames.of(run).is_kept
+
+
+class WrittenWatcher(LocalWatcher):
+    """This machine's experiments; names that it is asked for are those that a launcher wrote, or those of the run.
+
+    With `is_kept` those that have ended are there until they are deleted, as Symphony's sessions were, if it was a
+    launcher of such sessions that started them.
+    """
+
+    def __init__(self, *, is_kept: bool = True) -> None:
+        super().__init__()
+        self._is_kept = is_kept
+
+    def names(self) -> list[str]:
+        """The experiments that are there."""
+        return [WrittenNames.of(run).experiment for run in self._there()]
+
+    def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
+        """The experiments that are there; with `ended` also the last run of those that have ended."""
+        runs = newest_runs() if ended else self._there()
+        return [WrittenNames.of(run).status(run_status(run)) for run in runs]
+
+    def _there(self) -> list[Run]:
+        return [run for run in newest_runs() if is_there(run)] if self._is_kept else live_runs()
+
+    def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
+        """How the newest run of an experiment is, also after its end."""
+        run = find_run(sanitize(name))
+        return WrittenNames.of(run).status(run_status(run, events=events))
+
+    def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
+        """How it is at once and whenever that changes."""
+        for status in super().changes(sanitize(name), timeout_s):
+            yield WrittenNames.of(find_run(sanitize(name))).status(status) if status else None
+
+    def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
+        """The lines of the newest run (`previous`: of the one before), merged by their times."""
+        run = find_run(sanitize(name))
+        paths = WrittenNames.of(run).paths(run)
+        asked = replace(query, instances=tuple(map(sanitize, query.instances)))
+        return (
+            replace(line, process=paths.get(line.process, line.process)) for line in super().logs(run.experiment, asked)
+        )
+
+    def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
+        """Starts, ends and restarts, as the supervisor noted them."""
+        run = find_run(sanitize(name))
+        paths = WrittenNames.of(run).paths(run)
+        for event in super().events(run.experiment, follow=follow):
+            yield replace(event, about=paths.get(event.about, event.about))
+
+    def usage(self, name: str) -> Mapping[str, Usage]:
+        """Processors since the last call (the first time: since the start) and resident memory, children included."""
+        run = find_run(sanitize(name))
+        paths = WrittenNames.of(run).paths(run)
+        return {paths.get(path, path): used for path, used in super().usage(run.experiment).items()}
+
+    def last_lines(self, name: str) -> Mapping[str, str]:
+        """The last line that each process wrote."""
+        run = find_run(sanitize(name))
+        paths = WrittenNames.of(run).paths(run)
+        return {paths.get(path, path): line for path, line in super().last_lines(run.experiment).items()}
+
+    def exec(
+        self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
+    ) -> int:
+        """Run a command with the environment, folder and files of the process."""
+        return super().exec(sanitize(name), _in_run(instance), command, tty=tty, stdin=stdin)
+
+    def output_of(self, name: str, instance: InstanceStatus, command: Sequence[str]) -> tuple[int, bytes, bytes]:
+        """Run a command with the environment, folder and files of the process, without a terminal."""
+        return super().output_of(sanitize(name), _in_run(instance), command)
+
+    def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
+        """Copy what the process sees at `path`; after its end, what is left of that on this machine."""
+        super().copy_out(sanitize(name), _in_run(instance), path, to)
+
+    def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
+        """Copy to where the process sees `to`."""
+        super().copy_in(sanitize(name), _in_run(instance), source, to)
+
+    def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
+        """End the experiment and remove what is kept of its runs, logs included."""
+        return super().delete(sanitize(name), dry_run=dry_run)
+
+
+def _in_run(one: InstanceStatus) -> InstanceStatus:
+    """The instance under the names of its run."""
+    return replace(one, name=sanitize(one.name), process=sanitize(one.process), group=sanitize(one.group))

@@ -1,0 +1,57 @@
+"""Where settings files stand: the project's, upwards from a folder, and the user's own.
+
+`symph ls` asks this module on its way, so it must stay light: YAML is read only where a file has what is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from symphony_charts.errors import SpecError
+
+__all__ = ["project_file", "says_defaults", "user_file"]
+
+_NAMES = (".symph.yaml", ".symph.yml")
+
+
+def project_file(folder: Path) -> Path | None:
+    """The settings file of the nearest folder at or above `folder` that has one. Raises SpecError where one has two."""
+    for parent in _upwards(folder):
+        files = [parent / name for name in _NAMES if (parent / name).is_file()]
+        if len(files) > 1:
+            what = f"{files[0].name} and {files[1].name} are both there"
+            raise SpecError.one(what, at=str(parent), next="keep one of them")
+        if files:
+            return files[0]
+    return None
+
+
+def user_file() -> Path | None:
+    """Where the user's own settings stand, whether or not the file is there; None for a user without a home."""
+    base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    try:
+        # The XDG rules say that a relative path is to be ignored.
+        return (base if base.is_absolute() else Path.home() / ".config") / "symph" / "config.yaml"
+    except RuntimeError:
+        return None
+
+
+def says_defaults() -> bool:
+    """Whether a settings file that counts for the current folder may say defaults of options."""
+    try:
+        files = (project_file(Path()), user_file())
+    except FileNotFoundError:
+        # Whoever stands in a folder that was removed can still list what runs.
+        return False
+    return any(file is not None and file.is_file() and b"defaults" in file.read_bytes() for file in files)
+
+
+def _upwards(folder: Path) -> Iterator[Path]:
+    here = folder.absolute()
+    home = Path.home()
+    for parent in (here, *here.parents):
+        yield parent
+        if parent == home:
+            return

@@ -1,0 +1,340 @@
+"""What beginners get wrong, one row each: the command line and its files, and what must be said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["MISTAKES", "OK", "Mistake"]
+
+OK = "name: rl\nimage: python:3.12-slim\nprocesses:\n  a:\n    command: python\n    args: [a.py]\n"
+SPEC = {"e.yaml": OK}
+COMPOSE = "services:\n  web:\n    image: nginx:1.29\n"
+DEPLOYMENT = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 1}\n"
+DIJOB = (
+    "apiVersion: diengine.opendilab.org/v2alpha1\nkind: DIJob\nmetadata: {name: x}\nspec:\n"
+    "  tasks:\n  - {name: a, type: none, replicas: 1,\n"
+    "     template: {spec: {containers: [{name: di-container, image: i:1}]}}}\n"
+)
+SETTINGS = "repository: r.git\nteam: t\nenvironments:\n  dev: {namespace: rl-dev}\n  prod: {namespace: rl-prod}\n"
+KUBECONFIG = (
+    "apiVersion: v1\nkind: Config\ncurrent-context: one\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+    "contexts: [{name: one, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: abc}}]\n"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """`says` are the place, the cause and the next step, parts of what is printed; `then` is what it tells to run."""
+
+    title: str
+    words: str
+    files: Mapping[str, str | bytes | None]
+    status: int
+    says: tuple[str, ...]
+    then: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def _row(
+    title: str,
+    words: str,
+    files: Mapping[str, str | bytes | None],
+    status: int,
+    *says: str,
+    then: tuple[str, ...] = (),
+    before: tuple[str, ...] = (),
+    **env: str,
+) -> Mistake:
+    return Mistake(title=title, words=words, files=files, status=status, says=says, then=then, before=before, env=env)
+
+
+def _spec(title: str, text: str, *says: str, verb: str = "package", status: int = 3) -> Mistake:
+    """A spec e.yaml that is wrong."""
+    return _row(title, f"{verb} e.yaml", {"e.yaml": text}, status, *says)
+
+
+def _with(line: str) -> str:
+    """The good spec with further lines in its process."""
+    return OK + "".join(f"    {part}\n" for part in line.split("\n"))
+
+
+def _requests(title: str, requests: str, *says: str) -> Mistake:
+    return _spec(title, _with(f"requests: {requests}"), "e.yaml:7, processes.a.requests", *says)
+
+
+_FILES = (
+    _row("a compose file", "up docker-compose.yaml", {"docker-compose.yaml": COMPOSE}, 3, "at:   docker-compose.yaml",
+         "this is a docker compose file", "symph import compose docker-compose.yaml --to experiment.yaml",
+         then=("import compose docker-compose.yaml --to experiment.yaml", "package experiment.yaml")),
+    _row("a compose file whose name has a blank", "up 'my compose.yaml'", {"my compose.yaml": COMPOSE}, 3,
+         "at:   my compose.yaml", "symph import compose 'my compose.yaml' --to experiment.yaml",
+         then=("import compose 'my compose.yaml' --to experiment.yaml",)),
+    _row("a DIJob", "package x.yaml", {"x.yaml": DIJOB}, 3, "at:   x.yaml", "this is a DIJob",
+         "symph import dijob x.yaml --to experiment.yaml", then=("import dijob x.yaml --to experiment.yaml",)),
+    _row("two DIJobs", "package x.yaml", {"x.yaml": f"{DIJOB}---\n{DIJOB}"}, 3, "at:   x.yaml", "this is a DIJob",
+         "symph import dijob"),
+    _row("a manifest", "up d.yaml", {"d.yaml": DEPLOYMENT}, 3, "at:   d.yaml", "a Kubernetes manifest (Deployment)",
+         "kubectl apply -f d.yaml", then=("init d",)),
+    _row("two manifests", "package d.yaml", {"d.yaml": f"{DEPLOYMENT}---\n{DEPLOYMENT}"}, 3, "at:   d.yaml",
+         "a Kubernetes manifest (Deployment)", "symph init NAME"),
+    _row("a manifest in JSON", "package d.json", {"d.json": '{"apiVersion": "v1",\n "kind": "Pod"}'}, 3,
+         "at:   d.json", "a Kubernetes manifest (Pod)", "symph init NAME"),
+    _row("a Chart.yaml", "package Chart.yaml", {"Chart.yaml": "apiVersion: v2\nname: rl\nversion: 0.1.0\n"}, 3,
+         "at:   Chart.yaml", "Chart.yaml of a Helm chart", "give the spec"),
+    _row("the folder of a chart", "package rl", {"rl/Chart.yaml": "name: rl\n"}, 3, "at:   rl",
+         "the folder of a Helm chart", "helm install NAME rl"),
+    _row("node pools", "package p.yaml", {"p.yaml": "pools: [{name: a}]\n"}, 3, "at:   p.yaml",
+         "a file of node pools", "symph plan SPEC --pools p.yaml"),
+    _row("settings", "package .symph.yaml", {".symph.yaml": "repository: https://example.org/r.git\n"}, 3,
+         "at:   .symph.yaml", "a settings file", "give the spec beside it"),
+    _row("a shell script", "up train.sh", {"train.sh": "#!/bin/sh\npython train.py\n"}, 3, "at:   train.sh",
+         "this is a shell script", "args: [train.sh]"),
+    _row("a notebook", "up a.ipynb", {"a.ipynb": "{}"}, 3, "at:   a.ipynb", "this is a notebook", "jupyter nbconvert"),
+    _row("a TOML file", "up a.toml", {"a.toml": "name = 'x'\n"}, 3, "at:   a.toml", "this is a TOML file",
+         "YAML, JSON"),
+    _row("an archive", "package rl.tgz", {"rl.tgz": b"\x1f\x8b\x08\0\xff"}, 3, "at:   rl.tgz", "an archive",
+         "helm install NAME rl.tgz"),
+    _row("a binary file", "package e.yaml", {"e.yaml": bytes(range(256))}, 3, "at:   e.yaml", "not UTF-8",
+         "save it as UTF-8"),
+    _row("UTF-16", "package e.yaml", {"e.yaml": OK.encode("utf-16")}, 3, "at:   e.yaml", "not UTF-8",
+         "save it as UTF-8"),
+    _row("an empty file", "package e.yaml", {"e.yaml": "# later\n"}, 3, "at:   e.yaml", "is empty", "`name:`"),
+    _row("an empty JSON file", "package e.json", {"e.json": ""}, 3, "at:   e.json", "is empty", "a `name`"),
+    _row("a folder without a spec", "package d", {"d": None}, 3, "at:   d", "the folder d holds no experiment.yaml",
+         "symph init",
+         then=("init d2", "package d2/experiment.yaml")),
+    _row("a folder with two specs", "package d", {"d/a.yaml": OK, "d/b.yaml": OK}, 3, "at:   d",
+         "the folder d holds no experiment.yaml", "give one: d/a.yaml, d/b.yaml", then=("package d/a.yaml",)),
+    _row("no such file", "up nope.yaml", {}, 3, "at:   nope.yaml", "no such file", "symph init NAME",
+         then=("init nope",)),
+    _row("a file's name misspelled", "package exprt.yaml", {"expert.yaml": OK}, 3, "at:   exprt.yaml", "no such file",
+         "did you mean expert.yaml?", then=("package expert.yaml",)),
+    _row("no such folder", "package d/e.yaml", {}, 3, "at:   d/e.yaml", "no such file", "there is no folder d"),
+    _row("a program in place of a spec", "up train.py", {"train.py": "steps = 3\n"}, 3, "at:   train.py",
+         "defines no experiment", "symph init NAME"),
+    _row("a module that is not installed", "package e.py", {"e.py": "import torchh_\n"}, 3, "at:   e.py:1",
+         "No module named 'torchh_'", "the file itself raised this"),
+    _row("a syntax error in Python", "package e.py", {"e.py": "def x(:\n"}, 3, "at:   e.py:1", "SyntaxError",
+         "the file"),
+    _row("values in place of --set-file", "package e.yaml -f nope.yaml", SPEC, 3, "at:   nope.yaml",
+         "No such file or directory", "give a YAML or JSON file"),
+)  # fmt: skip
+
+_TEXTS = (
+    _spec("tabs", "name: rl\nprocesses:\n\ta:\n", "at:   e.yaml:3", "a tab stands", "indent with blanks"),
+    _spec("a key too deep", "name: rl\n image: x\n", "at:   e.yaml:2", "indented below a key", "the same indentation"),
+    _spec("a process's keys not deep enough", "name: rl\nimage: x\nprocesses:\n  a:\n  command: x\n",
+          "at:   e.yaml:5, processes.command", "`command` stands where a name is needed", "indent it deeper"),
+    _spec("keys that line up with nothing", "name: rl\nprocesses:\n    a: {}\n  b: {}\n", "at:   e.yaml:4",
+          "fits neither", "the same indentation"),
+    _spec("no blank behind a colon", "name:rl\nimage: x\n", "at:   e.yaml:2",
+          "no blank stands behind the colon of line 1",
+          "KEY: VALUE"),
+    _spec("two colons in a line", "name: rl\nimage: a: b\n", "at:   e.yaml:2", "a second `: `", "in quotes"),
+    _spec("an open quote", "name: 'rl\nimage: x\n", "at:   e.yaml:1", "the quote that opens here", "close it"),
+    _spec("an open bracket", "name: rl\nlabels: {a: b\nimage: x\n", "at:   e.yaml:2", "`{` that opens here",
+          "close it"),
+    _spec("a value that begins with @", "name: rl\nimage: @x\n", "at:   e.yaml:2", "no value begins with `@`",
+          "quotes"),
+    _spec("a value that begins with *", _with("cwd: *.py"), "at:   e.yaml:7", "a bare `*`", "in quotes"),
+    _spec("backslashes", _with('cwd: "C:\\data"'), "at:   e.yaml:7", "a backslash", "single quotes"),
+    _spec("a line without a colon", "name: rl\nimage\nprocesses: {}\n", "at:   e.yaml:2", "is no `KEY: VALUE`",
+          "a colon"),
+    _spec("a name twice", OK + "  a: {command: x}\n", "at:   e.yaml:7, processes.a", '"a" stands twice', "keep one"),
+    _spec("yes", _with("env: {X: yes}"), "at:   e.yaml:7, processes.a.env.X", "`yes` is a boolean to some", '"yes"'),
+    _spec("a number with a zero before it", _with("env: {X: 010}"), "e.yaml:7, processes.a.env.X", "a different number",
+          '"010" in quotes'),
+    _row("comments in JSON", "package e.json", {"e.json": '{\n  // name\n  "name": "x"}'}, 3, "at:   e.json:2:3",
+         "JSON has no comments", "in YAML"),
+    _row("a comma too many in JSON", "package e.json", {"e.json": '{"name": "x",}'}, 3, "at:   e.json:1:1",
+         "not valid JSON", "next:"),
+    _row("single quotes in JSON", "package e.json", {"e.json": "{'name': 'x'}"}, 3, "at:   e.json:1:2",
+         "double quotes", "write them so"),
+)  # fmt: skip
+
+_FIELDS = (
+    _spec("replicas: -1", _with("replicas: -1"), "e.yaml:7, processes.a.replicas", "-1 is too little", "at least 0"),
+    _spec("replicas: three", _with("replicas: three"), "e.yaml:7, processes.a.replicas", '"three" stands',
+          "a whole number"),
+    _spec("replicas in quotes", _with("replicas: '3'"), "e.yaml:7, processes.a.replicas", '"3" stands where',
+          "write 3 without quotes"),
+    _requests("4G and a blank", "{memory: '4G '}", "no amount of memory", 'did you mean "4G"?'),
+    _requests("4 GB", "{memory: 4 GB}", "no amount of memory", 'did you mean "4G"?'),
+    _requests("4GiB", "{memory: 4GiB}", "no amount of memory", 'did you mean "4Gi"?'),
+    _requests("cpu: 1,5", "{cpu: '1,5'}", "no amount of cpu", 'did you mean "1.5"?'),
+    _requests("2 cores", "{cpu: 2 cores}", "no amount of cpu", 'did you mean "2"?'),
+    _requests("ram", "{ram: 4Gi}", 'no resource "ram"', 'did you mean "memory"?'),
+    _requests("gpus among the requests", "{gpus: 1}", 'no resource "gpus"', "a field beside `requests`"),
+    _spec("resources around requests", _with("resources: {requests: {cpu: 1}}"), "e.yaml:7, processes.a.resources",
+          'unknown key "resources"', "write `requests` and `limits` right here"),
+    _spec("env as a list of maps", _with("env:\n- {name: X, value: 1}"), "e.yaml:7, processes.a.env", "a list stands",
+          'without dashes, as in `X: "1"`'),
+    _spec("env as a list of words", _with("env:\n- X=1"), "e.yaml:7, processes.a.env", "a list stands",
+          'as in `X: "1"`'),
+    _spec("a variable without a value", _with("env: {X: }"), "e.yaml:7, processes.a.env.X", "has no value", 'write ""'),
+    _spec("a blank in a variable's name", _with("env: {'MY VAR': a}"), "e.yaml:7, processes.a.env.MY VAR",
+          "cannot be the name of a variable", "use letters"),
+    _spec("processes as a list", "name: x\nprocesses:\n- {name: a, command: x}\n", "e.yaml:2, processes",
+          "a list stands where a map is needed", "without dashes, as in `a:`"),
+    _spec("processes with nothing in it", "name: x\nprocesses:\n", "e.yaml:2, processes", "nothing stands here",
+          "indent what belongs to it"),
+    _spec("a key of a process at the margin", f"{OK}command: x\n", "e.yaml:7, command", "unknown key",
+          "belongs to a process"),
+    _spec("a key of the experiment in a process", _with("placement: {}"), "e.yaml:7, processes.a.placement",
+          "unknown key", "at the left margin"),
+    _spec("services of compose in a spec", OK + "services: {web: {image: x}}\n", "e.yaml:7, services", "unknown key",
+          "what a process `binds`", "symph import compose"),
+    _spec("a field misspelled", _with("replica: 2"), "e.yaml:7, processes.a.replica", "unknown key",
+          'did you mean "replicas"?'),
+    _spec("after a process that is not there", f"{OK}  b: {{command: x, after: [aa]}}\n", "e.yaml:7, processes.b.after",
+          'no process is called "aa"', 'did you mean "a"?'),
+    _spec("cyclic after", _with("after: [b]") + "  b: {command: x, after: [a]}\n", "e.yaml:7, processes.a.after",
+          "wait for each other: a -> b -> a", "let one"),
+    _spec("a service misspelled", _with("binds: [replay]") + "  b: {command: x, connects: [repaly]}\n",
+          "e.yaml:8, processes.b.connects[0]", "which nobody binds", 'did you mean "replay"?'),
+    _spec("two processes bind one service", _with("binds: [x]") + "  b: {command: x, binds: [x]}\n",
+          "e.yaml:8, processes.b.binds[0]", 'bound by "b" and by "a"', "`replicas`"),
+    _spec("port 70000", _with("binds: {x: 70000}"), "e.yaml:7, processes.a.binds[0]", "is no port", "1 to 65535"),
+    _spec("ports of compose", _with("binds: {x: '80:6006'}"), "e.yaml:7, processes.a.binds.x", '"80:6006" stands',
+          "alone: 6006"),
+    _spec("ports of Kubernetes", _with("binds: [{name: x, containerPort: 80}]"), "e.yaml:7, processes.a.binds[0]",
+          "a service is a name or", "write `- x: 80`"),
+    _spec("an image with a blank", OK.replace("python:3.12-slim", "python 3.12"), "e.yaml, image", "is no image",
+          "without blanks"),
+    _spec("an image with https://", OK.replace("python:", "https://ghcr.io/x:"), "e.yaml, image", "is no image",
+          "https://"),
+    _spec("no image", OK.replace("image: python:3.12-slim\n", ""), "e.yaml, processes.a.image", "has no image",
+          "`image` for the whole experiment"),
+    _spec("a config file that is not there", f"configs: {{c: {{file: c.yaml}}}}\n{OK}", "e.yaml:1, configs.c.file",
+          'cannot read "c.yaml"', "count from the folder"),
+    _spec("a secret file that is not there", f"secrets: [k.txt]\n{OK}", "secrets[0]", "k.txt: No such file", "make it",
+          verb="up --dry-run"),
+    _spec("restart: sometimes", _with("restart: sometimes"), "e.yaml:7, processes.a.restart", "is none of",
+          "write one"),
+    _spec("a variable in a name", OK.replace("rl", "${NAME}", 1), "e.yaml:1, name", "cannot be a name", "lower-case"),
+    _spec("a line in place of a program", OK.replace("python\n", "python3 -V\n"), "containers.a.command",
+          "looked for as one program", "`cmds:`", verb="lint", status=0),
+    _spec("memory without a unit", _with("requests: {memory: 4}"), "requests.memory", "are bytes", '"4Gi"', verb="lint",
+          status=0),
+)  # fmt: skip
+
+_WORDS = (
+    _row("a flag misspelled", "up e.yaml --wiat", SPEC, 2, "unrecognized", "did you mean --wait?", "symph up --help",
+         then=("up --help",)),
+    _row("a flag before the verb", "-n x ls", {}, 2, "-n", "options stand behind the verb", "symph --help",
+         then=("--help",)),
+    _row("kubernetes for kube", "ls --on kubernetes", {}, 2, "--on", "did you mean kube?", "symph ls --help"),
+    _row("local for tmux", "ls --on local", {}, 2, "--on", "did you mean tmux?", "symph ls --help"),
+    _row("a dry run of kubectl", "up --dry-run=client e.yaml", SPEC, 2, "--dry-run", "takes no value",
+         "symph up --help", then=("up --dry-run e.yaml",)),
+    _row("a format misspelled", "package e.yaml -o josn", SPEC, 2, '"josn"', "-o takes", "-d josn"),
+    _row("a time in words", "logs rl --since yesterday", {}, 2, "--since", "'yesterday' is no time",
+         "symph logs --help"),
+    _row("a shell that is none", "completion powershell", {}, 2, "'powershell'", "choose from",
+         "symph completion --help"),
+    _row("list", "list", {}, 2, 'no verb "list"', "did you mean `symph ls`", "symph --help", then=("ls",)),
+    _row("apply", "apply e.yaml", SPEC, 2, 'no verb "apply"', "`symph up`", "`symph publish`"),
+    _row("get", "get rl", {}, 2, 'no verb "get"', "`symph ps`", "symph --help"),
+    _row("remove", "remove rl", {}, 2, 'no verb "remove"', "`symph rm`", "symph --help"),
+    _row("two specs of one name", "package e.yaml f.yaml", {"e.yaml": OK, "f.yaml": OK}, 3, "at:   name",
+         "e.yaml and f.yaml both make", "rename one"),
+    _row("a flag below a nested verb misspelled", "gitops init --repositry x", {}, 2, "--repositry",
+         "did you mean --repo?", "symph gitops init --help", then=("gitops init --help",)),
+    _row("a flag that a nested verb has not", "secrets push e.yaml --conxt c", SPEC, 2, "--conxt", "unrecognized",
+         "symph secrets", then=("secrets push --help",)),
+    _row("a verb misspelled", "pubish e.yaml", SPEC, 2, 'no verb "pubish"', "symph publish", "all verbs: symph --help"),
+    _row("a value misspelled", "package e.yaml --set groups.a.replica=9", SPEC, 3, "groups.a.replica",
+         'no value "replica"', 'did you mean "replicas"?', then=("package e.yaml --set groups.a.replicas=9",)),
+    _row("a value that is no number", "package e.yaml --set groups.a.replicas=three", SPEC, 3, "groups.a.replicas",
+         '"three" is not a whole number', "set groups.a.replicas"),
+    _row("--set without a value", "package e.yaml --set groups.a.replicas", SPEC, 2, "--set groups.a.replicas",
+         "has no value", "KEY=VALUE"),
+    _row("a group misspelled", "package e.yaml --set groups.agnet.replicas=3",
+         {"e.yaml": OK.replace("  a:", "  agent:")}, 3, "groups.agnet", 'no group "agnet"', 'did you mean "agent"?'),
+    _row("a group that is none", "package e.yaml --set groups.x.replicas=3", SPEC, 3, "groups.x", 'no group "x"',
+         "its groups are a"),
+    _row("a path of the spec for --set", "package e.yaml --set processes.a.replicas=3", SPEC, 3, "processes",
+         'no value "processes"', "groups.NAME.replicas", then=("package e.yaml --set groups.a.replicas=3",)),
+    _row("a spec as values", "package e.yaml -f e.yaml", SPEC, 3, "at:   e.yaml", "is an experiment, and -f takes",
+         "without -f"),
+    _row("a spec behind -f", "up --dry-run -f e.yaml", SPEC, 3, "at:   experiment.yaml", "no such file",
+         "give one: e.yaml", then=("up --dry-run e.yaml",)),
+    _row("a folder that cannot be written", "package e.yaml -d /proc/x", SPEC, 6, "at:   /proc/x", "cannot write",
+         "-d FOLDER", then=("package e.yaml -d out",)),
+    _row("a sweep over nothing", "sweep e.yaml", SPEC, 2, "something to vary", "for example", "--grid"),
+    _row("a sweep over a field misspelled", "sweep e.yaml --grid processes.a.replica=1,2", SPEC, 3,
+         "e.yaml, processes.a.replica", "unknown key", 'did you mean "replicas"?'),
+    _row("an import that is not there", "import compose c.yaml", {}, 3, "at:   c.yaml", "No such file", "give a file"),
+    _row("a spec to be imported", "import compose e.yaml", SPEC, 3, "at:   e.yaml", "no services", "a compose file"),
+    _row("init of what is there", "init x", {"x/a": ""}, 7, "x is there already", "next:", "another name",
+         then=("init y",)),
+    _row("a template misspelled", "init x -t pyhton", {}, 8, 'no template "pyhton"', "yaml nor python",
+         "symph init --help"),
+    _row("a version of Kubernetes", "lint e.yaml --kube-version 1.99", SPEC, 3, '"1.99"', "no schemas", "use one of",
+         then=("lint e.yaml --kube-version 1.34",)),
+    _row("a spec in place of a name", "down e.yaml", SPEC, 8, '"e.yaml" is a file', "known by name", "symph ls",
+         then=("ls",)),
+    _row("an experiment that does not run", "attach rl", {}, 8, '"rl" does not run here', "next:", "symph up SPEC"),
+    _row("logs of what does not run", "logs rl", {}, 8, 'no experiment "rl"', "next:", "symph up SPEC"),
+    _row("a plan without pools", "plan e.yaml", SPEC, 2, "at:   e.yaml", "no node pools", "symph init",
+         then=("init x", "plan e.yaml --pools x/pools.yaml")),
+    _row("pools that are not there", "plan e.yaml --pools p.yaml", SPEC, 3, "p.yaml", "no cluster file",
+         "give the file"),
+    _row("pools that are something else", "plan e.yaml --pools p.yaml", {**SPEC, "p.yaml": "hello"}, 3, "at:   p.yaml",
+         "no node pools", "symph init"),
+    _row("a field of a pool misspelled", "plan e.yaml --pools p.yaml",
+         {**SPEC, "p.yaml": "pools: [{name: a, machine: n1-standard-8}]"}, 3, "p.yaml:1, pools[0].machine",
+         "unknown key",
+         'did you mean "machine_type"?'),
+)  # fmt: skip
+
+_PLACES = (
+    _row("no cluster is configured", "ls --on kube", {}, 6, ".kube/config", "no cluster is configured", "$KUBECONFIG"),
+    _row("KUBECONFIG names no file", "ls --on kube", {}, 6, "nope", "no cluster is configured", "$KUBECONFIG",
+         KUBECONFIG="/nope"),
+    _row("a broken kubeconfig", "ls --on kube --kubeconfig k", {"k": "a: [b"}, 3, "at:   k:2", "is no YAML",
+         "kubectl config view"),
+    _row("an empty kubeconfig", "ls --on kube --kubeconfig k", {"k": ""}, 3, "at:   k", "is empty",
+         "kubectl config view"),
+    _row("a context misspelled", "ls --on kube --kubeconfig k --context noe", {"k": KUBECONFIG}, 3, "at:   k",
+         'no context "noe"', 'did you mean "one"?'),
+    _row("a cluster that refuses connections", "ls --on kube --kubeconfig k", {"k": KUBECONFIG}, 6, "127.0.0.1:1",
+         "does not answer", "kubectl cluster-info"),
+    _row("no tmux", "up e.yaml", SPEC, 5, "tmux is not installed", "next:", "install tmux", PATH="/nope"),
+    _row("no git", "publish e.yaml --env dev --team t --repo r", SPEC, 5, "git is not installed", "next:",
+         "install git",
+         PATH="/nope"),
+    _row("no helm", "install e.yaml", SPEC, 5, "helm is not installed", "next:", "install helm", PATH="/nope"),
+    _row("publish without settings", "publish e.yaml --env dev", SPEC, 2, "which repository", "next:", "--repo URL"),
+    _row("settings misspelled", "publish e.yaml --env dev", {**SPEC, ".symph.yaml": "tem: x\n"},
+         3, ".symph.yaml:1, tem",
+         'unknown key "tem"', 'did you mean "team"?'),
+    _row("an environment misspelled", "publish e.yaml --env dve", {**SPEC, ".symph.yaml": SETTINGS}, 2,
+         ".symph.yaml, environments", 'no environment is called "dve"', 'did you mean "dev"?'),
+    _row("promote to an unknown environment", "promote rl --from dev --to prdo", {**SPEC, ".symph.yaml": SETTINGS}, 2,
+         ".symph.yaml, environments", 'no environment is called "prdo"', 'did you mean "prod"?'),
+    _row("publish without a team", "publish e.yaml --env dev --repo r", SPEC, 3, "e.yaml, team", "which team",
+         "--team"),
+    _row("a repository that is not there", "publish e.yaml --env dev --team t --repo /nope.git", SPEC, 6, "/nope.git",
+         "does not appear to be a git repository", "git ls-remote"),
+    _row("a repository behind a name that nobody has",
+         "publish e.yaml --env dev --team t --repo https://a.invalid/r.git",
+         SPEC, 6, "a.invalid", "esolve host", "check the address"),
+    _row("a repository that refuses connections",
+         "publish e.yaml --env dev --team t --repo https://127.0.0.1:1/r.git", SPEC, 6, "127.0.0.1", "to connect to",
+         "check the address"),
+    _row("a version that is none", "publish e.yaml --env dev --team t --repo r --version v1", SPEC, 3, "version",
+         '"v1" is no semantic version', "1.2.3"),
+    _row("gitops lint of no folder", "gitops lint x", {}, 3, "at:   x", "no folder x", "give a checkout"),
+    _row("gitops lint of an empty folder", "gitops lint x", {"x": None}, 1, "x holds no charts", "nothing to check",
+         "give a checkout"),
+    _row("status of what nobody knows", "status rl", {}, 8, "nothing is known of rl", "not asked", "symph status",
+         then=("status",)),
+    _row("a registry that refuses connections", "push dist/rl-0.1.0.tgz oci://127.0.0.1:1/x", SPEC, 6, "127.0.0.1:1",
+         "cannot reach",
+         "check the address", before=("package e.yaml",)),
+)  # fmt: skip
+
+MISTAKES = (*_FILES, *_TEXTS, *_FIELDS, *_WORDS, *_PLACES)

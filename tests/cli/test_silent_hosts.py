@@ -1,0 +1,121 @@
+"""A host that takes no connection is given up after a moment, however long an answer may take."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cli.main import main
+from symphony_charts.kubernetes import connection
+from symphony_charts.oci import transport
+from symphony_charts.system import subprocess_runner
+from symphony_charts.system.git import addresses
+from tests.silent_host import silent_host
+
+SPEC = "name: rl\nimage: busybox:1.37.0\nprocesses: {a: {cmds: ['true']}}\n"
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """How long each connection was waited for."""
+    seen: list[float | None] = []
+    connect = socket.socket.connect
+
+    def watched(self: socket.socket, address: tuple[str, int]) -> None:
+        seen.append(self.gettimeout())
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", watched)
+    monkeypatch.setattr(connection, "_CONNECT_S", 0.2)
+    monkeypatch.setattr(transport, "_CONNECT_S", 0.2)
+    return seen
+
+
+def test_a_cluster_is_tried_once(
+    tmp_path: Path, attempts: list[float | None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with silent_host() as (host, port):
+        attempts.clear()
+        (tmp_path / "k").write_text(
+            f"{{current-context: c, contexts: [{{name: c, context: {{cluster: c}}}}],"
+            f" clusters: [{{name: c, cluster: {{server: 'http://{host}:{port}'}}}}]}}\n"
+        )
+        assert main(["ls", "--on", "kube", "--kubeconfig", str(tmp_path / "k")]) == 6
+    assert attempts == [0.2]
+    assert "the cluster of context c does not answer" in capsys.readouterr().err
+
+
+def test_a_registry_is_tried_once(
+    tmp_path: Path, attempts: list[float | None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rl.yaml").write_text(SPEC)
+    assert main(["package", "rl.yaml"]) == 0
+    with silent_host() as (host, port):
+        attempts.clear()
+        assert main(["push", "dist/rl-0.1.0.tgz", f"oci://{host}:{port}/charts"]) == 6
+    assert attempts == [0.2]
+    assert f"cannot reach {host}:{port}: timed out" in capsys.readouterr().err
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, private_places: Path) -> Path:
+    """A folder with a spec, for somebody who soon wonders why git says nothing."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(subprocess_runner, "_MOMENT_S", 0.2)
+    monkeypatch.setattr(addresses, "REACH_S", 0.2)
+    (tmp_path / "rl.yaml").write_text(f"{SPEC}team: ml\n")
+    (tmp_path / ".symph.yaml").write_text("repository: {url: a.git, author: Ann <ann@example.org>}\n")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("project")
+def test_a_git_server_that_takes_no_connection_is_given_up(capsys: pytest.CaptureFixture[str]) -> None:
+    with silent_host() as (host, port):
+        assert main(["publish", "rl.yaml", "--env", "dev", "--repo", f"http://{host}:{port}/r.git"]) == 6
+    said = capsys.readouterr().err
+    assert f"cannot reach http://{host}:{port}/r.git: {host}:{port} takes no connection" in said
+
+
+@pytest.mark.usefixtures("project")
+def test_a_git_server_that_answers_late_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+
+        def answer() -> None:
+            # The first connection is git's, the second asks whether anybody is there.
+            asked, looked = server.accept()[0], server.accept()[0]
+            looked.close()
+            asked.recv(1024)
+            asked.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            asked.close()
+            server.close()
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        assert main(["publish", "rl.yaml", "--env", "dev", "--repo", f"http://{host}:{port}/r.git"]) == 6
+        thread.join(60)
+    said = capsys.readouterr().err
+    assert "503" in said
+    assert "takes no connection" not in said
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("url.file:///srv/.insteadOf", "https://git.example.org/"),
+        ("http.proxy", "http://proxy:3128"),
+        ("core.sshCommand", "ssh -J bastion"),
+    ],
+)
+def test_where_git_goes_another_way_nobody_else_tries(
+    key: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "git@git.example.org:team/c.git" if key == "core.sshCommand" else "https://git.example.org/team/c.git"
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    subprocess.run(["git", "config", "--file", str(tmp_path / "config"), key, value], check=True)
+    assert addresses.git_address(url) is None

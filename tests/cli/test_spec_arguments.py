@@ -1,0 +1,103 @@
+"""Which spec is meant: a file, a folder's, what comes in, or the current one's, for every verb."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from symphony_charts.cli.main import main
+from symphony_charts.cli.parser import SymphonyParser
+from tests.cli.grammar import Command, all_commands
+
+SPEC = "name: rl\nprocesses: {a: {image: 'busybox:1.36', command: [sleep, '1'], binds: [x]}}\n"
+DESTS = {"spec", "specs", "source", "what"}
+
+
+def takes_spec(command: Command) -> bool:
+    """Whether a verb takes a spec as a word."""
+    return any("SPEC" in str(action.metavar) for action in command.positionals if action.dest in DESTS)
+
+
+COMMANDS = {" ".join(command.words): command for command in all_commands() if takes_spec(command)}
+VERBS = [
+    "up",
+    "run",
+    "validate",
+    "render",
+    "plan",
+    "diff",
+    "package",
+    "publish",
+    "install",
+    "upgrade",
+    "sweep",
+    "secrets",
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a spec in it and in a folder below it."""
+    (tmp_path / "rl").mkdir()
+    for folder in (tmp_path, tmp_path / "rl"):
+        (folder / "experiment.yaml").write_text(SPEC)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def spec_in(words: list[str]) -> str:
+    """The spec that a command line means."""
+    args = SymphonyParser().parse(words)
+    value = next(getattr(args, dest) for dest in ("specs", "spec", "source", "what") if hasattr(args, dest))
+    return str(value[0] if isinstance(value, list) else value)
+
+
+def test_the_verbs_are_those_that_take_a_spec() -> None:
+    assert set(VERBS) <= {name.split()[0] for name in COMMANDS}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_verb_takes_a_folder_and_without_a_word_the_current_one(name: str) -> None:
+    words = [*COMMANDS[name].least()]
+    assert spec_in(words) == "experiment.yaml"
+    assert spec_in([*words, "./rl"]) == str(Path("rl/experiment.yaml"))
+    assert spec_in([*words, "-"]) == "-"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_bare_name_is_a_published_experiment_for_diff_also_where_a_folder_is_called_so() -> None:
+    assert spec_in(["diff", "rl", "0.1.0", "0.2.0"]) == "rl"
+
+
+def test_a_folder_of_a_chart_is_a_chart(here: Path) -> None:
+    (here / "rl/Chart.yaml").write_text("name: rl")
+    assert spec_in(["install", "rl"]) == "rl"
+
+
+def test_without_a_spec_here_that_is_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["validate"]) == 3
+    assert "no such file: experiment.yaml" in capsys.readouterr().err
+
+
+def test_what_comes_in_counts_from_the_current_folder_and_its_lock_is_called_like_it(here: Path) -> None:
+    argv = [sys.executable, "-m", "symphony_charts", "package", "-"]
+    done = subprocess.run(argv, input=SPEC.encode(), cwd=here, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (here / "rl.lock.yaml").is_file()
+    assert (here / "dist/rl-0.1.0.tgz").is_file()
+    assert not (here / "-.lock.yaml").exists()
+
+
+def test_a_fault_of_what_comes_in_has_its_line(here: Path) -> None:
+    argv = [sys.executable, "-m", "symphony_charts", "validate", "-"]
+    done = subprocess.run(
+        argv, input=b"name: x\nprocesss: {}\n", cwd=here, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, b"-:2" in done.stderr) == (3, True)

@@ -1,0 +1,68 @@
+"""docs/workloads.md on this cluster: the blocks that need JobSet, gangs and Kueue do what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.programs import Output, Programs, eventually
+from tests.e2e.scheduling.queues import make_queue
+from tests.pages.blocks import ROOT, blocks_of
+from tests.pages.commands import Shown, steps_of
+from tests.pages.reader import differences
+from tests.tools import HELM_VERSIONS, helm
+
+Line = Callable[[str], Output]
+
+
+def steps_with(text: str) -> list[Shown]:
+    """The commands of the page's block that has this text."""
+    (block,) = (
+        block for block in blocks_of(ROOT / "docs/workloads.md") if block.kind == "tested" and text in block.text
+    )
+    return steps_of(block)
+
+
+@pytest.fixture
+def line(programs: Programs, namespace: str, tmp_path: Path) -> Line:
+    """Runs a line of the page in a folder with its experiment; the page's namespace is that of the test."""
+    process = {"cmds": ["echo done"], "requests": {"cpu": 1, "memory": "64Mi"}}
+    spec = {"name": "rl", "image": "busybox:1.37.0", "processes": {"agent": process}}
+    (tmp_path / "experiment.yaml").write_text(json.dumps(spec))
+    (tmp_path / "helm").symlink_to(str(helm(HELM_VERSIONS[-1])))
+    path = f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+    def run(text: str) -> Output:
+        words = ["sh", "-c", text.replace("-n ml", f"-n {namespace}")]
+        return programs.try_run(words, cwd=tmp_path, more_env={"PATH": path, "HELM_NAMESPACE": namespace})
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("workload.kind=jobset", "jobsets"), ("workload.gang=native", "podgroups.scheduling.k8s.io")]
+)
+def test_a_chart_is_of_the_kind_that_its_line_says(
+    text: str, kind: str, line: Line, programs: Programs, namespace: str
+) -> None:
+    assert line("symph package experiment.yaml").code == 0
+    for words, _ in steps_with(text):
+        done = line(words)
+        assert done.code == 0, done
+    (made,) = json.loads(programs.kubectl("-n", namespace, "get", kind, "-o", "json"))["items"]
+    assert made["metadata"]["name"].startswith("rl")
+    done = line("symph wait rl -n ml --timeout 60s")
+    assert done.code == 0, done
+
+
+def test_what_a_queue_holds_back_says_what_the_page_shows(line: Line, programs: Programs, namespace: str) -> None:
+    make_queue(programs, namespace, "500m")
+    ((words, shown),) = steps_with("queued in mine")
+    assert shown
+    assert line("symph install experiment.yaml -n ml --set workload.gang=kueue,workload.queue=mine").code == 0
+    eventually(lambda: not differences(shown, line(words).out), 30, lambda: differences(shown, line(words).out))

@@ -1,0 +1,206 @@
+"""What TorchX's own tests of its MCAD scheduler ask, asked of that of release 0.7.0 and of what stands for it here.
+
+The file of those tests (schedulers/test/kubernetes_mcad_scheduler_test.py) is in no package, so each is a pair of
+answers here, under its name; docs/torchx.md names those that look at another scheduler by design.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torchx")
+
+from kubernetes.client import ApiClient
+from torchx.schedulers import kubernetes_mcad_scheduler as theirs
+from torchx.specs import AppDef, BindMount, DeviceMount, Resource, Role, VolumeMount, macros
+
+from symphony_charts.torchx_scheduler import mcad
+from symphony_charts.torchx_scheduler.kubernetes_mcad import McadScheduler
+
+PAGE = Path(__file__).parents[2] / "docs" / "torchx.md"
+IN_ALL = 56
+
+Pair = tuple[object, object]
+
+
+def app(**fields: Any) -> AppDef:
+    """An application of one role, in which everything is said that a pod is made of."""
+    role = Role(
+        name="trainer_foo",
+        image="pytorch/torchx:latest",
+        entrypoint="main",
+        args=["--out", macros.img_root, "--id", macros.app_id, "--rank0", macros.rank0_env],
+        env={"FOO": "bar"},
+        resource=Resource(cpu=2, memMB=3000, gpu=4),
+        port_map={"foo": 1234},
+        num_replicas=1,
+        max_retries=3,
+        mounts=[BindMount(src_path="/src", dst_path="/dst", read_only=True)],
+    )
+    for name, value in fields.items():
+        setattr(role, name, value)
+    return AppDef("test", roles=[role])
+
+
+def plain(value: object) -> Any:
+    """Client models as the maps that are sent."""
+    return ApiClient().sanitize_for_serialization(value)
+
+
+def objects(made: AppDef, **options: Any) -> Pair:
+    """The AppWrapper of an application, here under the id that TorchX drew."""
+    names = ("service_account", "image_secret", "coscheduler_name", "priority_class_name", "network")
+    given = {"namespace": "test", **dict.fromkeys(names), "priority": None, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = plain(theirs.app_to_resource(deepcopy(made), **given))
+    return mcad.app_to_resource(made, **given, app_id=wanted["metadata"]["name"]), wanted
+
+
+def named(name: str) -> Pair:
+    """The AppWrapper of an application of that name, which is cleaned for labels."""
+    made = app()
+    made.name = name
+    return objects(made)
+
+
+def service(made: AppDef) -> Pair:
+    """The Service of an application, on the port that TorchX finds for it."""
+    made.roles[0].num_replicas = 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        port = theirs.get_port_for_service(made)
+    found = []
+    for wrapper in objects(made):
+        items: Any = wrapper["spec"]["resources"]["GenericItems"]  # type: ignore[index]  # a map, said to be an object
+        found += [one["generictemplate"] for one in items if one["generictemplate"]["kind"] == "Service"]
+    ours, wanted = found
+    assert wanted["spec"]["ports"][0]["port"] == int(port)
+    return ours, wanted
+
+
+def roles(drop: Callable[[dict[str, Any]], object]) -> Pair:
+    """The roles that are read out of the items of an AppWrapper which lacks something."""
+    wrapper: Any = objects(app())[1]
+    items = wrapper["spec"]["resources"]["GenericItems"]
+    drop(items[0])
+    return mcad.get_role_information(deepcopy(items)), theirs.get_role_information(deepcopy(items))
+
+
+def container(item: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = item["generictemplate"]["spec"]["containers"][0]
+    return found
+
+
+def options() -> Pair:
+    """The names of the run options."""
+    return set(McadScheduler("x").run_opts()._opts), set(theirs.create_scheduler("x").run_opts()._opts)
+
+
+def options_without_a_client() -> Pair:
+    """Whether there are run options where Kubernetes' client cannot be imported."""
+    line = "import sys; sys.modules['kubernetes'] = None; from {} import {} as made; print(bool(made('x').run_opts()))"
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", line.format(*home)], capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+        for home in (
+            ("symphony_charts.torchx_scheduler.kubernetes_mcad", "McadScheduler"),
+            ("torchx.schedulers.kubernetes_mcad_scheduler", "create_scheduler"),
+        )
+    ]
+    return said[0], said[1]
+
+
+def validated() -> Pair:
+    """Neither refuses an application as such, which it would by raising."""
+    McadScheduler("x")._validate(app(), "kubernetes_mcad")
+    theirs.create_scheduler("x")._validate(app(), "kubernetes_mcad")
+    return "taken", "taken"
+
+
+def status(function: str, value: dict[str, Any]) -> Pair:
+    return getattr(mcad, function)(deepcopy(value)), getattr(theirs, function)(deepcopy(value))
+
+
+_VOLUMES = [VolumeMount(src="name", dst_path="/dst", read_only=True)]
+_DEVICES = [DeviceMount(src_path="foo", dst_path="bar", permissions="rwm")]
+_SECRET = {"image_secret": "foo"}
+_LARGE = {"node.kubernetes.io/instance-type": "some_instance"}
+
+CASES: dict[str, Callable[[], Pair]] = {
+    "app_to_resource_resolved_macros": lambda: objects(app(), priority=0),
+    "retry_not_set": lambda: objects(app(max_retries=0)),
+    "create_pod_group": lambda: objects(app(num_replicas=2), coscheduler_name="test-co-scheduler"),
+    "create_mcad_service": lambda: (
+        mcad.mcad_svc(app(), "svc", "test", "1234"),
+        plain(theirs.mcad_svc(app(), "svc", "test", "1234")),
+    ),
+    "validate": validated,
+    "cleanup_str": lambda: named("-/_a/b/CD!123!"),
+    "get_port_for_service": lambda: service(app()),
+    "no_port": lambda: service(app(port_map={})),
+    "invalid_port": lambda: service(app(port_map={"foo": 65536})),
+    "get_pending_appwrapper_status": lambda: status("get_appwrapper_status", {}),
+    "get_tasks_status_description": lambda: status(
+        "get_tasks_status_description", {"state": "Running", "running": "1", "failed": "3", "Succeeded": "4"}
+    ),
+    "submit_dryrun": lambda: objects(app(), priority=0, **_SECRET, service_account="a"),
+    "get_role_information": lambda: roles(lambda _item: None),
+    "get_role_information_no_generic_items": lambda: (
+        mcad.get_role_information([]),
+        theirs.get_role_information([]),
+    ),
+    "get_role_information_no_metadata": lambda: roles(lambda item: item["generictemplate"].pop("metadata")),
+    "get_role_information_no_label": lambda: roles(lambda item: item["generictemplate"]["metadata"].pop("labels")),
+    "get_role_information_no_role_name": lambda: roles(
+        lambda item: item["generictemplate"]["metadata"]["labels"].pop("torchx.pytorch.org/role-name")
+    ),
+    "get_role_information_no_specs": lambda: roles(lambda item: item["generictemplate"].pop("spec")),
+    "get_role_information_no_image_name": lambda: roles(lambda item: container(item).pop("image")),
+    "get_role_information_no_resources": lambda: roles(lambda item: container(item).pop("resources")),
+    "get_role_information_no_cpu": lambda: roles(
+        lambda item: [container(item)["resources"][kind].pop("cpu") for kind in ("limits", "requests")]
+    ),
+    "get_role_information_no_memory": lambda: roles(
+        lambda item: [container(item)["resources"][kind].pop("memory") for kind in ("limits", "requests")]
+    ),
+    "get_role_information_no_ports": lambda: roles(lambda item: container(item).pop("ports")),
+    "get_role_information_no_volume_mounts": lambda: roles(lambda item: container(item).pop("volumeMounts")),
+    "volume_mounts": lambda: objects(app(mounts=_VOLUMES)),
+    "device_mounts": lambda: objects(app(mounts=_DEVICES)),
+    "resource_devices": lambda: objects(app(resource=Resource(1, 0, 1, devices={"vpc.amazonaws.com/efa": 4}))),
+    "instance_type": lambda: objects(app(resource=Resource(1, 0, 1, capabilities=_LARGE))),
+    "rank0_env": lambda: objects(app(num_replicas=2)),
+    "submit_dryrun_service_account": lambda: objects(app(), service_account="foo"),
+    "submit_dryrun_secret_name": lambda: objects(app(), **_SECRET),
+    "submit_dryrun_priority": lambda: objects(app(), priority=0),
+    "submit_dryrun_priority_class_name": lambda: objects(app(), priority_class_name="default-priority"),
+    "submit_dryrun_network": lambda: objects(app(), network="test-network-conf"),
+    "runopts": options,
+    "NoImport.runopts": options_without_a_client,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_they_ask_is_answered_as_by_torchx(name: str) -> None:
+    ours, wanted = CASES[name]()
+    assert ours == wanted
+
+
+def test_each_of_their_tests_is_a_case_here_or_stands_on_the_page() -> None:
+    _, _, section = PAGE.read_text(encoding="utf-8").partition("### How much of it is the same")
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    others = {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
+    assert others.isdisjoint(CASES)
+    assert (len(CASES), len(CASES) + len(others)) == (36, IN_ALL)
+    assert f"{len(CASES)} of {IN_ALL}" in " ".join(section.split())

@@ -1,0 +1,90 @@
+"""The `symph` commands that a page writes, and whether the command line knows their verbs and options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
+
+from symphony_charts.cli.parser import SymphonyParser
+from symphony_charts.cli.verbs import find_verb
+from symphony_charts.errors import SymphError
+from tests.pages.blocks import Block
+
+__all__ = ["Shown", "fault_of_command", "fault_of_span", "spans_of", "steps_of", "symph_commands"]
+
+_SEPARATORS = frozenset("();<>|&")
+_SPAN = re.compile(r"`(symph [^`\n]+)`")
+_PARSER = SymphonyParser()
+
+# A command line, and the lines that the page shows as its output (None: it shows none).
+Shown = tuple[str, list[str] | None]
+
+
+def steps_of(block: Block) -> list[Shown]:
+    """The commands of a block in their order: each line of `sh`, in `console` each line that begins with ``$ ``."""
+    lines = block.text.replace("\\\n", " ").splitlines()
+    if block.language in ("sh", "bash"):
+        return [(line, None) for line in lines if line.strip() and not line.startswith("#")]
+    steps: list[tuple[str, list[str]]] = []
+    for line in lines if block.language == "console" else []:
+        if line.startswith("$ "):
+            steps.append((line[2:], []))
+        else:
+            steps[-1][1].append(line)
+    return list(steps)
+
+
+def symph_commands(line: str) -> Iterator[list[str]]:
+    """The words after `symph` of each command in a line for a shell."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words: list[str] = []
+    for word in [*lexer, "|"]:
+        if not set(word) <= _SEPARATORS:
+            words.append(word)
+            continue
+        while words and re.fullmatch(r"\w+=.*", words[0]):
+            del words[0]
+        if words[:1] == ["symph"]:
+            yield words[1:]
+        words = []
+
+
+def fault_of_command(words: list[str]) -> str:
+    """What the parser says against a command; empty if it takes it."""
+    try:
+        _PARSER.parse(words)
+    except SymphError as error:
+        return f"symph {shlex.join(words)}: {error}"
+    except SystemExit:  # of --help
+        return ""
+    return ""
+
+
+def spans_of(text: str) -> Iterator[str]:
+    """The commands that stand in a sentence, as ``symph up``."""
+    yield from _SPAN.findall(text)
+
+
+def fault_of_span(span: str) -> str:
+    """The verb or option of a command in a sentence that does not exist; a sentence may leave out what is required."""
+    words = re.split(r"\s*(?:\\\||\||#|…|\.\.\.)", span)[0].split()[1:]
+    if not words or words[0].startswith("-") or words[0].isupper():
+        return ""
+    verb = find_verb(words[0])
+    if verb is None:
+        return f"{span}: there is no verb {words[0]}"
+    parser: argparse.ArgumentParser = _PARSER.get_subparser(verb.name)
+    options = set(parser._option_string_actions)
+    for word in words[1:]:
+        if word == "--":
+            break
+        nested = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+        if nested and word in nested[0].choices:
+            parser = nested[0].choices[word]
+            options |= set(parser._option_string_actions)
+        elif word.startswith("--") and word.partition("=")[0].strip("[]()") not in options:
+            return f"{span}: {verb.name} has no option {word}"
+    return ""

@@ -1,0 +1,27 @@
+"""Stands in for a reader at a terminal, who edits FILE when LINE is printed, and presses Ctrl-C when LAST is.
+
+python interrupt.py LINE FILE LAST COMMAND...
+"""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+
+def main(line: str, file: str, last: str, *command: str) -> int:
+    """Print what COMMAND prints; the status is 0 where Ctrl-C ended it."""
+    # What a shell starts in the background would ignore it, and all that it starts.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        for text in process.stdout or ():
+            print(text, end="", flush=True)
+            if line in text:
+                Path(file).write_text("# edited\n")
+            if last in text:
+                process.send_signal(signal.SIGINT)
+    return int(process.returncode not in (0, 130))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,24 @@
+"""A host of this machine that takes no connection, as one that is gone or behind a firewall."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+__all__ = ["silent_host"]
+
+
+@contextlib.contextmanager
+def silent_host() -> Iterator[tuple[str, int]]:
+    """Host and port: the queue of its listener is full, as if packets were lost."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(socket.socket())
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        address: tuple[str, int] = server.getsockname()
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(address)
+        yield address

@@ -1,0 +1,321 @@
+"""What stands around the package: the files for forges, hooks and images, the changelog, the release check.
+
+Nothing of it runs here, so programs that know its forms judge it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.pages.blocks import blocks_of
+
+ROOT = Path(__file__).parents[1]
+TEMPLATE = ROOT / "gitops" / "[[ cookiecutter.name ]]"
+SCHEMAS = {
+    "vendor.github-workflows": sorted((ROOT / ".github" / "workflows").iterdir()),
+    "vendor.github-actions": [ROOT / "action.yml"],
+    "vendor.github-issue-forms": [ROOT / ".github" / "ISSUE_TEMPLATE" / f"{name}.yml" for name in ("bug", "idea")],
+    "vendor.github-issue-config": [ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml"],
+}
+# What docs/automation.md shows of them.
+SHOWN = {"vendor.github-workflows": ".github/workflows/review.yaml"}
+FACTS = {
+    "repository": "https://github.com/owner/name",
+    "documentation": "https://owner.github.io/name",
+    "contact": "security@owner.dev",
+}
+
+
+def said(*argv: str) -> str:
+    """What a program prints; its status must be 0."""
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    ended = subprocess.run(
+        argv,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={"PATH": path, "HOME": str(ROOT / ".cache" / "home")},
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def module(path: Path) -> ModuleType:
+    """A program of the checkout, imported."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def shown_file(name: str, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """A file that docs/automation.md shows, as a reader would save it, and what it says."""
+    blocks = blocks_of(ROOT / "docs" / "automation.md")
+    text = next(block.text for block in blocks if block.text.startswith(f"# {name}\n"))
+    path = folder / Path(name).name
+    path.write_text(text)
+    return path, yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_files_for_forges_fit_their_schemas(schema: str, tmp_path: Path) -> None:
+    shown = [shown_file(SHOWN[schema], tmp_path)[0]] if schema in SHOWN else []
+    said("check-jsonschema", "--builtin-schema", schema, *map(str, [*SCHEMAS[schema], *shown]))
+
+
+def test_what_a_page_shows_gives_hook_action_and_template_what_they_take(tmp_path: Path) -> None:
+    _, config = shown_file(".pre-commit-config.yaml", tmp_path)
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert {hook["id"] for hook in config["repos"][0]["hooks"]} <= {hook["id"] for hook in hooks}
+    _, workflow = shown_file(".github/workflows/review.yaml", tmp_path)
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    assert workflow["jobs"]["review"]["steps"][-1]["with"].keys() <= inputs.keys()
+    _, pipeline = shown_file(".gitlab-ci.yml", tmp_path)
+    head = (ROOT / "templates" / "review.yml").read_text().partition("\n---\n")[0]
+    assert pipeline["include"][0]["inputs"].keys() <= yaml.safe_load(head)["spec"]["inputs"].keys()
+
+
+def test_the_template_for_gitlab_fits_its_schema(tmp_path: Path) -> None:
+    head, _, jobs = (ROOT / "templates" / "review.yml").read_text().partition("\n---\n")
+    inputs = yaml.safe_load(head)["spec"]["inputs"]
+    used = set(re.findall(r"\$\[\[ inputs\.([\w-]+) \]\]", jobs))
+    assert used == set(inputs)
+    filled = re.sub(r"\$\[\[ inputs\.[\w-]+ \]\]", "x", jobs)
+    (tmp_path / "jobs.yml").write_text(filled)
+    said(
+        "check-jsonschema",
+        "--builtin-schema",
+        "vendor.gitlab-ci",
+        "--data-transform",
+        "gitlab-ci",
+        str(tmp_path / "jobs.yml"),
+        str(shown_file(".gitlab-ci.yml", tmp_path)[0]),
+    )
+
+
+def review_of(script: str, folder: Path, **env: str) -> list[str]:
+    """The words that a step gives to `symph`, run as the forge's shell does."""
+    programs = folder / "symph" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "symph").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (programs / "symph").chmod(0o755)
+    (programs / "pip").write_text("#!/bin/sh\n")
+    (programs / "pip").chmod(0o755)
+    usual = {
+        "PATH": f"{programs}:/usr/bin:/bin",
+        "RUNNER_TEMP": str(folder),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+    }
+    argv = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, env=usual | env, cwd=folder)
+    return ended.stdout.splitlines()
+
+
+def test_the_action_hands_every_line_on_as_one_word(tmp_path: Path) -> None:
+    step = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][-1]
+    given = {"SPECS": "a b.yaml\n$(id).yaml\n", "ENVIRONMENTS": "dev", "POOLS": "", "STRICT": "true", "COMMENT": "true"}
+    words = review_of(step["run"], tmp_path, **given, FORK="false", EVENT="pull_request")
+    assert words == ["gitops", "review", "--env", "dev", "--strict", "--post", "a b.yaml", "$(id).yaml"]
+    assert set(step["env"]) == {*given, "FORK", "EVENT", "GITHUB_TOKEN"}
+
+
+@pytest.mark.parametrize(("fork", "event"), [("true", "pull_request"), ("", "push")])
+def test_the_action_comments_where_it_may_alone(tmp_path: Path, fork: str, event: str) -> None:
+    step = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][-1]
+    given = {"SPECS": "a.yaml", "ENVIRONMENTS": "", "POOLS": "p", "STRICT": "false", "COMMENT": "true"}
+    words = review_of(step["run"], tmp_path, **given, FORK=fork, EVENT=event)
+    assert words == ["gitops", "review", "--pools", "p", "a.yaml"]
+
+
+@pytest.mark.parametrize(("token", "post"), [("key", ["--post"]), ("", [])])
+def test_the_template_for_gitlab_comments_with_a_token(tmp_path: Path, token: str, post: list[str]) -> None:
+    jobs = yaml.safe_load((ROOT / "templates" / "review.yml").read_text().partition("\n---\n")[2])
+    given = {"SYMPH_REVIEW_SPECS": "a.yaml *", "SYMPH_REVIEW_ARGUMENTS": "--env dev", "SYMPH_REVIEW_FROM": "x"}
+    words = review_of("\n".join(jobs["symph-review"]["script"]), tmp_path, **given, GITLAB_TOKEN=token)
+    assert words == ["gitops", "review", *post, "--env", "dev", "a.yaml", "*"]
+
+
+def test_hooks_are_such_as_pre_commit_knows(tmp_path: Path) -> None:
+    said("pre-commit", "validate-manifest", ".pre-commit-hooks.yaml")
+    shown, _ = shown_file(".pre-commit-config.yaml", tmp_path)
+    said("pre-commit", "validate-config", ".pre-commit-config.yaml", str(shown))
+
+
+def test_no_workflow_gives_away_a_right_or_runs_what_others_wrote() -> None:
+    assert said("zizmor", "--offline", "--quiet", "--strict-collection", ".github", "gitops", "action.yml")
+
+
+def test_the_container_image_is_made_as_one_should_be() -> None:
+    said("hadolint", "Containerfile")
+
+
+@pytest.mark.parametrize(
+    "path", [*SCHEMAS["vendor.github-workflows"], ROOT / "action.yml", TEMPLATE / ".github/workflows/check.yaml"]
+)
+def test_every_action_is_one_commit_for_ever(path: Path) -> None:
+    uses = re.findall(r"uses: (?!\./)(.+)", path.read_text())
+    assert uses
+    assert [use for use in uses if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
+
+
+def test_an_action_has_one_commit_everywhere() -> None:
+    files = [*SCHEMAS["vendor.github-workflows"], ROOT / "action.yml", TEMPLATE / ".github/workflows/check.yaml"]
+    commits: dict[str, set[str]] = {}
+    for path in files:
+        for name, commit in re.findall(r"uses: ([\w./-]+)@(\S+)", path.read_text()):
+            commits.setdefault(name, set()).add(commit)
+    assert {name: found for name, found in commits.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("path", ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "README.md"])
+def test_what_a_page_links_to_is_there(path: str) -> None:
+    targets = re.findall(r"\]\((?![a-z]+:|#)([^)#]+)", (ROOT / path).read_text())
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_programs_that_pages_name_are_targets_of_make() -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    pages = [*ROOT.glob("*.md"), *ROOT.glob(".github/**/*.*"), ROOT / ".devcontainer" / "devcontainer.json"]
+    named = {name for page in pages for name in re.findall(r"\bmake ([a-z0-9-]+)[`\"]", page.read_text())}
+    assert named - targets == set()
+    assert "release-check" in named
+
+
+# The changelog
+
+
+def test_the_changelog_has_the_form_of_keep_a_changelog() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    versions = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert versions[0] == "[Unreleased]"
+    released = r"\[\d+\.\d+\.\d+\] - (?:\d{4}-\d\d-\d\d|unreleased)"
+    assert [version for version in versions[1:] if not re.fullmatch(released, version)] == []
+
+
+# The release check
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout that can be released."""
+    text = (ROOT / "pyproject.toml").read_text()
+    for name, value in FACTS.items():
+        text = re.sub(rf'^{name} = "[^"]*"', f'{name} = "{value}"', text, flags=re.MULTILINE)
+    (tmp_path / "pyproject.toml").write_text(text)
+    (tmp_path / "symphony_charts").mkdir()
+    (tmp_path / "symphony_charts" / "version.py").write_text('__version__ = "0.1.0"\n')
+    changelog = (
+        "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-12-01\n\n### Added\n- One.\n\n## [0.0.1] - 2026-11-01\n"
+    )
+    (tmp_path / "CHANGELOG.md").write_text(changelog)
+    return tmp_path
+
+
+def released(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, str(ROOT / "scripts" / "check_release.py"), "--root", str(root), *options]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+def change(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+def test_what_is_complete_can_be_released_with_the_changelogs_words(checkout: Path) -> None:
+    options = ("--tag", "v0.1.0", "--repository", "https://github.com/Owner/name", "--notes", str(checkout / "notes"))
+    ended = released(checkout, *options)
+    assert (ended.returncode, ended.stdout) == (0, "0.1.0 can be released\n"), ended.stderr
+    assert (checkout / "notes").read_text() == "### Added\n- One.\n"
+
+
+def test_every_fact_that_nobody_has_said_is_asked_for_at_once(tmp_path: Path, checkout: Path) -> None:
+    shutil.copy(ROOT / "pyproject.toml", checkout)
+    for name in FACTS:
+        text = (checkout / "pyproject.toml").read_text()
+        (checkout / "pyproject.toml").write_text(
+            re.sub(rf'^{name} = "[^"]*"', f'{name} = ""', text, flags=re.MULTILINE)
+        )
+    ended = released(checkout, "--notes", str(tmp_path / "notes"))
+    assert ended.returncode == 1
+    assert re.findall(r"nobody has said the project's (\w+)", ended.stderr) == list(FACTS)
+    assert not (tmp_path / "notes").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "options", "what"),
+    [
+        (
+            "pyproject.toml",
+            "github.com/owner/name",
+            "github.com/owner/name.git",
+            (),
+            "the project's repository cannot be",
+        ),
+        ("pyproject.toml", "owner.github.io", "docs.example.org", (), "the project's documentation cannot be"),
+        ("pyproject.toml", "security@owner.dev", "security", (), "the project's contact cannot be"),
+        ("CHANGELOG.md", "2026-12-01", "unreleased", (), "the section of 0.1.0 has no date"),
+        ("CHANGELOG.md", "[0.1.0]", "[0.2.0]", (), "the changelog has no section of 0.1.0"),
+        ("CHANGELOG.md", "### Added\n- One.\n", "", (), "the section of 0.1.0 says nothing"),
+        ("CHANGELOG.md", "[Unreleased]\n", "[Unreleased]\n- Two.\n", (), "changes stand under Unreleased"),
+        ("CHANGELOG.md", "One", "Two", ("--tag", "v0.2.0"), "the tag v0.2.0 is not the version 0.1.0"),
+        (
+            "CHANGELOG.md",
+            "One",
+            "Two",
+            ("--repository", "https://github.com/o/fork"),
+            "this is https://github.com/o/fork",
+        ),
+    ],
+)
+def test_what_is_wrong_is_refused(
+    checkout: Path, file: str, before: str, after: str, options: tuple[str, ...], what: str
+) -> None:
+    change(checkout / file, before, after)
+    ended = released(checkout, *options)
+    assert ended.returncode == 1
+    assert f"error: {what}" in ended.stderr
+    assert ended.stderr.count("error: ") == 1
+
+
+# The description
+
+
+def test_links_of_the_description_are_found_from_anywhere() -> None:
+    full = module(ROOT / "hatch_build.py").with_full_links
+    text = (
+        "[a](docs/a.md#x) ![b](docs/b.svg) [![c](c.png)](docs/c.md) [d](https://d.dev) [e](#e)"
+        ' <img src="f.svg"> <a href="g.md"> <source srcset="h.svg">'
+    )
+    assert full(text, "https://github.com/o/n", "v1") == (
+        "[a](https://github.com/o/n/blob/v1/docs/a.md#x) ![b](https://github.com/o/n/raw/v1/docs/b.svg)"
+        " [![c](https://github.com/o/n/raw/v1/c.png)](https://github.com/o/n/blob/v1/docs/c.md)"
+        " [d](https://d.dev) [e](#e)"
+        ' <img src="https://github.com/o/n/raw/v1/f.svg"> <a href="https://github.com/o/n/blob/v1/g.md">'
+        ' <source srcset="https://github.com/o/n/raw/v1/h.svg">'
+    )
+
+
+def test_no_link_is_made_of_facts_that_nobody_has_said() -> None:
+    links = module(ROOT / "hatch_build.py").links
+    assert links(dict.fromkeys(FACTS, "")) == {}
+    assert links(FACTS)["Documentation"] == FACTS["documentation"]
+    assert all(link.startswith("https://") for link in links(FACTS).values())
+
+
+def test_the_manifest_of_hooks_names_a_verb_that_is_there() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    said(*hooks[0]["entry"].split(), "--help")
