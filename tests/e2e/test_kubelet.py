@@ -390,8 +390,11 @@ def test_much_output_of_an_exec_arrives_whole(here: Here) -> None:
 
 
 def test_a_forwarded_port_leads_into_the_pod(here: Here) -> None:
-    here.pod("web", ["python", "-m", "http.server", "8080", "--bind", "127.0.0.1"])
-    here.wait("web", "Running")
+    # kubectl ends with the first connection that is refused: a pod that runs does not listen yet.
+    listens = ["python", "-c", "import socket; socket.create_connection(('127.0.0.1', 8080), 5)"]
+    probe = {"exec": {"command": listens}, "periodSeconds": 1, "timeoutSeconds": 10}
+    here.pod("web", ["python", "-m", "http.server", "8080", "--bind", "127.0.0.1"], readinessProbe=probe)
+    eventually(lambda: here.main_state("web").get("ready"), 30, lambda: describe(here.programs, here.namespace))
     argv = [str(here.programs.kubectl_path), "-n", here.namespace, "port-forward", "pod/web", ":8080"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=dict(here.programs.environment())) as forwarder:
         assert forwarder.stdout
