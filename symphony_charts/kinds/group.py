@@ -37,7 +37,6 @@ class Group:
     values: Mapping[str, object]
     replicas: int
     is_finite: bool
-    keep: bool
     base: str
     unit: str
     member: str
@@ -46,6 +45,7 @@ class Group:
     domain_pattern: str = ""
     selector_patterns: Mapping[str, str] = field(default_factory=dict)
     in_unit: bool = True
+    keep: bool = False
     is_scaled_live: bool = False
     is_node: bool = False
     min_replicas: int | None = None

@@ -85,7 +85,7 @@ class PodSettings(Record, frozen=True, kw_only=True):
         min_replicas: With so many of them the work goes on, where the kind knows gangs.
         restart: When a pod that ended is started again; without it `never` for finite pods and `always` for services.
         retries: How often a failed pod is started again.
-        keep: Whether a service pod survives a new run.
+        keep: Whether a service pod outlives a run; without it those do to which no process of the run connects.
         names: Host names under which others find the pod besides; on a cluster each is a Service of that very name.
         node_selector: Labels that its node must have.
         capabilities: What its node must offer in words of the pools file.
@@ -104,7 +104,7 @@ class PodSettings(Record, frozen=True, kw_only=True):
     min_replicas: int | None = None
     restart: Literal["always", "on-failure", "never"] | None = None
     retries: int | None = None
-    keep: bool = False
+    keep: bool | None = None
     names: list[str] = []
     node_selector: dict[str, str] = {}
     capabilities: dict[str, str] = {}

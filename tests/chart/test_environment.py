@@ -84,6 +84,7 @@ def promised(
         for pod in (nodes_of(experiment) if has_ranks else [])
     }
     is_counted = bool(rows()[experiment.workload.kind].failures)
+    of_a_run = begun_anew(experiment)
     environments = {}
     for pod in pods.values():
         count = pod.settings.replicas
@@ -91,7 +92,7 @@ def promised(
             Fact.ADDRESS: POD_IP,
             Fact.INDEX: INDEX if count > 1 else "0",
             Fact.REPLICAS: str(count),
-            Fact.RUN: RUN if names_run or pod.name in nodes else None,
+            Fact.RUN: RUN if (names_run and pod.name in of_a_run) or pod.name in nodes else None,
             Fact.CONFIG_DIR: CONFIG_DIR,
             Fact.SECRETS_DIR: SECRETS_DIR,
         }
@@ -107,6 +108,26 @@ def promised(
             told = interpret(listed, {**facts, Fact.ATTEMPT: attempt}, addresses)
             environments[ref] = {key: str(value) for key, value in told.items()}
     return environments
+
+
+def begun_anew(experiment: Experiment) -> set[str]:
+    """The pods that begin anew with each run: finite ones, those they reach, and those that are told their names."""
+    pods = pods_of(experiment)
+    bound = {service.name: pods[service.listener.pod] for service in allocate(experiment)}
+    reached = {
+        name: [bound[service] for process in pod.processes.values() for service in process.connects]
+        for name, pod in pods.items()
+    }
+    begun = {
+        name
+        for name, pod in pods.items()
+        if pod.is_finite
+        or pod.settings.keep is False
+        or any(other.is_finite and other.settings.replicas > 1 for other in reached[name])
+    }
+    while more := {o.name for name in begun for o in reached[name] if o.settings.keep is None} - begun:
+        begun |= more
+    return begun
 
 
 def as_a_pod_carries_it(env: dict[str, str], replicas: int) -> dict[str, str]:

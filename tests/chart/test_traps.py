@@ -93,6 +93,60 @@ def test_rule_3_a_new_run_restarts_services_unless_they_are_kept() -> None:
     assert "symph.dev/run" not in dig(native_objects(kept)["Service", "r1-exp-data"], "spec", "selector")  # type: ignore[operator]  # a map
 
 
+SLEEP: dict[str, object] = {"cmds": ["sleep 9"]}
+SERVICE: dict[str, object] = {**SLEEP, "lifecycle": "service"}
+
+
+def stateful_sets(sets: list[str], **processes: dict[str, object]) -> dict[str, object]:
+    """The StatefulSets of such processes by their group, whole."""
+    objects = native_objects(chart_of(experiment_of(processes=processes)), sets)
+    return {key[1].removeprefix("r1-exp-"): item for key, item in objects.items() if key[0] == "StatefulSet"}
+
+
+def replaced(change: str, **processes: dict[str, object]) -> set[str]:
+    """The services whose pods a change of a value replaces."""
+    before, after = stateful_sets([], **processes), stateful_sets([change], **processes)
+    return {name for name in before if before[name] != after[name]}
+
+
+@pytest.mark.parametrize("keep", [{}, {"keep": True}])
+@pytest.mark.parametrize("change", ["runKey=2", "groups.actor.replicas=3", "groups.actor.containers.actor.image=b:2"])
+def test_rule_3_a_service_to_which_nothing_of_a_run_connects_goes_on(change: str, keep: dict[str, object]) -> None:
+    actor = {**SLEEP, "connects": ["replay"], "binds": "frames"}
+    board = {**SERVICE, **keep, "exposes": "web", "connects": ["replay"]}
+    assert replaced(change, actor=actor, replay={**SERVICE, "binds": "replay"}, board=board) == {"replay"}
+
+
+def test_rule_3_services_that_only_meet_each_other_begin_anew_one_by_one() -> None:
+    processes = {"web": {**SERVICE, "connects": ["db"]}, "db": {**SERVICE, "binds": "db"}, "cache": SERVICE}
+    for name in processes:
+        assert replaced(f"groups.{name}.containers.{name}.env.X=1", **processes) == {name}
+    assert replaced("runKey=2", **processes) == set()
+
+
+def test_rule_3_what_a_service_of_the_run_connects_to_is_of_the_run() -> None:
+    front = {**SERVICE, "binds": "front", "connects": ["store"]}
+    processes = {"actor": {**SLEEP, "connects": ["front"]}, "front": front, "store": {**SERVICE, "binds": "store"}}
+    assert replaced("runKey=2", **processes) == {"front", "store"}
+    assert replaced("runKey=2", **{**processes, "front": {**front, "keep": True}}) == set()
+
+
+def test_rule_3_keep_false_begins_anew_with_each_run() -> None:
+    assert replaced("runKey=2", actor=SLEEP, board={**SERVICE, "keep": False}) == {"board"}
+
+
+@pytest.mark.parametrize("keep", [{}, {"keep": True}])
+def test_rule_3_what_is_told_the_pods_of_a_run_begins_anew_with_it(keep: dict[str, object]) -> None:
+    processes = {
+        "actor": {**SLEEP, "binds": "frames", "replicas": 2},
+        "board": {**SERVICE, **keep, "connects": ["frames"]},
+    }
+    assert replaced("runKey=2", **processes) == {"board"}
+    objects = native_objects(chart_of(experiment_of(processes=processes)))
+    assert "$(SYMPH_RUN)" in str(env_of(objects, "StatefulSet")["SYMPH_FRAMES_HOSTS"])
+    assert dig(one(objects, "StatefulSet"), "spec", "template", "metadata", "labels", "symph.dev/run")
+
+
 @pytest.mark.parametrize(
     "change",
     [

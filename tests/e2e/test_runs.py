@@ -107,7 +107,7 @@ def test_a_service_never_leads_to_an_old_pod_after_it_led_to_a_new_one(
     assert "one" not in answers[answers.index("two") :]
 
 
-def test_over_an_upgrade_what_keeps_goes_on_and_what_is_of_the_run_begins_anew(
+def test_over_an_upgrade_only_services_begin_anew_that_the_run_connects_to(
     release: Releases, programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
     stays = {"cmds": ["sleep 300"], "lifecycle": "service", "grace_period": 1}
@@ -115,9 +115,10 @@ def test_over_an_upgrade_what_keeps_goes_on_and_what_is_of_the_run_begins_anew(
         "name": "naps",
         "image": "busybox:1.37.0",
         "processes": {
-            "actor": {"cmds": ["sleep 300"], "env": {"LR": "1"}, "grace_period": 1},
-            "board": {**stays, "keep": True},
-            "replay": stays,
+            "actor": {"cmds": ["sleep 300"], "connects": ["frames", "db"], "env": {"LR": "1"}, "grace_period": 1},
+            "board": {**stays, "exposes": "web"},
+            "replay": {**stays, "binds": "frames"},
+            "store": {**stays, "binds": "db", "keep": True},
         },
     }
     (tmp_path / "naps.json").write_text(json.dumps(spec))
@@ -143,6 +144,7 @@ def test_over_an_upgrade_what_keeps_goes_on_and_what_is_of_the_run_begins_anew(
         "actor": False,
         "board": True,
         "replay": False,
+        "store": True,
     }
 
 

@@ -125,8 +125,8 @@ def _settings(experiment: Experiment, pod: Pod) -> Values:
         values["terminationGracePeriodSeconds"] = settings.grace_period
     if pod.is_finite:
         values |= _finite_settings(experiment, pod)
-    elif settings.keep:
-        values["keep"] = True
+    elif settings.keep is not None:
+        values["keep"] = settings.keep
     if settings.deadline is not None and (pod.is_finite or KINDS[experiment.workload.kind].ends_services):
         values["activeDeadlineSeconds"] = settings.deadline
     return values

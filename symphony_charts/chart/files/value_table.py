@@ -114,7 +114,11 @@ _POD = (
         "hostNames",
         "Names of Services, as they stand, that lead to the pods besides; nobody else may have them.",
     ),
-    ("keep", "bool", "Let a pod of services outlive a new run.", "false"),
+    (
+        "keep",
+        "bool",
+        "Whether pods of services outlive a run; without it those do to which no process of the run connects.",
+    ),
     ("labels", "labels", "Labels of the pods."),
     ("annotations", "annotations", "Annotations of the pods."),
     ("nodeSelector", "labels", "Labels that a node must have."),

@@ -182,7 +182,7 @@ def _facts(model: Model, group: Group) -> dict[Fact, str | Values | None]:
         facts[Fact.INDEX] = _field(path) if path else None
     if model.names_run and group.selector_patterns:
         facts[Fact.RUN] = ""  # No label of such a pod holds it; it is filled in once it is known.
-    elif model.names_run or group.is_node:
+    elif (model.names_run or group.is_node) and not group.keep:
         facts[Fact.RUN] = _field("metadata.labels['symph.dev/run']")
     if group.is_node:
         # Of several replicas each adds its index to the rank of the first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from symphony_charts.chart.render import names
 from symphony_charts.chart.render.names import Release
@@ -26,6 +26,7 @@ __all__ = [
     "Model",
     "build_model",
     "check_workload",
+    "connects_of",
     "kind_name",
     "row_of",
 ]
@@ -115,6 +116,8 @@ def build_model(values: Mapping[str, object], release: Release) -> Model:
     groups = _groups(clean, full, unit, row)
     _refuse(kind.faults([group for group in groups.values() if group.is_finite or group.in_unit], clean))
     services = _services(clean, full, groups)
+    restarted = _restarted(groups, services)
+    groups = {name: replace(group, keep=name not in restarted) for name, group in groups.items()}
     _check_names(groups, services)
     told = shared_environment({name: service.address for name, service in services.items()})
     addresses = {name: told[name] for name in sorted(told)}
@@ -210,7 +213,6 @@ def _groups(values: Values, full: str, unit: str, row: Row) -> dict[str, Group]:
             values=group,
             replicas=replicas,
             is_finite=finite,
-            keep=not in_unit and is_true(group.get("keep")),
             base=base,
             unit=unit,
             member=member,
@@ -265,6 +267,32 @@ def _services(values: Values, full: str, groups: Mapping[str, Group]) -> dict[st
             values=service,
         )
     return services
+
+
+def _restarted(groups: Mapping[str, Group], services: Mapping[str, LiveService]) -> set[str]:
+    """The groups that begin anew with each run; others, of services alone, do when they themselves change.
+
+    Of services these are what the processes of a run connect to, unless ``keep`` is true; what is told the pods of a
+    run by name; and what ``keep`` is false for.
+    """
+    restarted: set[str] = set()
+    found = [(group, False) for group in groups.values()]
+    while found:
+        group, is_reached = found.pop()
+        keep = scalar(group.values.get("keep"))
+        dialled = [services[name] for name in connects_of(group) if name in services]
+        is_told = any(service.has_run_hosts for service in dialled)
+        begins = group.in_unit or is_told or keep == "false" or (is_reached and keep != "true")
+        if begins and group.name not in restarted:
+            restarted.add(group.name)
+            found += [(groups[service.group], True) for service in dialled]
+    return restarted
+
+
+def connects_of(group: Group) -> list[str]:
+    """The services that the containers of `group` connect to."""
+    containers = sub(dict(group.values), "containers")
+    return [service for name in containers for service in texts(sub(containers, name).get("connects"))]
 
 
 def _check_names(groups: Mapping[str, Group], services: Mapping[str, LiveService]) -> None:

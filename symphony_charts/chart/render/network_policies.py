@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symphony_charts.chart.render.dial_pod import HOOK, dial_name, dialled
-from symphony_charts.chart.render.model import LiveService, Model
-from symphony_charts.chart.render.values import Values, is_true, texts
+from symphony_charts.chart.render.model import LiveService, Model, connects_of
+from symphony_charts.chart.render.values import Values, is_true
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.group import Group
 
@@ -41,7 +41,7 @@ def network_policies(model: Model, run: str) -> Iterator[dict[str, object]]:
                 *(
                     _outward_rule(model, service, run)
                     for name, service in model.services.items()
-                    if _connects(group, name)
+                    if name in connects_of(group)
                 ),
                 *([{"to": peers}] if peers else []),
                 *maps(settings, "egressRules"),
@@ -78,7 +78,7 @@ def _policy_of_tests(model: Model, *, is_closed: bool) -> dict[str, object]:
 def _rule(model: Model, service: LiveService, run: str) -> Values:
     rule: Values = {"ports": [{"port": service.port, "protocol": "TCP"}]}
     if not service.expose:
-        dialling = [group for group in model.groups.values() if _connects(group, service.name)]
+        dialling = [group for group in model.groups.values() if service.name in connects_of(group)]
         selectors = [{**model.identity, **_TEST}, *(_selector(model, group, run) for group in dialling)]
         rule["from"] = [{"podSelector": {"matchLabels": selector}} for selector in selectors]
     return rule
@@ -87,11 +87,6 @@ def _rule(model: Model, service: LiveService, run: str) -> Values:
 def _outward_rule(model: Model, service: LiveService, run: str) -> Values:
     listeners = _pods(model, model.groups[service.group], run)
     return {"to": [listeners], "ports": [{"port": service.port, "protocol": "TCP"}]}
-
-
-def _connects(group: Group, service: str) -> bool:
-    containers = sub(dict(group.values), "containers")
-    return any(service in texts(sub(containers, name).get("connects")) for name in containers)
 
 
 def _is_peer(group: Group) -> bool:

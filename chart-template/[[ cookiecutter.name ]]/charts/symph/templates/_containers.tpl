@@ -141,7 +141,7 @@ it, role is main, sidecar or step, and listening are the services on which it li
 {{- /* No label of such a pod holds the run: it is filled in once it is known. */ -}}
 {{- if and .model.hasRunHosts .group.selector -}}
 {{- $_ := set $env "SYMPH_RUN" "" -}}
-{{- else if or .model.hasRunHosts .group.isNode -}}
+{{- else if and (or .model.hasRunHosts .group.isNode) (not .group.keep) -}}
 {{- $_ := set $env "SYMPH_RUN" (dict "fieldRef" (dict "fieldPath" "metadata.labels['symph.dev/run']")) -}}
 {{- end -}}
 {{- if and .container.connects (ne .role "step") -}}

@@ -25,6 +25,9 @@ What fills in a part of the model sets it in place, since a round trip through J
 {{- include "symph.checkDijob" $model -}}
 {{- end -}}
 {{- include "symph.setServices" $model -}}
+{{- range $name, $group := $model.groups -}}
+{{- include "symph.setRestarted" (dict "model" $model "group" $group) -}}
+{{- end -}}
 {{- include "symph.checkNames" $model -}}
 {{- include "symph.setAddresses" $model -}}
 {{- include "symph.setNodes" $model -}}
@@ -127,7 +130,7 @@ What fills in a part of the model sets it in place, since a round trip through J
 {{- $_ := set $own "tries" $tries -}}
 {{- end -}}
 {{- $_ := set $own "replacements" (ternary 0 $retries (eq $own.restart "OnFailure")) -}}
-{{- $_ := set $own "keep" (and (not $inUnit) (eq (toString $group.keep) "true")) -}}
+{{- $_ := set $own "keep" (not $inUnit) -}}
 {{- $_ := set $groups $name $own -}}
 {{- end -}}
 {{- end -}}
@@ -153,6 +156,7 @@ its processes as `listening`.
 {{- end -}}
 {{- $own := dict "name" $name "host" $host "hosts" $hosts "port" $port "group" $service.group "process" $process "prefix" (printf "SYMPH_%s" ($name | upper | replace "-" "_")) "bind" (eq (toString $service.bind) "true") "expose" ($service.expose | default "") "values" $service -}}
 {{- if or $group.isLive $group.isIndexed -}}
+{{- $_ := set $own "hasRunHosts" true -}}
 {{- $_ := set $model "hasRunHosts" true -}}
 {{- end -}}
 {{- $_ := set $services $name $own -}}
@@ -160,6 +164,33 @@ its processes as `listening`.
 {{- end -}}
 {{- end -}}
 {{- $_ := set . "services" $services -}}
+{{- end -}}
+
+{{- /*
+symph.setRestarted (dict "model" "group" "reached"): unsets `keep` of a group of services that begins anew with each run, and of
+those that it reaches: what the processes of a run connect to, unless `keep` is true; what is told the pods of a run by name;
+and what `keep` is false for. Other services begin anew when they themselves change.
+*/ -}}
+{{- define "symph.setRestarted" -}}
+{{- $model := .model -}}
+{{- $said := toString .group.values.keep -}}
+{{- $restarts := or .group.inUnit (eq $said "false") (and .reached (ne $said "true")) -}}
+{{- $dialled := list -}}
+{{- range .group.values.containers -}}
+{{- range (include "symph.list" .connects | fromJsonArray) -}}
+{{- with (index $model.services .) -}}
+{{- $dialled = append $dialled .group -}}
+{{- $restarts = or $restarts .hasRunHosts -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and $restarts (not .group.isSpread) -}}
+{{- $_ := set .group "isSpread" true -}}
+{{- $_ := set .group "keep" false -}}
+{{- range uniq $dialled -}}
+{{- include "symph.setRestarted" (dict "model" $model "group" (index $model.groups .) "reached" true) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* symph.checkNames: stops a name of a pod's own that is that of another Service of the release. */ -}}
