@@ -12,11 +12,16 @@ _Value = TypeVar("_Value")
 
 
 def eventually(
-    check: Callable[[], _Value | None], timeout_s: float = 20, what: str = "it did not come in time"
+    check: Callable[[], _Value | None], timeout_s: float = 60, what: Callable[[], str] | str = "it did not come"
 ) -> _Value:
     """What `check` gives once that is true; fails with `what` and the last answer when it is not in time."""
     deadline = time.monotonic() + timeout_s
+    asked = time.monotonic()
     while not (value := check()):
-        assert time.monotonic() < deadline, (what, value)
-        time.sleep(0.05)
+        if time.monotonic() > deadline:
+            said = what if isinstance(what, str) else what()
+            raise AssertionError(f"not within {timeout_s:g} s: {said}; the last answer was {value!r}")
+        # What is dear to ask is asked less often: it would slow down what is waited for.
+        time.sleep(max(0.05, time.monotonic() - asked))
+        asked = time.monotonic()
     return value

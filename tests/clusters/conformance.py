@@ -82,7 +82,7 @@ def sh(script: str) -> list[str]:
 FOREVER = sh("echo begun; exec sleep 300")
 
 
-def until(check: Callable[[], bool], what: str, timeout_s: float = 30.0) -> None:
+def until(check: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
     """Wait until `check` holds; fails the test where it does not in time."""
     eventually(check, timeout_s, what)
 

@@ -76,7 +76,7 @@ def test_whatever_ends_the_script_ends_the_experiment(end: str, tmp_path: Path) 
         else:
             os.close(ours)
         launcher.wait(60)
-    eventually(lambda: not run.is_live, 30, "the experiment runs on")
+    eventually(lambda: not run.is_live, 60, "the experiment runs on")
     if end != "terminal":
         os.close(ours)
         assert launcher.returncode == 128 + getattr(signal, f"SIG{end}")

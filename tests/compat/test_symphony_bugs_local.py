@@ -127,7 +127,7 @@ def test_32_a_manager_gives_declared_variables_and_kills_every_child_that_will_n
     manager = SubprocManager("file", "stdout", tmp_path)
     for name in ("a", "b"):
         manager.launch(name, "trap '' TERM; echo $WORD; sleep 60 & wait; wait", {"WORD": name})
-    eventually(lambda: [(tmp_path / f"{name}.out").read_text() for name in ("a", "b")] == ["a\n", "b\n"], 10)
+    eventually(lambda: [(tmp_path / f"{name}.out").read_text() for name in ("a", "b")] == ["a\n", "b\n"], 60)
     manager.kill_all()
     assert manager.poll_all() == {"a": -signal.SIGKILL, "b": -signal.SIGKILL}
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
-__all__ = ["Output", "Programs", "eventually"]
+from tests.waiting import eventually
 
-_T = TypeVar("_T")
+__all__ = ["Output", "Programs"]
 
 # `kubectl wait` fails on a definition that has no conditions yet, as it is just after it was applied.
 _ESTABLISHED = '{.status.conditions[?(@.type=="Established")].status}'
@@ -97,16 +95,3 @@ class Programs:
         done = self.try_run(argv, stdin=stdin, timeout_s=timeout_s, cwd=cwd, more_env=more_env)
         assert done.code == 0, f"{' '.join(map(str, argv))}\nexit {done.code}\n{done.out}\n{done.err}"
         return done
-
-
-def eventually(check: Callable[[], _T | None], timeout_s: float, what: Callable[[], str] | str) -> _T:
-    """The first result of `check` that is true; AssertionError saying `what` if none comes in time."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        result = check()
-        if result:
-            return result
-        if time.monotonic() > deadline:
-            said = what if isinstance(what, str) else what()
-            raise AssertionError(f"not within {timeout_s:g} s: {said}")
-        time.sleep(0.15)

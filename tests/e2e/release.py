@@ -9,8 +9,9 @@ from pathlib import Path
 
 import yaml
 
-from tests.e2e.programs import Output, Programs, eventually
+from tests.e2e.programs import Output, Programs
 from tests.e2e.rig.api import Api, Object
+from tests.waiting import eventually
 
 __all__ = ["Release", "describe", "dry_run", "pod_result", "prove", "start_pod"]
 

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.argocd import ArgoCd, argo_cd
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.e2e.release import describe
 from tests.gitops.servers import commit, git
 from tests.tools import HELM_VERSIONS, helm
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.rig
 

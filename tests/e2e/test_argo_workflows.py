@@ -16,12 +16,13 @@ from symphony_charts.chart.values.merge import merge
 from symphony_charts.formats.yaml_text import dump_all
 from symphony_charts.spec import files
 from tests.chart.harness import EXAMPLE_NAMES, chart_of, example_chart
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.e2e.test_gitops_objects import accept
 from tests.e2e.tools.build import FOLDER
 from tests.e2e.tools.modules import ARGO_WORKFLOWS, module_folder
 from tests.kinds.test_argo import PIPELINE, VARIANTS, experiment, native, of_kind
 from tests.sweep.test_argo import TRIALS, flow_of
+from tests.waiting import eventually
 
 FLOWS = ("WorkflowTemplate", "Workflow", "CronWorkflow")
 RIGHTS = ("ServiceAccount", "Role", "RoleBinding")

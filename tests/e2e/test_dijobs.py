@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
+from tests.waiting import eventually
 
 _OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _VERSION = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.charts import EXAMPLES, ExampleCharts
-from tests.e2e.programs import eventually
 from tests.e2e.release import Release, prove
+from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 

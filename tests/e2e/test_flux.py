@@ -16,8 +16,9 @@ import pytest
 
 from symphony_charts.formats.yaml_text import dump
 from tests.e2e.flux import NAMESPACE, Flux, flux
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.gitops.ssh_server import ssh_server
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(not os.environ.get("SYMPH_SOAK"), reason="Flux takes minutes to build: make soak")
 

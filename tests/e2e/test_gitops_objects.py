@@ -17,7 +17,7 @@ from symphony_charts.gitops.flux import git_repository, helm_release, release_ku
 from symphony_charts.gitops.operations.pointer import Pointer
 from symphony_charts.settings.project import Destination
 from symphony_charts.system import package_data
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.e2e.tools.modules import (
     ARGO_CD,
     HELM_CONTROLLER,
@@ -26,6 +26,7 @@ from tests.e2e.tools.modules import (
     SOURCE_CONTROLLER,
     module_folder,
 )
+from tests.waiting import eventually
 
 CRDS = {
     ARGO_CD: "manifests/crds/*-crd.yaml",
@@ -68,7 +69,7 @@ def accept(programs: Programs, namespace: str, *objects: Mapping[str, object]) -
         programs.kubectl(*argv, stdin=dump_all(placed))
         return True
 
-    eventually(lambda: _try(taken), 30, "the API server refuses")
+    eventually(lambda: _try(taken), 60, "the API server refuses")
     taken()
 
 

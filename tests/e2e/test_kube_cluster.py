@@ -23,8 +23,9 @@ from symphony_charts.kubernetes.releases.source import prepared_chart
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.data import from_data
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.tools import HELM_VERSIONS, helm
+from tests.waiting import eventually
 
 FOREVER = {"command": ["sleep", "300"], "grace_period": 1}
 
@@ -146,7 +147,7 @@ def test_a_pod_that_fits_nowhere_shows_its_process_and_the_reason(namespace: str
         return status.instances[0].reason if status and status.instances else ""
 
     # At first there is no pod yet, which is a reason, too.
-    eventually(lambda: "Insufficient cpu" in reason(), 20, lambda: f"the reason is {reason()!r}")
+    eventually(lambda: "Insufficient cpu" in reason(), 60, lambda: f"the reason is {reason()!r}")
     assert list(cluster.describe_experiment("exp")[None]) == ["fat"]
 
 
@@ -185,7 +186,7 @@ def test_declared_secrets_are_pushed_before_and_go_with_the_experiment(
     command = ["sh", "-c", "echo $(cat /etc/secrets/token); sleep 300"]
     experiment = from_data({**data, "processes": {"a": {"command": command, "grace_period": 1}}})
     cluster.start(experiment, folder=tmp_path, pins={})
-    eventually(lambda: cluster.get_log("exp", "a") == "s3cret\n", 30, "the secret was not seen")
+    eventually(lambda: cluster.get_log("exp", "a") == "s3cret\n", 60, "the secret was not seen")
     assert "secret/exp-secrets" in names_in(programs, namespace)
     cluster.delete("exp")
     assert "secret/exp-secrets" not in names_in(programs, namespace)
@@ -223,7 +224,7 @@ def test_the_container_before_a_restart_can_be_read(namespace: str) -> None:
         status = cluster.describe("exp")
         return bool(status and status.instances and status.instances[0].restarts)
 
-    eventually(restarts, 40, "it does not restart")
+    eventually(restarts, 60, "it does not restart")
     (line,) = cluster.logs("exp", LogQuery(previous=True))
     assert line.text.startswith("at ")
 
@@ -242,7 +243,7 @@ def test_following_goes_on_over_a_new_run_and_ends_with_the_experiment(
 
     reader = threading.Thread(target=follow, daemon=True)
     reader.start()
-    eventually(lambda: "one\n" in lines, 30, "the first run says nothing")
+    eventually(lambda: "one\n" in lines, 60, "the first run says nothing")
     changed = from_data({"name": "exp", "image": "python:3.12-slim", "processes": {"a": _saying("two")}})
     with prepared_chart(prepare_experiment(changed), tmp_path, "0.2.0") as source, Releases() as releases:
         releases.upgrade("exp", source.chart, namespace=namespace)

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.e2e.release import describe
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.rig
 
@@ -53,7 +54,7 @@ class Here:
             status = self.status(name)
             return status if status.get("phase") in phases else None
 
-        return eventually(there, 30, lambda: describe(self.programs, self.namespace))
+        return eventually(there, 60, lambda: describe(self.programs, self.namespace))
 
     def is_running(self, name: str) -> bool:
         """Whether the pod is there and runs."""
@@ -189,13 +190,13 @@ def test_readiness_follows_the_probe(here: Here) -> None:
     here.pod("slow", ["sh", "-c", "sleep 2; touch /tmp/ready; sleep 60"], readinessProbe=probe)
     here.wait("slow", "Running")
     assert not here.main_state("slow")["ready"]
-    eventually(lambda: here.main_state("slow")["ready"], 15, lambda: describe(here.programs, here.namespace))
+    eventually(lambda: here.main_state("slow")["ready"], 60, lambda: describe(here.programs, here.namespace))
 
 
 def test_a_container_that_is_not_alive_is_started_again(here: Here) -> None:
     probe = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 2}
     here.pod("ill", ["sleep", "60"], {"restartPolicy": "Always"}, livenessProbe=probe)
-    eventually(lambda: here.main_state("ill").get("restartCount", 0) > 0, 30, lambda: str(here.status("ill")))
+    eventually(lambda: here.main_state("ill").get("restartCount", 0) > 0, 60, lambda: str(here.status("ill")))
 
 
 def test_files_of_maps_and_secrets_have_their_modes_and_cannot_be_written(here: Here) -> None:
@@ -259,7 +260,7 @@ def test_term_comes_first_and_kill_after_the_grace(here: Here) -> None:
     here.pod("deaf", ["sh", "-c", "trap '' TERM; echo up; while true; do sleep 0.1; done"])
     for name in ("polite", "deaf"):
         here.wait(name, "Running")
-        eventually(partial(here.kubectl, "logs", name), 10, "the trap is set")
+        eventually(partial(here.kubectl, "logs", name), 60, "the trap is set")
     here.kubectl("delete", "pod", "polite", "deaf", "--timeout=8s")
 
 
@@ -281,7 +282,7 @@ def test_a_service_is_dialled_by_any_of_its_names_and_cannot_be_bound(here: Here
     here.apply(_service("web", 80, 8080))
     probe = {"tcpSocket": {"port": 8080}, "periodSeconds": 1}
     here.pod("web", ["python", "-m", "http.server", "8080"], readinessProbe=probe)
-    eventually(lambda: here.main_state("web").get("ready"), 20, lambda: str(here.status("web")))
+    eventually(lambda: here.main_state("web").get("ready"), 60, lambda: str(here.status("web")))
     script = f"""
 import socket, urllib.request as u
 for host in ("web", "web.{namespace}", "web.{namespace}.svc", "web.{namespace}.svc.cluster.local"):
@@ -335,7 +336,7 @@ def test_pods_behind_a_headless_service_have_names(here: Here) -> None:
     spec["selector"] = {"matchLabels": {"app": "peers"}}
     here.apply({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "peers"}, "spec": spec})
     for name in ("peers-0", "peers-1"):
-        eventually(partial(here.is_running, name), 20, "two peers")
+        eventually(partial(here.is_running, name), 60, "two peers")
     script = "import socket; print(socket.gethostbyname('peers-1.peers'), *sorted(socket.gethostbyname_ex('peers')[2]))"
     here.pod("asks", ["python", "-c", script])
     first, second = (here.status(name)["podIP"] for name in ("peers-0", "peers-1"))
@@ -346,7 +347,7 @@ def test_a_load_balancer_gets_an_address_that_leads_to_its_pods(here: Here) -> N
     here.apply(_service("open", 80, 8080, type="LoadBalancer", publishNotReadyAddresses=True))
     here.pod("open", ["python", "-m", "http.server", "8080"])
     path = "jsonpath={.status.loadBalancer.ingress[0].ip}"
-    address = eventually(lambda: here.kubectl("get", "service", "open", "-o", path), 10, "an address")
+    address = eventually(lambda: here.kubectl("get", "service", "open", "-o", path), 60, "an address")
     script = f"import time, urllib.request as u; time.sleep(1.5); print(u.urlopen('http://{address}/').status)"
     here.pod("visitor", ["python", "-c", script])
     assert here.output("visitor") == "200\n"
@@ -355,7 +356,7 @@ def test_a_load_balancer_gets_an_address_that_leads_to_its_pods(here: Here) -> N
 def test_a_pod_that_no_node_can_hold_says_why(here: Here) -> None:
     here.pod("greedy", ["true"], resources={"limits": {"nvidia.com/gpu": "8"}})
     selector = "reason=FailedScheduling"
-    said = eventually(lambda: here.kubectl("get", "events", "--field-selector", selector, "-o", "json"), 10, "an event")
+    said = eventually(lambda: here.kubectl("get", "events", "--field-selector", selector, "-o", "json"), 60, "an event")
     eventually(
         lambda: "Insufficient nvidia.com/gpu" in here.kubectl("get", "events", "-o", "json"), 10, lambda: f"why: {said}"
     )
@@ -394,13 +395,13 @@ def test_a_forwarded_port_leads_into_the_pod(here: Here) -> None:
     listens = ["python", "-c", "import socket; socket.create_connection(('127.0.0.1', 8080), 5)"]
     probe = {"exec": {"command": listens}, "periodSeconds": 1, "timeoutSeconds": 10}
     here.pod("web", ["python", "-m", "http.server", "8080", "--bind", "127.0.0.1"], readinessProbe=probe)
-    eventually(lambda: here.main_state("web").get("ready"), 30, lambda: describe(here.programs, here.namespace))
+    eventually(lambda: here.main_state("web").get("ready"), 60, lambda: describe(here.programs, here.namespace))
     argv = [str(here.programs.kubectl_path), "-n", here.namespace, "port-forward", "pod/web", ":8080"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=dict(here.programs.environment())) as forwarder:
         assert forwarder.stdout
         port = forwarder.stdout.readline().split(" -> ")[0].rpartition(":")[2]
         try:
-            assert eventually(partial(_status_of, int(port)), 15, "an answer through the port") == 200
+            assert eventually(partial(_status_of, int(port)), 60, "an answer through the port") == 200
             assert _status_of(int(port)) == 200
         finally:
             forwarder.terminate()

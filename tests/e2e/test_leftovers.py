@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.chart.harness import chart_of, experiment_of, write_chart
-from tests.e2e.programs import eventually
 from tests.e2e.release import Release
 from tests.tools import HELM_VERSIONS, helm
+from tests.waiting import eventually
 
 SLEEP = ["sleep", "600"]
 # The API server refuses it, and no schema of values knows it.

@@ -15,7 +15,6 @@ import pytest
 
 from symphony_charts.errors import Conflict, NotFound
 from tests.e2e.charts import CHECKOUT
-from tests.e2e.programs import eventually
 from tests.e2e.rig.api import Object
 from tests.e2e.rig.cluster import Cluster
 from tests.e2e.rig.control_plane import ControlPlane
@@ -27,6 +26,7 @@ from tests.e2e.tools import build
 from tests.e2e.tools.catalog import TOOLS
 from tests.pages.blocks import blocks_of
 from tests.tools import kubectl
+from tests.waiting import eventually
 
 _CACHE = build.cache_folder().parent.parent
 
@@ -94,7 +94,7 @@ def test_a_stopped_cluster_leaves_no_process_mount_link_or_port(tmp_path: Path) 
 def _wait_for_container(cluster: Cluster) -> None:
     with cluster.api() as api:
         path = "/api/v1/namespaces/default/pods/stays"
-        eventually(lambda: api.get(path)["status"]["phase"] == "Running", 30, lambda: str(api.get(path)["status"]))
+        eventually(lambda: api.get(path)["status"]["phase"] == "Running", 60, lambda: str(api.get(path)["status"]))
 
 
 def test_a_killed_owner_takes_its_cluster_along(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_killed_owner_takes_its_cluster_along(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", script], cwd=CHECKOUT, timeout=90, check=False)
     assert ControlPlane(folder=folder).daemons()
-    eventually(lambda: not any(d.is_alive for d in ControlPlane(folder=folder).daemons()), 10, "they are gone")
+    eventually(lambda: not any(d.is_alive for d in ControlPlane(folder=folder).daemons()), 60, "they are gone")
 
 
 # --- tools -----------------------------------------------------------------------------------------------------------

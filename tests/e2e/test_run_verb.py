@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from tests.cli.own_tmux import Own
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.tools import HELM_VERSIONS, helm
+from tests.waiting import eventually
 
 LEARNER = {
     "image": "busybox:1.37.0",

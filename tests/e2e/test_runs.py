@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.charts import ExampleCharts, package_data
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.e2e.release import Release, start_pod
 from tests.tools import HELM_VERSIONS, helm
+from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 
@@ -63,7 +64,7 @@ def test_a_changed_value_makes_a_new_run_and_removes_the_old(release: Releases, 
     run.wait_finished()
     (after,) = run.runs()
     assert after != before
-    eventually(lambda: len(run.pods()) == 1, 20, "the old run's pods go")
+    eventually(lambda: len(run.pods()) == 1, 60, "the old run's pods go")
     assert "napping two" in run.log("nap")
 
 
@@ -100,9 +101,9 @@ def test_a_service_never_leads_to_an_old_pod_after_it_led_to_a_new_one(
     def heard() -> list[str]:
         return programs.kubectl("-n", namespace, "logs", "dialer").split()
 
-    eventually(lambda: heard().count("one") > 5, 20, "answers from the first run")
+    eventually(lambda: heard().count("one") > 5, 60, "answers from the first run")
     run.upgrade(chart, "--set", "groups.server.containers.server.env.WORD=two")
-    eventually(lambda: heard().count("two") > 100, 30, lambda: f"answers from the second run: {heard()[-20:]}")
+    eventually(lambda: heard().count("two") > 100, 60, lambda: f"answers from the second run: {heard()[-20:]}")
     answers = [word for word in heard() if word != "-"]
     assert "one" not in answers[answers.index("two") :]
 
@@ -169,7 +170,7 @@ def test_a_rollback_runs_the_older_experiment_again(release: Releases, tmp_path:
     run.wait_finished()
     run.helm("rollback", "naps", "1")
     run.wait_finished()
-    eventually(lambda: len(run.pods()) == 1, 20, "only the pods of one run")
+    eventually(lambda: len(run.pods()) == 1, 60, "only the pods of one run")
     assert run.runs() == before
     assert not _pod_names(run) & first_pods
     assert "napping one" in run.log("nap")
@@ -192,7 +193,7 @@ def test_a_failed_upgrade_changes_nothing_that_a_good_one_does_not_mend(
     assert "Not_A_Name" in failed.err
     run.upgrade(chart, "--set", "groups.nap.containers.nap.env.WORD=four")
     run.wait_finished()
-    eventually(lambda: len(run.runs()) == 1, 20, lambda: f"one run: {run.runs()}")
+    eventually(lambda: len(run.runs()) == 1, 60, lambda: f"one run: {run.runs()}")
     run.uninstall()
     run.wait_gone()
 

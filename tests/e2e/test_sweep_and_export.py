@@ -12,10 +12,11 @@ import pytest
 
 from symphony_charts.formats.yaml_text import dump_all
 from tests.chart.harness import EXAMPLES
-from tests.e2e.programs import Output, Programs, eventually
+from tests.e2e.programs import Output, Programs
 from tests.e2e.test_argo_workflows import argo, definitions  # noqa: F401 - a fixture
 from tests.sweep.test_argo import TRIALS, flow_of
 from tests.tools import HELM_VERSIONS, helm
+from tests.waiting import eventually
 
 Symph = Callable[..., Output]
 
@@ -152,7 +153,7 @@ def test_a_workflow_has_the_trials_that_have_not_succeeded_yet(
         answers.append(sweep("code=0,3"))
         return answers[-1].code == 0
 
-    eventually(is_kept, 30, "naps-code0 is kept")
+    eventually(is_kept, 60, "naps-code0 is kept")
     second = items_of(answers[-1])
     assert [(item["kept"], item["workflow"] == first[0]["workflow"]) for item in second] == [
         (True, False),

@@ -56,8 +56,8 @@ def test_a_sweep_that_is_killed_at_random_moments_runs_each_trial_once(
         assert sorted((tmp_path / name).read_text().split()) == wanted, f"SYMPH_SEED={number}"
     assert live_runs() == []
     # Neither is anything left that no run knows of.
-    eventually(lambda: not list((private_places / "run").glob("*.sock")), 20)
-    eventually(lambda: not _programs_of(private_places), 20)
+    eventually(lambda: not list((private_places / "run").glob("*.sock")), 60)
+    eventually(lambda: not _programs_of(private_places), 60)
 
 
 def _programs_of(places: Path) -> list[bytes]:

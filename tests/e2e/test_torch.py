@@ -14,8 +14,9 @@ import yaml
 
 from symphony_charts.local import up
 from symphony_charts.local.runs import live_runs
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.e2e.torch_environment import torch_folder
+from tests.waiting import eventually
 
 pytest.importorskip("torchx")
 

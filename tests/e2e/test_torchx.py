@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
+from tests.waiting import eventually
 
 pytest.importorskip("torchx")
 

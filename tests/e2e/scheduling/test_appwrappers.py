@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.charts import ExampleCharts, package_data
-from tests.e2e.programs import eventually
 from tests.e2e.release import Release
 from tests.e2e.scheduling.conftest import Symph
+from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 
@@ -43,7 +43,7 @@ def test_an_example_finishes_as_an_appwrapper(release: Releases, charts: Example
     run.install(charts["rl"], *WRAPPED)
     waited = symph("wait", "rl", "--on", "kube", "--timeout", "60s")
     assert (waited.code, waited.out.strip()) == (0, "rl succeeded"), waited.err
-    eventually(lambda: status(run).get("phase") == "Succeeded", 20, lambda: str(status(run)))
+    eventually(lambda: status(run).get("phase") == "Succeeded", 60, lambda: str(status(run)))
     assert "update 20" in run.log("learner")
 
 
@@ -55,7 +55,7 @@ def test_a_service_that_runs_on_does_not_keep_it_from_its_end(release: Releases,
     run.install(package_data(data, tmp_path), *WRAPPED)
     waited = symph("wait", "ends", "--on", "kube", "--timeout", "60s")
     assert waited.code == 0, waited.err
-    eventually(lambda: status(run).get("phase") == "Succeeded", 20, lambda: str(status(run)))
+    eventually(lambda: status(run).get("phase") == "Succeeded", 60, lambda: str(status(run)))
     assert len(run.pods()) == 2
 
 
@@ -64,9 +64,9 @@ def test_the_first_failure_ends_the_whole(release: Releases, symph: Symph, tmp_p
     run.install(package_data(failing("bad"), tmp_path))
     waited = symph("wait", "bad", "--on", "kube", "--timeout", "60s")
     assert (waited.code, "bad has failed" in waited.err.replace('"', "")) == (1, True), waited.err
-    eventually(lambda: status(run).get("phase") == "Failed", 20, lambda: str(status(run)))
+    eventually(lambda: status(run).get("phase") == "Failed", 60, lambda: str(status(run)))
     assert "resettingCount" not in status(run)
-    eventually(lambda: not run.pods(), 20, "the worker is gone, too")
+    eventually(lambda: not run.pods(), 60, "the worker is gone, too")
 
 
 def test_all_starts_again_as_often_as_a_pod_would_have(release: Releases, symph: Symph, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_all_starts_again_as_often_as_a_pod_would_have(release: Releases, symph:
     run.install(package_data(failing("again", retries=1), tmp_path))
     waited = symph("wait", "again", "--on", "kube", "--timeout", "90s")
     assert waited.code == 1, waited.err
-    eventually(lambda: status(run).get("phase") == "Failed", 20, lambda: str(status(run)))
+    eventually(lambda: status(run).get("phase") == "Failed", 60, lambda: str(status(run)))
     assert status(run)["resettingCount"] == 1
 
 

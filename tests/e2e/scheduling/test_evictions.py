@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.charts import package_data
-from tests.e2e.programs import eventually
 from tests.e2e.release import Release, describe
 from tests.e2e.rig.api import Api, Object
+from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 

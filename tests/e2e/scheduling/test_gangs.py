@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.charts import ExampleCharts, package_data
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.e2e.release import Release
 from tests.e2e.rig.cluster import Cluster
 from tests.e2e.scheduling.conftest import Symph
 from tests.e2e.scheduling.coscheduler import NAME, start_coscheduler
+from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 
@@ -62,14 +63,14 @@ def test_an_experiment_starts_with_all_its_pods_or_none(
     run = release("whole")
     run.install(package_data(whole(), tmp_path), *AS_GANG, "--set", f"workload.kind={kind}")
     (group,) = (item["metadata"]["name"] for item in run.objects("podgroups.scheduling.k8s.io"))
-    eventually(lambda: condition(programs, namespace, group) == "Unschedulable", 20, "the scheduler has looked at it")
+    eventually(lambda: condition(programs, namespace, group) == "Unschedulable", 60, "the scheduler has looked at it")
     assert nodes_of(programs, namespace) == ["", "", ""]
     waited = symph("wait", "whole", "--on", "kube", "--timeout", "1s")
     assert (waited.code, "pod group is unschedulable" in waited.err) == (6, True), waited.err
     programs.kubectl("uncordon", one_node)
     assert symph("wait", "whole", "--on", "kube", "--timeout", "60s").code == 0
     run.uninstall()
-    eventually(lambda: not run.objects("podgroups.scheduling.k8s.io"), 20, "the pod group is gone")
+    eventually(lambda: not run.objects("podgroups.scheduling.k8s.io"), 60, "the pod group is gone")
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +103,7 @@ def test_another_number_of_replicas_is_another_gang(release: Releases, charts: E
     assert ("update 20" in run.log("learner"), sizes(run)) == (True, [3])
     run.upgrade(charts["rl"], *AS_GANG, "--set", "groups.agent.replicas=3")
     run.wait_finished()
-    eventually(lambda: sizes(run) == [4], 20, lambda: f"the gang of four alone: {sizes(run)}")
+    eventually(lambda: sizes(run) == [4], 60, lambda: f"the gang of four alone: {sizes(run)}")
 
 
 def test_a_gang_that_lacks_a_pod_says_so(symph: Symph, programs: Programs, namespace: str) -> None:

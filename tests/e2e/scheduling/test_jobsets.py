@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.charts import ExampleCharts, package_data
-from tests.e2e.programs import eventually
 from tests.e2e.release import Release
 from tests.e2e.scheduling.conftest import Symph
+from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 
@@ -52,7 +52,7 @@ def test_an_example_finishes_as_a_jobset(
     run.install(charts[example], *AS_SET)
     waited = symph("wait", example, "--on", "kube", "--timeout", "60s")
     assert (waited.code, waited.out.strip()) == (0, f"{example} succeeded"), waited.err
-    eventually(lambda: end_of(run), 20, "the JobSet has ended")
+    eventually(lambda: end_of(run), 60, "the JobSet has ended")
     assert (end_of(run), set(states(symph, example).values())) == ("Completed", {"succeeded"})
     assert result in run.log(group)
 
@@ -62,7 +62,7 @@ def test_a_set_stops_the_others_when_its_boss_is_done(release: Releases, symph: 
     run.install(package_data(two("done", "echo it is done", done_when=["boss"]), tmp_path), *AS_SET)
     waited = symph("wait", "done", "--on", "kube", "--timeout", "60s")
     assert waited.code == 0, waited.err
-    eventually(lambda: len(run.pods()) == 1, 20, "the worker's pod is gone")
+    eventually(lambda: len(run.pods()) == 1, 60, "the worker's pod is gone")
     assert end_of(run) == "Completed"
     assert states(symph, "done") == {"boss": "succeeded", "worker": "stopped: its JobSet has succeeded"}
 
@@ -74,7 +74,7 @@ def test_a_group_that_fails_fails_the_set_and_stops_the_others(release: Releases
     assert (installed.code, "boss exited with 3" in installed.err) == (1, True), installed.err
     waited = symph("wait", "bad", "--on", "kube", "--timeout", "60s")
     assert (waited.code, "boss failed 3" in waited.err) == (1, True), waited.err
-    eventually(lambda: len(run.pods()) == 1, 20, "the worker's pod is gone")
+    eventually(lambda: len(run.pods()) == 1, 60, "the worker's pod is gone")
     assert end_of(run) == "Failed"
     assert states(symph, "bad") == {"boss": "failed 3", "worker": "stopped: its JobSet has failed"}
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.charts import package_data
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.e2e.release import Release
 from tests.e2e.scheduling.conftest import Symph
 from tests.e2e.scheduling.queues import make_objects, make_queue
+from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 
@@ -67,5 +68,5 @@ def test_pods_that_must_be_near_wait_while_no_node_has_room_for_all(
 ) -> None:
     run = release("pair")
     run.install(package_data(pair(gang, 5), tmp_path))
-    eventually(lambda: NO_ROOM[gang] in symph("p", "pair", "--on", "kube").out, 20, "the reason is told")
+    eventually(lambda: NO_ROOM[gang] in symph("p", "pair", "--on", "kube").out, 60, "the reason is told")
     assert not [pod for pod in run.pods() if pod["spec"].get("nodeName")]

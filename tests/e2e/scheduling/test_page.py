@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.programs import Output, Programs, eventually
+from tests.e2e.programs import Output, Programs
 from tests.e2e.scheduling.queues import make_queue
 from tests.pages.blocks import ROOT, blocks_of
 from tests.pages.commands import Shown, steps_of
 from tests.pages.reader import differences
 from tests.tools import HELM_VERSIONS, helm
+from tests.waiting import eventually
 
 Line = Callable[[str], Output]
 
@@ -65,4 +66,4 @@ def test_what_a_queue_holds_back_says_what_the_page_shows(line: Line, programs: 
     ((words, shown),) = steps_with("queued in mine")
     assert shown
     assert line("symph install experiment.yaml -n ml --set workload.gang=kueue,workload.queue=mine").code == 0
-    eventually(lambda: not differences(shown, line(words).out), 30, lambda: differences(shown, line(words).out))
+    eventually(lambda: not differences(shown, line(words).out), 60, lambda: differences(shown, line(words).out))

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.charts import package_data
-from tests.e2e.programs import Programs, eventually
+from tests.e2e.programs import Programs
 from tests.e2e.release import Release
 from tests.e2e.scheduling.conftest import Symph
 from tests.e2e.scheduling.queues import make_objects, make_queue
+from tests.waiting import eventually
 
 Releases = Callable[..., Release]
 Quota = Callable[..., None]
@@ -60,7 +61,7 @@ def test_an_experiment_is_held_while_its_quota_is_too_small(
     quota("500m")
     run = release("held")
     run.install(package_data(experiment("held", 1), tmp_path), "--set", f"workload.kind={kind}")
-    eventually(lambda: "insufficient quota" in str(seen(symph, "held")), 20, lambda: str(seen(symph, "held")))
+    eventually(lambda: "insufficient quota" in str(seen(symph, "held")), 60, lambda: str(seen(symph, "held")))
     assert (seen(symph, "held")[0], run.pods()) == ("queued", [])
     waited = symph("wait", "held", "--on", "kube", "--timeout", "1s")
     assert (waited.code, "queued in mine" in waited.err) == (6, True), waited.err
@@ -80,7 +81,7 @@ def test_an_experiment_starts_when_the_one_before_it_in_the_queue_goes(
     first.install(package_data(experiment("first", 600), tmp_path), "--set", f"workload.kind={kind}")
     first.wait_ready()
     second.install(package_data(experiment("second", 1), tmp_path / "next"), "--set", f"workload.kind={kind}")
-    eventually(lambda: "insufficient unused quota" in str(seen(symph, "second")), 20, "the second one is queued")
+    eventually(lambda: "insufficient unused quota" in str(seen(symph, "second")), 60, "the second one is queued")
     assert (seen(symph, "second")[0], second.pods()) == ("queued", [])
     third = release("third")
     third.install(package_data(experiment("third", 1), tmp_path / "third"), "--set", f"workload.kind={kind}")
@@ -98,7 +99,7 @@ def test_half_an_experiment_never_starts_as_a_jobset(
     quota("1")
     run = release("half")
     run.install(package_data(experiment("half", 1), tmp_path), "--set", "workload.kind=jobset")
-    eventually(lambda: "insufficient quota" in str(seen(symph, "half")), 20, lambda: str(seen(symph, "half")))
+    eventually(lambda: "insufficient quota" in str(seen(symph, "half")), 60, lambda: str(seen(symph, "half")))
     assert (seen(symph, "half")[0], run.pods()) == ("queued", [])
 
 
@@ -116,6 +117,6 @@ def test_an_experiment_that_had_to_make_room_is_queued_again(
     low.wait_ready()
     chart = package_data(experiment("high", 3, kind="jobset", queue_priority="e2e-high"), tmp_path / "next")
     high.install(chart)
-    eventually(lambda: seen(symph, "low")[0] == "queued", 20, lambda: f"it makes room: {seen(symph, 'low')}")
+    eventually(lambda: seen(symph, "low")[0] == "queued", 60, lambda: f"it makes room: {seen(symph, 'low')}")
     high.wait_finished()
-    eventually(lambda: seen(symph, "low")[0] == "running", 20, lambda: f"it runs again: {seen(symph, 'low')}")
+    eventually(lambda: seen(symph, "low")[0] == "running", 60, lambda: f"it runs again: {seen(symph, 'low')}")
