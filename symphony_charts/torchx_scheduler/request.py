@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_text import dump, dump_all
-from symphony_charts.importers.common.report import Log, Note
+from symphony_charts.importers.common.report import Log, Report
 from symphony_charts.importers.torchx.appdef import AppDef, read_appdef
 from symphony_charts.importers.torchx.importer import experiment_of
 from symphony_charts.importers.torchx.objects import app_wrapper, volcano_job
+from symphony_charts.importers.torchx.proof import compared
 from symphony_charts.oci.transport import Access
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.checks.finish import finish
@@ -53,10 +54,8 @@ class SymphRequest:
         return "".join(patches) + shown
 
 
-def request_of(
-    data: object, cfg: Mapping[str, object], workspaces: Mapping[str, str]
-) -> tuple[SymphRequest, tuple[Note, ...]]:
-    """The request for an AppDef as plain data, and what of it does not come over; nothing outside is asked.
+def request_of(data: object, cfg: Mapping[str, object], workspaces: Mapping[str, str]) -> tuple[SymphRequest, Report]:
+    """The request for an AppDef as plain data, and what became of it; nothing outside is asked.
 
     `workspaces` are the folders that images should have; programs here run in theirs as it is.
 
@@ -83,7 +82,7 @@ def request_of(
             log.note("workspace", what, "-cfg image_repo=HOST/PATH puts them there, --workspace '' says that none are")
     if options.is_compat:
         request.objects = [_torchx_object(app, options)]
-        return request, tuple(log.notes)
+        return request, Report(notes=tuple(log.notes))
     imported = experiment_of(app, options.run, log)
     request.experiment = to_data(imported.experiment)
     checked = request.named(options.app_id or imported.experiment.name)
@@ -92,8 +91,10 @@ def request_of(
         raise SpecError.one(what, "cfg.app_id", f'use lower-case letters, digits and dashes: "{checked.name}"')
     request.experiment = to_data(checked)
     if options.on != "tmux":
-        request.objects = [_placed(item, request.namespace) for item in prepare_experiment(checked).objects]
-    return request, imported.notes
+        objects = prepare_experiment(checked).objects
+        imported = compared(imported, app, options.run, list(imported.experiment.processes), objects)
+        request.objects = [_placed(item, request.namespace) for item in objects]
+    return request, imported.report
 
 
 def _torchx_object(app: AppDef, options: Options) -> dict[str, object]:

@@ -62,9 +62,11 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         with _refusing():
             data = _lasting(app)
             workspaces = take_workspaces(data)
-            request, notes = request_of(plain_data(data), self._cfg(cfg), workspaces)
-        for note in notes:
+            request, report = request_of(plain_data(data), self._cfg(cfg), workspaces)
+        for note in report.notes:
             _log.warning("%s", f"{note.path}: {note.what}" + (f" ({note.next})" if note.next else ""))
+        if report.like:
+            _log.info("%s", report.summary())
         return AppDryRunInfo(request, str)
 
     def build_workspace_and_update_role(self, role: Role, workspace: str, cfg: Mapping[str, object]) -> None:

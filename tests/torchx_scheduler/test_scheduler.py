@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -233,6 +234,13 @@ def test_what_does_not_come_over_is_said(scheduler: SymphScheduler, caplog: pyte
     made.roles[0].retry_policy = RetryPolicy.APPLICATION
     scheduler.submit_dryrun(made, {})
     assert "restarts more than the failed replica" in caplog.text
+
+
+def test_what_our_pods_have_beside_torchxs_is_said(scheduler: SymphScheduler, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    scheduler.submit_dryrun(app(), {"on": "kube"})
+    assert "everything came over; the pods are TorchX's own" in caplog.text
+    assert "default requests of what asks for none" in caplog.text
 
 
 def test_the_request_carries_what_the_role_says(scheduler: SymphScheduler) -> None:

@@ -71,14 +71,15 @@ def proven(
     originals: Sequence[OriginalPod],
     tool: str,
     pods: Callable[[Sequence[dict[str, object]]], Pods] = pods_of,
+    objects: Sequence[dict[str, object]] = (),
 ) -> Imported:
     """`imported`, its report completed by how its pods differ from those that `tool` would make.
 
-    `pods` finds them among the objects of the experiment's chart. An experiment that makes no chart (yet) stays
-    without a proof, and says why.
+    `pods` finds them among the `objects` of the experiment's chart, which are made where they are not given. An
+    experiment that makes no chart (yet) stays without a proof, and says why.
     """
     try:
-        objects = prepare_experiment(imported.experiment, force=True).objects
+        objects = objects or prepare_experiment(imported.experiment, force=True).objects
     except SymphError as error:
         return imported.with_report(replace(imported.report, unproven=f"{tool}'s pods: {error.what}"))
     ours, whole = pods([dict(item) for item in objects])

@@ -39,8 +39,17 @@ _ATTEMPT = ("/bin/sh", "-c")
 _HOST = ("/bin/sh", "-e", "-c")
 
 
-def compared(imported: Imported, app: AppDef, options: RunOptions, names: Sequence[str]) -> Imported:
-    """`imported`, its report completed by how TorchX's pods differ from ours; `names` are the roles' processes."""
+def compared(
+    imported: Imported,
+    app: AppDef,
+    options: RunOptions,
+    names: Sequence[str],
+    objects: Sequence[dict[str, object]] = (),
+) -> Imported:
+    """`imported`, its report completed by how TorchX's pods differ from ours, those of `objects` where they are given.
+
+    `names` are the roles' processes.
+    """
     if importlib.util.find_spec("torchx") is None:
         return _unproven(imported, "the package torchx is not installed")
     if any("kubernetes" in role.metadata for role in app.roles):
@@ -53,7 +62,7 @@ def compared(imported: Imported, app: AppDef, options: RunOptions, names: Sequen
         ]
     except ImportError as error:
         return _unproven(imported, f"its scheduler is not to be had here: {error}")
-    result = proven(imported, originals, _TOOL, _ours)
+    result = proven(imported, originals, _TOOL, _ours, objects)
     if options.reserve or result.report.unproven:
         return result
     added = (*result.report.added, "requests as high as the limits (reserve)")
