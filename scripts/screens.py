@@ -162,16 +162,21 @@ def play(screen: Screen) -> str:
                 argv, env=env, cwd=folder, capture_output=True, text=True, timeout=30, check=False
             ).stdout
 
+        def wait_for(*texts: str) -> None:
+            deadline = time.monotonic() + _WAIT_S
+            while not all(text in tmux("capture-pane", "-p", "-t", "s") for text in texts):
+                if time.monotonic() > deadline:
+                    raise SystemExit(f"not all of {texts} came:\n{tmux('capture-pane', '-p', '-t', 's')}")
+                time.sleep(0.2)
+
         size = ("-x", str(WIDTH), "-y", str(screen.height))
         tmux("new-session", "-d", *size, "-s", "s", "sh", ";", "set-option", "-g", "status", "off")
         try:
+            # The terminal shows what is typed too early before the prompt.
+            wait_for("$")
             tmux("send-keys", "-t", "s", "-l", screen.typed)
             tmux("send-keys", "-t", "s", "Enter")
-            deadline = time.monotonic() + _WAIT_S
-            while not all(text in tmux("capture-pane", "-p", "-t", "s") for text in screen.shows):
-                if time.monotonic() > deadline:
-                    raise SystemExit(f"not all of {screen.shows} came:\n{tmux('capture-pane', '-p', '-t', 's')}")
-                time.sleep(0.2)
+            wait_for(*screen.shows)
             return _without_prompt(tmux("capture-pane", "-p", "-e", "-t", "s")).replace(env["HOME"], "~")
         finally:
             tmux("kill-server")
