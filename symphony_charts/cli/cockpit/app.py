@@ -75,9 +75,9 @@ class Cockpit(App[None]):
         Binding("end", "move(1_000_000)", "last"),
         Binding("pageup", "scroll(-1)", "up"),
         Binding("pagedown", "scroll(1)", "down"),
-        Binding("slash", "ask('search')", "search"),
+        Binding("slash", "ask('search')", "search", priority=True),
         Binding("n", "again", "again"),
-        Binding("f", "ask('filter')", "filter"),
+        Binding("f", "ask('filter')", "filter", priority=True),
         Binding("F", "follow", "follow"),
         Binding("r", "restart", "restart"),
         Binding("s", "stop", "stop"),
@@ -192,8 +192,13 @@ class Cockpit(App[None]):
         """Go to the next line that is searched for."""
         self._say("" if self.query_one(Lines).next_match() else "not found")
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Leave keys that ask for a pattern to the pattern that is typed, and to an open question."""
+        del parameters
+        return action != "ask" or (not isinstance(self.focused, Input) and not isinstance(self.screen, ModalScreen))
+
     def action_ask(self, what: str) -> None:
-        """Ask for a pattern."""
+        """Ask for a pattern. What is typed at once behind the key belongs to it: `r` would restart a process."""
         self._asked = what
         ask = self.query_one("#ask", Input)
         ask.value = ""
@@ -202,7 +207,7 @@ class Cockpit(App[None]):
         )
         ask.display = True
         self.query_one("#keys").display = False
-        ask.focus()
+        self.screen.set_focus(ask)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Search or filter by what was typed."""

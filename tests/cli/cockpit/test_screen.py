@@ -76,6 +76,19 @@ def test_one_sees_chooses_searches_restarts_copies_and_leaves_it_running(own: Ow
     assert [run.experiment for run in live_runs()] == ["exp"]
 
 
+def test_what_is_typed_at_once_behind_a_search_key_is_searched_for_and_no_key(own: Own, tmp_path: Path) -> None:
+    start(tmp_path, processes=TWO)
+    own.type("symph top exp")
+    seen(own, "exp  running", ">learner", "step", "q leave")
+    for typed, told in (("/r/sq", "/r/sq/"), ("frsfq", "only /rsfq/")):
+        own.tmux("send-keys", "-t", "mine", "-l", typed)
+        seen(own, typed[1:])
+        press(own, "Enter")
+        seen(own, told)
+    assert "restart:" not in own.screen()
+    assert "leave exp running" not in own.screen()
+
+
 def test_an_end_stays_on_the_screen_and_an_experiment_is_ended_after_asking(own: Own, tmp_path: Path) -> None:
     start(tmp_path, processes={"p": {"cmds": ["echo up; exec sleep 300"]}})
     own.type("symph top exp")
