@@ -78,13 +78,17 @@ def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[Proc
     """
     seen: dict[int, bool] = {_mount_namespace(os.getpid()): False, 0: False}
     spans: dict[int, list[tuple[int, float]]] = {}
+    # A leader is of its session before it has opened it, as the child of tmux that becomes a pane.
+    leaders = set()
     for session in sessions:
+        leaders.add((session.leader.pid, session.leader.start))
         spans.setdefault(session.leader.pid, []).append(session.span())
     stats = dict(_others())
     pids = {
         pid
         for pid, stat in stats.items()
-        if any(since <= stat.start <= until for since, until in spans.get(stat.session, ()))
+        if (pid, stat.start) in leaders
+        or any(since <= stat.start <= until for since, until in spans.get(stat.session, ()))
         or _sees(pid, mount, seen)
         or _has_cookie(pid, cookie)
     }

@@ -1,0 +1,27 @@
+"""Who belongs to a session, and that ending it leaves nobody."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from symphony_charts.system.process_identity import identify
+from symphony_charts.system.processes import Session, members, signal_all
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+
+
+def test_a_leader_that_has_not_opened_its_session_yet_is_in_it() -> None:
+    # As tmux starts a pane: for a moment its program is a child in the session of tmux.
+    with subprocess.Popen(["sleep", "60"]) as child:
+        leader = identify(child.pid)
+        assert leader is not None
+        assert os.getsid(child.pid) != child.pid
+        found = members("", [Session(leader=leader, until=leader.start)], b"\0")
+        signal_all(found, signal.SIGKILL)
+        assert [record.pid for record in found] == [child.pid]
+        assert child.wait(timeout=20) == -signal.SIGKILL
