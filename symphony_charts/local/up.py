@@ -59,6 +59,7 @@ __all__ = [
     "restart",
     "up",
     "wait",
+    "was_cut",
 ]
 
 # Who finds a run without a supervisor may find somebody else about to end it, which takes its grace period.
@@ -98,7 +99,7 @@ def up(
     """
     with contextlib.nullcontext() if dry_run else experiment_lock(experiment.name, "symph up"):
         live_run = _cleared(experiment.name, force=force, dry_run=dry_run)
-        if live_run is not None and not dry_run and _was_cut(live_run):
+        if live_run is not None and not dry_run and was_cut(live_run):
             live_run = None
         if live_run is not None:
             plan = plan_here(experiment, services, folder, live_run.run_id, of_run=live_run)
@@ -134,7 +135,7 @@ def _cleared(name: str, *, force: bool, dry_run: bool) -> Run | None:
     return None
 
 
-def _was_cut(run: Run) -> bool:
+def was_cut(run: Run) -> bool:
     """Whether `run` ends by itself since whoever was starting it was killed; whoever starts one holds the lock."""
     began = time.monotonic()
     # Its supervisor may be about to say so, unless it was killed as well.

@@ -302,7 +302,9 @@ def _run_one(
         is_other = bool(going) and not is_of(going[-1], run.experiment, folder)
         if going and not again and not is_other:
             _wait(going[-1], timeout_s, stopper)
-            return outcome_here(run.trial, going[-1])
+            # Somebody was killed who was starting it: nothing of it ran.
+            if not up.was_cut(going[-1]):
+                return outcome_here(run.trial, going[-1])
         services = allocate(run.experiment, spec.pins)
         started = up.up(run.experiment, services, folder=folder, force=again or is_other)
         if started is not None:

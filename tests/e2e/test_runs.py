@@ -118,8 +118,8 @@ def test_over_an_upgrade_only_services_begin_anew_that_the_run_connects_to(
         "processes": {
             "actor": {"cmds": ["sleep 300"], "connects": ["frames", "db"], "env": {"LR": "1"}, "grace_period": 1},
             "board": {**stays, "exposes": "web"},
-            "replay": {**stays, "binds": "frames"},
-            "store": {**stays, "binds": "db", "keep": True},
+            "replay": {**stays, "binds": "frames", "ready": {"exec": ["true"]}},
+            "store": {**stays, "binds": "db", "ready": {"exec": ["true"]}, "keep": True},
         },
     }
     (tmp_path / "naps.json").write_text(json.dumps(spec))

@@ -39,6 +39,7 @@ _PORT = (
     "services.serve.process=serve",
     "services.serve.port=9001",
 )
+_RESTARTED = ("groups.serve.keep=false",)
 _HOOKS = ("groups.many.containers.many.lifecycleHooks.preStop.sleep.seconds=1",)
 # Values under which a mutated file is rendered, too: one row for each branch that the experiment itself does not take.
 _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -50,6 +51,9 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         COMMON,
         DIJOB,
         RANKS,
+        _RESTARTED,
+        (*DIJOB, *_RESTARTED),
+        ("groups.serve.containers.serve.connects={peers}",),
     ),
     "_names.tpl": (COMMON,),
     "_containers.tpl": (
@@ -60,7 +64,7 @@ _FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         _HOOKS,
         _PORT,
     ),
-    "_workloads.tpl": (("networkPolicy.egress=true",), DIJOB, RANKS),
+    "_workloads.tpl": (("networkPolicy.egress=true",), DIJOB, RANKS, _RESTARTED),
     "_tasks.tpl": (DIJOB,),
     "_argo.tpl": (ARGO,),
     "_kinds.tpl": (("workload.kind=jobset",), ("workload.queuePriority=high",), OLD),

@@ -10,10 +10,11 @@ import pytest
 
 from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.runs import live_runs
+from symphony_charts.local.runs import START_CUT, Run, live_runs, write_json
 from symphony_charts.spec import files
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.services import allocate
+from symphony_charts.sweep import local
 from symphony_charts.sweep.early_stop import Judge, Stopper
 from symphony_charts.sweep.local import TrialRun, look_here, metrics_of, prepare_trials, run_trials, series_here
 from symphony_charts.sweep.outcomes import TIMED_OUT, Outcome
@@ -80,6 +81,26 @@ def test_a_trial_that_runs_already_is_joined(tmp_path: Path) -> None:
     (outcome,) = swept(spec)
     assert (outcome.state, started and started.is_live) == ("succeeded", False)
     assert (tmp_path / "ran").read_text() == "0\n"
+
+
+def test_a_run_whose_start_was_cut_is_no_result_of_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = spec_of(tmp_path, "test -e go || sleep 100")
+    (run,) = runs_of(spec, "0")
+    cut = up.up(run.experiment, allocate(run.experiment, spec.pins), folder=tmp_path)
+    assert cut is not None
+    wait = local._wait
+
+    def wait_for(joined: Run, timeout_s: float | None, stopper: Stopper | None) -> None:
+        """Its supervisor finds, while somebody waits for it, that whoever was starting it is gone."""
+        if joined == cut:
+            up.down(joined)
+            write_json(joined.folder / "state.json", {**joined.state(), "cause": START_CUT}, is_safe=False)
+            (tmp_path / "go").touch()
+        else:
+            wait(joined, timeout_s, stopper)
+
+    monkeypatch.setattr(local, "_wait", wait_for)
+    assert [one.state for one in swept(spec)] == ["succeeded"]
 
 
 def test_a_trial_that_was_lost_with_its_machine_runs_again(tmp_path: Path) -> None:
