@@ -243,6 +243,14 @@ def test_what_our_pods_have_beside_torchxs_is_said(scheduler: SymphScheduler, ca
     assert "default requests of what asks for none" in caplog.text
 
 
+def test_that_nothing_could_be_compared_is_said(scheduler: SymphScheduler, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    made = app()
+    made.roles[0].metadata["kubernetes"] = {"spec": {"hostNetwork": True}}
+    scheduler.submit_dryrun(made, {"on": "kube"})
+    assert "not compared with TorchX's own pods: a role has a pod overlay of its own" in caplog.text
+
+
 def test_the_request_carries_what_the_role_says(scheduler: SymphScheduler) -> None:
     made = app(replicas=4)
     made.roles[0].resource = Resource(cpu=2, gpu=1, memMB=1024)
