@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from symphony_charts.errors import Problem
-from symphony_charts.formats.field_reader import Fields
+from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.kinds.group import Group, Unit
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.workload import Workload
@@ -165,14 +165,20 @@ class Kind(Protocol):
         spec = item["spec"]
         return int(spec.get("replicas", 1)) if "template" in spec else 0
 
+    def pods_at_a_time(self, item: Object) -> int:
+        """How many pods the Jobs of a live object want; none where it describes no Jobs."""
+        return sum(at_a_time(Fields.of(job["spec"], "spec", Faults())) for job in self.jobs(item))
+
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
-        """Whether a live object runs all that it should, as it says itself or as its pods do."""
-        return bool(pods) and all(map(is_pod_ready, pods))
+        """Whether a live object runs all that it should, as it says itself or as `pods` do, the newest per replica."""
+        # Its controller makes them one after the other.
+        return len(pods) >= max(self.pods_at_a_time(item), 1) and all(map(is_pod_ready, pods))
 
 
 def is_pod_ready(pod: Object) -> bool:
-    """Whether a pod is ready, or was and has succeeded."""
-    return (pod.get("status") or {}).get("phase") == "Succeeded" or "Ready" in conditions_of(pod)
+    """Whether a pod is ready and stays, or was and has succeeded."""
+    is_ready = "Ready" in conditions_of(pod) and not pod["metadata"].get("deletionTimestamp")
+    return is_ready or (pod.get("status") or {}).get("phase") == "Succeeded"
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from symphony_charts.formats.field_reader import Fields
+from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.kinds.base import Kind, Object, PodSet, at_a_time
 from symphony_charts.kinds.group import Group, Unit
 
@@ -76,7 +76,11 @@ class Jobs(Kind):
         """As the Job counts its pods."""
         status = item.get("status") or {}
         count = int(status.get("ready") or 0) + int(status.get("succeeded") or 0)
-        return count >= int(item["spec"].get("parallelism", 1))
+        return count >= self.pods_at_a_time(item)
+
+    def pods_at_a_time(self, item: Object) -> int:
+        """Its own."""
+        return at_a_time(Fields.of(item["spec"], "spec", Faults()))
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
         """The Job's pods."""

@@ -77,8 +77,7 @@ class VolcanoJob(Kind):
     def is_ready(self, item: Object, pods: Sequence[Object]) -> bool:
         """As the Job counts the pods of all its tasks."""
         status = item.get("status") or {}
-        wanted = sum(int(task.get("replicas", 1)) for task in item["spec"].get("tasks") or [])
-        return int(status.get("running") or 0) + int(status.get("succeeded") or 0) >= wanted
+        return int(status.get("running") or 0) + int(status.get("succeeded") or 0) >= self.pods_at_a_time(item)
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
         """The pods of each task."""
@@ -93,7 +92,8 @@ class VolcanoJob(Kind):
 
 def _described(item: Object, end: End | None, task: Object) -> Object:
     template = task.get("template") or {"spec": {"containers": []}}
-    shape = {"completions": task.get("replicas", 1), "template": template}
+    replicas = task.get("replicas", 1)
+    shape = {"completions": replicas, "parallelism": replicas, "template": template}
     name = f"{item['metadata']['name']}-{task.get('name', '')}"
     return described_job(item, end, name, {"metadata": template.get("metadata") or {}, "spec": shape})
 

@@ -30,6 +30,7 @@ def pod(state: Object, **more: object) -> Object:
         (workload("Job", {"ready": 2}, parallelism=2), "ready"),
         (workload("Job", {"ready": 1, "succeeded": 1}, parallelism=2), "ready"),
         (workload("Job", {"ready": 1}, parallelism=2), "waiting"),
+        (workload("Job", {"ready": 2}, parallelism=4, completions=2), "ready"),
         (workload("Job", held("Complete"), parallelism=1), "finished"),
         (workload("Job", {**held("Complete"), "ready": 0}), "finished"),
         (workload("Job", held("Failed", "BackoffLimitExceeded", "too often")), "failed"),
@@ -158,6 +159,40 @@ def test_of_several_pods_the_ready_are_counted_and_who_failed_is_named() -> None
     pods = [of_group(index, {"running": {}}, is_ready=True) for index in (0, 2, 3)]
     pods.append(of_group(1, {"terminated": {"exitCode": 9}}))
     assert progress_of(live, live, pods).why == "3 of 4 pods ready; actor-1 exited with 9 (Error)"
+
+
+ACTORS = {"template": {"metadata": {}, "spec": {}}, "parallelism": 4, "completions": 4}
+FOUR: dict[str, Object] = {
+    "JobSet": {"replicatedJobs": [{"name": "actor", "replicas": 1, "template": {"spec": ACTORS}}]},
+    "AppWrapper": {"components": [{"template": {"kind": "Job", "metadata": {"name": "x-actor"}, "spec": ACTORS}}]},
+}
+
+
+@pytest.mark.parametrize("kind", FOUR)
+def test_a_whole_is_ready_once_as_many_pods_are_as_its_jobs_want(kind: str) -> None:
+    live = workload(kind, {}, **FOUR[kind])
+    pods = [of_group(index, {"running": {}}, is_ready=True) for index in range(4)]
+    found = progress_of(live, live, pods[:1])
+    assert (found.state, found.why) == ("waiting", "1 of 4 pods ready")
+    assert progress_of(live, live, pods).state == "ready"
+
+
+def at(moment: str, item: Object, **more: object) -> Object:
+    return {**item, "metadata": {**item["metadata"], "creationTimestamp": moment, **more}}
+
+
+def test_a_pod_that_was_replaced_keeps_nothing_from_being_ready() -> None:
+    live = workload("JobSet", {}, **FOUR["JobSet"])
+    pods = [of_group(index, {"running": {}}, is_ready=True) for index in range(4)]
+    failed = at("2026-01-01", of_group(1, {"terminated": {"exitCode": 9}}))
+    assert progress_of(live, live, [failed, *(at("2026-01-02", one) for one in pods)]).state == "ready"
+
+
+def test_a_pod_that_is_being_deleted_is_not_ready() -> None:
+    live = workload("JobSet", {}, **FOUR["JobSet"])
+    pods = [of_group(index, {"running": {}}, is_ready=True) for index in range(4)]
+    going = at("2026-01-01", pods[3], deletionTimestamp="2026-01-02")
+    assert progress_of(live, live, [*pods[:3], going]).state == "waiting"
 
 
 @pytest.mark.parametrize(("limit", "state"), [("0", "failed"), ("2", "waiting")])

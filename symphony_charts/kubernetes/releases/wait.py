@@ -160,10 +160,10 @@ def progress_of(
     kind = kind_for(wanted) or KINDS["jobs"]
     if end is None and kind.holds_groups:
         end = kind.outcome(live)
-    exits = _bad_exits(pods)
+    exits, newest = _bad_exits(pods), _newest(pods)
     # MCAD calls a run complete whose Jobs have ended, whichever way, and may count failures that were made good.
     if kind.ends_either_way and word_of(live) == "Completed" and pods:
-        end = "failed" if _bad_exits(_newest(pods)) else "succeeded"
+        end = "failed" if _bad_exits(newest) else "succeeded"
     if end is None and isinstance(kind, Restartable) and not kind.restarts(live):
         # Its controller may wait for minutes before it says so.
         condition = next((held for job in _jobs_of(live, workloads) if (held := _failure_of(job))), {})
@@ -173,22 +173,24 @@ def progress_of(
         return Progress(title=title, state="failed", why="; ".join([why, *exits]), status=_bad_status(pods))
     if end == "succeeded":
         return Progress(title=title, state="finished")
-    if kind.is_ready(live, pods):
+    if kind.is_ready(live, newest):
         return Progress(title=title, state="ready", is_endless=not kind.is_finite)
     if kueue.is_suspended(live):
         queued = (waits or {}).get(live["metadata"].get("uid"))
         return Progress(title=title, state="queued" if queued else "waiting", why=queued or _SUSPENDED)
-    return Progress(title=title, state="waiting", why=_standing(pods))
+    return Progress(title=title, state="waiting", why=_standing(newest, kind.pods_at_a_time(live)))
 
 
-def _standing(pods: Sequence[Object]) -> str:
-    """How far the pods of a workload are that is not ready: of several how many are, and what keeps the others."""
-    newest = _newest(pods)
-    if not newest:
+def _standing(pods: Sequence[Object], wanted: int) -> str:
+    """How far a workload is that is not ready: of several pods how many are, and what keeps the others.
+
+    `pods` are the newest of each replica; there will be `wanted` at least.
+    """
+    if not pods:
         return "no pod yet"
-    ready = sum(map(is_pod_ready, newest))
-    counted = [f"{ready} of {len(newest)} pods ready"] if len(newest) > 1 else []
-    reasons = [*_pending_reasons(newest), *_bad_exits(newest)]
+    count = max(len(pods), wanted)
+    counted = [f"{sum(map(is_pod_ready, pods))} of {count} pods ready"] if count > 1 else []
+    reasons = [*_pending_reasons(pods), *_bad_exits(pods)]
     return "; ".join([*counted, *reasons]) or "its pod is not ready"
 
 

@@ -95,7 +95,13 @@ def test_all_of_a_set_begin_again_when_one_has_failed(release: Releases, symph: 
 
 
 def test_who_waits_is_told_how_many_are_ready_and_who_failed(release: Releases, symph: Symph, tmp_path: Path) -> None:
-    actor = {"cmds": ['test "$SYMPH_INDEX" != 1 || exit 9', "sleep 600"], "replicas": 4, "retries": 3}
+    # Without a check one that fails at once would be ready for a moment, as for any pod.
+    actor = {
+        "cmds": ['test "$SYMPH_INDEX" != 1 || exit 9', "touch /tmp/ready", "sleep 600"],
+        "ready": {"exec": ["test", "-e", "/tmp/ready"], "period": "1s"},
+        "replicas": 4,
+        "retries": 3,
+    }
     data: dict[str, object] = {
         "name": "few",
         "image": "busybox:1.37.0",
