@@ -63,6 +63,13 @@ _PAIR: dict[str, dict[str, object]] = {"a": {"command": ["x"], "retries": 1}, "b
 _NATIVE: dict[str, object] = {"gang": "native", "gang_version": "v1alpha2"}
 
 
+@pytest.mark.parametrize(("replicas", "is_found"), [(1, False), (2, True)])
+def test_a_service_that_is_kept_in_vain_is_warned_of(replicas: int, is_found: bool) -> None:
+    actor = {"cmds": ["sleep 9"], "binds": "frames", "replicas": replicas}
+    board = {"cmds": ["sleep 9"], "lifecycle": "service", "keep": True, "connects": ["frames"]}
+    assert ("kept-in-vain" in rules(experiment_of(processes={"actor": actor, "board": board}))) == is_found
+
+
 @pytest.mark.parametrize(
     ("fields", "workload", "is_found"),
     [
